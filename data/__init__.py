@@ -1,0 +1,1 @@
+"""What the data is: the kinds of artifact, the contracts at our borders, the catalogue and the embedded samples."""

@@ -1,0 +1,1 @@
+"""In what order: Prefect flows, the settings of a pipeline, the command line and the schedules."""

@@ -1,0 +1,19 @@
+"""What went wrong, in the user's words. Every error here is one sentence (and a way out), never a traceback."""
+
+
+class AssayError(Exception):
+    """A failure that a person can act on; the message is a sentence, `exit_code` what the command line returns."""
+
+    exit_code = 3
+
+
+class InputError(AssayError):
+    """The data, the configuration or the command line is wrong: nothing ran, or nothing of this stage was kept."""
+
+    exit_code = 2
+
+
+class RunError(AssayError):
+    """The input was fine, the run broke: a worker, a disk, a partition, a result that contradicts an earlier one."""
+
+    exit_code = 3

@@ -1,0 +1,1 @@
+"""Rulebooks that come with Assay, one module each."""

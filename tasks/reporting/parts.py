@@ -1,0 +1,124 @@
+"""What a report is made of: parts, and in them plots, tables, examples. Pure values; `layout` turns them into a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a plot; `low` and `high`, where given, are drawn as a band of the same colour."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float | None] | None = None
+    high: Sequence[float | None] | None = None
+    style: Literal["line", "dashed", "points", "steps"] = "line"
+
+
+@dataclass(frozen=True)
+class LinePlot:
+    """Lines over a common axis; `alt` says in words what a person sees in it."""
+
+    title: str
+    series: Sequence[Series]
+    x_label: str
+    y_label: str
+    alt: str
+    y_range: tuple[float, float] | None = None
+    x_ticks: Mapping[float, str] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class BarPlot:
+    """One bar per name, with whiskers where `low` and `high` are given."""
+
+    title: str
+    names: Sequence[str]
+    values: Sequence[float | None]
+    x_label: str
+    alt: str
+    low: Sequence[float | None] | None = None
+    high: Sequence[float | None] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, how its cells are written, and a sentence for who hovers over it."""
+
+    name: str
+    kind: Literal["text", "integer", "number", "percent", "p", "flag", "bar"] = "text"
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """Rows of cells under typed columns; sortable where JavaScript runs, complete where it does not."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    collapsed: bool = False
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A few sentences of prose."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture as bytes, with its caption and what it shows in words."""
+
+    png: bytes
+    caption: str
+    alt: str
+
+
+Block = LinePlot | BarPlot | DataTable | Paragraph | Figure
+
+
+@dataclass(frozen=True)
+class Part:
+    """One audit's contribution to the report: a title, one sentence with the number in it, and what backs it up."""
+
+    title: str
+    sentence: str
+    blocks: Sequence[Block] = field(default_factory=tuple)
+    anchor: str = ""
+    verdict: Literal["good", "bad", "neutral", "not measured"] = "neutral"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line at the head of the report (and the end of the run's output in the terminal)."""
+
+    text: str
+    tone: Literal["good", "bad", "neutral"] = "neutral"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a page shows: who, when, what came out, what failed, and one part per audit."""
+
+    run: str
+    pipeline: str
+    started: str
+    seconds: float
+    seed: int
+    status: str
+    verdicts: Sequence[Verdict]
+    parts: Sequence[Part]
+    failures: Sequence[str] = ()
+    not_asked: Sequence[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Statistics: findings, intervals and tests that every room shares."""

@@ -1,0 +1,1 @@
+"""Subjects: the models under audit, and how they are measured."""
