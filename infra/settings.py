@@ -1,9 +1,57 @@
-"""The one parent of every room's settings: frozen, strict, closed; so that equal settings mean equal keys."""
+"""The one parent of every room's settings (frozen, strict, closed: equal settings mean equal keys), and `Compute`."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 
 class Settings(BaseModel):
     """Options of a stage: immutable, every field documented, unknown names refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class Compute(Settings):
+    """Where the work runs. None of it changes a result, so none of it enters a stage's key."""
+
+    engine: str = "local"
+    """Where partitions are computed: `local` (worker processes on this machine), `serial` (this process),
+    the address of a Dask scheduler (`tls://host:8786`), or the dotted path of a Dask cluster class."""
+    options: dict[str, JsonValue] = {}
+    """Arguments of the Dask cluster class that `engine` names; refused with any other engine."""
+    workers: Literal["auto"] | Annotated[int, Field(ge=0, le=4096)] = "auto"
+    """How many CPU workers to start: `auto` is one per core for `local`, and the cluster class's own choice elsewhere."""
+    gpu: Literal["preferred", "required", "never"] = "preferred"
+    """Where work goes that wants a GPU: `preferred` takes a CPU where there is no GPU, `required` refuses to run
+    without one, `never` always takes a CPU."""
+    gpu_workers: Literal["auto"] | Annotated[int, Field(ge=0, le=64)] = "auto"
+    """How many GPU workers `local` starts: `auto` is one per CUDA device that this process may see."""
+    partitions: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
+    """Into how many partitions a source is cut: `auto` goes by its size."""
+    retries: int = Field(default=2, ge=0, le=20)
+    """How often a partition that failed, or that lost its worker, is tried again."""
+    quarantine: int = Field(default=0, ge=0)
+    """How many partitions of a stage may fail for good before the run does; each is reported by name."""
+    memory: str = Field(default="auto", pattern=r"^(auto|0?\.\d+|\d+(\.\d+)?\s*[kKMGT]?i?B)$")
+    """Memory of one local worker (`4GiB`, or a share of the machine such as `0.5`): near it the worker pauses, beyond
+    it the worker is restarted. `auto` shares the machine's memory by cores."""
+
+    @field_validator("engine")
+    @classmethod
+    def _engine_is_known(cls, engine: str) -> str:
+        if engine in ("local", "serial") or "://" in engine:
+            return engine
+        if "." in engine and all(part.isidentifier() for part in engine.split(".")):
+            return engine
+        raise ValueError(
+            f"there is no engine {engine!r}: write local, serial, a scheduler's address (tls://host:8786), "
+            "or the dotted path of a Dask cluster class (dask_kubernetes.operator.KubeCluster)"
+        )
+
+    @model_validator(mode="after")
+    def _settings_fit_the_engine(self) -> "Compute":
+        if self.options and (self.engine in ("local", "serial") or "://" in self.engine):
+            raise ValueError(f"options are arguments of a Dask cluster class, and engine {self.engine!r} is none")
+        if self.engine == "local" and self.workers == 0 and self.gpu_workers == 0:
+            raise ValueError("workers: 0 with gpu_workers: 0 leaves nobody to do the work; one of them must be more")
+        return self
