@@ -1,0 +1,35 @@
+"""The options of weak labelling: which labelers, how Snorkel's label model is trained, what an undecided sample gets."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from assay.infra.settings import Settings
+
+Labeler = Literal["majority", "snorkel"]
+
+
+class WeakLabelling(Settings):
+    """Options of the labelers that turn votes into one label and a confidence."""
+
+    labelers: Annotated[tuple[Labeler, ...], Field(min_length=1)] = ("majority", "snorkel")
+    """Which labelers run: every vote counts the same (majority), or votes weigh what Snorkel's label model learned."""
+
+    epochs: int = Field(default=500, ge=1)
+    """How many steps Snorkel's label model is trained; the report says whether its loss has converged."""
+
+    learning_rate: float = Field(default=0.01, gt=0.0)
+    """The step size of that training."""
+
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    """Where the training starts; the same seed gives the same weights, bit by bit."""
+
+    default_label: str | int = 0
+    """The class, by name or by code, of a sample that no class wins: nobody voted, or all classes are exactly equal."""
+
+    @field_validator("labelers")
+    @classmethod
+    def _each_once(cls, labelers: tuple[Labeler, ...]) -> tuple[Labeler, ...]:
+        if len(set(labelers)) < len(labelers):
+            raise ValueError(f"every labeler once, please; got {', '.join(labelers)}")
+        return labelers
