@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Self
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
+
+if TYPE_CHECKING:
+    from assay.tasks.statistics.findings import Finding
+
+_LISTED = 8  # findings named in a sentence, before "and N more"
 
 
 class Gate(Settings):
@@ -43,3 +52,111 @@ class Gate(Settings):
                 f"is below at_least {self.at_least:g}"
             )
         return self
+
+    def title(self) -> str:
+        """The gate in one line: what it looks at and what it asks.
+
+        >>> Gate(finding="subject.accuracy", of="gold", group="D10", at_least=0.8).title()
+        'subject.accuracy (of gold, group D10) at least 0.8'
+        """
+        return f"{self.finding}{self._slice()} {self._bounds()}"
+
+    def matches(self, finding: Finding) -> bool:
+        """Whether the finding is one that this gate looks at."""
+        return finding.metric == self.finding and all(
+            wanted is None or wanted == found
+            for wanted, found in ((self.of, finding.of), (self.group, finding.group), (self.subject, finding.subject))
+        )
+
+    def _slice(self) -> str:
+        named = (("of", self.of), ("group", self.group), ("subject", self.subject))
+        parts = [f"{word} {value}" for word, value in named if value is not None]
+        return f" ({', '.join(parts)})" if parts else ""
+
+    def _bounds(self) -> str:
+        bounds = [
+            None if self.at_least is None else f"at least {self.at_least:g}",
+            None if self.at_most is None else f"at most {self.at_most:g}",
+            None if self.verdict is None else f"verdict {self.verdict!r}",
+        ]
+        return " and ".join(bound for bound in bounds if bound)
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """Whether a gate passed, the finding that decided it (None where none matched), and why, in one sentence."""
+
+    gate: Gate
+    passed: bool
+    sentence: str
+    finding: Finding | None = None
+    matched: int = 0
+
+
+def judge(gates: Sequence[Gate], findings: Sequence[Finding]) -> list[GateResult]:
+    """Every gate held against the findings, in the gates' order.
+
+    A gate passes when every finding it matches keeps to its bounds. It fails when one does not, when one was not
+    measured, and when there is no such finding: a mistyped gate must not look like a passed one.
+    """
+    return [_judge(gate, findings) for gate in gates]
+
+
+def _judge(gate: Gate, findings: Sequence[Finding]) -> GateResult:
+    matched = [finding for finding in findings if gate.matches(finding)]
+    if not matched:
+        return GateResult(
+            gate, False, f"There is no finding {gate.finding}{gate._slice()}; {_instead(gate, findings)}."
+        )
+    for finding in matched:
+        complaint = _complaint(gate, finding)
+        if complaint:
+            return GateResult(gate, False, f"{_name(finding)} {complaint}.", finding, len(matched))
+    first = matched[0]
+    shown = f"{_name(first)} is {_shown(first)}" if len(matched) == 1 else f"all {len(matched)} findings keep to it"
+    return GateResult(gate, True, f"{gate.title()}: {shown}.", first, len(matched))
+
+
+def _complaint(gate: Gate, finding: Finding) -> str | None:
+    """Why this finding breaks the gate, or None."""
+    value = None if finding.value is None or math.isnan(finding.value) else finding.value
+    if value is None and (gate.at_most is not None or gate.at_least is not None):
+        return "was not measured"
+    if value is not None and gate.at_most is not None and value > gate.at_most:
+        return f"is {_shown(finding)}, above {gate.at_most:g}"
+    if value is not None and gate.at_least is not None and value < gate.at_least:
+        return f"is {_shown(finding)}, below {gate.at_least:g}"
+    if gate.verdict is not None and finding.verdict != gate.verdict:
+        return f"has the verdict {finding.verdict!r}, not {gate.verdict!r}"
+    return None
+
+
+def _shown(finding: Finding) -> str:
+    """The value with its interval and n, as far as they are known."""
+    if finding.value is None:
+        return finding.verdict or "not measured"
+    interval = "" if finding.low is None or finding.high is None else f" [{finding.low:.4g}, {finding.high:.4g}]"
+    return f"{finding.value:.4g}{interval}" + ("" if finding.n is None else f" (n = {finding.n})")
+
+
+def _name(finding: Finding) -> str:
+    slices = (("of", finding.of), ("group", finding.group), ("subject", finding.subject))
+    parts = [f"{word} {value}" for word, value in slices if value]
+    return finding.metric + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _instead(gate: Gate, findings: Sequence[Finding]) -> str:
+    """Which findings there are, nearest first: those of the same metric, or else the metrics."""
+    siblings = [_name(finding) for finding in findings if finding.metric == gate.finding]
+    if siblings:
+        return f"of that metric the run has {_listed(siblings)}"
+    metrics = sorted({finding.metric for finding in findings})
+    if not metrics:
+        return "the run has no findings at all"
+    near = difflib.get_close_matches(gate.finding, metrics, n=1)
+    return f"the run has {_listed(metrics)}" + (f" (did you mean {near[0]}?)" if near else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")

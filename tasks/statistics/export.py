@@ -1,0 +1,76 @@
+"""The gates of a run for machines: JUnit XML, which every CI server draws, and JSON, which every script reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from assay.tasks.statistics.gates import GateResult
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def gates_as_junit(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
+    """The gates as one JUnit test suite: a test case per gate, a failure with its sentence where it did not pass."""
+    failed = sum(not result.passed for result in results)
+    counts = {"tests": str(len(results)), "failures": str(failed), "errors": "0", "skipped": "0"}
+    suites = ElementTree.Element("testsuites", {"name": "assay gates", **counts})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": _plain(pipeline), **counts})
+    properties = ElementTree.SubElement(suite, "properties")
+    ElementTree.SubElement(properties, "property", {"name": "run", "value": _plain(run)})
+    for result in results:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            {"classname": _plain(f"{pipeline}.gates"), "name": _plain(result.gate.title()), "time": "0"},
+        )
+        if not result.passed:
+            failure = ElementTree.SubElement(case, "failure", {"type": "gate", "message": _plain(result.sentence)})
+            failure.text = _plain(result.sentence)
+        else:
+            ElementTree.SubElement(case, "system-out").text = _plain(result.sentence)
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def gates_as_json(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
+    """The gates as one JSON object: `run`, `pipeline`, `passed`, and one entry per gate with the deciding finding."""
+    return json.dumps(
+        {
+            "run": run,
+            "pipeline": pipeline,
+            "passed": all(result.passed for result in results),
+            "gates": [_entry(result) for result in results],
+        },
+        ensure_ascii=False,
+        indent=2,
+        allow_nan=False,
+    )
+
+
+def _entry(result: GateResult) -> dict[str, Any]:
+    found = result.finding
+    return {
+        "gate": result.gate.model_dump(exclude_none=True),
+        "passed": result.passed,
+        "sentence": result.sentence,
+        "matched": result.matched,
+        "finding": None if found is None else {
+            "metric": found.metric, "of": found.of, "group": found.group, "subject": found.subject,
+            "value": _number(found.value), "low": _number(found.low), "high": _number(found.high), "n": found.n,
+            "p_value": _number(found.p_value), "p_adjusted": _number(found.p_adjusted), "verdict": found.verdict,
+        },
+    }  # fmt: skip
+
+
+def _number(value: float | None) -> float | None:
+    """The number, or None for what JSON cannot write."""
+    return value if value is not None and abs(value) < float("inf") else None
+
+
+def _plain(text: str) -> str:
+    """The text without the control characters that XML 1.0 forbids even when escaped."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

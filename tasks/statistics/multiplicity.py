@@ -1,0 +1,59 @@
+"""Many tests in one run: p-values corrected for their number, and verdicts that do not survive it marked as such."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from assay.tasks.statistics.findings import Finding
+
+Correction = Literal["holm", "none"]
+
+
+def family_size(findings: Sequence[Finding]) -> int:
+    """How many of the findings carry a p-value: the size of the family that is corrected together."""
+    return sum(_tested(finding) for finding in findings)
+
+
+def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:
+    """Holm's step-down p-values of a family, in the given order; unchanged under `none`.
+
+    >>> [round(p, 3) for p in adjusted([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    if not p_values or correction == "none":
+        return [float(p) for p in p_values]
+    return [float(p) for p in multipletests(p_values, method=correction)[1]]
+
+
+def corrected(findings: Sequence[Finding], significance: float, correction: Correction = "holm") -> list[Finding]:
+    """The findings with `p_adjusted` filled in wherever there is a p-value.
+
+    A verdict that rested on p ≤ `significance` and loses it to the correction says so in its own words.
+
+    >>> both = [Finding("a.b", p_value=0.009, verdict="adverse"), Finding("c.d", p_value=0.5)]
+    >>> corrected(both, 0.01)[0].verdict
+    'adverse, but not after Holm over 2 tests'
+    """
+    p_values = [p for f in findings if (p := f.p_value) is not None and not math.isnan(p)]
+    fresh = iter(adjusted(p_values, correction))
+    family = len(p_values)
+    return [
+        _with(f, next(fresh), significance, family) if _tested(f) else replace(f, p_adjusted=None) for f in findings
+    ]
+
+
+def _tested(finding: Finding) -> bool:
+    return finding.p_value is not None and not math.isnan(finding.p_value)
+
+
+def _with(finding: Finding, p_adjusted: float, significance: float, family: int) -> Finding:
+    lost = finding.p_value is not None and finding.p_value <= significance < p_adjusted
+    if lost and finding.verdict:
+        verdict = f"{finding.verdict}, but not after Holm over {family} tests"
+        return replace(finding, p_adjusted=p_adjusted, verdict=verdict)
+    return replace(finding, p_adjusted=p_adjusted)

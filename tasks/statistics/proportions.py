@@ -1,0 +1,71 @@
+"""Intervals of a proportion: Wilson's, and the normal band that the paper draws."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.statistics.findings import Finding
+
+PAPER_Z = 1.64  # Pugh et al., Figure 2: a 90 % band
+
+
+class Bands(NamedTuple):
+    """Lower and upper ends, one pair per proportion."""
+
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+
+
+def wilson(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> Bands:
+    """Wilson's score interval of hits/n at `level`, elementwise; [0, 1] where n = 0, for then nothing is known.
+
+    >>> low, high = wilson([9, 0], [10, 0])
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.5958, 0.0], [0.9821, 1.0])
+    """
+    from statsmodels.stats.proportion import proportion_confint
+
+    won, counts = _counts(hits, n)
+    low, high = proportion_confint(won, np.maximum(counts, 1), alpha=1 - level, method="wilson")
+    return Bands(np.where(counts > 0, np.clip(low, 0, 1), 0.0), np.where(counts > 0, np.clip(high, 0, 1), 1.0))
+
+
+def normal_band(hits: npt.ArrayLike, n: npt.ArrayLike, z: float = PAPER_Z) -> Bands:
+    """acc ± z·sqrt(acc(1 − acc)/|Y|), the band of Figure 2 (90 %), kept within [0, 1]; [0, 1] where n = 0.
+
+    >>> low, high = normal_band([80], [100])
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.7344], [0.8656])
+    """
+    won, counts = _counts(hits, n)
+    accuracy = won / np.maximum(counts, 1)
+    half = z * np.sqrt(accuracy * (1 - accuracy) / np.maximum(counts, 1))
+    low, high = np.clip(accuracy - half, 0, 1), np.clip(accuracy + half, 0, 1)
+    return Bands(np.where(counts > 0, low, 0.0), np.where(counts > 0, high, 1.0))
+
+
+def share(
+    metric: str, hits: int, n: int, *, of: str = "", group: str = "", subject: str = "", level: float = 0.95
+) -> Finding:
+    """The finding "hits of n", with Wilson's interval; not measured (no value) where n = 0.
+
+    >>> share("subject.accuracy", 9, 10, of="gold").value
+    0.9
+    """
+    if n == 0:
+        return Finding(metric, of=of, group=group, subject=subject, n=0, verdict="not measured", unit="share")
+    low, high = wilson([hits], [n], level)
+    return Finding(
+        metric, of=of, group=group, subject=subject, value=hits / n, low=float(low[0]), high=float(high[0]), n=n,
+        unit="share",
+    )  # fmt: skip
+
+
+def _counts(hits: npt.ArrayLike, n: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    won, counts = np.asarray(hits, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    if (won < 0).any() or (won > counts).any():
+        raise ValueError("a proportion cannot have fewer hits than none or more than it has trials")
+    return won, counts
