@@ -29,8 +29,10 @@ def wilson(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> Bands:
     from statsmodels.stats.proportion import proportion_confint
 
     won, counts = _counts(hits, n)
-    low, high = proportion_confint(won, np.maximum(counts, 1), alpha=1 - level, method="wilson")
-    return Bands(np.where(counts > 0, np.clip(low, 0, 1), 0.0), np.where(counts > 0, np.clip(high, 0, 1), 1.0))
+    trials = np.maximum(counts, 1)
+    low, high = proportion_confint(won, trials, alpha=1 - level, method="wilson")
+    low, high = np.clip(low, 0, won / trials), np.clip(high, won / trials, 1)  # rounding can leave 0/n by 1e-17
+    return Bands(np.where(counts > 0, low, 0.0), np.where(counts > 0, high, 1.0))
 
 
 def normal_band(hits: npt.ArrayLike, n: npt.ArrayLike, z: float = PAPER_Z) -> Bands:

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+from pydantic import ValidationError
+
+from assay.tasks.statistics.export import gates_as_json, gates_as_junit
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.gates import Gate, judge
+
+FINDINGS = [
+    Finding("ordering.permutation_p", of="ours", group="majority", value=0.002, n=569, verdict="adverse"),
+    Finding("ordering.permutation_p", of="ours", group="snorkel", value=0.2, n=569, verdict="no trend"),
+    Finding("subject.accuracy", of="gold", group="D1", subject="a", value=0.95, low=0.9, high=0.98, n=57),
+    Finding("subject.accuracy", of="gold", group="D10", subject="a", value=0.81, low=0.77, high=0.84, n=569),
+    Finding("subject.trend_p", of="gold", subject="a", value=None, verdict="not measured"),
+]
+
+
+def verdict(**gate: object) -> tuple[bool, str]:
+    result = judge([Gate.model_validate(gate)], FINDINGS)[0]
+    return result.passed, result.sentence
+
+
+def test_a_gate_passes_within_its_bound_and_says_the_number() -> None:
+    passed, sentence = verdict(finding="ordering.permutation_p", of="ours", group="majority", at_most=0.01)
+    assert passed
+    assert "0.002 (n = 569)" in sentence
+
+
+def test_bounds_are_inclusive() -> None:
+    assert verdict(finding="subject.accuracy", group="D10", at_least=0.81, at_most=0.81)[0]
+
+
+def test_a_broken_bound_is_named_with_the_interval() -> None:
+    passed, sentence = verdict(finding="subject.accuracy", group="D10", at_least=0.9)
+    assert not passed
+    assert sentence == "subject.accuracy (of gold, group D10, subject a) is 0.81 [0.77, 0.84] (n = 569), below 0.9."
+
+
+def test_a_gate_without_a_group_holds_every_group_to_it() -> None:
+    assert verdict(finding="subject.accuracy", at_least=0.8)[0]
+    passed, sentence = verdict(finding="subject.accuracy", at_least=0.9)
+    assert not passed
+    assert "D10" in sentence
+
+
+def test_a_gate_on_a_finding_that_does_not_exist_fails_and_says_which_do() -> None:
+    passed, sentence = verdict(finding="subject.acuracy", at_least=0.5)
+    assert not passed
+    assert "did you mean subject.accuracy?" in sentence
+    assert "ordering.permutation_p" in sentence
+
+
+def test_a_gate_on_a_group_that_does_not_exist_fails_and_lists_the_groups() -> None:
+    passed, sentence = verdict(finding="ordering.permutation_p", group="majorty", at_most=1)
+    assert not passed
+    assert "group majority" in sentence
+    assert "group snorkel" in sentence
+
+
+def test_a_gate_on_a_run_without_findings_fails() -> None:
+    result = judge([Gate(finding="a.b", at_most=1)], [])[0]
+    assert not result.passed
+    assert "no findings at all" in result.sentence
+
+
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_what_was_not_measured_does_not_pass(value: float | None) -> None:
+    result = judge([Gate(finding="a.b", at_most=1)], [Finding("a.b", value=value)])[0]
+    assert not result.passed
+    assert "was not measured" in result.sentence
+
+
+def test_verdict_gates_compare_word_for_word() -> None:
+    assert verdict(finding="ordering.permutation_p", group="majority", verdict="adverse")[0]
+    passed, sentence = verdict(finding="ordering.permutation_p", group="snorkel", verdict="adverse")
+    assert not passed
+    assert "'no trend', not 'adverse'" in sentence
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ({"finding": "a.b"}, "sets no bound"),
+        ({"finding": "a.b", "at_most": 1, "at_least": 2}, "can never pass"),
+        ({"finding": "accuracy", "at_most": 1}, "pattern"),
+        ({"finding": "a.b", "at_most": float("nan")}, "finite"),
+        ({"finding": "a.b", "at_mst": 1}, "not permitted"),
+    ],
+)
+def test_impossible_gates_are_refused(gate: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Gate.model_validate(gate)
+
+
+def test_junit_counts_failures_and_survives_hostile_names() -> None:
+    hostile = [Finding("a.b", of='<x>&"\x00\ufffe', value=2.0)]
+    results = judge([Gate(finding="a.b", at_most=1), Gate(finding="a.b", at_least=1)], hostile)
+    suite = ElementTree.fromstring(gates_as_junit(results, run="r1", pipeline="p<&>").encode()).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("name")) == ("2", "1", "p<&>")
+    cases = suite.findall("testcase")
+    failure = cases[0].find("failure")
+    assert failure is not None
+    assert '<x>&"' in (failure.text or "")
+    assert cases[1].find("failure") is None
+
+
+def test_json_says_whether_all_passed_and_what_decided() -> None:
+    gates = [Gate(finding="subject.accuracy", group="D10", at_least=0.8), Gate(finding="subject.trend_p", at_most=0.01)]
+    written = json.loads(gates_as_json(judge(gates, FINDINGS), run="r1", pipeline="p"))
+    assert written["passed"] is False
+    assert [gate["passed"] for gate in written["gates"]] == [True, False]
+    assert written["gates"][0]["finding"]["value"] == 0.81
+    assert written["gates"][1]["finding"]["value"] is None
+
+
+def test_settings_import_nothing_heavy() -> None:
+    code = (
+        "import sys, assay.tasks.statistics.gates, assay.tasks.statistics.settings, assay.tasks.subjects.settings\n"
+        "print([m for m in ('numpy', 'pyarrow', 'pandas', 'torch', 'scipy', 'sklearn') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, chi2
+
+from assay.tasks.statistics.paired import bootstrap_difference, mcnemar
+
+
+def systems(both: int, first: int, second: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
+    counts = [both, first, second, neither]
+    return np.repeat([True, True, False, False], counts), np.repeat([True, False, True, False], counts)
+
+
+@pytest.mark.parametrize("cells", [(50, 12, 3, 10), (5, 1, 0, 0), (1000, 140, 100, 30), (0, 7, 7, 0)])
+def test_mcnemar_is_the_binomial_test_of_the_disagreements(cells: tuple[int, int, int, int]) -> None:
+    result = mcnemar(*systems(*cells))
+    _, b, c, _ = cells
+    assert (result.first_only, result.second_only, result.n) == (b, c, sum(cells))
+    assert result.p_exact == pytest.approx(binomtest(b, b + c).pvalue, abs=1e-12)
+
+
+def test_mcnemar_chi_squared_with_continuity_correction() -> None:
+    result = mcnemar(*systems(40, 25, 10, 5))
+    assert result.p_chi_squared == pytest.approx(chi2.sf((abs(25 - 10) - 1) ** 2 / 35, 1), abs=1e-12)
+
+
+def test_equal_disagreements_are_no_surprise() -> None:
+    result = mcnemar(*systems(3, 6, 6, 1))
+    assert (result.p_exact, result.p_chi_squared) == (1.0, 1.0)
+
+
+def test_systems_that_never_differ_cannot_be_told_apart() -> None:
+    result = mcnemar([True, False], [True, False])
+    assert (result.p_exact, result.p_chi_squared) == (1.0, 1.0)
+
+
+def test_bootstrap_interval_covers_the_truth_as_often_as_it_says() -> None:
+    generator, covered = np.random.default_rng(0), 0
+    for _ in range(300):
+        a, b = generator.random(150) < 0.8, generator.random(150) < 0.7
+        found = bootstrap_difference(a, b, generator, resamples=400)
+        covered += found.low <= 0.1 <= found.high
+    assert 0.9 <= covered / 300 <= 0.99
+
+
+def test_bootstrap_is_the_normal_interval_for_many_samples() -> None:
+    a, b = systems(600, 200, 100, 100)
+    found = bootstrap_difference(a, b, np.random.default_rng(0), resamples=20_000)
+    half = 1.96 * np.sqrt((0.3 - 0.01) / 1000)
+    assert found.value == pytest.approx(0.1)
+    assert (found.low, found.high) == pytest.approx((0.1 - half, 0.1 + half), abs=0.003)
+
+
+def test_bootstrap_takes_real_valued_losses() -> None:
+    generator = np.random.default_rng(1)
+    losses = generator.normal(1.0, 0.5, 400)
+    found = bootstrap_difference(losses + 0.2, losses, generator)
+    assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.2, 0.2))
+
+
+@pytest.mark.parametrize(("first", "second"), [([1, 0], [1]), ([[1, 0]], [[1, 0]])])
+def test_values_that_are_not_pairs_are_refused(first: list[int], second: list[int]) -> None:
+    with pytest.raises(ValueError, match="one length"):
+        mcnemar(first, second)
+    with pytest.raises(ValueError, match="one length"):
+        bootstrap_difference(first, second, np.random.default_rng(0))
+
+
+def test_a_difference_over_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        bootstrap_difference([], [], np.random.default_rng(0))
