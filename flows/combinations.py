@@ -1,0 +1,136 @@
+"""Settings that are right one by one and impossible together. Read from the raw mapping, so that they are reported
+in the same breath as wrong types and unknown keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from assay.flows.mistakes import Where, suggestion
+from assay.flows.yaml_source import Value
+
+APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
+PRUNED = ("pl_indep", "ours")
+LABELERS = ("majority", "snorkel")
+STAGES = {
+    "ingest": (),
+    "labeling": ("labeling",),
+    "pruning": ("pruning",),
+    "weak_labels": ("weak_labels",),
+    "ordering": ("ordering",),
+    "subject": ("subject", "subjects"),
+}
+"""What must be configured for a stage's findings to exist: any one of these."""
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Two settings that cannot both stand: where to change one, and why."""
+
+    where: Where
+    why: str
+
+
+def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Everything in a pipeline that cannot be together."""
+    yield from _chain(pipeline)
+    yield from _subjects(pipeline)
+    for position, gate in enumerate(_list(pipeline.get("gates"))):
+        if isinstance(gate, dict):
+            yield from _gate(pipeline, gate, ("gates", position))
+
+
+def _chain(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    votes = _dict(pipeline.get("source")).get("votes") is not None
+    has = {name for name, value in pipeline.items() if value is not None}
+    if votes and "labeling" in has:
+        yield Clash(
+            ("labeling",), "source.votes already holds the votes; remove labeling or give the source as samples"
+        )
+    voted = votes or "labeling" in has
+    for stage in ("pruning", "weak_labels"):
+        if stage in has and not voted:
+            yield Clash((stage,), "needs votes: add labeling (rules that vote) or source.votes (votes as a table)")
+    if "ordering" in has and "weak_labels" not in has:
+        yield Clash(("ordering",), "needs confidences: add weak_labels, as in weak_labels: {labelers: [majority]}")
+    if _dict(pipeline.get("ordering")).get("compare") is True and "pruning" not in has:
+        yield Clash(("ordering", "compare"), "compares with and without pruning: add pruning, or leave compare out")
+
+
+def _subjects(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    if pipeline.get("subject") is not None and pipeline.get("subjects") is not None:
+        yield Clash(("subjects",), "stands beside subject; put them all into subjects")
+    names = Counter(name for _, subject in _each_subject(pipeline) for name in [_name_of(subject)])
+    source = _dict(pipeline.get("source"))
+    dataset = source.get("dataset")
+    for where, subject in _each_subject(pipeline):
+        if names[_name_of(subject)] > 1:
+            yield Clash(
+                (*where, "name"), f"{names[_name_of(subject)]} subjects are called {_name_of(subject)}; name each"
+            )
+        if subject.get("predictions") is not None:
+            if isinstance(dataset, str) and dataset.startswith("sample/"):
+                yield Clash(
+                    (*where, "predictions"), f"{dataset} has no column of predictions; give parquet, csv or jsonl"
+                )
+            if subject.get("train_on") is not None:
+                yield Clash((*where, "train_on"), "predictions are already made; nothing is trained")
+        if subject.get("train_on") == "weak" and pipeline.get("weak_labels") is None:
+            yield Clash((*where, "train_on"), "needs weak labels: add weak_labels, or train on gold")
+        trains = subject.get("model") == "logistic" and subject.get("train_on") in (None, "gold")
+        if trains and source and "dataset" not in source and source.get("label") is None:
+            yield Clash((*where, "model"), "learns from gold labels: give source.label, or train_on: weak")
+
+
+def _gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+    finding = gate.get("finding")
+    stage = finding.partition(".")[0] if isinstance(finding, str) else ""
+    if not stage:
+        return
+    if stage not in STAGES:
+        yield Clash((*where, "finding"), f"no stage measures {stage}; {suggestion(stage, STAGES)}")
+        return
+    given_votes = _dict(pipeline.get("source")).get("votes") is not None and stage == "labeling"
+    if STAGES[stage] and not given_votes and all(pipeline.get(name) is None for name in STAGES[stage]):
+        yield Clash((*where, "finding"), f"nothing will measure it: the pipeline has no {' or '.join(STAGES[stage])}")
+    if stage == "ordering":
+        yield from _ordering_gate(pipeline, gate, where)
+    subjects = [_name_of(subject) for _, subject in _each_subject(pipeline)]
+    name = gate.get("subject")
+    if isinstance(name, str) and name not in subjects:
+        said = suggestion(name, subjects) if subjects else "the pipeline has no subject"
+        yield Clash((*where, "subject"), f"there is no such subject; {said}")
+
+
+def _ordering_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+    of, group = gate.get("of"), gate.get("group")
+    compared = _dict(pipeline.get("ordering")).get("compare") is True
+    if isinstance(of, str) and of not in APPROACHES:
+        yield Clash((*where, "of"), f"is no approach; {suggestion(of, APPROACHES)}")
+    elif isinstance(of, str) and of != "ours" and not compared and pipeline.get("ordering") is not None:
+        yield Clash((*where, "of"), "is measured only with ordering.compare: true; add it, or write ours")
+    labelers = _dict(pipeline.get("weak_labels")).get("labelers") or list(LABELERS)
+    known = [name for name in _list(labelers) if isinstance(name, str)]
+    if isinstance(group, str) and known and group not in known and group in LABELERS:
+        yield Clash((*where, "group"), f"is not among weak_labels.labelers ({', '.join(known)}); add it there")
+
+
+def _each_subject(pipeline: dict[str, Value]) -> Iterator[tuple[Where, dict[str, Value]]]:
+    if isinstance(pipeline.get("subject"), dict):
+        yield ("subject",), _dict(pipeline["subject"])
+    for position, subject in enumerate(_list(pipeline.get("subjects"))):
+        if isinstance(subject, dict):
+            yield ("subjects", position), subject
+
+
+def _name_of(subject: dict[str, Value]) -> str:
+    return str(subject.get("name") or "subject")
+
+
+def _dict(value: Value) -> dict[str, Value]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Value) -> list[Value]:
+    return value if isinstance(value, list) else []

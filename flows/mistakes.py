@@ -1,0 +1,90 @@
+"""Mistakes in a configuration: where each one is, what stands there, what was expected; reported all together."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from assay.infra.errors import InputError
+
+Where = tuple[str | int, ...]
+"""A place in a configuration: the keys and list positions that lead to it."""
+
+LONGEST_VALUE = 60
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing wrong: `value` is what stands there, as it would be written, or empty where nothing does."""
+
+    file: str
+    line: int | None
+    path: str
+    value: str
+    expected: str
+
+    def __str__(self) -> str:
+        """The mistake as one line.
+
+        >>> print(Mistake("pipelines.yaml", 12, "pruning.correlation", "1.5", "expected a number between 0 and 1"))
+        pipelines.yaml:12: pruning.correlation: 1.5 — expected a number between 0 and 1
+        """
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        what = ": ".join(text for text in (self.path, self.value) if text)
+        return f"{place}: {what} — {self.expected}" if what else f"{place}: {self.expected}"
+
+
+class ConfigurationError(InputError):
+    """The configuration cannot be used; the message lists every mistake, one line each."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+def dotted(where: Where) -> str:
+    """The place as a person writes it.
+
+    >>> dotted(("gates", 0, "at_most"))
+    'gates.0.at_most'
+    """
+    return ".".join(str(step) for step in where)
+
+
+def shown(value: object) -> str:
+    """The value as YAML would write it on one line, cut short where it is long.
+
+    >>> shown(True), shown([1, "a b"]), shown("1.5")
+    ('true', '[1, "a b"]', '"1.5"')
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        text = type(value).__name__
+    printable = "".join(letter if letter.isprintable() else "�" for letter in text)
+    return printable if len(printable) <= LONGEST_VALUE else printable[: LONGEST_VALUE - 1] + "…"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, if any is close.
+
+    >>> nearest("brest-cancer", ["digits", "breast-cancer"])
+    'breast-cancer'
+    """
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What to say of an unknown word: the one that was probably meant, else all that are known.
+
+    >>> suggestion("corelation", ["correlation", "rank"])
+    'did you mean correlation?'
+    >>> suggestion("x", ["correlation", "rank"])
+    'known here: correlation, rank'
+    """
+    names = list(known)
+    match = nearest(word, names)
+    return f"did you mean {match}?" if match else f"known here: {', '.join(names)}"
