@@ -1,0 +1,178 @@
+"""Labelling functions in three forms behind one protocol: a vector of int8 votes, -1 where a rule abstains.
+
+A labelling function λ : X → Y ∪ {abstain} (paper 000, "Problem") may be a *column rule* (a function of a whole
+partition, the fast way), a Snorkel `LabelingFunction`, or a plain function of one sample. Every form looks at one
+sample at a time as far as its answer goes: a vote may not depend on the other rows, so partitions do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
+
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ABSTAIN = -1
+"""What a labelling function answers where it has nothing to say."""
+
+F = TypeVar("F")
+
+
+class Sample(SimpleNamespace):
+    """One sample, as functions of one sample see it: `x.text`, or `x["mean radius"]`.
+
+    >>> Sample(text="hello")["text"], Sample(text="hello").text
+    ('hello', 'hello')
+    """
+
+    def __getitem__(self, column: str) -> object:
+        return self.__dict__[column]
+
+
+def as_pandas(table: pa.Table) -> pd.DataFrame:
+    """The partition as a pandas data frame: what a column rule is given unless it asks for something else."""
+    return table.to_pandas()
+
+
+def as_arrow(table: pa.Table) -> pa.Table:
+    """The partition as it is: an Arrow table."""
+    return table
+
+
+@dataclass(frozen=True)
+class ColumnRule(Generic[F]):
+    """A labelling function of a whole partition: data frame in, one vote per row out.
+
+    `frame` says what the function is given; each frame is made once per partition, whatever the number of rules.
+
+    >>> import numpy as np
+    >>> rule = ColumnRule("long", lambda samples: np.where(samples["text"].str.len() > 10, 1, ABSTAIN))
+    >>> rule.name
+    'long'
+    """
+
+    name: str
+    function: Callable[[F], object]
+    frame: Callable[[pa.Table], F] = as_pandas
+
+
+@dataclass(frozen=True)
+class SampleRule:
+    """A labelling function of one sample: a plain function, or a Snorkel `LabelingFunction`."""
+
+    name: str
+    function: Callable[[Sample], object]
+
+
+Rule = ColumnRule[object] | SampleRule
+
+
+@overload
+def column_rule(function: Callable[[F], object]) -> ColumnRule[F]: ...
+@overload
+def column_rule(*, frame: Callable[[pa.Table], F]) -> Callable[[Callable[[F], object]], ColumnRule[F]]: ...
+def column_rule(
+    function: Callable[[F], object] | None = None, *, frame: Callable[[pa.Table], F] | None = None
+) -> ColumnRule[F] | Callable[[Callable[[F], object]], ColumnRule[F]]:
+    """The decorated function as a column rule that bears its name.
+
+    >>> @column_rule
+    ... def shouts(samples):
+    ...     return samples["text"].str.isupper().astype("int8") * 2 - 1
+    >>> shouts.name
+    'shouts'
+    """
+    chosen = frame or as_pandas
+    if function is None:
+        return lambda decorated: ColumnRule(decorated.__name__, decorated, chosen)
+    return ColumnRule(function.__name__, function, chosen)
+
+
+def sample_rule(function: Callable[[Sample], object]) -> SampleRule:
+    """The decorated function of one sample as a rule that bears its name.
+
+    >>> @sample_rule
+    ... def has_link(x):
+    ...     return 1 if "http" in x.text else ABSTAIN
+    >>> has_link.name
+    'has_link'
+    """
+    return SampleRule(function.__name__, function)
+
+
+def is_rule(value: object) -> bool:
+    """Whether a module's value is a labelling function by itself: a decorated one, or one of Snorkel's."""
+    return isinstance(value, ColumnRule | SampleRule) or any(
+        (kind.__module__, kind.__qualname__) == ("snorkel.labeling.lf.core", "LabelingFunction")
+        for kind in type(value).__mro__
+    )
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    """A named list of labelling functions, and the classes that their votes 0…k-1 stand for, in this order.
+
+    >>> Rulebook("spam", ("ham", "spam"), [sample_rule(len)]).rules[0].name
+    'len'
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    rules: tuple[Rule, ...]
+
+    def __init__(self, name: str, classes: Iterable[str], rules: Iterable[object]) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "classes", tuple(str(each) for each in classes))
+        object.__setattr__(self, "rules", tuple(_named(rule, name, place) for place, rule in enumerate(rules, 1)))
+        self._check()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the rules, in the order in which they vote."""
+        return tuple(rule.name for rule in self.rules)
+
+    def _check(self) -> None:
+        if not self.rules:
+            raise InputError(f"The rulebook {self.name} holds no labelling function: a rulebook needs at least one.")
+        if not 2 <= len(self.classes) <= 127:
+            raise InputError(
+                f"The rulebook {self.name} names {len(self.classes)} classes, expected 2 to 127: "
+                'write them in the order of the votes, such as CLASSES = ("ham", "spam").'
+            )
+        for what, names in (("labelling functions", self.names), ("classes", self.classes)):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InputError(f"The rulebook {self.name} has several {what} named {twice[0]!r}: names must differ.")
+
+
+def _named(rule: object, rulebook: str, place: int) -> Rule:
+    """The labelling function as a rule with a usable name, whichever of the three forms it came in."""
+    if not isinstance(rule, ColumnRule | SampleRule):
+        if not callable(rule):
+            raise InputError(
+                f"Entry {place} of the rulebook {rulebook} is {rule!r}, expected a labelling function: a column rule, "
+                "a Snorkel LabelingFunction or a function of one sample."
+            )
+        rule = SampleRule(str(getattr(rule, "name", getattr(rule, "__name__", ""))), rule)
+    if rule.name in ("", "<lambda>", "id", "gold"):
+        raise InputError(
+            f"Labelling function {place} of the rulebook {rulebook} is named {rule.name!r}, which cannot name a column "
+            "of votes: give it a name of its own, as in ColumnRule('long_text', function)."
+        )
+    return rule
+
+
+def rules_of(candidates: Sequence[object]) -> list[object]:
+    """Those of a module's values that are labelling functions by themselves, in the order they were written in."""
+    found: list[object] = []
+    for value in candidates:
+        if is_rule(value) and not any(value is other for other in found):
+            found.append(value)
+    return found
