@@ -59,11 +59,13 @@ class LabelingTable(Table):
 
 
 class Panel(Table):
-    """One row per labelling function: its rank in Algorithm 1, whether it is kept, and which kept function pruned it."""
+    """One row per labelling function: its rank in Algorithm 1 (0 walks first), whether it is kept, or which kept function
+    pruned it and with which correlation. `cliques` is null where the functions were ranked by `degree` instead."""
 
     schema = _schema(
         ("function", _S, False), ("position", _I4, False), ("kept", _B, False), ("rank", _I4, False),
-        ("cliques", _I8, False), ("coverage", _F, False), ("constant", _B, False), ("pruned_by", _S, True),
+        ("cliques", _I8, True), ("degree", _I8, False), ("coverage", _F, False), ("constant", _B, False),
+        ("pruned_by", _S, True), ("correlation", _F, True),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The options of weak labelling: which labelers, how Snorkel's label model is trained, what an undecided sample gets."""
+"""The options of weak labelling: the labelers, how Snorkel's label model is trained, the class of undecided samples."""
 
 from typing import Annotated, Literal
 
