@@ -43,7 +43,7 @@ class Source(Settings):
     columns: dict[str, ColumnType] | None = None
     """Types of columns of text files; those not named are inferred from the first 10 000 rows of the first file."""
     features: Names | None = None
-    """The columns to keep beside id and label; all when not given. In a table of votes: the columns that are no votes."""
+    """The columns to keep beside id and label (default all); in a table of votes, the columns that are no votes."""
     required: Names = ()
     """Columns in which a missing value (null, NaN, empty cell) rejects the row; elsewhere it may enter."""
     split: str | None = None
