@@ -1,0 +1,138 @@
+"""What a table holds, in one number: independent of partitions, row groups, row order and Parquet version.
+
+Each row becomes canonical bytes, each row's bytes a 256-bit BLAKE2b; the table's digest is the sum of those modulo 2^256,
+together with its schema and row count. Sums of partitions add up to the sum of the whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_MODULUS = 1 << 256
+_ROWS_AT_ONCE = 65_536
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def row_sum(table: pa.Table) -> int:
+    """The sum modulo 2^256 of the BLAKE2b of every row; the order of rows does not matter, that of columns does.
+
+    >>> whole = pa.table({"id": ["a", "b"], "x": [0.0, -0.0]})
+    >>> row_sum(whole) == (row_sum(whole.slice(0, 1)) + row_sum(whole.slice(1))) % 2**256
+    True
+    """
+    return sum(_block_sum(table.slice(at, _ROWS_AT_ONCE)) for at in range(0, table.num_rows, _ROWS_AT_ONCE)) % _MODULUS
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """The schema as text: names and value types in order; how a column is encoded or may be null is left out."""
+    return ";".join(f"{field.name}:{_value_type(field.type)}" for field in schema)
+
+
+def table_digest(schema: pa.Schema, sums: Iterable[int], rows: int) -> str:
+    """The digest of a table from its schema, the row sums of its partitions and its number of rows."""
+    total = sum(sums) % _MODULUS
+    text = f"{schema_text(schema)}|{rows}|{total:064x}"
+    return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+
+
+def files_digest(checksums: dict[str, str]) -> str:
+    """The digest of a set of named files from the sha256 of each."""
+    text = "\n".join(f"{name}\0{checksums[name]}" for name in sorted(checksums))
+    return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+
+
+def _value_type(dtype: pa.DataType) -> pa.DataType:
+    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+
+
+def _block_sum(table: pa.Table) -> int:
+    rows = _row_bytes([table.column(i).combine_chunks() for i in range(table.num_columns)], table.num_rows)
+    hashes = b"".join(hashlib.blake2b(row, digest_size=32).digest() for row in rows)
+    limbs = np.frombuffer(hashes, dtype="<u4").reshape(-1, 8).sum(axis=0, dtype=np.uint64)
+    return sum(int(limb) << (32 * place) for place, limb in enumerate(limbs))
+
+
+def _row_bytes(arrays: Sequence[pa.Array], rows: int) -> Iterable[bytes]:
+    """Canonical bytes of each row: fixed-width columns side by side, then the others, each with its length in front."""
+    fixed: list[Bytes] = []
+    varying: list[list[bytes]] = []
+    for array in arrays:
+        _encode(array, fixed, varying)
+    matrix = np.hstack(fixed) if fixed else np.zeros((rows, 0), np.uint8)
+    width, flat = matrix.shape[1], np.ascontiguousarray(matrix).tobytes()
+    heads = [flat[at * width : (at + 1) * width] for at in range(rows)]
+    if not varying:
+        return heads
+    return [b"".join((head, *tail)) for head, tail in zip(heads, zip(*varying, strict=True), strict=True)]
+
+
+def _encode(array: pa.Array, fixed: list[Bytes], varying: list[list[bytes]]) -> None:
+    """Append the canonical bytes of one column to those of the others."""
+    dtype = array.type
+    if pa.types.is_dictionary(dtype):
+        return _encode(array.dictionary_decode(), fixed, varying)
+    valid = _valid(array)
+    if pa.types.is_struct(dtype):
+        fixed.append(valid[:, None].astype(np.uint8))
+        for child in array.flatten():
+            _encode(child, fixed, varying)
+    elif pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
+        varying.append(_list_bytes(array, valid))
+    elif _is_text(dtype):
+        varying.append(_text_bytes(array, valid))
+    elif pa.types.is_null(dtype):
+        fixed.append(np.zeros((len(array), 1), np.uint8))
+    elif pa.types.is_decimal(dtype):
+        varying.append(_text_bytes(array.cast(pa.string()), valid))
+    else:
+        fixed.append(np.hstack([valid[:, None].astype(np.uint8), _fixed_bytes(array)]))
+    return None
+
+
+def _valid(array: pa.Array) -> npt.NDArray[np.bool_]:
+    return cast("npt.NDArray[np.bool_]", array.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _is_text(dtype: pa.DataType) -> bool:
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(kind(dtype) for kind in kinds) or pa.types.is_fixed_size_binary(dtype)
+
+
+def _fixed_bytes(array: pa.Array) -> Bytes:
+    """Little-endian bytes [n, width]; nulls are zero, −0 is 0, every NaN is the same NaN."""
+    if pa.types.is_temporal(array.type):
+        array = array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    if array.null_count:
+        array = pc.fill_null(array, pa.scalar(0, array.type) if not pa.types.is_boolean(array.type) else False)
+    values = np.ascontiguousarray(array.to_numpy(zero_copy_only=False))
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values + np.array(0, values.dtype))
+    values = values.astype(values.dtype.newbyteorder("<"), copy=False)
+    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
+
+
+def _framed(valid: bool, content: bytes) -> bytes:
+    return b"\x01" + len(content).to_bytes(8, "little") + content if valid else b"\x00"
+
+
+def _text_bytes(array: pa.Array, valid: npt.NDArray[np.bool_]) -> list[bytes]:
+    values = array.cast(pa.large_binary()) if not pa.types.is_fixed_size_binary(array.type) else array
+    return [_framed(bool(ok), value or b"") for ok, value in zip(valid, values.to_pylist(), strict=True)]
+
+
+def _list_bytes(array: pa.Array, valid: npt.NDArray[np.bool_]) -> list[bytes]:
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(lengths)
+    items = list(_row_bytes([array.flatten()], int(ends[-1]) if len(ends) else 0))
+    return [
+        _framed(bool(ok), int(length).to_bytes(8, "little") + b"".join(items[end - length : end]))
+        for ok, length, end in zip(valid, lengths, ends, strict=True)
+    ]

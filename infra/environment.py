@@ -1,0 +1,28 @@
+"""What must stand in the environment before heavy libraries are imported: one thread each, no telemetry, no chatter."""
+
+import os
+
+_DEFAULTS = {
+    # One BLAS and Torch thread per process: two on busy cores cost twenty times, and change the last bits of results.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    # No telemetry, anywhere.
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "GX_ANALYTICS_ENABLED": "False",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    # Prefect's log lines go to its server, where its UI shows them; the terminal is ours.
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    # A whole grid of stages is submitted by one flow; Prefect's own SDK shows no progress bars or colours for us.
+    "PREFECT_CLI_COLORS": "false",
+}
+
+
+def prepare_environment() -> None:
+    """Set what is not set yet; call it before numpy, torch or prefect are imported."""
+    for name, value in _DEFAULTS.items():
+        os.environ.setdefault(name, value)

@@ -1,0 +1,146 @@
+"""A folder anywhere fsspec reaches, in which a file is there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import fsspec
+
+from assay.infra.errors import InputError
+
+_HOPELESS = {errno.ENOSPC: "no space is left there", errno.EDQUOT: "the disk quota is used up"}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+
+
+class Folder:
+    """One root, local or remote; names inside it are relative and use `/`."""
+
+    def __init__(self, url: str) -> None:
+        self.fs, self.root = fsspec.core.url_to_fs(url)
+        self.root = self.root.rstrip("/")
+        self.url = str(Path(self.root).resolve()) if self.is_local else url.rstrip("/")
+
+    def __reduce__(self) -> tuple[type[Folder], tuple[str]]:
+        return Folder, (self.url,)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the folder lies on a file system of this machine (where renaming is atomic)."""
+        return "file" in self.fs.protocol or "local" in self.fs.protocol
+
+    def path(self, name: str) -> str:
+        """The path of a name as the file system wants it; a name cannot lead out of the folder."""
+        parts = name.split("/")
+        if not name or name.startswith("/") or any(part in ("", ".", "..") for part in parts):
+            raise InputError(f"{name!r} is not a name inside {self.url}: use plain relative names.")
+        return f"{self.root}/{name}"
+
+    def exists(self, name: str) -> bool:
+        """Whether the file is there."""
+        return bool(self.fs.exists(self.path(name)))
+
+    def sizes(self, name: str) -> dict[str, int]:
+        """Names (relative to this folder) and sizes of all files below `name`."""
+        try:
+            found = self.fs.find(self.path(name), detail=True)
+        except FileNotFoundError:
+            return {}
+        return {path[len(self.root) + 1 :]: int(info["size"] or 0) for path, info in found.items()}
+
+    def folders(self, name: str) -> list[str]:
+        """Names of the folders right below `name`, sorted."""
+        try:
+            entries = self.fs.ls(self.path(name), detail=True, refresh=True)
+        except FileNotFoundError:
+            return []
+        return sorted(entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in entries if entry["type"] == "directory")
+
+    def read(self, name: str) -> bytes:
+        """The content of a file; FileNotFoundError where there is none."""
+        return cast(bytes, self.fs.cat_file(self.path(name)))
+
+    def read_json(self, name: str) -> dict[str, Any] | None:
+        """The content of a JSON file, or None where there is none or it is not whole."""
+        try:
+            value = json.loads(self.read(name))
+        except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError):
+            return None
+        return value if isinstance(value, dict) else None
+
+    def open(self, name: str) -> BinaryIO:
+        """A file opened for reading."""
+        return cast(BinaryIO, self.fs.open(self.path(name), "rb"))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file there, replacing what was: readers see the old one or the new one."""
+        with self.writing(name) as sink:
+            sink.write(content)
+
+    def write_json(self, name: str, value: object) -> None:
+        """Put a JSON file there, as `write` does."""
+        self.write(name, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).encode())
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Put a file there unless there is one already; False if there was: of two writers the first wins."""
+        target = self.path(name)
+        if self.is_local:
+            claim = f"{name}.{uuid.uuid4().hex}.claim"
+            self.write(claim, content)
+            try:
+                os.link(self.path(claim), target)
+            except FileExistsError:
+                return False
+            finally:
+                os.unlink(self.path(claim))
+            return True
+        try:
+            self.fs.pipe_file(target, content, mode="create")
+        except FileExistsError:
+            return False
+        return True
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[BinaryIO]:
+        """A file open for writing that appears under its name only when the block ends well."""
+        target = self.path(name)
+        with self._in_words():
+            if not self.is_local:
+                # Object stores show a file when its upload is complete; an abandoned upload shows nothing.
+                with self.fs.open(target, "wb") as sink:
+                    yield sink
+                return
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            draft = f"{target}.tmp-{uuid.uuid4().hex}"
+            try:
+                # No fsync: a file that a power cut left short or garbled is caught by its size and page checksums.
+                with open(draft, "wb") as local:
+                    yield local
+                os.replace(draft, target)
+            except BaseException:
+                Path(draft).unlink(missing_ok=True)
+                raise
+
+    def remove(self, name: str) -> None:
+        """Remove a file or a whole folder; nothing happens where there is none."""
+        path = self.path(name)
+        if self.fs.exists(path):
+            self.fs.rm(path, recursive=True)
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in _HOPELESS:
+                raise InputError(f"Cannot write to {self.url}: {_HOPELESS[error.errno]}. Make room and run again.") from error
+            if error.errno in _REFUSED:
+                reason = os.strerror(error.errno or 0).lower()
+                raise InputError(f"Cannot write to {self.url}: {reason}. Choose a folder you may write to with --store.") from error
+            raise

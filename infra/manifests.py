@@ -1,0 +1,136 @@
+"""What the store writes down about what it keeps: parts, outputs, manifests, and the records of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from assay.infra.artifacts import Artifact, Kind
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """One file of one output: where it lies in the store, what it holds, how large it is."""
+
+    file: str
+    rows: int
+    row_sum: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """One partition of a step: a file per output, what went in, and where and how long it was computed."""
+
+    index: int
+    files: tuple[PartFile, ...]
+    inputs: tuple[str, ...]
+    worker: str
+    device: str
+    wall_seconds: float
+    cpu_seconds: float
+    tally: dict[str, Any] | None = None
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Part:
+        """The part that `dataclasses.asdict` described."""
+        files = tuple(PartFile(**file) for file in value["files"])
+        return cls(**{**value, "files": files, "inputs": tuple(value["inputs"])})
+
+
+@dataclass(frozen=True)
+class Output:
+    """An artifact with the parts it is made of; `place` is its position among the outputs of its step."""
+
+    artifact: Artifact[Kind]
+    parts: tuple[Part, ...]
+    place: int = 0
+    checksums: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Every file of the output with its size."""
+        return {part.files[self.place].file: part.files[self.place].bytes for part in self.parts}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Output:
+        """The output that `dataclasses.asdict` described."""
+        parts = tuple(Part.from_json(part) for part in value["parts"])
+        return cls(Artifact.from_json(value["artifact"]), parts, value["place"], dict(value["checksums"]))
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The lineage of what a stage made: no manifest, no artifact."""
+
+    stage: str
+    version: int
+    key: str
+    title: str
+    outputs: Mapping[str, Output]
+    ingredients: Mapping[str, Any]
+    summary: str
+    run: str
+    created: str
+    wall_seconds: float
+    cpu_seconds: float
+    packages: Mapping[str, str]
+    commit: str
+    quarantined: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The manifest as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Manifest:
+        """The manifest that `to_json` described."""
+        outputs = {name: Output.from_json(output) for name, output in value["outputs"].items()}
+        return cls(**{**value, "outputs": outputs, "quarantined": tuple(value["quarantined"])})
+
+
+@dataclass
+class StageRecord:
+    """What one stage did in one run."""
+
+    stage: str
+    title: str
+    key: str
+    cached: bool
+    seconds: float
+    summary: str
+    outputs: dict[str, dict[str, Any]]
+    partitions_computed: int = 0
+    partitions_reused: int = 0
+
+
+@dataclass
+class RunRecord:
+    """What one run was asked, which artifacts it used (cached or not), and how it ended."""
+
+    id: str
+    pipeline: str
+    started: str
+    seed: int
+    host: str
+    pid: int
+    status: str = "running"
+    seconds: float = 0.0
+    stages: list[StageRecord] = field(default_factory=list)
+    writing: list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    report: str | None = None
+    findings: str | None = None
+    failures: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    verdicts: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunRecord:
+        """The record that `to_json` described."""
+        return cls(**{**value, "stages": [StageRecord(**stage) for stage in value["stages"]]})

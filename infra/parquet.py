@@ -1,0 +1,69 @@
+"""Tables in Parquet files as the store wants them: the declared schema, bounded row groups, checksummed pages."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from assay.infra.artifacts import Table
+from assay.infra.digests import row_sum
+from assay.infra.errors import RunError
+from assay.infra.folders import Folder
+from assay.infra.manifests import PartFile
+
+_ROW_GROUP_BYTES = 64 << 20
+
+
+def conform(table: pa.Table, kind: type[Table], what: str) -> pa.Table:
+    """The table with exactly the types and null rules that its kind declares; RunError names what does not fit."""
+    names = kind.schema.names
+    if table.column_names[: len(names)] != names:
+        raise RunError(f"{what}: {kind.__name__} must begin with the columns {', '.join(names)}, not {table.column_names[:12]}.")
+    for extra in table.column_names[len(names) :]:
+        dtype = table.schema.field(extra).type
+        if kind.extras is None or (kind.extras != "any" and dtype != kind.extras):
+            raise RunError(f"{what}: {kind.__name__} may not hold a column {extra!r} of type {dtype}.")
+    fields = [*kind.schema, *(table.schema.field(i) for i in range(len(names), table.num_columns))]
+    for field in kind.schema:
+        column = table.column(field.name)
+        if column.type != field.type:
+            raise RunError(f"{what}: column {field.name} of {kind.__name__} is {column.type}, not {field.type}.")
+        if column.null_count and not field.nullable:
+            raise RunError(f"{what}: column {field.name} of {kind.__name__} has {column.null_count} nulls.")
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
+
+
+def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
+    """The file that now holds the table, named after its content: writing it twice is writing it once."""
+    total = row_sum(table)
+    name = f"{prefix}-{total % (1 << 48):012x}.parquet"
+    blobs = {field.name for field in table.schema if pa.types.is_large_binary(field.type) or pa.types.is_binary(field.type)}
+    plain = [field.name for field in table.schema if field.name not in blobs]
+    rows = max(1, int(_ROW_GROUP_BYTES / max(1.0, table.nbytes / max(1, table.num_rows))))
+    with folder.writing(name) as sink:
+        pq.write_table(
+            table, sink, row_group_size=rows, compression="zstd", write_page_checksum=True,
+            use_dictionary=plain if blobs else True, write_statistics=plain if blobs else True,
+        )  # fmt: skip
+        size = sink.tell()
+    return PartFile(name, table.num_rows, f"{total:064x}", size)
+
+
+def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) -> pa.Table:
+    """The table in a part's file; RunError by name where the file is damaged."""
+    try:
+        with folder.open(part.file) as source:
+            content = pa.PythonFile(source, mode="r") if not folder.is_local else source
+            table = pq.read_table(content, columns=columns, use_threads=False, page_checksum_verification=True)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise RunError(
+            f"The file {folder.url}/{part.file} is damaged or gone ({_first_line(error)}): delete it and run again, "
+            "only that partition is computed anew."
+        ) from error
+    if table.num_rows != part.rows:
+        raise RunError(f"The file {folder.url}/{part.file} has {table.num_rows} rows, {part.rows} were written: delete it and run again.")
+    return table
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__

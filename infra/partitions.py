@@ -1,0 +1,268 @@
+"""The only ways to touch many samples: `map_partitions`, `reduce_partitions`, `collect`.
+
+They read artifacts partition by partition on the run's engine. Nothing they return depends on how many partitions or
+workers there are, or on which finished first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.infra.artifacts import Artifact, Table
+from assay.infra.compute import Call, Outcome
+from assay.infra.errors import AssayError, InputError, RunError
+from assay.infra.exact import Mergeable, merge
+from assay.infra.manifests import Part, PartFile
+from assay.infra.parquet import read_part
+from assay.infra.partition_work import PartitionWork, Tallied, count_partition, write_partition
+from assay.infra.runs import current_run
+from assay.infra.tallies import decode_tally
+from assay.infra.workbench import Workbench, current_workbench
+
+__all__ = ["Tallied", "collect", "map_partitions", "map_pieces", "read_files", "reduce_partitions", "tally_of"]
+
+_COLLECT_BYTES = 8 << 30
+
+
+def map_partitions(
+    function: Callable[..., Any],
+    *inputs: Artifact[Any],
+    into: type[Table] | tuple[type[Table], ...],
+    name: str | None = None,
+    aligned: Mapping[str, npt.NDArray[Any]] | None = None,
+    **constants: Any,
+) -> Any:
+    """The artifact (or tuple of them) whose partitions are `function` of the inputs' partitions.
+
+    Inputs must be cut alike. Arrays in `aligned` are in sample order; each call gets its slice. Constants go to every
+    call and are shipped once. Partitions that an earlier, broken attempt finished are taken as they are.
+    """
+    bench = current_workbench()
+    plan = _common_plan(bench, inputs)
+    slices = _slices(plan, aligned or {})
+    kinds = into if isinstance(into, tuple) else (into,)
+    names = [bench.name_output(kind, name) for kind in kinds]
+    work = [
+        PartitionWork(
+            f"{names[0]}, partition {cut.index + 1} of {len(plan)}", cut.index, bench.run.store.url, function,
+            sources=cut.sources, aligned=slices[at], kinds=kinds, prefixes=_prefixes(bench, names), mark=_mark(bench, names[0], cut.index),
+        )
+        for at, cut in enumerate(plan)
+    ]  # fmt: skip
+    return _write(bench, names, kinds, work, constants, unpack=not isinstance(into, tuple))
+
+
+def map_pieces(
+    function: Callable[..., Any],
+    pieces: Sequence[Any],
+    *,
+    into: type[Table] | tuple[type[Table], ...],
+    name: str | None = None,
+    **constants: Any,
+) -> Any:
+    """As `map_partitions`, over pieces of something outside the store (ranges of files): this fixes the partition plan."""
+    bench = current_workbench()
+    kinds = into if isinstance(into, tuple) else (into,)
+    names = [bench.name_output(kind, name) for kind in kinds]
+    pieces = bench.settle_plan(names[0], list(pieces))
+    work = [
+        PartitionWork(
+            f"{names[0]}, partition {index + 1} of {len(pieces)}", index, bench.run.store.url, function,
+            piece=piece, kinds=kinds, prefixes=_prefixes(bench, names), mark=_mark(bench, names[0], index),
+        )
+        for index, piece in enumerate(pieces)
+    ]  # fmt: skip
+    return _write(bench, names, kinds, work, constants, unpack=not isinstance(into, tuple))
+
+
+def reduce_partitions(function: Callable[..., Mergeable], *inputs: Artifact[Any], **constants: Any) -> Any:
+    """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion."""
+    bench = current_workbench()
+    plan = _common_plan(bench, inputs)
+    engine = bench.run.engine
+    shared = engine.share(constants)
+    calls = (
+        Call(
+            at, f"{bench.title}, partition {cut.index + 1} of {len(plan)}", count_partition,
+            (PartitionWork(bench.title, cut.index, bench.run.store.url, function, sources=cut.sources), shared), {},
+        )
+        for at, cut in enumerate(plan)
+    )  # fmt: skip
+    folded = engine.fold(calls, merge, gpu=bench.gpu, finished=lambda done: bench.progress(done, len(plan)))
+    bench.computed += len(plan)
+    _raise_failures(bench, folded.failed)
+    return folded.value
+
+
+def collect(artifact: Artifact[Any], columns: Sequence[str]) -> pa.Table:
+    """The named columns of all partitions in sample order, in this process; for a few columns, not for a whole table."""
+    bench_or_run = current_run()
+    output = _output(artifact)
+    tables, size = [], 0
+    for part in sorted(output.parts, key=lambda part: part.index):
+        table = read_part(bench_or_run.store.folder, part.files[output.place], list(columns))
+        size += table.nbytes
+        if size > _COLLECT_BYTES:
+            raise RunError(
+                f"Collecting {', '.join(columns)} of {artifact.kind} needs more than {_COLLECT_BYTES >> 30} GiB in one process: "
+                "curate fewer samples at a time."
+            )
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:
+    """The content of every file of an artifact, each checked against its sha256."""
+    import hashlib
+
+    output, folder = _output(artifact), current_run().store.folder
+    contents: dict[str, bytes] = {}
+    for part in output.parts:
+        for file in part.files:
+            name = file.file.rsplit("/", 1)[-1]
+            contents[name] = folder.read(file.file)
+            if hashlib.sha256(contents[name]).hexdigest() != output.checksums[name]:
+                raise RunError(f"The file {folder.url}/{file.file} is not what was written there: delete it and run again.")
+    return contents
+
+
+def tally_of(artifact: Artifact[Any]) -> Any:
+    """What the partition functions of an artifact counted beside their tables, merged."""
+    tallies = [decode_tally(part.tally) for part in _output(artifact).parts if part.tally is not None]
+    merged: Any = {}
+    for tally in tallies:
+        merged = merge(merged, tally)
+    return merged
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """One partition across all inputs of a step."""
+
+    index: int
+    sources: tuple[PartFile, ...]
+
+
+def _output(artifact: Artifact[Any]) -> Any:
+    try:
+        return current_workbench().output(artifact)
+    except LookupError:
+        return current_run().store.output(artifact)
+
+
+def _common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]]) -> list[_Cut]:
+    """The partitions that all inputs share; a partition that was quarantined in one of them is left out."""
+    if not inputs:
+        raise TypeError("map_partitions and reduce_partitions need at least one artifact")
+    outputs = [bench.output(artifact) for artifact in inputs]
+    files = [{part.index: part.files[output.place] for part in output.parts} for output in outputs]
+    shared = sorted(set.intersection(*(set(found) for found in files)))
+    cuts = [_Cut(index, tuple(found[index] for found in files)) for index in shared]
+    for cut in cuts:
+        if len({source.rows for source in cut.sources}) > 1:
+            kinds = " and ".join(artifact.kind for artifact in inputs)
+            raise RunError(f"{kinds} are not cut alike: partition {cut.index} has {[source.rows for source in cut.sources]} rows.")
+    return cuts
+
+
+def _slices(plan: Sequence[_Cut], aligned: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:
+    ends = np.cumsum([cut.sources[0].rows for cut in plan])
+    for name, array in aligned.items():
+        if len(array) != (ends[-1] if len(ends) else 0):
+            raise RunError(f"The aligned array {name!r} has {len(array)} rows, the samples {ends[-1]}.")
+    return [
+        {name: array[end - cut.sources[0].rows : end] for name, array in aligned.items()}
+        for cut, end in zip(plan, ends, strict=True)
+    ]
+
+
+def _prefixes(bench: Workbench, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{bench.place}/{name}/part" for name in names)
+
+
+def _mark(bench: Workbench, step: str, index: int) -> str:
+    return f"{bench.place}/marks/{step}/{index:05d}.json"
+
+
+def _write(
+    bench: Workbench,
+    names: Sequence[str],
+    kinds: tuple[type[Table], ...],
+    work: Sequence[PartitionWork],
+    constants: Mapping[str, Any],
+    unpack: bool,
+) -> Any:
+    """Compute what is not finished yet, and hand out the artifacts."""
+    finished = bench.finished_parts(names[0])
+    parts = {item.index: finished[item.index] for item in work if _still_fits(finished.get(item.index), item)}
+    bench.reused += len(parts)
+    todo = [item for item in work if item.index not in parts]
+    failures = []
+    for outcome in _outcomes(bench, todo, constants, len(parts), len(work)):
+        if outcome.error is not None:
+            failures.append(outcome)
+        else:
+            parts[outcome.index] = outcome.value
+            bench.computed += 1
+            bench.cpu_seconds += outcome.value.cpu_seconds
+    _raise_failures(bench, failures)
+    ordered = tuple(parts[index] for index in sorted(parts))
+    if not ordered:
+        raise RunError(f"Nothing of {names[0]} could be computed: every partition failed.")
+    artifacts = tuple(
+        bench.add_table(name, kind, _schema_of(bench, ordered[0].files[place]), ordered, place)
+        for place, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    )
+    return artifacts[0] if unpack else artifacts
+
+
+def _still_fits(part: Part | None, work: PartitionWork) -> bool:
+    """Whether a finished part was made from the partition that stands at its place now."""
+    return part is not None and part.inputs == tuple(source.row_sum for source in work.sources)
+
+
+def _outcomes(
+    bench: Workbench, todo: Sequence[PartitionWork], constants: Mapping[str, Any], done: int, total: int
+) -> Iterator[Outcome]:
+    if not todo:
+        return
+    engine = bench.run.engine
+    shared = engine.share(dict(constants))
+    calls = (Call(work.index, work.name, write_partition, (work, shared), {}) for work in todo)
+    outcomes = engine.run(calls, gpu=bench.gpu)
+    for outcome in outcomes:
+        if isinstance(outcome.error, InputError):
+            raise outcome.error
+        done += 1
+        bench.progress(done, total)
+        yield outcome
+
+
+def _raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
+    """Fail in words where more partitions failed than the run tolerates; name those it does tolerate."""
+    if not failures:
+        return
+    ordered = sorted(failures, key=lambda outcome: outcome.index)
+    for outcome in ordered:
+        if isinstance(outcome.error, InputError):
+            raise outcome.error
+    names = [f"{bench.title}, partition {outcome.index + 1}" for outcome in ordered]
+    first = ordered[0].error
+    if len(failures) > bench.run.compute.quarantine:
+        reason = str(first) if isinstance(first, AssayError) else f"{type(first).__name__}: {first}"
+        raise RunError(f"{len(failures)} partitions failed for good ({'; '.join(names[:5])}). The first said: {reason}") from first
+    bench.quarantined.extend(names)
+    bench.run.progress.notice(f"Left out after repeated failures: {'; '.join(names)}. The first said: {first}")
+
+
+def _schema_of(bench: Workbench, file: PartFile) -> pa.Schema:
+    import pyarrow.parquet as pq
+
+    with bench.run.store.folder.open(file.file) as source:
+        return pq.read_schema(source).remove_metadata()

@@ -1,0 +1,96 @@
+"""Stages as Prefect sees them: a task with a name in our words, its tags, its log lines, a progress artifact, one state.
+
+The store decides what is cached; Prefect's own result persistence and cache policies stay off (a cached Prefect result
+outlives deleted files). Import this module only inside an orchestrated run: Prefect takes two seconds to import.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from prefect import get_run_logger, task
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.states import Completed
+from prefect.tasks import Task
+
+from assay.infra.errors import AssayError
+
+if TYPE_CHECKING:
+    from assay.infra.runs import Run
+    from assay.infra.stage import Stage
+
+_SECONDS_BETWEEN_UPDATES = 2.0
+
+
+def run_as_task(stage: Stage[..., Any], run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The stage's handles, computed inside a Prefect task run or taken from the store (the task then shows `Cached`)."""
+
+    def perform() -> Any:
+        log, progress = get_run_logger(), _ProgressArtifact(stage.title)
+        result, record = stage.perform(run, args, kwargs, progress.update)
+        progress.finish()
+        log.info("%s: %s%s", stage.title, record.summary or "done", " (from the store)" if record.cached else "")
+        if record.cached:
+            return Completed(name="Cached", data=result, message=f"{stage.title}: taken from the store, key {record.key}")
+        return result
+
+    perform.__name__ = perform.__qualname__ = stage.name
+    perform.__doc__ = stage.__doc__
+    as_task: Task[[], Any] = task(
+        perform,
+        name=stage.title,
+        description=(stage.__doc__ or "").strip(),
+        task_run_name=stage.title,
+        tags={"assay", stage.name, *(("gpu",) if stage.gpu else ())},
+        persist_result=False,
+        cache_policy=NO_CACHE,
+        retries=1,
+        retry_delay_seconds=1,
+        retry_condition_fn=_is_worth_a_retry,
+    )
+    return as_task(return_state=True).result()
+
+
+def _is_worth_a_retry(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
+    """A hiccup of the network or the store is; wrong input, and partitions that were retried already, are not."""
+    try:
+        state.result()
+    except AssayError:
+        return False
+    except OSError:
+        return True
+    except Exception:  # noqa: BLE001 - Prefect asks about any failure; a bug stays one on the second try
+        return False
+    return False
+
+
+class _ProgressArtifact:
+    """A bar in Prefect's UI for a stage that takes a while; at most one update every two seconds."""
+
+    def __init__(self, title: str) -> None:
+        self._title, self._id, self._last = title, None, time.monotonic()  # type: tuple[str, UUID | None, float]
+
+    def update(self, done: int, total: int) -> None:
+        """Show how many of the partitions are done."""
+        now = time.monotonic()
+        if now - self._last < _SECONDS_BETWEEN_UPDATES:
+            return
+        self._last = now
+        self._show(100.0 * done / max(1, total))
+
+    def finish(self) -> None:
+        """Fill the bar, if there is one."""
+        if self._id is not None:
+            self._show(100.0)
+
+    def _show(self, percent: float) -> None:
+        if self._id is None:
+            made = create_progress_artifact(progress=percent, description=self._title)
+            self._id = made if isinstance(made, UUID) else None
+        else:
+            update_progress_artifact(artifact_id=self._id, progress=percent)

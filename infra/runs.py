@@ -1,0 +1,113 @@
+"""One run: which store, engine, seed and console its stages use, and the record of what it did."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from assay.infra.manifests import RunRecord
+from assay.infra.settings import Compute
+from assay.infra.store import Store
+from assay.infra.sweep import Lease
+
+if TYPE_CHECKING:
+    from assay.infra.compute import Engine
+    from assay.infra.progress import Progress
+
+_current: ContextVar[Run | None] = ContextVar("assay_run", default=None)
+
+
+class Run:
+    """The surroundings of a run's stages; a context manager that opens and closes the run's record."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        store: Store,
+        engine: Callable[[], Engine],
+        progress: Progress,
+        *,
+        seed: int = 0,
+        compute: Compute | None = None,
+        fresh: bool = False,
+        orchestrated: bool = False,
+    ) -> None:
+        self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
+        self.compute = compute or Compute()
+        self.orchestrated = orchestrated
+        self._open_engine, self._engine, self._engine_lock = engine, None, threading.Lock()
+        self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
+        self._lease = Lease(store, self.record.id)
+        self._token: Token[Run | None] | None = None
+
+    @property
+    def id(self) -> str:
+        """The run's name: when it started, and four letters that make it unique."""
+        return self.record.id
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that computes partitions; opened when it is first needed."""
+        with self._engine_lock:
+            if self._engine is None:
+                self._engine = self._open_engine()
+            return self._engine
+
+    def warm_up(self) -> threading.Thread:
+        """Open the engine in the background, while other things start."""
+
+        def open_quietly() -> None:
+            try:
+                _ = self.engine
+            except Exception:  # noqa: BLE001 - whoever needs the engine opens it again and gets the error then
+                return
+
+        thread = threading.Thread(target=open_quietly, name="assay-engine", daemon=True)
+        thread.start()
+        return thread
+
+    def save(self) -> None:
+        """Write the record down as it stands."""
+        self.store.save_run(self.record)
+
+    def __enter__(self) -> Run:
+        self._token = _current.set(self)
+        self._lease.take()
+        self.save()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._token is not None:
+            _current.reset(self._token)
+        if kind is not None and self.record.status == "running":
+            self.record.status = "broken"
+        with self._engine_lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+        self.save()
+        self._lease.release()
+
+
+def current_run() -> Run:
+    """The run that surrounds the caller; stages can be called only inside one."""
+    run = _current.get()
+    if run is None:
+        raise LookupError("a stage can be called only inside a run: `with Run(...)`")
+    return run
+
+
+def new_run_id() -> str:
+    """A name that sorts by time and that a person can read out: `2026-11-22-0200-k3f9`."""
+    letters = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(4))
+    return f"{datetime.now().astimezone():%Y-%m-%d-%H%M}-{letters}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

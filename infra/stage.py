@@ -1,0 +1,183 @@
+"""A stage: a function of artifacts and settings that asks the store first and commits what it makes.
+
+`@stage` turns the function into something that, called inside a run, looks its key up, shows as a Prefect task where
+the run is orchestrated, computes if it must, commits atomically, and returns handles.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import typing
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from assay.infra.artifacts import Artifact, Files, Table
+from assay.infra.errors import RunError
+from assay.infra.keys import git_commit, ingredient, numeric_profile, package_versions, stage_key
+from assay.infra.manifests import Manifest, Output, Part, PartFile, StageRecord
+from assay.infra.runs import Run, current_run
+from assay.infra.seeds import Seeds
+from assay.infra.workbench import Workbench, current_workbench
+
+if typing.TYPE_CHECKING:
+    import pyarrow as pa
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Stage(Generic[P, R]):
+    """A function that the store remembers; `version` goes up whenever the same arguments may give another result."""
+
+    def __init__(self, body: Callable[P, R], *, version: int, title: str, draws: bool, gpu: bool) -> None:
+        self.body, self.version, self.draws, self.gpu = body, version, draws, gpu
+        self.name = body.__name__
+        self.title = title or self.name.replace("_", " ")
+        self.__doc__, self.__name__, self.__module__, self.__wrapped__ = body.__doc__, body.__name__, body.__module__, body
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The handles of what the stage made, now or in an earlier run."""
+        run = current_run()
+        if run.orchestrated:
+            from assay.infra.prefect_tasks import run_as_task
+
+            return typing.cast(R, run_as_task(self, run, args, kwargs))
+        return self.perform(run, args, kwargs, lambda _done, _total: None)[0]
+
+    def ingredients(self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Everything that the stage's key is made of."""
+        bound = inspect.signature(self.body).bind(*args, **kwargs)
+        bound.apply_defaults()
+        profile = dict(numeric_profile())
+        if self.gpu:
+            profile["device"] = "gpu" if run.compute.gpu != "never" and run.engine.slots().gpu else "cpu"
+        return {
+            "stage": self.name,
+            "version": self.version,
+            "arguments": {name: ingredient(value) for name, value in bound.arguments.items()},
+            "seed": run.seed if self.draws else None,
+            "profile": profile,
+        }
+
+    def key(self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """The key of the stage with these arguments in this run."""
+        return stage_key(self.ingredients(run, args, kwargs))
+
+    def perform(
+        self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: Callable[[int, int], None]
+    ) -> tuple[R, StageRecord]:
+        """The handles and the record of what happened; computes only what the store does not hold."""
+        began = time.perf_counter()
+        ingredients = self.ingredients(run, args, kwargs)
+        key = stage_key(ingredients)
+        run.record.writing.append(f"{self.name}/{key}")
+        run.save()
+        run.progress.stage_started(self.title, None)
+        manifest = None if run.fresh else run.store.find(self.name, key)
+        cached = manifest is not None
+        bench = Workbench(run, self.name, self.title, key, self.gpu, Seeds(run.seed, self.name) if self.draws else None, on_progress)
+        if manifest is None:
+            manifest = self._compute(bench, ingredients, args, kwargs)
+        record = StageRecord(
+            self.name, self.title, manifest.key, cached, round(time.perf_counter() - began, 3), manifest.summary,
+            {name: output.artifact.to_json() for name, output in manifest.outputs.items()}, bench.computed, bench.reused,
+        )  # fmt: skip
+        run.record.stages.append(record)
+        run.record.writing.remove(f"{self.name}/{key}")
+        run.save()
+        run.progress.stage_done(self.title, manifest.summary, record.seconds, cached)
+        return self._result(manifest), record
+
+    def _compute(
+        self, bench: Workbench, ingredients: dict[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Manifest:
+        cpu = time.process_time()
+        with bench:
+            result = self.body(*args, **kwargs)  # type: ignore[arg-type]
+        outputs = {name: bench.output(artifact) for name, artifact in _named(result).items()}
+        self._drop_scraps(bench, outputs)
+        manifest = Manifest(
+            stage=self.name, version=self.version, key=bench.key, title=self.title, outputs=outputs, ingredients=ingredients,
+            summary=bench.summary, run=bench.run.id, created=datetime.now(UTC).isoformat(timespec="seconds"),
+            wall_seconds=round(time.perf_counter() - bench.started, 3),
+            cpu_seconds=round(bench.cpu_seconds + time.process_time() - cpu, 3),
+            packages=package_versions(), commit=git_commit(), quarantined=tuple(bench.quarantined),
+        )  # fmt: skip
+        committed = bench.run.store.commit(manifest)
+        if not bench.quarantined:
+            bench.run.store.folder.remove(f"{bench.place}/marks")
+        return committed
+
+    def _drop_scraps(self, bench: Workbench, outputs: Mapping[str, Output]) -> None:
+        """Remove intermediate tables that the stage did not return."""
+        kept = {output.artifact.uri for output in outputs.values()}
+        for name, output in bench.outputs.items():
+            if output.artifact.uri not in kept:
+                bench.run.store.folder.remove(f"{bench.place}/{name}")
+
+    def _result(self, manifest: Manifest) -> R:
+        """The handles in the shape that the function announces: one, or a named tuple of several."""
+        announced = typing.get_type_hints(self.body).get("return")
+        artifacts = {name: output.artifact for name, output in manifest.outputs.items()}
+        if isinstance(announced, type) and issubclass(announced, tuple):
+            return typing.cast(R, announced(**artifacts))
+        return typing.cast(R, artifacts["result"])
+
+
+def stage(*, version: int, title: str = "", draws: bool = False, gpu: bool = False) -> Callable[[Callable[P, R]], Stage[P, R]]:
+    """A decorator that makes a function a stage; `draws` lets the run's seed into its key, `gpu` sends it to GPU workers."""
+
+    def decorate(body: Callable[P, R]) -> Stage[P, R]:
+        return Stage(body, version=version, title=title, draws=draws, gpu=gpu)
+
+    return decorate
+
+
+def say(summary: str) -> None:
+    """Set the line that a person sees when the stage is done, in this run and whenever it is taken from the store."""
+    current_workbench().summary = summary
+
+
+def stage_seeds() -> Seeds:
+    """The stage's source of randomness; only a stage that declares `draws` has one."""
+    seeds = current_workbench().seeds
+    if seeds is None:
+        raise LookupError("only a stage declared with draws=True may draw: otherwise the seed is missing from its key")
+    return seeds
+
+
+def write_table(table: pa.Table, into: type[Table], name: str | None = None) -> Artifact[Any]:
+    """The handle of a small table, written as one partition."""
+    from assay.infra.parquet import conform, write_part
+
+    bench = current_workbench()
+    chosen = bench.name_output(into, name)
+    whole = conform(table, into, f"{bench.title}, {chosen}")
+    file = write_part(bench.run.store.folder, f"{bench.place}/{chosen}/part-00000", whole)
+    part = Part(0, (file,), (), "the flow", "cpu", 0.0, 0.0)
+    return bench.add_table(chosen, into, whole.schema, (part,), 0)
+
+
+def write_files(contents: Mapping[str, bytes], into: type[Files], name: str | None = None) -> Artifact[Any]:
+    """The handle of a set of named files."""
+    import hashlib
+
+    bench = current_workbench()
+    chosen = bench.name_output(into, name)
+    parts, checksums = [], {}
+    for index, (file, content) in enumerate(sorted(contents.items())):
+        path = f"{bench.place}/{chosen}/{file}"
+        bench.run.store.folder.write(path, content)
+        checksums[file] = hashlib.sha256(content).hexdigest()
+        parts.append(Part(index, (PartFile(path, 0, "", len(content)),), (), "the flow", "cpu", 0.0, 0.0))
+    return bench.add_files(chosen, into, tuple(parts), checksums)
+
+
+def _named(result: object) -> dict[str, Artifact[Any]]:
+    if isinstance(result, Artifact):
+        return {"result": result}
+    if isinstance(result, tuple) and hasattr(result, "_asdict"):
+        return dict(result._asdict())
+    raise RunError(f"A stage returns one artifact or a named tuple of artifacts, not {type(result).__name__}.")

@@ -1,0 +1,153 @@
+"""The single source of truth: artifacts by key, committed by their manifest, and the records of runs.
+
+Layout: `stages/STAGE/KEY/` holds a stage's files and, last of all, its `manifest.json`; `runs/ID.json` what a run used;
+`leases/ID.json` says that a run is still writing; `reports/ID/` its page. `store.json` carries the format's number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from assay.infra.artifacts import Artifact, Kind
+from assay.infra.errors import InputError, RunError
+from assay.infra.folders import Folder
+from assay.infra.manifests import Manifest, Output, RunRecord
+
+FORMAT = 1
+
+
+class Store:
+    """Artifacts, run records and reports under one root, local or remote."""
+
+    def __init__(self, url: str) -> None:
+        self.folder = Folder(url)
+
+    def open(self) -> Store:
+        """The store, ready to write to; refused where it cannot be written or is of a newer format than we know."""
+        known = self.folder.read_json("store.json")
+        if known is None:
+            self.folder.write_json("store.json", {"format": FORMAT, "what": "a store of Assay"})
+        elif known.get("format", 0) > FORMAT:
+            raise InputError(
+                f"The store at {self.folder.url} has format {known['format']}, this Assay knows format {FORMAT}: "
+                "upgrade Assay, or choose another store with --store."
+            )
+        return self
+
+    @property
+    def url(self) -> str:
+        """Where the store lies."""
+        return self.folder.url
+
+    # Artifacts ---------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def place(stage: str, key: str) -> str:
+        """The folder of a stage's results under a key."""
+        return f"stages/{stage}/{key}"
+
+    def manifest(self, stage: str, key: str) -> Manifest | None:
+        """The committed manifest under a key, whatever became of its files."""
+        value = self.folder.read_json(f"{self.place(stage, key)}/manifest.json")
+        return Manifest.from_json(value) if value else None
+
+    def find(self, stage: str, key: str) -> Manifest | None:
+        """The manifest under a key if all its files are there in their full size."""
+        manifest = self.manifest(stage, key)
+        return manifest if manifest and not self.damage(manifest) else None
+
+    def damage(self, manifest: Manifest) -> list[str]:
+        """Files of a manifest that are missing or not of the size they had."""
+        there = self.folder.sizes(self.place(manifest.stage, manifest.key))
+        wanted = {file: size for output in manifest.outputs.values() for file, size in output.files.items()}
+        return sorted(file for file, size in wanted.items() if there.get(file) != size)
+
+    def commit(self, manifest: Manifest) -> Manifest:
+        """The manifest that now stands under the key: this one, or an earlier one that says the same.
+
+        The first manifest wins. A different digest under the same key means that the stage is not the function of its
+        key that it claims to be; that is an error worth reading, not a thing to paper over.
+        """
+        if manifest.quarantined:
+            # What lacks partitions is kept apart: a later run asks for the whole, finds none, and tries again.
+            self.folder.write(self._partial_name(manifest.stage, manifest.key), _json_bytes(manifest))
+            return manifest
+        name = f"{self.place(manifest.stage, manifest.key)}/manifest.json"
+        earlier = self.manifest(manifest.stage, manifest.key)
+        if earlier is None:
+            if self.folder.create(name, _json_bytes(manifest)):
+                return manifest
+            earlier = self.manifest(manifest.stage, manifest.key)
+        if earlier is None:
+            raise RunError(f"The manifest {self.url}/{name} is there but cannot be read: delete its folder and run again.")
+        for output, mine in manifest.outputs.items():
+            theirs = earlier.outputs.get(output)
+            if theirs is None or theirs.artifact.digest != mine.artifact.digest:
+                raise RunError(
+                    f"Stage {manifest.stage} gave another {mine.artifact.kind} than run {earlier.run} did under the same key "
+                    f"{manifest.key}: it depends on something outside its settings and inputs (a clock, an unseeded draw, "
+                    f"another machine's arithmetic). Compare {self.url}/{name}, then delete that folder to accept the new one."
+                )
+        if self.damage(earlier):
+            repaired = replace(earlier, outputs=manifest.outputs)
+            self.folder.write(name, _json_bytes(repaired))
+            return repaired
+        return earlier
+
+    def output(self, artifact: Artifact[Kind]) -> Output:
+        """The committed output behind a handle, with its parts."""
+        stage, key, _ = artifact.uri[len(self.url) :].strip("/").split("/")[1:4]
+        if output := self._matching(self._manifests.get((stage, key)), artifact):
+            return output
+        for name in (f"{self.place(stage, key)}/manifest.json", self._partial_name(stage, key)):
+            value = self.folder.read_json(name)
+            manifest = Manifest.from_json(value) if value else None
+            if manifest and (output := self._matching(manifest, artifact)):
+                self._manifests[stage, key] = manifest
+                return output
+        raise RunError(
+            f"The {artifact.kind} at {artifact.uri} is not in the store any more (cleaned, or deleted by hand): run again."
+        )
+
+    def _partial_name(self, stage: str, key: str) -> str:
+        return f"{self.place(stage, key)}/manifest-partial.json"
+
+    @staticmethod
+    def _matching(manifest: Manifest | None, artifact: Artifact[Kind]) -> Output | None:
+        outputs = manifest.outputs.values() if manifest else ()
+        return next((found for found in outputs if found.artifact == artifact), None)
+
+    @cached_property
+    def _manifests(self) -> dict[tuple[str, str], Manifest]:
+        return {}
+
+    # Runs --------------------------------------------------------------------------------------------------------------
+
+    def save_run(self, record: RunRecord) -> None:
+        """Write down what a run has done so far."""
+        self.folder.write_json(f"runs/{record.id}.json", record.to_json())
+
+    def run(self, run_id: str) -> RunRecord:
+        """The record of a run by its id, or by the last part of it."""
+        value = self.folder.read_json(f"runs/{run_id}.json")
+        if value is not None:
+            return RunRecord.from_json(value)
+        matches = [record for record in self.runs() if record.id.endswith(run_id)]
+        if len(matches) == 1:
+            return matches[0]
+        latest = f" The latest is {self.runs()[-1].id}." if self.runs() else " No run is recorded there."
+        raise InputError(f'There is no run "{run_id}" in {self.url}.{latest} (assay runs shows all)')
+
+    def runs(self, pipeline: str | None = None) -> list[RunRecord]:
+        """All recorded runs, oldest first."""
+        names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
+        values = [self.folder.read_json(name) for name in names]
+        records = [RunRecord.from_json(value) for value in values if value]
+        return [record for record in records if pipeline in (None, record.pipeline)]
+
+
+def _json_bytes(manifest: Manifest) -> bytes:
+    import json
+
+    return json.dumps(manifest.to_json(), indent=1, sort_keys=True, ensure_ascii=False).encode()

@@ -1,0 +1,110 @@
+"""Keeping the store small: leases on what is being written, and mark-and-sweep over the records of runs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from dataclasses import dataclass
+
+from assay.infra.manifests import RunRecord
+from assay.infra.store import Store
+
+_LEASE_SECONDS = 600.0
+
+
+class Lease:
+    """A run's word that it is still writing, renewed while it lives; one that is not renewed runs out."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self._store, self._name = store, f"leases/{run}.json"
+        self._stop = threading.Event()
+
+    def take(self) -> None:
+        """Write the lease and keep renewing it."""
+        self._renew()
+        threading.Thread(target=self._keep, name="assay-lease", daemon=True).start()
+
+    def release(self) -> None:
+        """Give the lease back."""
+        self._stop.set()
+        self._store.folder.remove(self._name)
+
+    def _keep(self) -> None:
+        while not self._stop.wait(_LEASE_SECONDS / 5):
+            self._renew()
+
+    def _renew(self) -> None:
+        lease = {"host": socket.gethostname(), "pid": os.getpid(), "until": time.time() + _LEASE_SECONDS}
+        self._store.folder.write_json(self._name, lease)
+
+
+def is_alive(store: Store, run: str) -> bool:
+    """Whether a run holds a lease that has not run out, by a process that is still there (where we can see it)."""
+    lease = store.folder.read_json(f"leases/{run}.json")
+    if lease is None or lease["until"] < time.time():
+        return False
+    return lease["host"] != socket.gethostname() or _process_lives(int(lease["pid"]))
+
+
+def close_crashed_runs(store: Store) -> list[RunRecord]:
+    """Mark runs that were killed as crashed; they stay `running` in their record otherwise."""
+    crashed = [run for run in store.runs() if run.status == "running" and not is_alive(store, run.id)]
+    for run in crashed:
+        run.status = "crashed"
+        run.failures.append("The run's process ended without a word (killed, or the machine went down).")
+        store.save_run(run)
+        store.folder.remove(f"leases/{run.id}.json")
+    return crashed
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a clean-up removed, or would remove."""
+
+    runs: tuple[str, ...]
+    results: tuple[str, ...]
+    bytes: int
+
+
+def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
+    """Forget all but the latest `keep` runs of each pipeline, then remove every result that no remaining run used."""
+    close_crashed_runs(store)
+    records = store.runs()
+    kept = {run.id for run in records if run.status == "running"}
+    for pipeline in {run.pipeline for run in records}:
+        mine = [run.id for run in records if run.pipeline == pipeline]
+        kept |= set(mine[len(mine) - keep :] if keep else ())
+    used = {key for run in records if run.id in kept for key in _keys(run)}
+    results = [
+        f"stages/{stage}/{key}"
+        for stage in store.folder.folders("stages")
+        for key in store.folder.folders(f"stages/{stage}")
+        if f"{stage}/{key}" not in used
+    ]
+    forgotten = [run for run in records if run.id not in kept]
+    freed = sum(size for name in results for size in store.folder.sizes(name).values())
+    if not dry_run:
+        for run in forgotten:
+            for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
+                store.folder.remove(name)
+        for name in results:
+            # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
+            store.folder.remove(f"{name}/manifest.json")
+            store.folder.remove(name)
+    return Sweep(tuple(run.id for run in forgotten), tuple(results), freed)
+
+
+def _keys(run: RunRecord) -> list[str]:
+    return [f"{stage.stage}/{stage.key}" for stage in run.stages] + run.writing
+
+
+def _process_lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

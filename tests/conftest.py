@@ -1,0 +1,36 @@
+"""Fixtures that every test may use: a run without Prefect, in this process, over a store in a temporary folder."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.infra.environment import prepare_environment
+
+prepare_environment()
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., "object"]:
+    """A function that makes runs over the same store: `with make_run(seed=1) as run: …`."""
+    from assay.infra.compute import open_engine
+    from assay.infra.progress import SilentProgress
+    from assay.infra.runs import Run
+    from assay.infra.settings import Compute
+    from assay.infra.store import Store
+
+    def make(pipeline: str = "test", *, store: str | None = None, seed: int = 0, fresh: bool = False, **compute: object) -> Run:
+        settings = Compute(**{"engine": "serial", **compute})
+        return Run(
+            pipeline, Store(store or str(tmp_path / "store")).open(), lambda: open_engine(settings), SilentProgress(),
+            seed=seed, compute=settings, fresh=fresh,
+        )  # fmt: skip
+
+    return make
+
+
+@pytest.fixture
+def run(make_run: Callable[..., object]) -> Iterator[object]:
+    """A run that is open: stages can be called."""
+    with make_run() as opened:
+        yield opened
