@@ -1,4 +1,4 @@
-"""What a report is made of: parts, and in them plots, tables, examples. Pure values; `layout` turns them into a page."""
+"""What a report is made of: parts, and in them plots, tables, figures. Pure values; `layout` makes a page of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-Cell = str | int | float | bool | None
+from assay.tasks.statistics.findings import Finding
+
+Tone = Literal["good", "bad", "neutral"]
+Scale = Literal["number", "percent"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measured value with its interval and the number of samples behind it, as one cell of a table."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A cell with a judgement: bold where good, underlined where bad; `below` is a second, smaller line."""
+
+    text: str
+    tone: Tone = "neutral"
+    below: str = ""
+    order: float | None = None
+
+
+Cell = str | int | float | bool | Estimate | Mark | None
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a plot; `low` and `high`, where given, are drawn as a band of the same colour."""
+    """One line of a plot; `low` and `high`, where given, are drawn as a band (or whiskers) of the same colour."""
 
     name: str
     x: Sequence[float]
@@ -19,6 +45,7 @@ class Series:
     low: Sequence[float | None] | None = None
     high: Sequence[float | None] | None = None
     style: Literal["line", "dashed", "points", "steps"] = "line"
+    spread: Literal["band", "whiskers"] = "band"
 
 
 @dataclass(frozen=True)
@@ -32,6 +59,16 @@ class LinePlot:
     alt: str
     y_range: tuple[float, float] | None = None
     x_ticks: Mapping[float, str] | None = None
+    note: str = ""
+    scale: Scale = "number"
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Small multiples: the same plot several times on the same axes, so that eyes can compare."""
+
+    title: str
+    plots: Sequence[LinePlot]
     note: str = ""
 
 
@@ -47,6 +84,7 @@ class BarPlot:
     low: Sequence[float | None] | None = None
     high: Sequence[float | None] | None = None
     note: str = ""
+    scale: Scale = "number"
 
 
 @dataclass(frozen=True)
@@ -85,7 +123,7 @@ class Figure:
     alt: str
 
 
-Block = LinePlot | BarPlot | DataTable | Paragraph | Figure
+Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure
 
 
 @dataclass(frozen=True)
@@ -104,7 +142,30 @@ class Verdict:
     """One line at the head of the report (and the end of the run's output in the terminal)."""
 
     text: str
-    tone: Literal["good", "bad", "neutral"] = "neutral"
+    tone: Tone = "neutral"
+
+
+@dataclass(frozen=True)
+class LineageRow:
+    """One artifact of the run: which stage made it, under which key, what came out, and whether it had to be made."""
+
+    stage: str
+    kind: str
+    key: str
+    digest: str
+    rows: int | None
+    cached: bool
+    seconds: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SettingRow:
+    """One option a stage ran with."""
+
+    stage: str
+    option: str
+    value: str
 
 
 @dataclass(frozen=True)
@@ -122,3 +183,9 @@ class Report:
     failures: Sequence[str] = ()
     not_asked: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
+    lineage: Sequence[LineageRow] = ()
+    settings: Sequence[SettingRow] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
+    index_link: str = ""

@@ -1,0 +1,19 @@
+"""The lines of verdict: each room reads its own out of the findings, the terminal and the page's head show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from assay.tasks.reporting.parts import Verdict
+from assay.tasks.statistics.findings import Finding
+
+Reader = Callable[[Sequence[Finding]], Verdict | None]
+
+
+def headline(findings: Sequence[Finding], *readers: Reader) -> tuple[Verdict, ...]:
+    """What each reader finds to say, in their order; a reader whose stage did not run says nothing.
+
+    >>> headline([], lambda findings: None, lambda findings: Verdict("nothing was measured"))
+    (Verdict(text='nothing was measured', tone='neutral'),)
+    """
+    return tuple(line for reader in readers if (line := reader(findings)) is not None)

@@ -1,0 +1,230 @@
+"""The page over all nights: per pipeline the trend of its headline findings, and every run with its status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from assay.infra.settings import Settings
+from assay.tasks.reporting import numerals, svg
+from assay.tasks.reporting.layout import anchors, badge, document, safe_link, status_tone
+from assay.tasks.reporting.markup import Markup, join, tag, text
+from assay.tasks.reporting.parts import Part, Report, Scale
+from assay.tasks.reporting.scales import Linear, nice_range
+from assay.tasks.reporting.tables import scroller
+from assay.tasks.statistics.findings import Finding
+
+
+class Followed(NamedTuple):
+    """A finding whose trend over the nights is drawn: its metric, of what, its name on the page and its scale."""
+
+    metric: str
+    of: str
+    name: str
+    scale: Scale
+
+
+FOLLOWED = (
+    Followed("ordering.spearman_tie_free", "ours", "Tie-free ρ of the order", "number"),
+    Followed("ordering.permutation_p", "ours", "Permutation p of the order", "number"),
+    Followed("subject.accuracy", "weak", "Agreement with the weak labels", "percent"),
+    Followed("subject.accuracy", "gold", "Accuracy against gold", "percent"),
+    Followed("labeling.coverage", "", "Samples some rule votes on", "percent"),
+    Followed("pruning.kept", "", "Rules kept", "number"),
+)
+_TRENDS, _RUNS = 8, 90
+
+
+class Headline(Settings):
+    """One number of a run that is followed over the nights."""
+
+    name: str
+    """What it is called on the page."""
+
+    value: float
+    """What was measured."""
+
+    low: float | None = None
+    """The lower end of its interval."""
+
+    high: float | None = None
+    """The upper end of its interval."""
+
+    n: int | None = None
+    """How many samples it rests on."""
+
+    scale: Scale = "number"
+    """How it is written."""
+
+
+class RunEntry(Settings):
+    """What the index knows of one run; it lies as JSON beside the run's report."""
+
+    run: str
+    """The run's name."""
+
+    pipeline: str
+    """The pipeline it ran."""
+
+    started: str
+    """When it started, as an ISO time."""
+
+    seconds: float
+    """How long it took."""
+
+    status: str
+    """How it ended."""
+
+    link: str
+    """Where its report is, relative to the index; empty where there is none."""
+
+    verdict: str = ""
+    """Its first line of verdict."""
+
+    headlines: tuple[Headline, ...] = ()
+    """Its numbers that are followed over the nights."""
+
+
+def entry_of(report: Report, link: str) -> RunEntry:
+    """The line that a report adds to the index."""
+    return RunEntry(
+        run=report.run, pipeline=report.pipeline, started=report.started, seconds=report.seconds,
+        status=report.status, link=link, verdict=report.verdicts[0].text if report.verdicts else "",
+        headlines=tuple(headlines(report.findings)),
+    )  # fmt: skip
+
+
+def headlines(findings: Sequence[Finding]) -> list[Headline]:
+    """The findings that are followed over the nights, in the order of `FOLLOWED`; slices D1…DN are left to the report.
+
+    >>> headlines([Finding("pruning.kept", value=7, n=30), Finding("attack.auc", value=0.5)])
+    [Headline(name='Rules kept', value=7.0, low=None, high=None, n=30, scale='number')]
+    """
+    return [
+        Headline(name=_named(followed, one), value=one.value, low=one.low, high=one.high, n=one.n, scale=followed.scale)
+        for followed in FOLLOWED
+        for one in findings
+        if one.metric == followed.metric and followed.of == one.of and not _one_of_many(one)
+        if one.value is not None and numerals.measured(one.value)
+    ]
+
+
+def render_index(entries: Iterable[RunEntry]) -> str:
+    """The index as one self-contained HTML page, newest runs first; entries may come in any order."""
+    ordered = sorted(entries, key=lambda entry: (entry.started, entry.run))
+    names = sorted({entry.pipeline for entry in ordered})
+    groups = [(name, [entry for entry in ordered if entry.pipeline == name]) for name in names]
+    places = anchors([Part(name, "") for name in names])
+    sections = [_pipeline(place, name, runs) for place, (name, runs) in zip(places, groups, strict=True)]
+    said = f"{numerals.plural(len(ordered), 'run')} of {numerals.plural(len(names), 'pipeline')}"
+    empty = None if ordered else tag("p", "No run has been reported yet.", class_="lead")
+    links = [
+        tag("li", tag("a", name, href=f"#{place}"), tag("span", _sign(runs[-1]), class_="sign"))
+        for place, (name, runs) in zip(places, groups, strict=True)
+    ]
+    nav = tag("nav", tag("p", "Pipelines", class_="toc-title"), tag("ol", *links), class_="toc", aria_label="Pipelines")
+    head = tag(
+        "header",
+        tag("p", "Assay · robustness audits", class_="kicker"),
+        tag("h1", "All nights"),
+        tag("p", said, class_="lead"),
+    )
+    page = tag("div", nav, tag("main", head, empty, *sections, id="report"), class_="page")
+    skip = tag("a", "Skip to the runs", href="#report", class_="skip")
+    return document("All nights · Assay", join([skip, page, tag("footer", "Assay. One line per run, newest first.")]))
+
+
+def _pipeline(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
+    latest = runs[-1]
+    followed = list(dict.fromkeys(headline.name for entry in reversed(runs) for headline in entry.headlines))[:_TRENDS]
+    trends = [trend(place, index, title, runs) for index, title in enumerate(followed)]
+    newest = list(reversed(runs))
+    shown, older = newest[:_RUNS], len(newest) - _RUNS
+    note = tag("p", f"{numerals.plural(older, 'older run')} not listed here.", class_="note") if older > 0 else None
+    status = badge(status_tone(latest.status), latest.status)
+    return tag(
+        "section", tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
+        tag("p", latest.verdict, class_="lead") if latest.verdict else None,
+        tag("div", *trends, class_="trends") if trends else None,
+        scroller(f"Runs of {name}", _runs(name, shown)), note,
+        id=place, class_="pipeline", aria_labelledby=f"{place}-h",
+    )  # fmt: skip
+
+
+def trend(place: str, index: int, title: str, runs: Sequence[RunEntry]) -> Markup:
+    """One finding over the nights: its latest value large, a sparkline with its intervals, first and last night."""
+    points = [(position, one) for position, run in enumerate(runs) for one in run.headlines if one.name == title]
+    latest = points[-1][1]
+    interval = numerals.interval(latest.low, latest.high, latest.scale)
+    count = f" n = {numerals.integer(latest.n)}" if latest.n is not None else ""
+    number = tag("div", _written(latest), " ", tag("small", f"{interval}{count}".strip()), class_="latest")
+    return tag("div", tag("h3", title), number, _sparkline(f"{place}-{index}", title, points, runs), class_="trend")
+
+
+def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]], runs: Sequence[RunEntry]) -> Markup:
+    width, height = 260.0, 74.0
+    low, high = nice_range([value for _, one in points for value in (one.value, one.low, one.high)])
+    x, y = Linear(0, max(len(runs) - 1, 1), 5, width - 5), Linear(low, high, height - 20, 6)
+    nights = [float(at) for at, _ in points]
+    lows, highs = [one.low for _, one in points], [one.high for _, one in points]
+    stretches = [run for run in svg.runs(nights, lows, highs) if len(run) > 1]
+    lines = [svg.band([(x(at), y(lower), y(upper)) for at, lower, upper in run]) for run in stretches]
+    places = [(x(at), y(one.value)) for at, one in points]
+    lines += [svg.polyline(places, "line")] if len(places) > 1 else []
+    lines.append(svg.mark(*places[-1], 0))
+    lines += [
+        svg.target(*spot, f"{runs[at].run}: {_written(one)}") for spot, (at, one) in zip(places, points, strict=True)
+    ]
+    ends = svg.words(0, height - 3, _day(runs[points[0][0]].started), "tick")
+    if len(points) > 1:
+        ends = join([ends, svg.words(width, height - 3, _day(runs[points[-1][0]].started), "tick", "end")])
+    base = svg.stroke("base", 0, height - 17, width, height - 17)
+    told = "; ".join(f"{runs[at].run} {_written(one)}" for at, one in points[-14:])
+    said = f"{title} over {numerals.plural(len(points), 'run')}, oldest first: {told}."
+    return tag(
+        "div",
+        svg.drawing(width, height, title, said, identity, base, tag("g", *lines, class_="s1"), ends),
+        class_="spark",
+    )
+
+
+def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
+    heads = [
+        tag("th", head, scope="col", class_=kind)
+        for head, kind in (("Run", ""), ("Started", ""), ("Took", "num"), ("Status", ""), ("Verdict", ""))
+    ]
+    rows = [_run(entry) for entry in runs]
+    return tag(
+        "table", tag("caption", f"Runs of {name}"), tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="runs"
+    )
+
+
+def _run(entry: RunEntry) -> Markup:
+    name = tag("a", entry.run, href=entry.link) if safe_link(entry.link) else text(entry.run)
+    return tag(
+        "tr", tag("th", name, scope="row"), tag("td", numerals.moment(entry.started)),
+        tag("td", numerals.duration(entry.seconds), class_="num"),
+        tag("td", badge(status_tone(entry.status), entry.status)),
+        tag("td", tag("span", entry.verdict, class_="words")),
+    )  # fmt: skip
+
+
+def _named(followed: Followed, finding: Finding) -> str:
+    slices = ", ".join(piece for piece in (finding.subject, finding.group) if piece)
+    return f"{followed.name} ({slices})" if slices else followed.name
+
+
+def _one_of_many(finding: Finding) -> bool:
+    return finding.group[:1] == "D" and finding.group[1:].isdigit()
+
+
+def _written(headline: Headline) -> str:
+    return numerals.scaled(headline.value, headline.scale)
+
+
+def _sign(entry: RunEntry) -> str:
+    return {"good": "✓", "bad": "✗"}.get(status_tone(entry.status), "•")
+
+
+def _day(started: str) -> str:
+    return started[:10]

@@ -1,0 +1,288 @@
+"""Line plots and bar plots as figures: a drawing for wide pages, one for phones, and the numbers as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from assay.tasks.reporting import numerals, svg
+from assay.tasks.reporting.markup import Markup, join, tag
+from assay.tasks.reporting.numerals import measured
+from assay.tasks.reporting.parts import BarPlot, LinePlot, Panels, Scale, Series
+from assay.tasks.reporting.scales import Linear, nice_range, nice_ticks, spread_apart, whole_ticks
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a plot is drawn, and what there is room for."""
+
+    width: float
+    height: float
+    x_ticks: int
+    labels: bool
+
+
+WIDE, NARROW, PANEL = Size(760, 380, 12, True), Size(372, 300, 6, False), Size(272, 208, 6, False)
+
+
+def line_figure(plot: LinePlot, identity: str) -> Markup:
+    """The plot with its title, a legend where the lines carry no names, and the numbers behind it."""
+    return _figure(
+        plot.title, plot.note,
+        tag("div", legend(plot.series), class_="wide") if not _labels_fit(plot.series) else Markup(""),
+        tag("div", line_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
+        tag("div", legend(plot.series), line_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
+        line_numbers(plot),
+    )  # fmt: skip
+
+
+def panels_figure(panels: Panels, identity: str) -> Markup:
+    """Small multiples on common axes, with one legend."""
+    shared = _y_range([series for plot in panels.plots for series in plot.series], panels.plots[0].scale)
+    cells = []
+    for index, plot in enumerate(panels.plots):
+        small = line_drawing(plot, PANEL, f"{identity}-{index}", plot.y_range or shared)
+        cells.append(tag("div", tag("h4", plot.title), small, class_="plot panel"))
+    names = {series.name for plot in panels.plots for series in plot.series}
+    key = legend(panels.plots[0].series) if len(names) > 1 else Markup("")
+    numbers = [line_numbers(plot, caption=plot.title) for plot in panels.plots]
+    return _figure(panels.title, panels.note, key, tag("div", *cells, class_="panels"), *numbers)
+
+
+def bar_figure(plot: BarPlot, identity: str) -> Markup:
+    """Horizontal bars with their values and whiskers, for wide pages and for phones."""
+    return _figure(
+        plot.title, plot.note,
+        tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
+        tag("div", bar_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
+        bar_numbers(plot),
+    )  # fmt: skip
+
+
+def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float, float] | None = None) -> Markup:
+    """The lines of a plot, with their bands, names and tooltips."""
+    low, high = plot.y_range or y_range or _y_range(plot.series, plot.scale)
+    y_names = {
+        tick: _tick_name(tick, plot.scale, low, high) for tick in nice_ticks(low, high, 5 if size.height > 250 else 4)
+    }
+    named = size.labels and _labels_fit(plot.series)
+    left = 14 + max((svg.text_width(name) for name in y_names.values()), default=0)
+    right = 22 + max(svg.text_width(series.name) for series in plot.series) if named else 16
+    places = [place for series in plot.series for place in series.x]
+    start, stop = (min(places), max(places)) if places else (0.0, 1.0)
+    margin = 10 if len(plot.series) > 1 else 6
+    frame = svg.Frame(
+        size.width, size.height,
+        Linear(start, stop, left + margin, size.width - right - margin), Linear(low, high, size.height - 46, 26),
+    )  # fmt: skip
+    ticks = plot.x_ticks or {tick: f"{tick:g}" for tick in whole_ticks(places, size.x_ticks)}
+    content = [frame.axes(ticks, y_names, plot.x_label, plot.y_label)]
+    order = list(enumerate(plot.series))
+    content += [_spread(series, index, frame) for index, series in order]
+    content += [_line(series, index, frame) for index, series in reversed(order)]
+    content += [_names(plot.series, frame)] if named else []
+    content += [_targets(series, frame, plot) for series in plot.series]
+    return svg.drawing(size.width, size.height, plot.title, plot.alt, identity, *content)
+
+
+def bar_drawing(plot: BarPlot, size: Size, identity: str) -> Markup:
+    """The bars of a plot, top to bottom in the order given."""
+    values = [*plot.values, *(plot.low or ()), *(plot.high or ()), 0.0]
+    low, high = nice_range(values, None, 1.0 if plot.scale == "percent" else None)
+    room = 30 if size.labels else 17
+    left = 12 + svg.text_width("m" * min(max((len(name) for name in plot.names), default=0), room)) * 0.92
+    row, top = 24, 8
+    height = top + row * len(plot.names) + 46
+    frame = svg.Frame(size.width, height, Linear(low, high, left, size.width - 62), Linear(0, 1, height - 46, top))
+    ticks = nice_ticks(low, high, 5 if size.labels else 3)
+    content = [svg.stroke("grid", frame.x(tick), top, frame.x(tick), height - 46) for tick in ticks]
+    content += [
+        svg.words(frame.x(t), height - 28, _tick_name(t, plot.scale, low, high), "tick", "middle") for t in ticks
+    ]
+    content.append(svg.words((left + size.width - 62) / 2, height - 6, plot.x_label, "axis-label", "middle"))
+    content.append(svg.stroke("base", frame.x(0), top, frame.x(0), height - 46))
+    for index, (name, value, below, above) in enumerate(_bars(plot)):
+        y = top + row * index + row / 2
+        content.append(svg.words(left - 8, y + 4, _cut(name, room), "bar-name", "end"))
+        content.append(_bar(frame, y, value, below, above, plot.scale, name))
+    return svg.drawing(size.width, height, plot.title, plot.alt, identity, *content)
+
+
+def _bar(
+    frame: svg.Frame, y: float, value: float | None, low: float | None, high: float | None, scale: Scale, name: str
+) -> Markup:
+    if value is None or not measured(value):
+        return svg.words(frame.x(0) + 6, y + 4, "not measured", "tick")
+    zero, end = sorted((frame.x(0), frame.x(value)))
+    says = f"{name}: {numerals.scaled(value, scale)} {numerals.interval(low, high, scale)}".strip()
+    pieces = [
+        tag(
+            "rect",
+            tag("title", says),
+            class_="bar s1",
+            x=f"{zero:.1f}",
+            y=f"{y - 7:.1f}",
+            width=f"{end - zero:.1f}",
+            height=14,
+        )
+    ]
+    edge = end
+    if low is not None and high is not None and measured(low) and measured(high):
+        left, right = frame.x(low), frame.x(high)
+        pieces.append(
+            tag(
+                "path",
+                class_="bar-whisker",
+                d=f"M{left:.1f},{y - 4:.1f}v8M{left:.1f},{y:.1f}H{right:.1f}M{right:.1f},{y - 4:.1f}v8",
+            )
+        )
+        edge = max(edge, right)
+    pieces.append(svg.words(edge + 6, y + 4, numerals.scaled(value, scale), "bar-value"))
+    return join(pieces)
+
+
+def _bars(plot: BarPlot) -> Iterable[tuple[str, float | None, float | None, float | None]]:
+    empty: Sequence[float | None] = [None] * len(plot.names)
+    return zip(plot.names, plot.values, plot.low or empty, plot.high or empty, strict=True)
+
+
+def _spread(series: Series, index: int, frame: svg.Frame) -> Markup:
+    if series.low is None or series.high is None:
+        return Markup("")
+    pieces = []
+    for run in svg.runs(series.x, series.low, series.high):
+        places = [(frame.x(x), frame.y(low), frame.y(high)) for x, low, high in run]
+        if series.spread == "whiskers":
+            pieces += [svg.whisker(*place) for place in places]
+        elif len(places) == 1:
+            pieces.append(svg.whisker(*places[0]))
+        else:
+            pieces.append(svg.band(places))
+    return tag("g", *pieces, class_=f"s{index % 8 + 1}")
+
+
+def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
+    pieces = []
+    for run in svg.runs(series.x, series.y):
+        places = [(frame.x(x), frame.y(y)) for x, y in run]
+        if len(places) > 1 and series.style != "points":
+            draw = svg.staircase if series.style == "steps" else svg.polyline
+            pieces.append(draw(places, "dashed" if series.style == "dashed" else "line"))
+        if series.style != "dashed" and len(series.x) <= 40:
+            pieces += [svg.mark(x, y, index) for x, y in places]
+    return tag("g", *pieces, class_=f"s{index % 8 + 1}")
+
+
+def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Markup:
+    nothing: Sequence[float | None] = [None] * len(series.x)
+    pieces = []
+    for x, y, low, high in zip(series.x, series.y, series.low or nothing, series.high or nothing, strict=True):
+        if y is not None and measured(y):
+            where = (plot.x_ticks or {}).get(x, f"{x:g}")
+            value = f"{numerals.scaled(y, plot.scale)} {numerals.interval(low, high, plot.scale)}".strip()
+            pieces.append(svg.target(frame.x(x), frame.y(y), f"{series.name}, {where}: {value}"))
+    return join(pieces)
+
+
+def _names(series: Sequence[Series], frame: svg.Frame) -> Markup:
+    ends = [(index, *last) for index, one in enumerate(series) if (last := _last(one)) is not None]
+    places = spread_apart([frame.y(y) for _, _, y in ends], 17, frame.y.stop, frame.y.start)
+    pieces = []
+    for (index, x, y), place in zip(ends, places, strict=True):
+        if abs(place - frame.y(y)) > 5:
+            pieces.append(svg.stroke(f"leader s{index % 8 + 1}", frame.x(x) + 6, frame.y(y), frame.x.stop + 16, place))
+        pieces.append(svg.words(frame.x.stop + 20, place + 4, series[index].name, f"name s{index % 8 + 1}"))
+    return join(pieces)
+
+
+def _last(series: Series) -> tuple[float, float] | None:
+    known = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None and measured(y)]
+    return max(known) if known else None
+
+
+def legend(series: Sequence[Series]) -> Markup:
+    """The names of the lines with a sample of each, for where the lines cannot carry their names."""
+    if len(series) < 2:
+        return Markup("")
+    items = []
+    for index, one in enumerate(series):
+        style = "dashed" if one.style == "dashed" else "line"
+        pieces = [] if one.style == "points" else [svg.stroke(style, 1, 7, 25, 7)]
+        pieces += [] if one.style == "dashed" else [svg.mark(13, 7, index)]
+        swatch = tag(
+            "svg", *pieces, class_=f"swatch s{index % 8 + 1}", attributes={"viewBox": "0 0 26 14"}, aria_hidden="true"
+        )
+        items.append(tag("li", swatch, one.name))
+    return tag("ul", *items, class_="legend")
+
+
+def line_numbers(plot: LinePlot, caption: str = "") -> Markup:
+    """The numbers behind a line plot: one row per place, one column per line."""
+    xs = sorted({x for series in plot.series for x in series.x})
+    heads = [
+        tag("th", plot.x_label or "x", scope="col"),
+        *(tag("th", series.name, scope="col") for series in plot.series),
+    ]
+    rows = []
+    for x in xs:
+        cells = [tag("th", (plot.x_ticks or {}).get(x, f"{x:g}"), scope="row")]
+        cells += [tag("td", _cell(series, x, plot.scale)) for series in plot.series]
+        rows.append(tag("tr", *cells))
+    return _numbers(caption or plot.title, heads, rows)
+
+
+def bar_numbers(plot: BarPlot) -> Markup:
+    """The numbers behind a bar plot."""
+    heads = [
+        tag("th", "", scope="col", aria_label="Name"),
+        tag("th", plot.x_label, scope="col"),
+        tag("th", "Interval", scope="col"),
+    ]
+    rows = [
+        tag(
+            "tr",
+            tag("th", name, scope="row"),
+            tag("td", numerals.scaled(value, plot.scale)),
+            tag("td", numerals.interval(low, high, plot.scale)),
+        )
+        for name, value, low, high in _bars(plot)
+    ]
+    return _numbers(plot.title, heads, rows)
+
+
+def _numbers(caption: str, heads: Sequence[Markup], rows: Sequence[Markup]) -> Markup:
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="numbers")
+    scroller = tag("div", table, class_="scroll", role="region", tabindex=0, aria_label=f"Numbers: {caption}")
+    return tag("details", tag("summary", "Numbers: ", caption), scroller, class_="data")
+
+
+def _cell(series: Series, x: float, scale: Scale) -> str:
+    nothing: Sequence[float | None] = [None] * len(series.x)
+    for place, y, low, high in zip(series.x, series.y, series.low or nothing, series.high or nothing, strict=True):
+        if place == x:
+            return f"{numerals.scaled(y, scale)} {numerals.interval(low, high, scale)}".strip()
+    return numerals.NONE
+
+
+def _figure(title: str, note: str, *content: Markup) -> Markup:
+    caption = tag("figcaption", tag("h3", title), tag("p", note, class_="note") if note else None)
+    return tag("figure", caption, *content)
+
+
+def _labels_fit(series: Sequence[Series]) -> bool:
+    return 1 < len(series) <= 6 and all(len(one.name) <= 24 for one in series)
+
+
+def _y_range(series: Sequence[Series], scale: Scale) -> tuple[float, float]:
+    values = [value for one in series for column in (one.y, one.low or (), one.high or ()) for value in column]
+    return nice_range(values, 0.0, 1.0) if scale == "percent" else nice_range(values)
+
+
+def _tick_name(value: float, scale: Scale, low: float, high: float) -> str:
+    if scale == "percent":
+        return f"{100 * value:.{1 if high - low < 0.045 else 0}f}{numerals.THIN}%"
+    return f"{value:,g}".replace(",", numerals.THIN).replace("-", numerals.MINUS)
+
+
+def _cut(name: str, room: int) -> str:
+    return name if len(name) <= room else f"{name[: room - 1]}…"

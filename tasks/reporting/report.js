@@ -1,0 +1,122 @@
+// What the report gains where scripts run: sorting, filtering, tooltips that read a whole column, a live table of contents.
+(() => {
+  "use strict";
+  const make = (name, text, parent) => {
+    const node = document.createElement(name);
+    if (text) node.textContent = text;
+    if (parent) parent.append(node);
+    return node;
+  };
+
+  // Tables: a click (or Enter) on a heading sorts; what was not measured stays at the end either way.
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const body = table.tBodies[0];
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = make("button", head.textContent);
+      button.type = "button";
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const key = (row) => {
+          const cell = row.cells[column];
+          return cell.dataset.v === undefined ? cell.textContent : cell.dataset.v === "" ? null : Number(cell.dataset.v);
+        };
+        const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+        const rows = [...body.rows].map((row, index) => [key(row), index, row]);
+        rows.sort(([a, i], [b, j]) => {
+          if (a === null || b === null) return (a === null) - (b === null) || i - j;
+          return (down ? -1 : 1) * compare(a, b) || i - j;
+        });
+        body.append(...rows.map(([, , row]) => row));
+      });
+    });
+  }
+
+  // The findings: a line of text narrows them; every word must occur.
+  document.querySelectorAll("table.filterable").forEach((table) => {
+    const bar = make("label", "Show rows with ");
+    bar.className = "filter";
+    const input = make("input", "", bar);
+    input.type = "search";
+    const said = make("output", "", bar);
+    table.parentElement.before(bar);
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/);
+      let shown = 0;
+      for (const row of table.tBodies[0].rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+        shown += row.hidden ? 0 : 1;
+      }
+      said.textContent = `${shown} of ${table.tBodies[0].rows.length}`;
+    });
+  });
+
+  // Plots: the nearest column of points says its numbers, under the pointer or under the arrow keys.
+  document.querySelectorAll(".plot").forEach((box) => {
+    const drawing = box.querySelector("svg[role=img]");
+    const points = [...box.querySelectorAll(".hit")].map((dot) => {
+      const says = dot.querySelector("title").textContent;
+      dot.querySelector("title").remove();
+      return { x: Number(dot.getAttribute("cx")), y: Number(dot.getAttribute("cy")), says };
+    });
+    if (!points.length) return;
+    const columns = [...new Set(points.map((point) => point.x))].sort((a, b) => a - b);
+    let tip = null, line = null, at = -1;
+    const hide = () => { tip?.remove(); line?.remove(); tip = line = null; at = -1; };
+    const show = (index) => {
+      if (index === at) return;
+      hide();
+      at = index;
+      const here = points.filter((point) => point.x === columns[index]).sort((a, b) => a.y - b.y);
+      const view = drawing.viewBox.baseVal, rect = drawing.getBoundingClientRect(), outer = box.getBoundingClientRect();
+      line = document.createElementNS(drawing.namespaceURI, "line");
+      for (const [name, value] of [["x1", columns[index]], ["x2", columns[index]], ["y1", 20], ["y2", view.height - 46], ["class", "cross"]]) line.setAttribute(name, value);
+      drawing.append(line);
+      tip = make("div", "", box);
+      tip.className = "tip";
+      tip.setAttribute("role", "status");
+      for (const point of here) make("div", point.says, tip);
+      const left = rect.left - outer.left + (columns[index] / view.width) * rect.width;
+      const right = left + 14 + tip.offsetWidth > outer.width;
+      tip.style.left = `${Math.max(0, right ? left - tip.offsetWidth - 12 : left + 12)}px`;
+      tip.style.top = `${rect.top - outer.top + 8}px`;
+    };
+    drawing.tabIndex = 0;
+    drawing.addEventListener("pointermove", (event) => {
+      const rect = drawing.getBoundingClientRect();
+      const x = ((event.clientX - rect.left) / rect.width) * drawing.viewBox.baseVal.width;
+      show(columns.reduce((best, column, index) => (Math.abs(column - x) < Math.abs(columns[best] - x) ? index : best), 0));
+    });
+    drawing.addEventListener("pointerleave", hide);
+    drawing.addEventListener("blur", hide);
+    drawing.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (event.key === "Escape") hide();
+      if (!step) return;
+      event.preventDefault();
+      show(Math.min(columns.length - 1, Math.max(0, at + step)));
+    });
+  });
+
+  // Contents: where the reader is.
+  const links = new Map([...document.querySelectorAll(".toc a")].map((link) => [link.hash.slice(1), link]));
+  if (links.size && "IntersectionObserver" in window) {
+    const seen = new Set();
+    const observer = new IntersectionObserver((entries) => {
+      for (const entry of entries) seen[entry.isIntersecting ? "add" : "delete"](entry.target.id);
+      const first = [...links.keys()].find((id) => seen.has(id));
+      if (!first) return;
+      for (const [id, link] of links) id === first ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current");
+    }, { rootMargin: "-8% 0px -55% 0px" });
+    for (const id of links.keys()) { const section = document.getElementById(id); if (section) observer.observe(section); }
+  }
+
+  // A link into a folded part opens it; paper unfolds everything but the numbers behind plots.
+  const folds = () => [...document.querySelectorAll("details.fold:not([open])")];
+  let opened = [];
+  addEventListener("beforeprint", () => { opened = folds(); for (const fold of opened) fold.open = true; });
+  addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
+})();

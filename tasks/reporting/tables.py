@@ -1,0 +1,119 @@
+"""Tables of typed cells: aligned numerals, p-values, flags, bars inside cells; sortable where JavaScript runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from assay.tasks.reporting import numerals
+from assay.tasks.reporting.markup import Markup, join, tag
+from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark
+
+_NUMERIC = frozenset({"integer", "number", "percent", "p", "bar"})
+
+
+def table_figure(table: DataTable) -> Markup:
+    """The table with its title and note, inside a box that scrolls sideways where the page is narrow."""
+    note = tag("p", table.note, class_="note") if table.note else None
+    if not table.rows:
+        return tag("figure", tag("figcaption", tag("h3", table.title), note), tag("p", "No rows.", class_="empty"))
+    box = scroller(table.title, grid(table.columns, table.rows, table.title))
+    if not table.collapsed:
+        return tag("figure", tag("figcaption", tag("h3", table.title), note), box, class_="table")
+    count = tag("span", numerals.plural(len(table.rows), "row"), class_="count")
+    return tag("details", tag("summary", table.title, " ", count), note, box, class_="fold")
+
+
+def scroller(name: str, content: Markup) -> Markup:
+    """A named region that scrolls sideways and can be reached with the keyboard."""
+    return tag("div", content, class_="scroll", role="region", tabindex=0, aria_label=name)
+
+
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], caption: str, class_: str = "sortable") -> Markup:
+    """The table itself; the first column heads its rows."""
+    heads = [tag("th", column.name, scope="col", class_=_kind(column), title=column.help or None) for column in columns]
+    body = [tag("tr", *_row(columns, row)) for row in rows]
+    return tag("table", tag("caption", caption), tag("thead", tag("tr", *heads)), tag("tbody", *body), class_=class_)
+
+
+def _row(columns: Sequence[Column], row: Sequence[Cell]) -> list[Markup]:
+    if len(row) != len(columns):
+        raise ValueError(f"A row of {len(row)} cells does not fit under {len(columns)} columns: {row!r}")
+    cells = []
+    for index, (column, cell) in enumerate(zip(columns, row, strict=True)):
+        name = "th" if index == 0 else "td"
+        order = sort_key(cell)
+        cells.append(
+            tag(name, shown(cell, column), class_=_kind(column), scope="row" if index == 0 else None, data_v=order)
+        )
+    return cells
+
+
+def shown(cell: Cell, column: Column) -> Markup:
+    """A cell as its column writes it.
+
+    >>> shown(0.0002, Column("p", "p"))
+    '&lt; 0.001'
+    >>> shown(True, Column("kept", "flag"))
+    '<span class="yes"><span aria-hidden="true">✓</span> yes</span>'
+    """
+    if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
+        return tag("span", numerals.NONE, class_="none", title="not measured")
+    if isinstance(cell, Mark):
+        below = tag("span", cell.below, class_="below") if cell.below else None
+        return tag("span", tag("span", cell.text, class_=f"mark-{cell.tone}"), below, class_="marked")
+    if isinstance(cell, bool):
+        sign, word = ("✓", "yes") if cell else ("✗", "no")
+        return tag("span", tag("span", sign, aria_hidden="true"), f" {word}", class_=word)
+    if isinstance(cell, str):
+        return tag("span", cell, class_="words") if column.kind == "text" else join([cell])
+    return _figures(cell if isinstance(cell, Estimate) else Estimate(cell), column)
+
+
+def _figures(cell: Estimate, column: Column) -> Markup:
+    if column.kind == "bar":
+        return join([_bar(cell), tag("span", numerals.percent(cell.value), class_="value"), _interval(cell)])
+    if column.kind == "percent":
+        return join([tag("span", numerals.percent(cell.value), class_="value"), _interval(cell)])
+    if column.kind == "p":
+        return join([numerals.p_value(cell.value)])
+    if column.kind == "integer":
+        return join([numerals.integer(round(cell.value))])
+    interval = numerals.interval(cell.low, cell.high, "number")
+    return join([numerals.number(cell.value), tag("span", f" {interval}", class_="interval") if interval else None])
+
+
+def _interval(cell: Estimate) -> Markup:
+    interval = numerals.interval(cell.low, cell.high)
+    count = f" of {numerals.integer(cell.n)}" if cell.n is not None else ""
+    return tag("span", f" {interval}{count}", class_="interval") if interval or count else Markup("")
+
+
+def _bar(cell: Estimate) -> Markup:
+    value = min(max(cell.value, 0.0), 1.0)
+    pieces = [tag("i", style=f"width:{100 * value:.1f}%")]
+    if numerals.interval(cell.low, cell.high) and cell.low is not None and cell.high is not None:
+        low, high = max(cell.low, 0.0), min(cell.high, 1.0)
+        pieces.append(tag("b", style=f"left:{100 * low:.1f}%;width:{100 * (high - low):.1f}%"))
+    return tag("span", *pieces, class_="cellbar", aria_hidden="true")
+
+
+def sort_key(cell: Cell) -> str | None:
+    """What sorting compares: the full number behind a cell, its words, or nothing where nothing was measured.
+
+    >>> sort_key(Estimate(0.5, 0.4, 0.6)), sort_key(None), sort_key("abc")
+    ('0.5', '', None)
+    """
+    if isinstance(cell, Mark):
+        return None if cell.order is None else f"{cell.order:.6g}"
+    if isinstance(cell, Estimate):
+        cell = cell.value
+    if isinstance(cell, str):
+        return None
+    if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
+        return ""
+    return f"{float(cell):.9g}"
+
+
+def _kind(column: Column) -> str:
+    return "num" + (" barred" if column.kind == "bar" else "") if column.kind in _NUMERIC else column.kind
