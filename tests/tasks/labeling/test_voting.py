@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -114,7 +116,7 @@ def test_faults_of_a_column_rule_do_not_depend_on_partitions(texts, cuts):
     whole, faults = apply_rules(samples(texts), book(ColumnRule("strict", strict)))
     edges = [0, *sorted(min(cut, len(texts)) for cut in cuts), len(texts)]
     votes, merged = [], {}
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         part, found = apply_rules(samples(texts).slice(start, stop - start), book(ColumnRule("strict", strict)))
         votes += part.column("strict").to_pylist()
         for name, fault in found.items():

@@ -1,0 +1,97 @@
+import os
+from itertools import combinations
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from assay.tasks.labeling.rulebook_source import refer_to_rulebook
+from assay.tasks.labeling.summary import vote_matrix
+from assay.tasks.labeling.voting import apply_rules
+
+BENIGN, MALIGNANT = 1, 0
+
+
+def patients():
+    data = load_breast_cancer()
+    ids = [f"p{row:03}" for row in range(len(data.data))]
+    return data, pa.table({"id": ids} | dict(zip(data.feature_names, data.data.T, strict=True)))
+
+
+def test_breast_cancer_limits_part_the_patients_at_the_tertiles():
+    data, table = patients()
+    votes, faults = apply_rules(table, refer_to_rulebook("breast-cancer").load())
+    low, high = np.quantile(data.data, [0.33, 0.67], axis=0)
+    expected = np.where(data.data < low, BENIGN, np.where(data.data > high, MALIGNANT, -1))
+    np.testing.assert_array_equal(vote_matrix(votes), expected)
+    assert (votes.column_names[1:], faults) == (list(data.feature_names), {})
+
+
+def test_breast_cancer_rules_give_the_golden_panel_of_seven():
+    _, table = patients()
+    votes, _ = apply_rules(table, refer_to_rulebook("breast-cancer").load())
+    names, matrix = votes.column_names[1:], vote_matrix(votes)
+    correlation = np.corrcoef(np.select([matrix == 0, matrix == 1], [-1, 1], 0).T)
+    graph = nx.Graph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from((names[i], names[j]) for i, j in combinations(range(30), 2) if abs(correlation[i, j]) > 0.5)
+    cliques = list(nx.find_cliques(graph))
+    coverage = dict(zip(names, (matrix >= 0).mean(axis=0), strict=True))
+    kept = set(names)
+    for name in sorted(names, key=lambda name: (-sum(name in clique for clique in cliques), -coverage[name], name)):
+        if name in kept:
+            kept -= set(graph[name])
+    assert kept == {
+        "mean texture", "mean concave points", "mean symmetry", "texture error", "smoothness error", "symmetry error",
+        "worst fractal dimension",
+    }  # fmt: skip
+
+
+def test_spam_rules_say_what_a_reader_expects():
+    texts = {
+        "check_out": "Check this out",
+        "subscribe": "sub 4 sub",
+        "link": "www.example.org",
+        "please": "Plz like",
+        "my_own": "my new channel",
+        "asks_for_clicks": "Thumbs up if you agree",
+        "money": "free gift",
+        "long": "x" * 161,
+        "short": "first",
+        "the_music": "what a song",
+        "likes_it": "I love her",
+    }
+    table = pa.table({"id": list(texts), "text": list(texts.values())})
+    votes, faults = apply_rules(table, refer_to_rulebook("youtube-spam").load())
+    assert votes.column_names[1:] == list(texts)
+    for row, name in enumerate(texts):
+        assert votes.column(name)[row].as_py() == (0 if name in ("short", "the_music", "likes_it") else 1), name
+    assert faults == {}
+
+
+def test_spam_rules_abstain_on_a_missing_comment():
+    table = pa.table({"id": ["a"], "text": pa.array([None], pa.string())})
+    votes, faults = apply_rules(table, refer_to_rulebook("youtube-spam").load())
+    assert (vote_matrix(votes) == -1).all()
+    assert faults == {}
+
+
+@pytest.mark.mirror
+def test_spam_rules_are_better_than_chance_on_the_real_comments():
+    mirror = os.environ.get("ASSAY_MIRROR")
+    if not mirror:
+        pytest.skip("ASSAY_MIRROR is not set")
+    files = sorted((Path(mirror) / "youtube_spam").glob("*.csv"))
+    comments = pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
+    table = pa.table({"id": comments.index.astype(str), "text": comments["CONTENT"]})
+    votes, faults = apply_rules(table, refer_to_rulebook("youtube-spam").load())
+    gold = comments["CLASS"].to_numpy()
+    for name in votes.column_names[1:]:
+        vote = votes.column(name).to_numpy()
+        assert (vote >= 0).sum() >= 100, name
+        assert (vote == gold)[vote >= 0].mean() > 0.6, name
+    assert faults == {}
