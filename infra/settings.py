@@ -20,7 +20,7 @@ class Compute(Settings):
     options: dict[str, JsonValue] = {}
     """Arguments of the Dask cluster class that `engine` names; refused with any other engine."""
     workers: Literal["auto"] | Annotated[int, Field(ge=0, le=4096)] = "auto"
-    """How many CPU workers to start: `auto` is one per core for `local`, and the cluster class's own choice elsewhere."""
+    """How many CPU workers to start: `auto` is one per core for `local`, and the cluster class's choice elsewhere."""
     gpu: Literal["preferred", "required", "never"] = "preferred"
     """Where work goes that wants a GPU: `preferred` takes a CPU where there is no GPU, `required` refuses to run
     without one, `never` always takes a CPU."""

@@ -1,0 +1,140 @@
+"""How a Dask client comes to be: worker processes on this machine, a scheduler's address, or a cluster class."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from distributed import Client, Nanny, Scheduler, Security, SpecCluster
+from distributed.versions import VersionMismatchWarning
+
+from assay.infra.engines.gpus import cuda_devices
+from assay.infra.engines.threads import ONE_EACH
+from assay.infra.errors import InputError, RunError
+from assay.infra.settings import Compute
+
+LOOPBACK = "127.0.0.1"
+CONNECT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A client, the cluster that we started for it (`None`: somebody else's), and what a person calls it."""
+
+    client: Client
+    cluster: Any  # any class that follows Dask's cluster protocol; Dask has no type for it
+    name: str
+
+    def close(self) -> None:
+        """Let go of the client, then of the cluster if it is ours."""
+        self.client.close()
+        if self.cluster is not None:
+            self.cluster.close()
+
+
+def connect(settings: Compute, notice: Callable[[str], None]) -> Connection:
+    """A client of the engine that the settings name."""
+    quiet()
+    if settings.engine == "local":
+        cluster = start_here(settings)
+        return Connection(Client(cluster, set_as_default=False), cluster, "this machine")
+    if "://" in settings.engine:
+        return _join(settings.engine, notice)
+    cluster = _start_class(settings)
+    return Connection(Client(cluster, set_as_default=False), cluster, settings.engine)
+
+
+def quiet() -> None:
+    """Keep Dask's own log lines from the person at the terminal: what matters of them we say in our words."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("distributed."):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    warnings.filterwarnings("ignore", category=VersionMismatchWarning)
+    warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+
+
+def start_here(settings: Compute) -> SpecCluster:
+    """A scheduler and one single-threaded process per worker: on loopback only, behind certificates of this run."""
+    security = Security.temporary()
+    common = {"host": LOOPBACK, "protocol": "tls://", "security": security, "dashboard": False}
+    worker = common | {
+        "nthreads": 1,
+        "memory_limit": memory_of(settings.memory),
+        "silence_logs": logging.CRITICAL,
+        "death_timeout": 60,
+    }
+    workers = {
+        name: {
+            "cls": Nanny,
+            "options": worker | {"resources": resources, "env": ONE_EACH | {"CUDA_VISIBLE_DEVICES": cuda}},
+        }
+        for name, resources, cuda in _crew(settings)
+    }
+    scheduler = {"cls": Scheduler, "options": common | {"port": 0, "allowed_failures": settings.retries}}
+    import dask
+
+    with dask.config.set(
+        {"distributed.scheduler.worker-saturation": 1.0}
+    ):  # one call per worker: blame falls on it alone
+        return SpecCluster(
+            scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"
+        )
+
+
+def memory_of(memory: str) -> str | float:
+    """The memory limit in Dask's terms: a share is a number there, a size is text."""
+    return memory if memory == "auto" or memory[-1].isalpha() else float(memory)
+
+
+def _crew(settings: Compute) -> list[tuple[str, dict[str, int], str]]:
+    """Name, resource and visible CUDA devices of every local worker."""
+    from dask.system import CPU_COUNT
+
+    devices = [] if settings.gpu == "never" else cuda_devices()
+    cpus = CPU_COUNT if settings.workers == "auto" else settings.workers
+    gpus = len(devices) if settings.gpu_workers == "auto" else 0 if settings.gpu == "never" else settings.gpu_workers
+    plain = [(f"cpu-{number}", {"CPU": 1}, "") for number in range(cpus)]
+    return plain + [(f"gpu-{n}", {"GPU": 1}, devices[n % len(devices)] if devices else "") for n in range(gpus)]
+
+
+def _join(address: str, notice: Callable[[str], None]) -> Connection:
+    """A client of somebody's scheduler; certificates come from Dask's own configuration."""
+    host = urlsplit(address).hostname
+    if not address.startswith("tls://") and host not in (LOOPBACK, "localhost", "::1"):
+        notice(
+            f"{address} is not encrypted: whoever reaches it can run code on its workers; use tls:// (docs/clusters.md)"
+        )
+    try:
+        return Connection(Client(address, timeout=CONNECT_SECONDS, set_as_default=False), None, address)
+    except (OSError, TimeoutError) as error:
+        raise RunError(
+            f"no Dask scheduler answers at {address} ({type(error).__name__} after {CONNECT_SECONDS} s); start one "
+            "there (`dask scheduler`), or correct compute.engine"
+        ) from error
+    except (ValueError, TypeError) as error:
+        raise InputError(f"compute.engine: {address} cannot be connected to: {error}") from error
+
+
+def _start_class(settings: Compute) -> Any:
+    """The cluster that a dotted path and its `options` describe."""
+    module, _, name = settings.engine.rpartition(".")
+    try:
+        cluster_class = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"compute.engine: there is no Dask cluster class {settings.engine} here ({error}); install its package or "
+            "correct the path"
+        ) from error
+    try:
+        cluster = cluster_class(**settings.options)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"compute.options do not fit {settings.engine}: {error}") from error
+    if settings.workers != "auto":
+        cluster.scale(settings.workers)
+    return cluster

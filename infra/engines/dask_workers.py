@@ -1,0 +1,79 @@
+"""Who works for a Dask scheduler: plain workers, GPU workers, and how a call is kept on the right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from distributed import Client
+
+from assay.infra.compute import Slot, Slots
+from assay.infra.engines.versions import facts_here, versions_here
+from assay.infra.errors import RunError
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The workers of a scheduler by address, with how many calls each takes at a time."""
+
+    plain: Mapping[str, int]
+    gpu: Mapping[str, int]
+    offers_cpu: bool
+    """Whether every plain worker offers the resource CPU, as those that we start do."""
+
+    @property
+    def slots(self) -> Slots:
+        """What the crew can run at the same moment; GPU workers count as CPU workers where there are no others."""
+        return Slots(cpu=sum((self.plain or self.gpu).values()), gpu=sum(self.gpu.values()))
+
+
+class Workers:
+    """A scheduler's workers, looked up afresh; remembers that there were plain ones while they restart."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client = client
+        self._name = name
+        self._saw_cpu = False
+
+    def crew(self) -> Crew:
+        """Who is there now."""
+        try:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        except (OSError, TimeoutError, ValueError) as error:
+            raise scheduler_lost(self._name) from error
+        gpu = {where: int(it["resources"]["GPU"]) for where, it in workers.items() if it["resources"].get("GPU")}
+        plain = {where: it for where, it in workers.items() if where not in gpu}
+        offers = bool(plain) and all(it["resources"].get("CPU") for it in plain.values())
+        self._saw_cpu |= offers
+        calls = {where: int(it["resources"].get("CPU", it["nthreads"])) for where, it in plain.items()}
+        return Crew(calls, gpu, offers or (self._saw_cpu and not plain))
+
+    def facts(self, addresses: Sequence[str] | None = None) -> dict[str, tuple[Mapping[str, str], str]]:
+        """Versions and processor of every worker (or of those named) that is there to answer."""
+        answers = self._client.run(facts_here, workers=addresses, on_error="return")
+        for where, answer in answers.items():
+            if isinstance(answer, ImportError):
+                raise RunError(
+                    f"worker {where} cannot load Assay ({answer}); "
+                    f"install assay-audit {versions_here()['assay-audit']} there"
+                )
+        return {where: answer for where, answer in answers.items() if isinstance(answer, tuple)}
+
+
+def placement(crew: Crew, slot: Slot) -> dict[str, object]:
+    """What to tell Dask so that a call runs on that kind of slot: nothing where there is only one kind of worker."""
+    if slot == "GPU":
+        return {"resources": {"GPU": 1}}
+    if not crew.gpu:
+        return {}
+    if crew.offers_cpu:
+        return {"resources": {"CPU": 1}}
+    return {"workers": list(crew.plain), "allow_other_workers": True} if crew.plain else {}
+
+
+def scheduler_lost(name: str) -> RunError:
+    """The error of a run whose scheduler went away."""
+    return RunError(
+        f"the Dask scheduler of {name} went away while work was running; once it is back, run again: "
+        "what was committed is kept and not computed again"
+    )

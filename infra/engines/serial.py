@@ -1,0 +1,92 @@
+"""Calls one after the other in this process: for debugging, for tests, and the measure of every other engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+from assay.infra.compute import Call, Folded, Outcome, Profile, Slot, Slots
+from assay.infra.engines.gpus import cuda_devices
+from assay.infra.engines.routing import Notices, route
+from assay.infra.engines.versions import processor_here, versions_here
+from assay.infra.engines.work import timed
+from assay.infra.errors import InputError
+from assay.infra.settings import Compute
+
+V = TypeVar("V")
+
+
+class SerialEngine:
+    """One CPU slot, this process; a GPU slot as well where there is a CUDA device (or `gpu_workers` says so)."""
+
+    def __init__(self, settings: Compute, notice: Callable[[str], None] = lambda _: None) -> None:
+        self._settings = settings
+        self.notices: list[str] = (notices := Notices(notice))
+        self._say = notices
+        wanted = settings.gpu_workers
+        self._gpus = 0 if settings.gpu == "never" else len(cuda_devices()) if wanted == "auto" else wanted
+
+    def slots(self) -> Slots:
+        """One CPU slot, and one GPU slot where there is a GPU."""
+        return Slots(cpu=1, gpu=min(1, self._gpus))
+
+    def run(self, calls: Iterable[Call], *, gpu: bool = False) -> Iterator[Outcome]:
+        """The outcome of every call, in order."""
+        slot = route(gpu, self._settings.gpu, self.slots(), self._settings.engine, self._say)
+        return (self._outcome(call, slot) for call in calls)
+
+    def fold(
+        self,
+        calls: Iterable[Call],
+        merge: Callable[[V, V], V],
+        *,
+        gpu: bool = False,
+        finished: Callable[[int], None] = lambda _: None,
+    ) -> Folded[V]:
+        """The values of all calls merged, one after the other."""
+        merged: list[V] = []
+        outcomes: list[Outcome] = []
+        for outcome in self.run(calls, gpu=gpu):
+            if outcome.error is None:
+                value = cast(V, outcome.value)
+                merged = [merge(merged[0], value)] if merged else [value]
+            outcomes.append(replace(outcome, value=None))
+            finished(len(outcomes))
+        return Folded(merged[0] if merged else None, tuple(outcomes))
+
+    def share(self, value: object) -> object:
+        """The value itself: it is here already."""
+        return value
+
+    def profile(self, *, gpu: bool = False) -> Profile:
+        """This process."""
+        on_gpu = gpu and self.slots().gpu > 0
+        return Profile("cuda" if on_gpu else "cpu", processor_here(), versions_here())
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _outcome(self, call: Call, slot: Slot) -> Outcome:
+        for attempt in range(1, self._settings.retries + 2):
+            try:
+                piece = timed(call.index, call.function, call.args, call.kwargs, "this process", slot)
+            except InputError as error:
+                return Outcome(call.index, error=error, slot=slot, attempts=attempt)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this call's outcome and not the run's end
+                failure = error
+            else:
+                place = piece.places[0]
+                return Outcome(
+                    call.index, piece.value, None, place.worker, slot, place.seconds, place.cpu_seconds, attempt
+                )
+        return Outcome(call.index, error=failure, slot=slot, attempts=attempt)

@@ -1,0 +1,94 @@
+"""What happens where a call runs: it is unpacked, run, timed, and says where that was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from assay.infra.compute import Slot
+from assay.infra.engines.threads import one_thread
+from assay.infra.engines.versions import refuse_other_versions
+from assay.infra.errors import RunError
+
+V = TypeVar("V")
+_slot: ContextVar[Slot] = ContextVar("slot", default="CPU")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how long one call ran."""
+
+    index: int
+    worker: str
+    slot: Slot
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Piece(Generic[V]):
+    """A value, and the places of the calls that it was made of."""
+
+    value: V
+    places: tuple[Place, ...]
+
+
+def slot_here() -> Slot:
+    """The kind of slot that the call which asks is running on: code for both kinds takes the device from it."""
+    return _slot.get()
+
+
+def timed(
+    index: int,
+    function: Callable[..., V],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    worker: str,
+    slot: Slot,
+) -> Piece[V]:
+    """The function's value and the place where it was computed."""
+    token = _slot.set(slot)
+    wall, cpu = time.perf_counter(), time.thread_time()
+    try:
+        value = function(*args, **kwargs)
+    except SystemExit as error:
+        raise RunError(f"{function.__qualname__} tried to end its worker process (exit {error.code})") from error
+    finally:
+        _slot.reset(token)
+    place = Place(index, worker, slot, time.perf_counter() - wall, time.thread_time() - cpu)
+    return Piece(value, (place,))
+
+
+def perform(
+    index: int, work: bytes, shared: Mapping[str, object], slot: Slot, versions: Mapping[str, str]
+) -> Piece[object]:
+    """Run a pickled call on this Dask worker; `shared` are the constants that came ahead of it."""
+    from distributed import get_worker
+    from distributed.protocol import pickle
+
+    worker = str(get_worker().name)
+    refuse_other_versions(versions, worker)
+    one_thread()
+    function, args, kwargs = pickle.loads(work)
+    return timed(index, function, args, {**kwargs, **shared}, worker, slot)
+
+
+def join(merge: bytes, pieces: Sequence[Piece[V]]) -> Piece[V]:
+    """The pieces as one, by a pickled `merge`."""
+    from distributed.protocol import pickle
+
+    two = pickle.loads(merge)
+    value = pieces[0].value
+    for piece in pieces[1:]:
+        value = two(value, piece.value)
+    return Piece(value, tuple(place for piece in pieces for place in piece.places))
+
+
+def unpack(pickled: bytes) -> object:
+    """A shared constant, once per worker."""
+    from distributed.protocol import pickle
+
+    return pickle.loads(pickled)
