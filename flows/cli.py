@@ -1,0 +1,110 @@
+"""The `assay` command. Light on purpose: a command imports what it needs when it runs, so `--help` answers at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from assay import __version__
+from assay.flows.commands.answers import BUG, INTERRUPTED, Answering
+from assay.flows.commands.judging import compare, gate
+from assay.flows.commands.keeping import data, export, store
+from assay.flows.commands.looking import check, list_pipelines, report, runs
+from assay.flows.commands.nightly import deploy, serve, worker
+from assay.flows.commands.running import plan, reproduce, run
+from assay.infra.errors import AssayError
+
+
+@click.group(
+    cls=Answering,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start here:  assay run breast-cancer",
+)
+@click.version_option(__version__, prog_name="assay")
+def assay() -> None:
+    """Audit models for robustness every night, and curate data sets that are hard on purpose."""
+
+
+ALL = (
+    run,
+    plan,
+    check,
+    list_pipelines,
+    runs,
+    report,
+    compare,
+    gate,
+    deploy,
+    serve,
+    worker,
+    data,
+    export,
+    reproduce,
+    store,
+)
+for command in ALL:
+    assay.add_command(command)
+
+
+def main() -> None:
+    """The entry point of the `assay` command."""
+    sys.exit(answer(sys.argv[1:]))
+
+
+def answer(arguments: Sequence[str]) -> int:
+    """Does what the arguments ask and returns the exit code: 0 done, 1 a gate failed, 2 wrong input, 3 the run broke.
+
+    Errors become one sentence on standard error; with `--debug` the traceback stands above it.
+    """
+    debug = "--debug" in arguments
+    try:
+        code = assay.main(list(arguments) or ["--help"], prog_name="assay", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        return _sorry(_in_words(error), 2, debug)
+    except AssayError as error:
+        return _sorry(str(error), error.exit_code, debug)
+    except (KeyboardInterrupt, click.Abort):
+        return _sorry(INTERRUPTED, 130, debug=False)
+    except BrokenPipeError:
+        # Whoever read our output has gone (`assay runs | head`); Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last door: whatever comes here is our mistake, and is said to be
+        return _sorry(f"{BUG}: {type(error).__name__}: {_first_line(error)} — {_advice(debug)}", 3, debug)
+
+
+def _sorry(sentence: str, code: int, debug: bool) -> int:
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    click.echo(sentence, err=True)
+    return code
+
+
+def _in_words(error: click.ClickException) -> str:
+    """A mistake on the command line, with the way to its help."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    command = context.command_path if context is not None else "assay"
+    return f"{error.format_message()}  ({command} --help shows how)"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no message"])[0]
+
+
+def _advice(debug: bool) -> str:
+    return (
+        "please report it with the lines above." if debug else "please run again with --debug, and report what it says."
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Commands that judge runs: `gate`, `compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.flows.commands.answers import command, config_option, store_option
+
+
+@command("gate", example="assay gate latest --junit gates.xml\nassay gate 2026-11-22-0200-k3f9 --json")
+@click.argument("run", default="latest")
+@click.option(
+    "--junit", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write JUnit XML here."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
+@config_option
+@store_option
+@click.pass_context
+def gate(ctx: click.Context, run: str, junit: Path | None, as_json: bool, config: str, store: str | None) -> None:
+    """Judge RUN by the gates of its pipeline, for a CI job.
+
+    The exit code is 1 if a gate failed.
+    """
+    from assay.flows.judgement import judge_run
+    from assay.tasks.statistics.export import gates_as_json, gates_as_junit
+
+    record, results = judge_run(run, config, store)
+    if junit is not None:
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        junit.write_text(gates_as_junit(results, run=record.id, pipeline=record.pipeline), encoding="utf-8")
+    if as_json:
+        click.echo(gates_as_json(results, run=record.id, pipeline=record.pipeline))
+    else:
+        passed = sum(result.passed for result in results)
+        for result in results:
+            click.echo(f"{'passed' if result.passed else 'FAILED'}  {result.sentence}")
+        click.echo(f"{passed} of {len(results)} gates passed ({record.pipeline}, run {record.id})")
+    ctx.exit(0 if all(result.passed for result in results) else 1)
+
+
+@command("compare", example="assay compare 2026-11-21-0200-a1b2 2026-11-22-0200-k3f9\nassay compare a1b2 k3f9 --all")
+@click.argument("before")
+@click.argument("after")
+@click.option("--all", "everything", is_flag=True, help="Show the findings that did not change as well.")
+@config_option
+@store_option
+def compare(before: str, after: str, everything: bool, config: str, store: str | None) -> None:
+    """Set the findings of two runs side by side.
+
+    What changed, what is new, what is gone.
+    """
+    from assay.flows.comparison import compare_runs
+    from assay.flows.records import find_run, open_store
+
+    opened = open_store(config, store)
+    click.echo(compare_runs(opened, find_run(opened, before), find_run(opened, after), everything))

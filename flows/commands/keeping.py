@@ -1,0 +1,85 @@
+"""Commands that fetch, hand out and tidy up: `data`, `export`, `store`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.flows.commands.answers import Answering, columns, command, config_option, store_option
+
+
+@click.group("data", cls=Answering)
+def data() -> None:
+    """Public data sets of the catalogue: list them, get them."""
+
+
+@data.command("list", example="assay data list")
+def data_list() -> None:
+    """List the data sets: the embedded ones and those of the catalogue."""
+    from assay.flows.data_sets import known_data_sets
+
+    click.echo(columns(["data set", "at hand", "licence", "what"], known_data_sets()))
+
+
+@data.command("get", example="assay data get youtube-spam")
+@click.argument("name")
+def data_get(name: str) -> None:
+    """Get the data set NAME and verify its checksums.
+
+    From its source, or from the mirror that the environment variable ASSAY_MIRROR names.
+    """
+    from assay.flows.data_sets import get_data_set
+
+    click.echo(get_data_set(name))
+
+
+@command("export", example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel")
+@click.argument("run", default="latest")
+@click.option(
+    "--to", "target", required=True, type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder."
+)
+@click.option("--labeler", type=click.Choice(["majority", "snorkel"]), default=None, help="Whose labels and order.")
+@click.option("--licence", default="unknown", show_default=True, help="The licence of the data, as an SPDX identifier.")
+@config_option
+@store_option
+def export(run: str, target: Path, labeler: str | None, licence: str, config: str, store: str | None) -> None:
+    """Write the curated sets D1 … DN of RUN as a folder.
+
+    pandas and Hugging Face `datasets` read it in one line; a data card and Croissant metadata lie beside the data.
+    """
+    from assay.flows.exporting import export_run
+    from assay.flows.records import find_run, open_store
+
+    opened = open_store(config, store)
+    click.echo(export_run(opened, find_run(opened, run), target, labeler=labeler, licence=licence))
+
+
+@click.group("store", cls=Answering)
+def store() -> None:
+    """The store of artifacts, runs and reports: look, tidy up."""
+
+
+@store.command("info", example="assay store info")
+@config_option
+@store_option
+def store_info(config: str, store: str | None) -> None:
+    """Show what the store holds and how large it is."""
+    from assay.flows.records import describe_store, open_store
+
+    click.echo(columns(["store", ""], describe_store(open_store(config, store))))
+
+
+@store.command("clean", example="assay store clean --dry-run\nassay store clean --keep 7")
+@click.option("--keep", type=click.IntRange(0), default=30, show_default=True, help="Runs to keep of each pipeline.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@config_option
+@store_option
+def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> None:
+    """Remove old runs, and every artifact that no remaining run used."""
+    from assay.flows.records import in_bytes, open_store
+    from assay.infra.sweep import clean
+
+    swept = clean(open_store(config, store), keep=keep, dry_run=dry_run)
+    verb = "Would remove" if dry_run else "Removed"
+    click.echo(f"{verb} {len(swept.runs)} runs and {len(swept.results)} results: {in_bytes(swept.bytes)}.")

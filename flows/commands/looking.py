@@ -1,0 +1,83 @@
+"""Commands that only look: `check`, `list`, `runs`, `report`."""
+
+from __future__ import annotations
+
+import click
+
+from assay.flows.commands.answers import columns, command, config_option, set_option, store_option
+
+
+@command("check", example="assay check\nassay check --config audits/pipelines.yaml")
+@config_option
+@store_option
+@set_option
+@click.pass_context
+def check(ctx: click.Context, config: str, store: str | None, overrides: tuple[str, ...]) -> None:
+    """Check the configuration and the environment.
+
+    Prints what is wrong, or what was understood; the exit code is 2 where something is wrong.
+    """
+    from assay.flows.checking import check as check_all
+
+    result = check_all(config, store, overrides)
+    click.echo(result.text)
+    if result.complaint:
+        click.echo(result.complaint, err=True)
+    ctx.exit(2 if result.complaint else 0)
+
+
+@command("list", example="assay list")
+@config_option
+def list_pipelines(config: str) -> None:
+    """List the pipelines, their schedules and what they audit."""
+    from assay.flows.checking import source_in_words
+    from assay.flows.pipeline import load_project
+
+    rows = [
+        [name, one.schedule or "on request", source_in_words(one.source), one.description]
+        for name, one in load_project(config).pipelines.items()
+    ]
+    click.echo(columns(["pipeline", "schedule", "source", "what"], rows))
+
+
+@command("runs", example="assay runs\nassay runs --pipeline breast-cancer --last 30")
+@click.option("--pipeline", default=None, metavar="NAME", help="Only runs of this pipeline.")
+@click.option("--last", type=click.IntRange(1), default=20, show_default=True, help="How many runs to show.")
+@config_option
+@store_option
+def runs(pipeline: str | None, last: int, config: str, store: str | None) -> None:
+    """List the latest runs, newest first."""
+    from assay.flows.records import open_store
+
+    opened = open_store(config, store)
+    found = opened.runs(pipeline)[::-1][:last]
+    if not found:
+        of = "" if pipeline is None else f" of {pipeline}"
+        click.echo(f"There is no run{of} in {opened.url} yet.  (assay run NAME makes one)")
+        return
+    rows = [
+        [one.id, one.pipeline, one.status, round(one.seconds, 1), one.seed, (one.verdicts or one.failures or [""])[0]]
+        for one in found
+    ]
+    click.echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
+
+
+@command("report", example="assay report\nassay report breast-cancer --open\nassay report k3f9")
+@click.argument("run", default="latest")
+@click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
+@config_option
+@store_option
+def report(run: str, opened: bool, config: str, store: str | None) -> None:
+    """Print where the report of RUN lies.
+
+    RUN is a run, the end of its name, a pipeline (its latest run), or `latest`, which is the default.
+    """
+    from assay.flows.records import find_run, open_store
+    from assay.infra.errors import InputError
+
+    record = find_run(open_store(config, store), run)
+    if record.report is None:
+        raise InputError(f"Run {record.id} has no report: it is {record.status}.  (assay runs shows all)")
+    click.echo(record.report)
+    if opened:
+        click.launch(record.report)

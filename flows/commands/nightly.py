@@ -1,0 +1,58 @@
+"""Commands that keep audits running every night: `deploy`, `serve`, `worker`."""
+
+from __future__ import annotations
+
+import click
+
+from assay.flows.commands.answers import command, config_option
+
+
+@command("deploy", example="assay deploy")
+@config_option
+def deploy(config: str) -> None:
+    """Register the scheduled pipelines with your Prefect server.
+
+    One deployment per pipeline; the workers of your pool run them.
+    """
+    from assay.flows.deployments import deploy as deploy_all
+    from assay.flows.pipeline import load_project
+
+    project = load_project(config)
+    deploy_all(project, project.file)
+
+
+@command("serve", example="assay serve")
+@config_option
+def serve(config: str) -> None:
+    """Stay, and run every pipeline on its schedule.
+
+    A night that still runs when the next one is due is not started twice.
+    """
+    from assay.flows.deployments import serve as serve_all
+    from assay.flows.pipeline import load_project
+
+    project = load_project(config)
+    serve_all(project, project.file)
+
+
+@command("worker", example="assay worker tls://scheduler:8786\nassay worker tls://scheduler:8786 --gpu")
+@click.argument("address")
+@click.option("--gpu", is_flag=True, help="Offer this machine's GPU: stages that want one are sent here.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="How many worker processes.")
+@click.option("--tls-ca", type=click.Path(exists=True, dir_okay=False), help="The certificate authority's file.")
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="This worker's certificate.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="This worker's private key.")
+@click.pass_context
+def worker(
+    ctx: click.Context,
+    address: str,
+    gpu: bool,
+    workers: int,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+) -> None:
+    """Join the Dask scheduler at ADDRESS and work for it."""
+    from assay.flows.workers import work
+
+    ctx.exit(work(address, gpu=gpu, workers=workers, tls=(tls_ca, tls_cert, tls_key)))

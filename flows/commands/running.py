@@ -1,0 +1,101 @@
+"""Commands that run pipelines: `run`, `plan`, `reproduce`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import click
+
+from assay.flows.commands.answers import (
+    columns,
+    command,
+    config_option,
+    seed_option,
+    set_option,
+    standard_output_kept_clean,
+    store_option,
+)
+
+
+@command(
+    "run", example="assay run breast-cancer\nassay run breast-cancer --set pruning.correlation=0.4 --seed 2 --json"
+)
+@click.argument("name")
+@config_option
+@store_option
+@set_option
+@seed_option
+@click.option("--fresh", is_flag=True, help="Compute every stage again, whatever the store holds.")
+@click.option("--json", "as_json", is_flag=True, help="End with one JSON object on standard output.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    name: str,
+    config: str,
+    store: str | None,
+    overrides: tuple[str, ...],
+    seed: int,
+    fresh: bool,
+    as_json: bool,
+) -> None:
+    """Run the pipeline NAME now, from its data to its report."""
+    from assay.infra.errors import AssayError
+
+    answer: dict[str, object] = dict.fromkeys(("run", "status", "report", "findings", "seconds"))
+    try:
+        with standard_output_kept_clean() if as_json else contextlib.nullcontext():
+            from assay.flows.pipeline import load_project
+
+            project = load_project(config, pipeline=name, overrides=overrides, store=store)
+            from rich.console import Console
+
+            from assay.flows.running import run_pipeline
+
+            console = Console(stderr=as_json, soft_wrap=True, highlight=False)
+            result = run_pipeline(project, project.pipeline(name), seed=seed, fresh=fresh, console=console)
+        answer = {key: _plain(getattr(result, key)) for key in answer}
+        code = result.exit_code
+    except AssayError as error:
+        answer |= {"status": "refused" if error.exit_code == 2 else "broken", "error": str(error)}
+        raise
+    finally:
+        if as_json and answer["status"] is not None:
+            click.echo(json.dumps(answer, ensure_ascii=False))
+    ctx.exit(code)
+
+
+@command("plan", example="assay plan breast-cancer --set pruning.correlation=0.4")
+@click.argument("name")
+@config_option
+@store_option
+@set_option
+@seed_option
+def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], seed: int) -> None:
+    """Show what a run of NAME would do, without doing it.
+
+    Which stages are cached, which will run, and where.
+    """
+    from assay.flows.pipeline import load_project
+
+    project = load_project(config, pipeline=name, overrides=overrides, store=store)
+    from assay.flows.planning import plan as plan_pipeline
+
+    planned = plan_pipeline(project, project.pipeline(name), seed)
+    click.echo(columns(["stage", "will", "where"], [[stage.title, stage.outlook, stage.where] for stage in planned]))
+
+
+@command("reproduce", example="assay reproduce pugh-1")
+@click.argument("table")
+@config_option
+@store_option
+def reproduce(table: str, config: str, store: str | None) -> None:
+    """Set a paper's TABLE (pugh-1) beside your latest runs."""
+    from assay.flows.records import open_store
+    from assay.flows.reproduction import reproduce as beside
+
+    click.echo(beside(table, open_store(config, store)))
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -1,0 +1,119 @@
+"""Croissant 1.0 metadata (JSON-LD) of an exported folder, so that data set search engines and loaders understand it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+# The context that the Croissant 1.0 specification asks every file to carry, word for word.
+CONTEXT: dict[str, Any] = {
+    "@language": "en", "@vocab": "https://schema.org/", "citeAs": "cr:citeAs", "column": "cr:column",
+    "conformsTo": "dct:conformsTo", "cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"}, "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/", "examples": {"@id": "cr:examples", "@type": "@json"}, "extract": "cr:extract",
+    "field": "cr:field", "fileProperty": "cr:fileProperty", "fileObject": "cr:fileObject", "fileSet": "cr:fileSet",
+    "format": "cr:format", "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset", "jsonPath": "cr:jsonPath",
+    "key": "cr:key", "md5": "cr:md5", "parentField": "cr:parentField", "path": "cr:path", "recordSet": "cr:recordSet",
+    "references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated", "replace": "cr:replace",
+    "sc": "https://schema.org/", "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField",
+    "transform": "cr:transform",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExportedFile:
+    """One file of an export: its path in the folder, what is in it, its checksum and size."""
+
+    path: str
+    about: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who made the data, when, under which name and licence."""
+
+    name: str
+    description: str
+    licence: str
+    creator: str
+    url: str
+    published: str
+    version: str
+
+
+def croissant(origin: Origin, files: Sequence[ExportedFile], schema: pa.Schema, about: dict[str, str]) -> dict[str, Any]:
+    """The metadata of a folder whose Parquet files share one schema: a record set for each."""
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": origin.name,
+        "description": origin.description,
+        "license": origin.licence,
+        "url": origin.url,
+        "creator": {"@type": "sc:Organization", "name": origin.creator},
+        "datePublished": origin.published,
+        "version": origin.version,
+        "distribution": [_file_object(file) for file in files],
+        "recordSet": [_record_set(file, schema, about) for file in files],
+    }
+
+
+def data_type(dtype: pa.DataType) -> str:
+    """The schema.org type of an Arrow type.
+
+    >>> data_type(pa.int16()), data_type(pa.string())
+    ('sc:Integer', 'sc:Text')
+    """
+    if pa.types.is_boolean(dtype):
+        return "sc:Boolean"
+    if pa.types.is_integer(dtype):
+        return "sc:Integer"
+    if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
+        return "sc:Float"
+    if pa.types.is_date(dtype):
+        return "sc:Date"
+    return "sc:DateTime" if pa.types.is_timestamp(dtype) else "sc:Text"
+
+
+def _file_object(file: ExportedFile) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": file.path,
+        "name": file.path.rsplit("/", 1)[-1],
+        "description": file.about,
+        "contentUrl": file.path,
+        "contentSize": f"{file.bytes} B",
+        "encodingFormat": "application/x-parquet",
+        "sha256": file.sha256,
+    }
+
+
+def _record_set(file: ExportedFile, schema: pa.Schema, about: dict[str, str]) -> dict[str, Any]:
+    name = file.path.rsplit("/", 1)[-1].removesuffix(".parquet")
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": file.about,
+        "key": {"@id": f"{name}/id"},
+        "field": [_field(name, file, column, about.get(column.name, "a column of the samples")) for column in schema],
+    }
+
+
+def _field(record_set: str, file: ExportedFile, column: pa.Field, about: str) -> dict[str, Any]:
+    listed = pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type)
+    field = {
+        "@type": "cr:Field",
+        "@id": f"{record_set}/{column.name}",
+        "name": column.name,
+        "description": about,
+        "dataType": data_type(column.type.value_type if listed else column.type),
+        "source": {"fileObject": {"@id": file.path}, "extract": {"column": column.name}},
+    }
+    return {**field, "repeated": True} if listed else field

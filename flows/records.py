@@ -1,0 +1,97 @@
+"""What past runs left: their records, findings and tables, read from the store without starting anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from assay.infra.artifacts import Artifact, Kind
+from assay.infra.errors import InputError
+from assay.infra.manifests import RunRecord, StageRecord
+from assay.infra.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from assay.tasks.statistics.findings import Finding
+
+
+def open_store(config: str, store: str | None) -> Store:
+    """The store that the command line names, or else the one that pipelines.yaml names."""
+    if store is None:
+        from assay.flows.pipeline import load_project
+
+        return Store(load_project(config).store)
+    return Store(store)
+
+
+def find_run(store: Store, name: str) -> RunRecord:
+    """The run of that name, or that the name ends; the latest run of a pipeline; or the `latest` of all."""
+    runs = store.runs()
+    if not runs:
+        raise InputError(f"There is no run in {store.url} yet.  (assay run NAME makes one)")
+    if name == "latest":
+        return runs[-1]
+    of_pipeline = [run for run in runs if run.pipeline == name]
+    return of_pipeline[-1] if of_pipeline else store.run(name)
+
+
+def findings_of(store: Store, record: RunRecord) -> list[Finding]:
+    """The findings of a run."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from assay.tasks.statistics.findings import findings_from
+
+    try:
+        with store.folder.open(f"runs/{record.id}/findings.parquet") as source:
+            return findings_from(pq.read_table(source))
+    except FileNotFoundError:
+        raise InputError(f"Run {record.id} has no findings: it is {record.status}.  (assay runs shows all)") from None
+    except pa.ArrowInvalid as error:
+        raise InputError(f"The findings of run {record.id} are damaged ({error}); run it again.") from None
+
+
+def tables_of(store: Store, record: RunRecord, kind: str) -> list[tuple[StageRecord, str, pa.Table]]:
+    """Every table of a kind that a run used, with its stage and its name among the stage's outputs."""
+    found = []
+    for stage in record.stages:
+        for name, handle in stage.outputs.items():
+            if handle["kind"] == kind:
+                found.append((stage, name, read_table(store, Artifact.from_json(handle))))
+    return found
+
+
+def read_table(store: Store, artifact: Artifact[Kind]) -> pa.Table:
+    """The whole table behind a handle, in sample order."""
+    import pyarrow as pa
+
+    from assay.infra.parquet import read_part
+
+    output = store.output(artifact)
+    parts: list[Any] = [read_part(store.folder, part.files[output.place]) for part in output.parts]
+    return pa.concat_tables(parts) if parts else pa.table({})
+
+
+def describe_store(store: Store) -> list[list[object]]:
+    """What a store holds, as rows of name and value."""
+    runs = store.runs()
+    sizes = store.folder.sizes("stages")
+    results = sum(name.endswith("/manifest.json") for name in sizes)
+    return [
+        ["place", store.url],
+        ["runs", f"{len(runs)} of {len({run.pipeline for run in runs})} pipelines"],
+        ["results", f"{results}, {in_bytes(sum(sizes.values()))}"],
+        ["latest", runs[-1].id if runs else "no run yet"],
+    ]
+
+
+def in_bytes(size: int) -> str:
+    """A size as a person says it.
+
+    >>> in_bytes(512), in_bytes(1536)
+    ('512 B', '1.5 KiB')
+    """
+    amount, units = float(size), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{size} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"
