@@ -64,11 +64,9 @@ def placement(crew: Crew, slot: Slot) -> dict[str, object]:
     """What to tell Dask so that a call runs on that kind of slot: nothing where there is only one kind of worker."""
     if slot == "GPU":
         return {"resources": {"GPU": 1}}
-    if not crew.gpu:
-        return {}
     if crew.offers_cpu:
         return {"resources": {"CPU": 1}}
-    return {"workers": list(crew.plain), "allow_other_workers": True} if crew.plain else {}
+    return {"workers": list(crew.plain), "allow_other_workers": True} if crew.plain and crew.gpu else {}
 
 
 def scheduler_lost(name: str) -> RunError:

@@ -1,0 +1,207 @@
+"""Values that merge to the same result in any order and grouping: what `reduce_partitions` accepts.
+
+Float sums in completion order, or over other partitions, differ in the last bits; integers, sets, least, greatest and
+`ExactSum` do not. Divide once, at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.errors import InputError
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+V = TypeVar("V")
+
+_SHIFT = 1126  # every float64 is a whole multiple of 2^-1074; 52 bits more, since a mantissa is read as 53 bits
+_ROWS = 2**25  # so many half mantissas (at most 2^27) add up exactly in a float64
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True)
+class Least:
+    """The smallest of comparable values (numbers, texts, tuples of them); equal ones keep the smaller spelling.
+
+    >>> merge(Least((3, "b")), Least((3, "a"))).value
+    (3, 'a')
+    """
+
+    value: Any  # whatever compares with itself
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _comparable(self.value))
+
+
+@dataclass(frozen=True)
+class Greatest:
+    """The greatest of comparable values (numbers, texts, tuples of them); equal ones keep the smaller spelling."""
+
+    value: Any  # whatever compares with itself
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _comparable(self.value))
+
+
+@dataclass(frozen=True)
+class ExactSum:
+    """A sum of floats without rounding: one big integer in units of 2^-1126. Equals `math.fsum` of all that went in.
+
+    >>> total = merge(ExactSum.of([1e100, 1.0]), ExactSum.of([-1e100]))
+    >>> total.value()
+    1.0
+    """
+
+    units: int = 0
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike) -> ExactSum:
+        """The sum of an array (any shape) of floats or integers; NaN and infinity are refused."""
+        flat = np.asarray(values).reshape(-1)
+        if flat.dtype.kind in "iub":
+            return cls(sum(flat.tolist()) << _SHIFT)
+        if flat.dtype.kind != "f" or flat.dtype.itemsize > 8:
+            raise TypeError(f"ExactSum adds floats of at most 64 bits and integers, not {flat.dtype}")
+        finite = np.isfinite(flat)
+        if not finite.all():
+            at = int(np.argmin(finite))
+            raise InputError(
+                f"value {at} of {flat.size} to be summed is {flat[at]}: a sum needs finite numbers; "
+                "drop or replace it before"
+            )
+        chunks = (flat[start : start + _ROWS] for start in range(0, flat.size, _ROWS))
+        return cls(sum(_units(chunk.astype(np.float64)) for chunk in chunks))
+
+    def value(self) -> float:
+        """The sum, correctly rounded, once."""
+        return self.units / (1 << _SHIFT)
+
+    def __add__(self, other: ExactSum) -> ExactSum:
+        return ExactSum(self.units + other.units)
+
+
+def _units(values: npt.NDArray[np.float64]) -> int:
+    """The sum in units of 2^-1126: mantissas added per exponent in two halves, each half exact in float64."""
+    mantissas, exponents = np.frexp(values)
+    lowest = int(exponents.min())
+    high = np.floor(mantissas * 2.0**26)
+    low = mantissas * 2.0**53 - high * 2.0**27
+    highs = np.bincount(exponents - lowest, weights=high)
+    lows = np.bincount(exponents - lowest, weights=low)
+    total = 0
+    for above, (upper, lower) in enumerate(zip(highs.tolist(), lows.tolist(), strict=True)):
+        whole = (int(upper) << 27) + int(lower)
+        total += whole << (lowest + above - 53 + _SHIFT)
+    return total
+
+
+def mergeable(value: V, where: str = "the value") -> V:
+    """The value in its one canonical form (int64 arrays, plain ints, sorted keys); TypeError for anything inexact.
+
+    >>> mergeable({"b": np.int32(2), "a": 1})
+    {'a': 1, 'b': 2}
+    """
+    return _canonical(value, where)  # type: ignore[return-value]  # the same kind of thing, normalised
+
+
+def merge(one: V, other: V) -> V:
+    """Both values as one. Integers and integer arrays add up, sets unite, dicts merge key by key.
+
+    >>> merge({"n": 2, "seen": frozenset({"a"})}, {"n": 3, "late": 1})
+    {'late': 1, 'n': 5, 'seen': frozenset({'a'})}
+    """
+    return _merge(mergeable(one), mergeable(other), "the value")  # type: ignore[return-value]  # like with like
+
+
+def _canonical(value: object, where: str) -> object:
+    if isinstance(value, bool | np.bool_):
+        raise _inexact(where, "a truth value", "use int(...) to count, Greatest(...) for any, Least(...) for all")
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, np.ndarray):
+        return _int64(value, where)
+    if isinstance(value, frozenset | ExactSum | Least | Greatest):
+        return value
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise _inexact(where, "a dict whose keys are not all text", "use text as keys")
+        return {key: _canonical(value[key], f"{where}[{key!r}]") for key in sorted(value)}
+    if isinstance(value, float | np.floating):
+        raise _inexact(where, "a float", "use ExactSum.of(...) for a sum, Least or Greatest, or collect the column")
+    raise _inexact(
+        where, f"a {type(value).__name__}", "use int, an integer array, frozenset, Least, Greatest, ExactSum or dict"
+    )
+
+
+def _merge(one: object, other: object, where: str) -> object:
+    if type(one) is not type(other):
+        raise TypeError(
+            f"{where} is {_named(one)} in one partition and {_named(other)} in another: they cannot be merged"
+        )
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return _added(one, other, where)
+    if isinstance(one, int) and isinstance(other, int):
+        return one + other
+    if isinstance(one, frozenset) and isinstance(other, frozenset):
+        return one | other
+    if isinstance(one, ExactSum) and isinstance(other, ExactSum):
+        return one + other
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = sorted(one.keys() | other.keys())
+        return {key: _merge_key(one, other, key, where) for key in keys}
+    assert isinstance(one, Least | Greatest)
+    assert isinstance(other, Least | Greatest)
+    if one.value == other.value:
+        return min(one, other, key=lambda it: repr(it.value))
+    return one if (one.value < other.value) == isinstance(one, Least) else other
+
+
+def _merge_key(one: dict[str, object], other: dict[str, object], key: str, where: str) -> object:
+    if key not in one:
+        return other[key]
+    return _merge(one[key], other[key], f"{where}[{key!r}]") if key in other else one[key]
+
+
+def _int64(array: npt.NDArray[Any], where: str) -> Integers:
+    if array.dtype.kind not in "iu":
+        if array.dtype.kind == "f":
+            raise _inexact(where, f"an array of {array.dtype}", "use ExactSum.of(...) for a sum, or collect the column")
+        raise _inexact(where, f"an array of {array.dtype}", "use an integer array")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > _INT64.max:
+        raise OverflowError(f"{where} holds {int(array.max())}, more than a 64-bit count can be")
+    return array.astype(np.int64)
+
+
+def _added(one: Integers, other: Integers, where: str) -> Integers:
+    if one.shape != other.shape:
+        raise TypeError(f"{where} has shape {one.shape} in one partition and {other.shape} in another")
+    total = one + other
+    if bool((((one ^ total) & (other ^ total)) < 0).any()):
+        raise OverflowError(f"{where} grew past 64 bits while partitions were added up")
+    return total
+
+
+def _comparable(value: object) -> object:
+    """The value with one zero instead of two, and no NaN, since neither has its place in an order."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple):
+        return tuple(_comparable(part) for part in value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            raise InputError("NaN has no place in an order: drop or replace it before taking the least or greatest")
+        return value + 0.0
+    return value
+
+
+def _named(value: object) -> str:
+    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
+
+
+def _inexact(where: str, what: str, instead: str) -> TypeError:
+    return TypeError(f"{where} is {what}, which does not merge to the same result in every order; {instead}")
