@@ -40,9 +40,11 @@ def appendix_sections(report: Report) -> Iterator[Section]:
 def settings_rows(stage: str, settings: Settings) -> list[SettingRow]:
     """A stage's options as rows, in the order in which the settings declare them.
 
-    >>> from assay.tasks.pruning.settings import Pruning  # doctest: +SKIP
-    >>> settings_rows("prune", Pruning())[0]  # doctest: +SKIP
-    SettingRow(stage='prune', option='correlation', value='0.5')
+    >>> from assay.infra.settings import Settings
+    >>> class Pruning(Settings):
+    ...     correlation: float = 0.5
+    >>> settings_rows("prune", Pruning())
+    [SettingRow(stage='prune', option='correlation', value='0.5')]
     """
     return [SettingRow(stage, name, _written(value)) for name, value in settings.model_dump(mode="json").items()]
 

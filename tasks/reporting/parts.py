@@ -37,15 +37,17 @@ Cell = str | int | float | bool | Estimate | Mark | None
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a plot; `low` and `high`, where given, are drawn as a band (or whiskers) of the same colour."""
+    """One line of a plot; `low` and `high`, where given, are drawn as a band of the same colour, or as whiskers.
+
+    `points` are marks with whiskers, `interval` is whiskers alone, `steps` hold their value until the next place.
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float | None]
     low: Sequence[float | None] | None = None
     high: Sequence[float | None] | None = None
-    style: Literal["line", "dashed", "points", "steps"] = "line"
-    spread: Literal["band", "whiskers"] = "band"
+    style: Literal["line", "dashed", "points", "steps", "interval"] = "line"
 
 
 @dataclass(frozen=True)

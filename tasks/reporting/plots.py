@@ -152,12 +152,10 @@ def _spread(series: Series, index: int, frame: svg.Frame) -> Markup:
     pieces = []
     for run in svg.runs(series.x, series.low, series.high):
         places = [(frame.x(x), frame.y(low), frame.y(high)) for x, low, high in run]
-        if series.spread == "whiskers":
+        if series.style in ("points", "interval") or len(places) == 1:
             pieces += [svg.whisker(*place) for place in places]
-        elif len(places) == 1:
-            pieces.append(svg.whisker(*places[0]))
         else:
-            pieces.append(svg.band(places))
+            pieces.append(svg.band(svg.held(places) if series.style == "steps" else places))
     return tag("g", *pieces, class_=f"s{index % 8 + 1}")
 
 
@@ -165,10 +163,10 @@ def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
     pieces = []
     for run in svg.runs(series.x, series.y):
         places = [(frame.x(x), frame.y(y)) for x, y in run]
-        if len(places) > 1 and series.style != "points":
-            draw = svg.staircase if series.style == "steps" else svg.polyline
-            pieces.append(draw(places, "dashed" if series.style == "dashed" else "line"))
-        if series.style != "dashed" and len(series.x) <= 40:
+        if len(places) > 1 and series.style in ("line", "dashed", "steps"):
+            corners = svg.held(places) if series.style == "steps" else places
+            pieces.append(svg.polyline(corners, "dashed" if series.style == "dashed" else "line"))
+        if series.style in ("line", "points") and len(series.x) <= 40:
             pieces += [svg.mark(x, y, index) for x, y in places]
     return tag("g", *pieces, class_=f"s{index % 8 + 1}")
 
@@ -207,8 +205,9 @@ def legend(series: Sequence[Series]) -> Markup:
     items = []
     for index, one in enumerate(series):
         style = "dashed" if one.style == "dashed" else "line"
-        pieces = [] if one.style == "points" else [svg.stroke(style, 1, 7, 25, 7)]
-        pieces += [] if one.style == "dashed" else [svg.mark(13, 7, index)]
+        pieces = [svg.whisker(13, 13, 1)] if one.style == "interval" else []
+        pieces += [svg.stroke(style, 1, 7, 25, 7)] if one.style in ("line", "dashed", "steps") else []
+        pieces += [svg.mark(13, 7, index)] if one.style in ("line", "points") else []
         swatch = tag(
             "svg", *pieces, class_=f"swatch s{index % 8 + 1}", attributes={"viewBox": "0 0 26 14"}, aria_hidden="true"
         )

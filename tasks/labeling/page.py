@@ -1,0 +1,107 @@
+"""What labelling shows in the report: the table of labelling functions, and how much of the data they speak about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from assay.tasks.reporting.numerals import integer, interval, percent, plural
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark, Part
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import wilson
+
+
+def page(table: pa.Table, findings: Sequence[Finding], panel: pa.Table | None = None) -> Part:
+    """The part of the report about labelling, from the `LabelingTable`, and the `Panel` where pruning has run."""
+    faults = sum(table.column("faults").to_pylist())
+    blocks: list[Block] = [_functions(table, panel)]
+    if faults:
+        blocks.append(_faults(table))
+    sentence = f"{_coverage(table, findings)} {_faulty(faults, table)}".strip()
+    return Part("Labelling functions", sentence, blocks, "labeling")
+
+
+def _coverage(table: pa.Table, findings: Sequence[Finding]) -> str:
+    rules = plural(table.num_rows, "labelling function")
+    said = {one.metric: one for one in findings if not one.of and one.value is not None}
+    covered, disputed = said.get("labeling.coverage"), said.get("labeling.conflicts")
+    if covered is None:
+        return f"{rules} voted."
+    sentence = f"{rules} vote on {_share(covered)} of {plural(covered.n or 0, 'sample')}"
+    return f"{sentence}; on {_share(disputed)} at least two of them disagree." if disputed else f"{sentence}."
+
+
+def _faulty(faults: int, table: pa.Table) -> str:
+    if not faults:
+        return ""
+    answers = sum(table.column("samples").to_pylist())
+    rate = percent(faults / answers, 2) if answers else ""
+    return f"{integer(faults)} of {integer(answers)} answers ({rate}) failed and count as abstentions."
+
+
+def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
+    fates = _fates(panel)
+    rows = [_function(row, fates) for row in table.to_pylist()]
+    columns = [
+        Column("Function"),
+        Column("Says", help="The classes it votes for"),
+        Column("Coverage", "bar", "Share of samples it votes on"),
+        Column("Overlaps", "percent", "Share of samples it and another function vote on"),
+        Column("Conflicts", "percent", "Share of samples it votes on and another function votes otherwise"),
+        Column("Right where gold is known", "bar", "Share of its votes that match gold, with Wilson's 95 % interval"),
+        Column("Faults", "integer", "Samples on which it failed; it abstains there"),
+    ]
+    if fates:
+        columns.append(Column("Panel", help="Kept by Algorithm 1, or pruned because it depends on the one named"))
+    note = "Coverage, overlaps and conflicts are shares of all samples; thin lines are Wilson's 95 % intervals."
+    return DataTable("Labelling functions", columns, rows, note)
+
+
+def _function(row: Mapping[str, object], fates: Mapping[str, Mark]) -> list[Cell]:
+    name, n = str(row["function"]), _count(row["samples"])
+    cells: list[Cell] = [
+        name, str(row["polarity"]), _estimate(_count(row["votes"]), n, counted=False),
+        _number(row["overlaps"]), _number(row["conflicts"]),
+        _estimate(_count(row["gold_hits"]), _count(row["gold_votes"])), _count(row["faults"]),
+    ]  # fmt: skip
+    return [*cells, fates.get(name)] if fates else cells
+
+
+def _fates(panel: pa.Table | None) -> dict[str, Mark]:
+    """What became of each function, the kept ones first when the column is sorted."""
+    if panel is None:
+        return {}
+    return {
+        row["function"]: Mark("kept", "good", order=0.0)
+        if row["kept"]
+        else Mark("pruned", below=f"by {row['pruned_by']}", order=1.0 + row["rank"])
+        for row in panel.to_pylist()
+    }
+
+
+def _faults(table: pa.Table) -> DataTable:
+    rows: list[list[Cell]] = [
+        [row["function"], row["faults"], row["fault_example"] or ""] for row in table.to_pylist() if row["faults"]
+    ]
+    columns = [Column("Function"), Column("Faults", "integer"), Column("One of them")]
+    return DataTable("Functions that failed", columns, rows)
+
+
+def _estimate(hits: int, n: int, counted: bool = True) -> Estimate | None:
+    if not n:
+        return None
+    low, high = wilson([hits], [n])
+    return Estimate(hits / n, float(low[0]), float(high[0]), n if counted else None)
+
+
+def _share(finding: Finding) -> str:
+    return f"{percent(finding.value)} {interval(finding.low, finding.high)}".strip()
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, float) else None

@@ -1,0 +1,198 @@
+"""What ordering shows in the report: how accuracy falls along D1…DN, how sure that is, and the hardest samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import pyarrow as pa
+
+from assay.tasks.ordering.page_plots import (
+    APPROACHES,
+    CurveRow,
+    Curves,
+    accuracy_plot,
+    approaches_plot,
+    curves,
+    interval_plot,
+    strata_plot,
+)  # fmt: skip
+from assay.tasks.reporting.numerals import coefficient, integer, interval, p_equals, p_value, percent, plural
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Tone, Verdict
+from assay.tasks.statistics.findings import Finding
+
+_HARDEST = 15
+_WORDS: dict[str, tuple[str, Tone]] = {
+    "adverse": ("The order is adverse", "good"),
+    "violation": ("The order is violated: accuracy rises along it", "bad"),
+    "no trend": ("The order shows no trend", "neutral"),
+}
+
+
+def page(
+    curve: pa.Table, findings: Sequence[Finding], curated: pa.Table, classes: Mapping[int, str], *, labeler: str = ""
+) -> Part:
+    """The part of the report about the order, from the `OrderingCurve`, the findings and the `CuratedSets`.
+
+    `labeler` says whose order is in the headline (and in `curated`); left out, it is the first one of the curve.
+    """
+    measured = curves(curve)
+    chosen = labeler or next((name for approach, name in measured if approach == "ours"), "")
+    rows = measured.get(("ours", chosen), [])
+    known = any(row["accuracy"] is not None for row in rows)
+    blocks: list[Block] = []
+    if known:
+        blocks += [accuracy_plot(rows, chosen), _facts(findings, chosen, len(rows)), strata_plot(rows, chosen)]
+    if known and len(measured) > 1:
+        blocks += [approaches_plot(measured), _table_one(findings, measured)]
+    if curated.num_rows:
+        blocks += [interval_plot(curated), _hardest(curated, classes)]
+    return Part(
+        "Adversarial order",
+        _sentence(findings, chosen, rows, curated.num_rows),
+        blocks,
+        "ordering",
+        _tone(findings, chosen),
+    )
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict | None:
+    """The line about the order for the terminal and the head of the page; None where nothing was ordered.
+
+    >>> p = Finding("ordering.permutation_p", of="ours", group="majority", value=0.0005, n=569, verdict="adverse")
+    >>> verdict([p, Finding("ordering.spearman_tie_free", of="ours", group="majority", value=-1.0)]).text
+    'The order is adverse: ρ = −1.000, permutation p < 0.001 (ours, majority, n = 569)'
+    """
+    decisive = [one for one in findings if one.metric == "ordering.permutation_p" and one.of == "ours"]
+    if not decisive:
+        return None
+    first = decisive[0]
+    if first.value is None:
+        return Verdict("Whether the order is adverse was not measured: no sample has a known true class")
+    said, tone = _said(first)
+    rho = _find(findings, "ordering.spearman_tie_free", "ours", first.group)
+    correlation = f"ρ = {coefficient(rho.value)}, " if rho else ""
+    n = f", n = {integer(first.n)}" if first.n is not None else ""
+    return Verdict(f"{said}: {correlation}permutation {p_equals(first.value)} (ours, {first.group}{n})", tone)
+
+
+def _said(finding: Finding) -> tuple[str, Tone]:
+    """The verdict of the permutation test in words; one that Holm's correction took back is no longer a good one."""
+    stem, _, lost = finding.verdict.partition(", but ")
+    words, tone = _WORDS.get(stem, (f"The order: {finding.verdict}" if finding.verdict else "The order", "neutral"))
+    return (f"{words}, but {lost}", "neutral") if lost else (words, tone)
+
+
+def _tone(findings: Sequence[Finding], labeler: str) -> Literal["good", "bad", "neutral", "not measured"]:
+    decisive = _find(findings, "ordering.permutation_p", "ours", labeler)
+    return "not measured" if decisive is None or decisive.value is None else _said(decisive)[1]
+
+
+def _sentence(findings: Sequence[Finding], labeler: str, rows: Sequence[CurveRow], samples: int) -> str:
+    decisive = _find(findings, "ordering.permutation_p", "ours", labeler)
+    if decisive is None or decisive.value is None or not rows:
+        return f"{plural(samples, 'sample')} are ordered; whether accuracy falls along the order was not measured."
+    first, last = rows[0], rows[-1]
+    rho = _find(findings, "ordering.spearman_tie_free", "ours", labeler)
+    correlation = f"tie-free ρ is {coefficient(rho.value)}, and " if rho else ""
+    said, _ = _said(decisive)
+    return (
+        f"{said}. From D1 to D{len(rows)} the weak labels ({labeler}) go from {_accuracy(first)} right to {_accuracy(last)}; "
+        f"{correlation}a random order falls as clearly with {p_equals(decisive.value)} (permutation test)."
+    )
+
+
+def _accuracy(row: CurveRow) -> str:
+    return f"{percent(row['accuracy'])} {interval(row['wilson_low'], row['wilson_high'])} (n = {integer(row['n'])})"
+
+
+def _facts(findings: Sequence[Finding], labeler: str, datasets: int) -> Paragraph:
+    """The two facts that the paper's test misses, in plain words."""
+    nested, disjoint, free, tie = (
+        _find(findings, f"ordering.{name}", "ours", labeler)
+        for name in ("spearman", "spearman_disjoint", "spearman_tie_free", "largest_tie")
+    )
+    often = "about one time in seven (14 to 16 %)" if datasets == 10 else "far more often than its p-value claims"
+    text = (
+        f"Two things to know. First, D1 … D{datasets} share samples, so their accuracies move together, and the paper's "
+        f"test{_tested(nested)} calls even a random order valid {often}. The verdict here rests on a permutation test, "
+        f"which compares ρ with random orders of the same samples; on disjoint strata{_tested(disjoint)} the samples "
+        "are counted once each."
+    )
+    if tie is None or tie.value is None:
+        return Paragraph(text)
+    share = f" of {integer(tie.n)}" if tie.n is not None else ""
+    text += f" Second, many samples have exactly the same interval: the largest group of ties holds {integer(round(tie.value))}{share}."
+    if free is not None and free.value is not None:
+        ranges = (
+            f", which over random tie orders varies in {interval(free.low, free.high, 'number')}"
+            if free.low is not None
+            else ""
+        )
+        text += (
+            f" How ties are broken moves ρ{ranges}; the tie-free ρ averages over all ways: {coefficient(free.value)}."
+        )
+    return Paragraph(text)
+
+
+def _tested(finding: Finding | None) -> str:
+    if finding is None or finding.value is None:
+        return ""
+    return f" (ρ = {coefficient(finding.value)}, {p_equals(finding.p_value)})"
+
+
+def _table_one(findings: Sequence[Finding], measured: Curves) -> DataTable:
+    """Table 1's layout: ρ (p) per labeler and approach, with the permutation p and the tie-free ρ below."""
+    labelers = list(dict.fromkeys(labeler for _, labeler in measured))
+    approaches = [approach for approach in APPROACHES if any(approach == one for one, _ in measured)]
+    rows: list[list[Cell]] = [
+        [labeler, *(_correlation(findings, approach, labeler) for approach in approaches)] for labeler in labelers
+    ]
+    columns = [Column("Labeler"), *(Column(APPROACHES[approach]) for approach in approaches)]
+    note = (
+        "ρ between i and the accuracy of D_i, in parentheses its p-value by the paper's test; below, the permutation p and "
+        "the tie-free ρ. Bold: adverse by the permutation test. Underlined: a violation. LFs are labelling functions."
+    )
+    return DataTable("Spearman's ρ (Table 1)", columns, rows, note)
+
+
+def _correlation(findings: Sequence[Finding], approach: str, labeler: str) -> Cell:
+    nested, decisive, free = (
+        _find(findings, f"ordering.{name}", approach, labeler)
+        for name in ("spearman", "permutation_p", "spearman_tie_free")
+    )
+    if nested is None or nested.value is None:
+        return None
+    below = [f"perm. {p_equals(decisive.value)}"] if decisive else []
+    below += [f"tie-free {coefficient(free.value)}"] if free else []
+    tone = _said(decisive)[1] if decisive else "neutral"
+    text = f"{coefficient(nested.value)} ({p_value(nested.p_value)})"
+    return Mark(text, tone, ", ".join(below), order=nested.value)
+
+
+def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
+    last = curated.sort_by([("rank", "descending")]).slice(0, _HARDEST).to_pylist()
+    rows: list[list[Cell]] = [
+        [
+            row["rank"] + 1, row["id"], _name(row["label"], classes), _name(row["gold"], classes),
+            None if row["gold"] is None else row["gold"] == row["label"],
+            row["votes_cast"], row["confidence"], interval(row["lower"], row["upper"]),
+        ]
+        for row in last
+    ]  # fmt: skip
+    columns = [
+        Column("Rank", "integer"), Column("Sample"), Column("Weak label"), Column("Gold"), Column("Right", "flag"),
+        Column("Votes", "integer", "Votes of the panel"), Column("Confidence", "percent", "The labeler's, in the weak label"),
+        Column("Interval, %", help="Clopper-Pearson interval of the probability that the weak label is right"),
+    ]  # fmt: skip
+    return DataTable(
+        f"The {len(rows)} most adversarial samples", columns, rows, "The last in the order, hardest first."
+    )
+
+
+def _name(code: int | None, classes: Mapping[int, str]) -> str | None:
+    return None if code is None else classes.get(code, str(code))
+
+
+def _find(findings: Sequence[Finding], metric: str, of: str, group: str) -> Finding | None:
+    return next((one for one in findings if (one.metric, one.of, one.group) == (metric, of, group)), None)

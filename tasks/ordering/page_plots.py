@@ -1,0 +1,152 @@
+"""The plots of the ordering's page: the accuracy of D1…DN (Figure 2), its strata, four approaches, the intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+import pyarrow as pa
+
+from assay.tasks.reporting.numerals import interval, percent, plural
+from assay.tasks.reporting.parts import LinePlot, Panels, Series
+from assay.tasks.statistics.proportions import wilson
+
+APPROACHES = {
+    "pl_all": "PL confidence, all LFs",
+    "pl_indep": "PL confidence, panel",
+    "ci_all": "Interval bound, all LFs",
+    "ours": "Ours: interval bound, panel",
+}
+"""The four approaches in the order of Table 1, as the page calls them."""
+
+_PLATEAUS = 60
+
+
+class CurveRow(TypedDict):
+    """A row of the `OrderingCurve`."""
+
+    approach: str
+    labeler: str
+    dataset: int
+    size: int
+    n: int
+    accuracy: float | None
+    band_low: float | None
+    band_high: float | None
+    wilson_low: float | None
+    wilson_high: float | None
+    tie_free_accuracy: float | None
+    stratum_n: int
+    stratum_accuracy: float | None
+
+
+Curves = dict[tuple[str, str], list[CurveRow]]
+
+
+def curves(curve: pa.Table) -> Curves:
+    """The rows of each (approach, labeler), D1 first; approaches and labelers in the order of the table."""
+    found: Curves = {}
+    for row in sorted(curve.to_pylist(), key=lambda row: int(row["dataset"])):
+        found.setdefault((row["approach"], row["labeler"]), []).append(row)
+    return found
+
+
+def accuracy_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
+    """Figure 2 for our approach: accuracy of D1…DN with its 90 % band, Wilson's interval and the tie-free curve."""
+    places = [float(row["dataset"]) for row in rows]
+    accuracy = [row["accuracy"] for row in rows]
+    series = [
+        Series("accuracy, 90 % band", places, accuracy, [row["band_low"] for row in rows], [row["band_high"] for row in rows]),
+        Series("tie-free", places, [row["tie_free_accuracy"] for row in rows], style="dashed"),
+        Series(
+            "Wilson 95 %", places, accuracy, [row["wilson_low"] for row in rows], [row["wilson_high"] for row in rows],
+            style="interval",
+        ),
+    ]  # fmt: skip
+    first, last = rows[0], rows[-1]
+    return LinePlot(
+        f"Accuracy of the weak labels on D1 … D{len(rows)} ({labeler})", series, "data set", "accuracy",
+        f"Line plot: {_from_to(first, last)}. The band is 90 %, whiskers are Wilson's 95 % intervals.",
+        x_ticks=_names(rows), scale="percent",
+        note=f"Each data set holds the one before it: D1 the easiest {plural(first['size'], 'sample')}, "
+        f"D{len(rows)} all {plural(last['size'], 'sample')}.",
+    )  # fmt: skip
+
+
+def strata_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
+    """The accuracy on the samples that each D_i adds: disjoint strata, each with Wilson's interval."""
+    hits = [round((row["stratum_accuracy"] or 0.0) * row["stratum_n"]) for row in rows]
+    low, high = wilson(hits, [row["stratum_n"] for row in rows])
+    measured = [row["stratum_accuracy"] is not None for row in rows]
+    series = Series(
+        "stratum", [float(row["dataset"]) for row in rows], [row["stratum_accuracy"] for row in rows],
+        [float(value) if known else None for value, known in zip(low, measured, strict=True)],
+        [float(value) if known else None for value, known in zip(high, measured, strict=True)], style="points",
+    )  # fmt: skip
+    sizes = sorted({row["stratum_n"] for row in rows})
+    each = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    return LinePlot(
+        f"Accuracy on what each data set adds ({labeler})", [series], "stratum: the samples that are new in this data set",
+        "accuracy", f"Points with Wilson's 95 % intervals: accuracy on {len(rows)} disjoint strata of {each} samples, "
+        f"{percent(rows[0]['stratum_accuracy'])} on the first and {percent(rows[-1]['stratum_accuracy'])} on the last.",
+        x_ticks=_names(rows), scale="percent", note=f"Disjoint samples, {each} in each; whiskers are Wilson's 95 % intervals.",
+    )  # fmt: skip
+
+
+def approaches_plot(measured: Mapping[tuple[str, str], Sequence[CurveRow]]) -> Panels:
+    """Figure 2 as small multiples: one panel per approach, one line per labeler."""
+    plots = []
+    for approach, title in APPROACHES.items():
+        lines = [(labeler, rows) for (one, labeler), rows in measured.items() if one == approach]
+        if lines:
+            told = "; ".join(f"{labeler}: {_from_to(rows[0], rows[-1])}" for labeler, rows in lines)
+            plots.append(
+                LinePlot(
+                    title, [_line(labeler, rows) for labeler, rows in lines], "data set", "", f"{title}. {told}.",
+                    x_ticks=_names(lines[0][1]), scale="percent",
+                )
+            )  # fmt: skip
+    note = "The same axes in every panel; bands are 90 %. An order that works falls from left to right."
+    return Panels("Four ways to order, compared (Figure 2)", plots, note)
+
+
+def interval_plot(curated: pa.Table) -> LinePlot:
+    """The Clopper-Pearson interval of every sample along the order; a plateau is a group of ties."""
+    rows = curated.select(["rank", "lower", "upper"]).sort_by("rank").to_pylist()
+    starts = [
+        place
+        for place, row in enumerate(rows)
+        if place == 0 or (row["lower"], row["upper"]) != (rows[place - 1]["lower"], rows[place - 1]["upper"])
+    ]
+    shown = starts if len(starts) <= _PLATEAUS else [starts[i * len(starts) // _PLATEAUS] for i in range(_PLATEAUS)]
+    if shown[-1] != len(rows) - 1:
+        shown = [*shown, len(rows) - 1]
+    lower, upper = [rows[place]["lower"] for place in shown], [rows[place]["upper"] for place in shown]
+    series = Series(
+        "lower bound, up to the upper bound", [float(p + 1) for p in shown], lower, lower, upper, style="steps"
+    )
+    return LinePlot(
+        "The interval of every sample along the order", [series], "rank, the easiest sample first", "probability that the weak label is right",
+        f"Staircase over {plural(len(rows), 'sample')} with {plural(len(starts), 'plateau', 'plateaus')}: the lower bound "
+        f"falls from {percent(lower[0])} to {percent(lower[-1])}; the band reaches up to the upper bound.",
+        scale="percent", y_range=(0.0, 1.0),
+        note=f"The line is the lower bound of the Clopper–Pearson interval, which makes the order. {plural(len(starts), 'plateau')} "
+        f"for {plural(len(rows), 'sample')}: inside a plateau, samples are tied.",
+    )  # fmt: skip
+
+
+def _line(labeler: str, rows: Sequence[CurveRow]) -> Series:
+    low, high = [row["band_low"] for row in rows], [row["band_high"] for row in rows]
+    return Series(labeler, [float(row["dataset"]) for row in rows], [row["accuracy"] for row in rows], low, high)
+
+
+def _names(rows: Sequence[CurveRow]) -> dict[float, str] | None:
+    return {float(row["dataset"]): f"D{row['dataset']}" for row in rows} if len(rows) <= 12 else None
+
+
+def _from_to(first: CurveRow, last: CurveRow) -> str:
+    ends = (
+        f"{percent(row['accuracy'])} {interval(row['wilson_low'], row['wilson_high'])} on D{row['dataset']} (n = {row['n']})"
+        for row in (first, last)
+    )
+    return "accuracy goes from {} to {}".format(*ends)

@@ -1,0 +1,93 @@
+"""What the statistics show in the report: which gates passed, and what correcting for many tests changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.tasks.reporting.numerals import integer, number, p_value, plural
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Verdict
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.gates import GateResult
+from assay.tasks.statistics.multiplicity import family_size
+from assay.tasks.statistics.settings import Statistics
+
+
+def page(gates: Sequence[GateResult], findings: Sequence[Finding], settings: Statistics) -> Part:
+    """The part of the report about gates and tests, from the judged gates and the corrected findings."""
+    blocks: list[Block] = [Paragraph(_correction(findings, settings))]
+    if gates:
+        blocks.insert(0, _gates(gates))
+    tested = [one for one in findings if one.p_value is not None]
+    if tested:
+        blocks.append(_tests(tested, settings))
+    broken = any(not gate.passed for gate in gates)
+    return Part("Gates and tests", _passed(gates), blocks, "gates", "bad" if broken else "good" if gates else "neutral")
+
+
+def verdict(gates: Sequence[GateResult]) -> Verdict | None:
+    """The line about the gates for the terminal and the head of the page; None where the pipeline sets none."""
+    if not gates:
+        return None
+    broken = [gate for gate in gates if not gate.passed]
+    text = f"{len(gates) - len(broken)} of {plural(len(gates), 'gate')} passed"
+    if broken:
+        text += f"; failed: {'; '.join(gate.gate.title() for gate in broken)}"
+    return Verdict(text, "bad" if broken else "good")
+
+
+def _passed(gates: Sequence[GateResult]) -> str:
+    if not gates:
+        return "This pipeline sets no gates, so nothing could fail it; the findings stand for themselves."
+    broken = [gate for gate in gates if not gate.passed]
+    if not broken:
+        return (
+            f"All {plural(len(gates), 'gate')} passed." if len(gates) > 1 else "The one gate of this pipeline passed."
+        )
+    return f"{len(broken)} of {plural(len(gates), 'gate')} failed. {broken[0].sentence}"
+
+
+def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
+    """What was done about many tests in one run, in words, with their number."""
+    family, level = family_size(findings), number(settings.significance)
+    if not family:
+        return "This run made no statistical test, so there is nothing to correct for their number."
+    tests = plural(family, "test")
+    if settings.correction == "none":
+        return (
+            f"This run made {tests} at the level {level}. Their p-values are not corrected for their number, as asked."
+        )
+    raw = sum(one.p_value <= settings.significance for one in findings if one.p_value is not None)
+    held = sum(one.p_adjusted <= settings.significance for one in findings if one.p_adjusted is not None)
+    return (
+        f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are corrected "
+        f"with Holm's method, which keeps the chance of even one false alarm in the whole run at {level}. Of the {tests}, "
+        f"{integer(raw)} reach that level uncorrected and {integer(held)} after the correction."
+    )
+
+
+def _gates(gates: Sequence[GateResult]) -> DataTable:
+    rows: list[list[Cell]] = [
+        [
+            gate.gate.title(),
+            Mark("passed", "good", order=1) if gate.passed else Mark("failed", "bad", order=0),
+            gate.sentence,
+        ]
+        for gate in gates
+    ]
+    return DataTable("Gates", [Column("Gate"), Column("Outcome"), Column("Why")], rows)
+
+
+def _tests(tested: Sequence[Finding], settings: Statistics) -> DataTable:
+    rows: list[list[Cell]] = [
+        [
+            one.metric, ", ".join(piece for piece in (one.subject, one.of, one.group) if piece), one.value, one.n,
+            Mark(p_value(one.p_value), order=one.p_value), Mark(p_value(one.p_adjusted), order=one.p_adjusted), one.verdict,
+        ]
+        for one in sorted(tested, key=lambda one: one.p_value if one.p_value is not None else 1.0)
+    ]  # fmt: skip
+    columns = [
+        Column("Test"), Column("About"), Column("Value", "number"), Column("n", "integer"), Column("p", "p"),
+        Column("p, corrected", "p", "Holm's correction" if settings.correction == "holm" else "Not corrected, as asked"),
+        Column("Verdict"),
+    ]  # fmt: skip
+    return DataTable("The tests of this run", columns, rows, collapsed=len(rows) > 16)
