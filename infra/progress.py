@@ -1,0 +1,200 @@
+"""What a person sees while a run works: bars in a terminal and one line per stage when it is done, or only the lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+WIDTH = 78
+TITLE_WIDTH = 12
+QUIET_SECONDS = 30.0
+
+
+class Progress(Protocol):
+    """Hears how a run goes. Stages may overlap, so each message names its stage by its title."""
+
+    def stage_started(self, title: str, total: int | None = None) -> None:
+        """A stage began; `total` is the number of its partitions, where known."""
+
+    def advance(self, title: str, done: int, total: int) -> None:
+        """So many of the stage's partitions are done."""
+
+    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+        """The stage is over: what came out, in one line."""
+
+    def stage_failed(self, title: str, reason: str) -> None:
+        """The stage is over without a result."""
+
+    def notice(self, text: str) -> None:
+        """A sentence that a person should read."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+def line_of(title: str, summary: str, seconds: float, cached: bool, width: int = WIDTH) -> str:
+    """The line that stays when a stage is done.
+
+    >>> line_of("prune", "7 of 30 rules kept (δ = 0.5)", 0.14, cached=False, width=60)
+    '  prune        7 of 30 rules kept (δ = 0.5)            0.1 s'
+    >>> line_of("subject", "logistic", 0.0, cached=True, width=60)
+    '  subject      logistic                               cached'
+    """
+    end = "cached" if cached else time_of(seconds)
+    start = f"  {title:<{TITLE_WIDTH}} {summary}"
+    return f"{start:<{width - len(end) - 2}}  {end}"
+
+
+def time_of(seconds: float) -> str:
+    """Seconds as a person says them.
+
+    >>> [time_of(s) for s in (0.04, 12.34, 99.96, 75 * 60)]
+    ['0.0 s', '12.3 s', '1 min 40 s', '1 h 15 min']
+    """
+    if round(seconds, 1) < 99.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def open_progress(stream: TextIO | None = None) -> Progress:
+    """Bars where the stream (standard error by default) is a terminal, plain lines elsewhere."""
+    stream = stream or sys.stderr
+    if stream.isatty() and os.environ.get("TERM") != "dumb":
+        return TerminalProgress(stream)
+    return PlainProgress(stream)
+
+
+class SilentProgress:
+    """Says nothing; for tests and for callers that draw their own."""
+
+    def stage_started(self, title: str, total: int | None = None) -> None:
+        """Nothing."""
+
+    def advance(self, title: str, done: int, total: int) -> None:
+        """Nothing."""
+
+    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+        """Nothing."""
+
+    def stage_failed(self, title: str, reason: str) -> None:
+        """Nothing."""
+
+    def notice(self, text: str) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class PlainProgress:
+    """A line when a stage is done; before that, a sign of life every half minute."""
+
+    def __init__(self, stream: TextIO | None = None, quiet_seconds: float = QUIET_SECONDS) -> None:
+        self._stream = stream or sys.stderr
+        self._quiet = quiet_seconds
+        self._spoke: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def stage_started(self, title: str, total: int | None = None) -> None:
+        """Remember when, for the next sign of life."""
+        self._spoke[title] = time.monotonic()
+
+    def advance(self, title: str, done: int, total: int) -> None:
+        """A line, if the last one is long ago."""
+        if time.monotonic() - self._spoke.get(title, 0.0) >= self._quiet and done < total:
+            self._spoke[title] = time.monotonic()
+            self._write(f"  {title:<{TITLE_WIDTH}} {done} of {total} partitions …")
+
+    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+        """The line that stays."""
+        self._write(line_of(title, summary, seconds, cached))
+
+    def stage_failed(self, title: str, reason: str) -> None:
+        """A line with the reason."""
+        self._write(f"  {title:<{TITLE_WIDTH}} failed: {reason}")
+
+    def notice(self, text: str) -> None:
+        """The sentence on its own line."""
+        self._write(f"  {text}")
+
+    def close(self) -> None:
+        """Nothing to restore."""
+
+    def _write(self, line: str) -> None:
+        with self._lock:
+            print(line, file=self._stream, flush=True)
+
+
+class TerminalProgress:
+    """A bar per stage at work, below the lines of those that are done."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+
+        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._bars = Bars(
+            TextColumn("  {task.description:<" + str(TITLE_WIDTH) + "}", markup=False),
+            SpinnerColumn(),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._lock = threading.Lock()
+
+    def stage_started(self, title: str, total: int | None = None) -> None:
+        """A bar appears; it pulses while the number of partitions is unknown."""
+        with self._lock:
+            if not self._tasks:
+                self._bars.start()
+            if title not in self._tasks:
+                self._tasks[title] = self._bars.add_task(title, total=total)
+
+    def advance(self, title: str, done: int, total: int) -> None:
+        """The bar grows."""
+        with self._lock:
+            if title in self._tasks:
+                self._bars.update(self._tasks[title], completed=done, total=total)
+
+    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+        """The bar gives way to the line that stays."""
+        self._leave(title, line_of(title, summary, seconds, cached, min(WIDTH, self._console.width)))
+
+    def stage_failed(self, title: str, reason: str) -> None:
+        """The bar gives way to the reason."""
+        self._leave(title, f"  {title:<{TITLE_WIDTH}} failed: {reason}")
+
+    def notice(self, text: str) -> None:
+        """The sentence, above the bars."""
+        with self._lock:
+            self._print(f"  {text}")
+
+    def close(self) -> None:
+        """No bars, and a cursor."""
+        with self._lock:
+            self._tasks.clear()
+            self._bars.stop()
+
+    def _leave(self, title: str, line: str) -> None:
+        with self._lock:
+            if title in self._tasks:
+                self._bars.remove_task(self._tasks.pop(title))
+            self._print(line)
+            if not self._tasks:
+                self._bars.stop()
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, markup=False)
