@@ -1,0 +1,118 @@
+"""From votes to weak labels: the class, the confidence in it, and the share of the votes' weight that it wins.
+
+Every number of a row comes from elementwise arithmetic on that row, in an order that only the labeler fixes: rows with
+the same votes get the same bits, whatever partition they lie in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.schemas import WeakLabels
+from assay.infra.errors import InputError
+from assay.tasks.weak_labels.models import Labeler
+
+Scores = npt.NDArray[np.float64]  # [q, n], one row per class
+_NUMBERS = list(WeakLabels.schema)[1:]
+_PATTERNS = 4096  # vote patterns of a few functions whose sums are looked up instead of added up
+_BLOCK = 65_536  # rows worked on at a time
+
+
+def default_class(default: str | int, names: Sequence[str]) -> int:
+    """The code of the default label, which may be given as a class's name or as its code.
+
+    >>> default_class("benign", ["malignant", "benign"]), default_class(0, ["malignant", "benign"])
+    (1, 0)
+    """
+    if isinstance(default, str) and default in names:
+        return names.index(default)
+    if isinstance(default, int) and 0 <= default < len(names):
+        return default
+    listed = ", ".join(f"{code} ({name})" for code, name in enumerate(names))
+    raise InputError(f"weak_labels.default_label is {default!r}, which is no class; the classes are {listed}.")
+
+
+def weak_labels(votes: pa.Table, labeler: Labeler, classes: int, default: int) -> pa.Table:
+    """The WeakLabels of a partition of votes: per sample f̂(x), ĝ(x), n(x) and the share that s(x) = n(x)·share needs.
+
+    f̂ is the class with the largest posterior score; of equal ones the default label if it is among them, else the
+    first. ĝ = exp(score of f̂) / Σ_y exp(score of y). Where all classes are exactly equal the sample is undecided.
+    """
+    columns = [votes.column(name).to_numpy() for name in labeler.functions]
+    tables = lookup_tables(labeler, classes)
+    parts = [
+        _label(class_sums([column[start : start + _BLOCK] for column in columns], tables, size), classes, default)
+        for start, size in _blocks(votes.num_rows)
+    ]
+    numbers = {field.name: pa.chunked_array([part[field.name] for part in parts], field.type) for field in _NUMBERS}
+    return pa.table({"id": votes.column("id"), **numbers}, schema=WeakLabels.schema)
+
+
+def lookup_tables(labeler: Labeler, classes: int) -> npt.NDArray[np.float64]:
+    """What each vote of each function adds, [m, k + 1, q]: row 0 is abstaining and adds nothing.
+
+    The first k columns add w_i to the class voted for, the next one counts the vote. Where the labeler has learned μ,
+    k more columns add log μ[i, y, z] to the score of each class z: log P(votes | z), for a uniform class balance.
+    """
+    m, k = len(labeler.functions), classes
+    tables = np.zeros((m, k + 1, 2 * k + 1 if labeler.mu is not None else k + 1))
+    tables[:, 1:, :k] = labeler.weights[:, None, None] * np.eye(k)
+    tables[:, 1:, k] = 1
+    if labeler.mu is not None:
+        tables[:, 1:, k + 1 :] = np.log(labeler.mu)  # in float32, as Snorkel does
+    return tables
+
+
+def class_sums(columns: Sequence[npt.NDArray[np.int8]], tables: npt.NDArray[np.float64], size: int) -> Scores:
+    """Σ_i tables[i, vote_i + 1] for each row, [q, n]: functions are taken a few at a time, their patterns looked up."""
+    m, outcomes, q = tables.shape
+    together = max(1, int(np.log(_PATTERNS) / np.log(outcomes)))
+    sums = np.zeros((q, size))
+    for start in range(0, m, together):
+        group = range(start, min(start + together, m))
+        pattern = np.zeros(size, dtype=np.int64)
+        lookup = np.zeros((1, q))
+        for i in group:
+            pattern = pattern * outcomes + (columns[i] + 1)
+            lookup = (lookup[:, None, :] + tables[i][None, :, :]).reshape(-1, q)
+        for row in range(q):
+            sums[row] += np.ascontiguousarray(lookup[:, row])[pattern]
+    return sums
+
+
+def _label(sums: Scores, classes: int, default: int) -> dict[str, pa.Array]:
+    weights, cast = sums[:classes], sums[classes].astype(np.int32)
+    scores = sums[classes + 1 :] if len(sums) > classes + 1 else weights
+    best = scores.max(axis=0)
+    label = np.where(scores[default] == best, default, scores.argmax(axis=0)).astype(np.int16)
+    undecided = (scores == best).all(axis=0)
+    return {
+        "label": pa.array(label),
+        "confidence": pa.array(np.where(undecided, 1 / classes, softmax_at(scores, label))),
+        "votes_cast": pa.array(cast),
+        "share": pa.array(softmax_at(weights, label)),
+        "undecided": pa.array(undecided),
+    }
+
+
+def softmax_at(scores: Scores, label: npt.NDArray[np.int16]) -> npt.NDArray[np.float64]:
+    """exp(score of the label) / Σ_y exp(score of y) per column, shifted by the largest so that nothing overflows.
+
+    >>> softmax_at(np.array([[1000.0, 0.0], [1000.0, -1000.0]]), np.array([0, 1], dtype=np.int16)).tolist()
+    [0.5, 0.0]
+    """
+    powers = np.exp(scores - scores.max(axis=0))  # [k, n]
+    total = powers[0].copy()
+    for power in powers[1:]:
+        total += power
+    chosen: npt.NDArray[np.float64] = np.take_along_axis(powers, label[None, :].astype(np.int64), axis=0)[0] / total
+    return chosen
+
+
+def _blocks(rows: int) -> Iterator[tuple[int, int]]:
+    for start in range(0, rows, _BLOCK):
+        yield start, min(_BLOCK, rows - start)

@@ -1,0 +1,123 @@
+"""Snorkel's label model, trained from counts of votes instead of the votes.
+
+`LabelModel.fit` uses the rows only through O = L_indᵀ L_ind / n, n, and the coverages. So does this, step by step with
+Snorkel's own loss, optimizer and post-processing: the same μ and weights to the last bit, from any partitioning.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from assay.infra.errors import InputError
+from assay.tasks.statistics.vote_counts import VoteCounts
+from assay.tasks.weak_labels.majority import majority
+from assay.tasks.weak_labels.models import Labeler, Training
+from assay.tasks.weak_labels.settings import WeakLabelling
+
+FEWEST_FUNCTIONS = 3  # with fewer, agreements do not tell whom to trust; Snorkel refuses them
+_PRECISION = 0.7  # Snorkel's prior guess of P(class y | i votes y)
+_SETTLED = 1e-3  # once no conditional probability moves further than this until the end, training has settled
+_TAIL = 0.1  # training must have settled this share of its epochs before the end to have converged
+_LOCK = threading.Lock()
+
+
+def snorkel(counts: VoteCounts, settings: WeakLabelling) -> Labeler:
+    """The labeler that Snorkel's LabelModel learns: w_i = P(i is right | i votes), and μ for the posterior.
+
+    Where nothing can be learned (fewer than three functions, or no vote at all) every vote weighs one, as in majority,
+    and the labeler carries no training.
+    """
+    if len(counts.functions) < FEWEST_FUNCTIONS or not counts.together.any():
+        return majority(counts.functions)
+    with _one_torch_thread():
+        model, losses, steps = _trained(counts, settings)
+        with np.errstate(divide="ignore"):  # a function without votes has no accuracy; Snorkel clips its weight to 1
+            weights = model.get_weights()
+    m, k = len(counts.functions), counts.classes
+    mu = model.mu.detach().numpy().reshape(m, k, k).copy()
+    training = Training(settings.epochs, losses[0], losses[-1], settled_after(steps))
+    return Labeler(counts.functions, weights, mu, training)
+
+
+def settled_after(steps: Sequence[float]) -> int | None:
+    """The epoch after which μ moves by no more than a thousandth altogether, or None if that came too late.
+
+    `steps` are the largest changes of any entry of μ, one per epoch.
+
+    >>> settled_after([0.3, 0.1] + [0.0] * 20), settled_after([0.01] * 20)
+    (2, None)
+    """
+    still_to_go = np.cumsum(steps[::-1])[::-1]
+    moving = np.flatnonzero(still_to_go > _SETTLED)
+    first = int(moving[-1]) + 1 if len(moving) else 0
+    return first if first <= (1 - _TAIL) * len(still_to_go) else None
+
+
+def _trained(counts: VoteCounts, settings: WeakLabelling) -> tuple[Any, list[float], list[float]]:
+    """Snorkel's LabelModel as after `LabelModel.fit`, its loss before every step, and how far the step moved μ."""
+    model = _untrained(counts, settings)
+    model.train()
+    model._set_optimizer()
+    losses: list[float] = []
+    steps: list[float] = []
+    for _ in range(settings.epochs):
+        model.optimizer.zero_grad()
+        loss = model._loss_mu(l2=0.0)
+        losses.append(loss.item())
+        if not np.isfinite(losses[-1]):
+            raise InputError(
+                f"Training Snorkel's label model diverged in epoch {len(losses)}; "
+                f"lower weak_labels.learning_rate (now {settings.learning_rate:g})."
+            )
+        loss.backward()
+        before = model.mu.detach().clone()
+        model.optimizer.step()
+        steps.append((model.mu.detach() - before).abs().max().item())
+    model._clamp_params()
+    model._break_col_permutation_symmetry()
+    model.eval()
+    return model, losses, steps
+
+
+def _untrained(counts: VoteCounts, settings: WeakLabelling) -> Any:
+    """Snorkel's LabelModel as it stands before its first step, its μ drawn as `seed` says."""
+    import torch
+    from snorkel.labeling.model import LabelModel
+    from snorkel.labeling.model.label_model import TrainConfig
+    from snorkel.utils.config_utils import merge_config
+
+    m, k = len(counts.functions), counts.classes
+    model = LabelModel(cardinality=k, verbose=False)
+    model.train_config = merge_config(
+        TrainConfig(), {"n_epochs": settings.epochs, "lr": settings.learning_rate, "seed": settings.seed}
+    )
+    model.n, model.m, model.d = counts.n, m, m * k
+    model.coverage = counts.votes.sum(axis=1) / counts.n
+    model._set_class_balance(None)
+    model.O = torch.from_numpy(counts.together / counts.n).float()
+    model.mask = ~torch.from_numpy(np.kron(np.eye(m, dtype=np.bool_), np.ones((k, k), dtype=np.bool_)))
+    guess = torch.clamp(torch.diag(model.O) * (_PRECISION * torch.ones(m * k)) / (1 / k), 0, 1)
+    own_class = torch.from_numpy(np.tile(np.eye(k, dtype=np.float32), (m, 1)))  # [m·k, k]
+    model.mu_init = guess[:, None] * own_class
+    model.mu = torch.nn.Parameter(model.mu_init.clone() * np.random.RandomState(settings.seed).random_sample())
+    return model
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """One Torch thread, so that sums are taken in one order; and no trace left in NumPy's and Torch's global states."""
+    with _LOCK:
+        import torch
+
+        threads, generator = torch.get_num_threads(), np.random.get_state()  # importing Snorkel draws from it
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            np.random.set_state(generator)
