@@ -1,4 +1,4 @@
-"""What a person sees while a run works: bars in a terminal and one line per stage when it is done, or only the lines."""
+"""What a person sees while a run works: bars in a terminal, and one line per stage when it is done."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class PlainProgress:
         self._spoke: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def stage_started(self, title: str, total: int | None = None) -> None:
+    def stage_started(self, title: str, total: int | None = None) -> None:  # noqa: ARG002 - a part of the protocol
         """Remember when, for the next sign of life."""
         self._spoke[title] = time.monotonic()
 

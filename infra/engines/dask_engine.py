@@ -9,7 +9,7 @@ from typing import Self, TypeVar, cast
 from distributed import Future
 from distributed.protocol import pickle
 
-from assay.infra.compute import Call, Folded, Outcome, Profile, Slots
+from assay.infra.compute import Call, Folded, Outcome, Profile, Slot, Slots
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_window import PATIENCE_SECONDS, Landing, Shared, Window
 from assay.infra.engines.dask_workers import Workers
@@ -40,6 +40,7 @@ class DaskEngine:
         self._say = Notices(notice)
         self.notices: list[str] = self._say
         self._workers = Workers(self._client, connection.name)
+        self._processors: dict[Slot, set[str]] = {}
         for worker, (versions, _) in self._workers.facts().items():
             refuse_mismatch(versions_here(), versions, worker)
 
@@ -89,12 +90,13 @@ class DaskEngine:
 
     def profile(self, *, gpu: bool = False) -> Profile:
         """What the workers on that kind of slot are; processors that differ are all named."""
+        window = self._window(gpu)
+        window.wait_for_somebody()
         crew = self._workers.crew()
-        slot = route(gpu, self._settings.gpu, crew.slots, self._settings.engine, self._say)
-        members = crew.gpu if slot == "GPU" else crew.plain or crew.gpu
-        facts = self._workers.facts(list(members))
-        processors = sorted({processor for _, processor in facts.values()})
-        return Profile("cuda" if slot == "GPU" else "cpu", " + ".join(processors), versions_here())
+        members = crew.gpu if window.slot == "GPU" else crew.plain or crew.gpu
+        seen = self._processors.setdefault(window.slot, set())
+        seen |= {processor for _, processor in self._workers.facts(list(members)).values()}
+        return Profile("cuda" if window.slot == "GPU" else "cpu", " + ".join(sorted(seen)), versions_here())
 
     def close(self) -> None:
         """Let go of the client, and of the workers where they are ours."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
+import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from distributed import Client, Nanny, Scheduler, Security, SpecCluster
+from distributed.core import Status
 from distributed.versions import VersionMismatchWarning
 
 from assay.infra.engines.gpus import cuda_devices
@@ -20,6 +24,8 @@ from assay.infra.settings import Compute
 
 LOOPBACK = "127.0.0.1"
 CONNECT_SECONDS = 30
+RESTART_SECONDS = 15
+HERE = "this machine"
 
 
 @dataclass(frozen=True)
@@ -33,8 +39,11 @@ class Connection:
     def close(self) -> None:
         """Let go of the client, then of the cluster if it is ours."""
         self.client.close()
-        if self.cluster is not None:
-            self.cluster.close()
+        if self.cluster is None:
+            return
+        if self.name == HERE:
+            _let_restarts_end(self.cluster)
+        self.cluster.close()
 
 
 def connect(settings: Compute, notice: Callable[[str], None]) -> Connection:
@@ -42,7 +51,7 @@ def connect(settings: Compute, notice: Callable[[str], None]) -> Connection:
     quiet()
     if settings.engine == "local":
         cluster = start_here(settings)
-        return Connection(Client(cluster, set_as_default=False), cluster, "this machine")
+        return Connection(Client(cluster, set_as_default=False), cluster, HERE)
     if "://" in settings.engine:
         return _join(settings.engine, notice)
     cluster = _start_class(settings)
@@ -51,10 +60,9 @@ def connect(settings: Compute, notice: Callable[[str], None]) -> Connection:
 
 def quiet() -> None:
     """Keep Dask's own log lines from the person at the terminal: what matters of them we say in our words."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    for name in list(logging.root.manager.loggerDict):
-        if name.startswith("distributed."):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+    level = os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical").upper()  # our worker processes read it too
+    for name in ["distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))]:
+        logging.getLogger(name).setLevel(level)
     warnings.filterwarnings("ignore", category=VersionMismatchWarning)
     warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
 
@@ -85,6 +93,16 @@ def start_here(settings: Compute) -> SpecCluster:
         return SpecCluster(
             scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"
         )
+
+
+def _let_restarts_end(cluster: SpecCluster) -> None:
+    """Wait for workers that are being restarted: stopped halfway, they would leave tracebacks in the terminal."""
+    deadline = time.monotonic() + RESTART_SECONDS
+    while time.monotonic() < deadline:
+        processes = [nanny.process for nanny in cluster.workers.values()]
+        if all(process is not None and process.status == Status.running for process in processes):
+            return
+        time.sleep(0.05)
 
 
 def memory_of(memory: str) -> str | float:
@@ -137,4 +155,6 @@ def _start_class(settings: Compute) -> Any:
         raise InputError(f"compute.options do not fit {settings.engine}: {error}") from error
     if settings.workers != "auto":
         cluster.scale(settings.workers)
+        with suppress(TimeoutError):  # whoever is late is waited for, aloud, when there is work
+            cluster.wait_for_workers(settings.workers, timeout=CONNECT_SECONDS)
     return cluster

@@ -25,6 +25,7 @@ PER_SLOT = 3
 LEAST_AHEAD = 4
 HEARTBEAT_SECONDS = 2.0
 PATIENCE_SECONDS = 600.0
+RESTART_SECONDS = 5.0
 GATHER_SECONDS = 30.0
 
 
@@ -63,7 +64,7 @@ class Window:
         self._client = connection.client
         self._name = connection.name
         self._workers = workers
-        self._slot = slot
+        self.slot = slot
         self._retries = retries
         self._say = say
         self._patience = patience
@@ -87,6 +88,13 @@ class Window:
         finally:
             if self._futures:
                 self._client.cancel(list(self._futures.values()))
+
+    def wait_for_somebody(self) -> None:
+        """Return once a worker is there for this kind of slot."""
+        while not self._there:
+            self._worry()
+            time.sleep(HEARTBEAT_SECONDS / 10)
+            self._look()
 
     def join(self, merge: bytes, futures: Sequence[Future]) -> Future:
         """The future of the pieces merged; never placed on a GPU slot where there are others."""
@@ -153,9 +161,9 @@ class Window:
         kwargs = {name: value for name, value in call.kwargs.items() if name not in shared}
         work = pickle.dumps((call.function, call.args, kwargs))
         key = f"{getattr(call.function, '__name__', 'call')}-{uuid4().hex}"
-        where = placement(self._crew, self._slot)
+        where = placement(self._crew, self.slot)
         future = self._client.submit(
-            perform, call.index, work, shared, self._slot, dict(versions_here()), key=key, **where
+            perform, call.index, work, shared, self.slot, dict(versions_here()), key=key, **where
         )
         self._board(flight, future)
         future.add_done_callback(self._landed.put)
@@ -202,7 +210,7 @@ class Window:
         self._crew: Crew = self._workers.crew()
         self._looked = time.monotonic()
         slots = self._crew.slots
-        self._there = slots.gpu if self._slot == "GPU" else slots.cpu
+        self._there = slots.gpu if self.slot == "GPU" else slots.cpu
         self._bound = max(LEAST_AHEAD, PER_SLOT * self._there)
 
     def _worry(self) -> None:
@@ -211,11 +219,14 @@ class Window:
             self._idle_since = None
             return
         self._idle_since = self._idle_since or time.monotonic()
-        what = "GPU worker" if self._slot == "GPU" else "worker"
+        waited = time.monotonic() - self._idle_since
+        if waited < min(RESTART_SECONDS, self._patience):  # a worker that restarts is nothing to talk about
+            return
+        what = "GPU worker" if self.slot == "GPU" else "worker"
         self._say.once(
             f"No {what} of {self._name} is there yet, or any more; waiting up to {self._patience:.0f} s for one"
         )
-        if time.monotonic() - self._idle_since > self._patience:
+        if waited > self._patience:
             raise RunError(
                 f"no {what} of {self._name} came within {self._patience:.0f} s; start one (`assay worker ADDRESS`) and "
                 "run again: what was committed is kept"
