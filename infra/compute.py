@@ -107,7 +107,7 @@ class Engine(Protocol):
         """The values of all calls merged, on the workers; `finished` hears how many calls are done."""
 
     def share(self, value: object) -> object:
-        """A stand-in for a big constant, shipped once, to be used as a value in `Call.kwargs`."""
+        """A stand-in for a big constant, shipped once: an item of `Call.args` or a value in `Call.kwargs`."""
 
     def profile(self, *, gpu: bool = False) -> Profile:
         """What results computed here, on slots of that kind, depend on in their last bits."""

@@ -157,9 +157,10 @@ class Window:
 
     def _submit(self, flight: Flight) -> None:
         call = flight.call
-        shared = {name: value.future for name, value in call.kwargs.items() if isinstance(value, Shared)}
-        kwargs = {name: value for name, value in call.kwargs.items() if name not in shared}
-        work = pickle.dumps((call.function, call.args, kwargs))
+        given: dict[int | str, object] = {**dict(enumerate(call.args)), **call.kwargs}
+        shared = {place: value.future for place, value in given.items() if isinstance(value, Shared)}
+        own = {place: value for place, value in given.items() if place not in shared}
+        work = pickle.dumps((call.function, own))
         key = f"{getattr(call.function, '__name__', 'call')}-{uuid4().hex}"
         where = placement(self._crew, self.slot)
         future = self._client.submit(

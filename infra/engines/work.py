@@ -63,17 +63,20 @@ def timed(
 
 
 def perform(
-    index: int, work: bytes, shared: Mapping[str, object], slot: Slot, versions: Mapping[str, str]
+    index: int, work: bytes, shared: Mapping[int | str, object], slot: Slot, versions: Mapping[str, str]
 ) -> Piece[object]:
-    """Run a pickled call on this Dask worker; `shared` are the constants that came ahead of it."""
+    """Run a pickled call on this Dask worker; `shared` are the arguments (by place or name) that came ahead of it."""
     from distributed import get_worker
     from distributed.protocol import pickle
 
     worker = str(get_worker().name)
     refuse_other_versions(versions, worker)
     one_thread()
-    function, args, kwargs = pickle.loads(work)
-    return timed(index, function, args, {**kwargs, **shared}, worker, slot)
+    function, own = pickle.loads(work)
+    given = {**own, **shared}
+    args = [given[place] for place in range(sum(isinstance(place, int) for place in given))]
+    kwargs = {place: value for place, value in given.items() if isinstance(place, str)}
+    return timed(index, function, args, kwargs, worker, slot)
 
 
 def join(merge: bytes, pieces: Sequence[Piece[V]]) -> Piece[V]:
