@@ -46,7 +46,9 @@ class Origin:
     version: str
 
 
-def croissant(origin: Origin, files: Sequence[ExportedFile], schema: pa.Schema, about: dict[str, str]) -> dict[str, Any]:
+def croissant(
+    origin: Origin, files: Sequence[ExportedFile], schema: pa.Schema, about: dict[str, str]
+) -> dict[str, Any]:
     """The metadata of a folder whose Parquet files share one schema: a record set for each."""
     return {
         "@context": CONTEXT,
@@ -107,7 +109,9 @@ def _record_set(file: ExportedFile, schema: pa.Schema, about: dict[str, str]) ->
 
 
 def _field(record_set: str, file: ExportedFile, column: pa.Field, about: str) -> dict[str, Any]:
-    listed = pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type)
+    listed = (
+        pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type)
+    )
     field = {
         "@type": "cr:Field",
         "@id": f"{record_set}/{column.name}",

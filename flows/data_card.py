@@ -74,9 +74,9 @@ def _what(facts: CardFacts, lineage: Lineage) -> str:
 
 {plain(facts.description) or "A data set that is hard on purpose."}
 
-{facts.sizes[-1] if facts.sizes else 0} samples in an order from easy to hard, cut into {last} nested data sets D1 … D{last}:
-D1 holds the samples whose label is most certain, D{last} all of them. A robust model's agreement with the weak labels
-falls slowly along them; a brittle one's falls early.
+{facts.sizes[-1] if facts.sizes else 0} samples in an order from easy to hard, cut into {last} nested data sets
+D1 … D{last}: D1 holds the samples whose label is most certain, D{last} all of them. A robust model's agreement with
+the weak labels falls along the order; the report of the run shows how.
 
 ```python
 import pandas; pandas.read_parquet("D{last}.parquet")
@@ -87,9 +87,10 @@ import datasets; datasets.load_dataset("path/of/this/folder", "D{last}", split="
 
 ## How it was made
 
-Labelling functions voted on every sample; those that depend on each other were pruned; the labeler *{plain(lineage.labeler)}*
-turned the votes of the rest into a label and a confidence; a Clopper-Pearson interval says how sure that confidence is
-given the number of votes; samples are ordered by its lower end (Pugh et al., *Curating Naturally Adversarial Datasets*).
+Labelling functions voted on every sample; those that depend on each other were pruned; the labeler
+*{plain(lineage.labeler)}* turned the votes of the rest into a label and a confidence; a Clopper-Pearson interval says
+how sure that confidence is given the number of votes; samples are ordered by its lower end (Pugh et al.,
+*Curating Naturally Adversarial Datasets*).
 Labels are weak: they are estimates, not truths. `gold` holds the true class where it is known.
 """
 
@@ -115,7 +116,9 @@ def _made(lineage: Lineage) -> str:
     lines += ["| stage | artifact | digest |", "|---|---|---|"]
     lines += [f"| {plain(title)} | {kind} | `{digest}` |" for title, kind, digest in lineage.stages]
     lines += ["", "Settings:", "", "| setting | value |", "|---|---|"]
-    lines += [f"| {plain(name)} | {plain(json.dumps(value, ensure_ascii=False))} |" for name, value in _flat(lineage.settings)]
+    lines += [
+        f"| {plain(name)} | {plain(json.dumps(value, ensure_ascii=False))} |" for name, value in _flat(lineage.settings)
+    ]
     return "\n".join([*lines, ""])
 
 

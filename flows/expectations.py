@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, Union, get_args, get_origin
 
 import annotated_types as bounds
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, BeforeValidator, JsonValue
 from pydantic.fields import FieldInfo
 
 from assay.flows.mistakes import Where
@@ -32,7 +32,9 @@ def expected_of(annotation: object, metadata: Sequence[object] = ()) -> str:
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return expected_of(arguments[0], [*metadata, *arguments[1:]])
+        alone = any(isinstance(item, BeforeValidator) for item in arguments[1:]) and get_origin(arguments[0]) is tuple
+        inner = expected_of(arguments[0], [*metadata, *arguments[1:]])
+        return f"{expected_of(get_args(arguments[0])[0])}, or {inner}" if alone else inner
     if origin in (Union, types.UnionType):
         parts = dict.fromkeys(expected_of(part, metadata) for part in arguments if part is not type(None))
         return " or ".join(parts)

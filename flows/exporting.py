@@ -45,13 +45,16 @@ def export_run(
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
-        raise InputError(f"Cannot write to {target.parent}: {error.strerror}; name another folder with --to.") from error
+        raise InputError(
+            f"Cannot write to {target.parent}: {error.strerror}; name another folder with --to."
+        ) from error
     try:
         files = _write_tables(draft, folder)
         (draft / "README.md").write_text(data_card(facts, _lineage(record, chosen)), encoding="utf-8")
         origin = Origin(
             name=facts.title, description=f"{facts.description} {verdict_in_words(facts.validity)}".strip(),
-            licence=licence, creator=creator, url=f"urn:assay:{record.id}", published=record.started[:10], version="1.0.0",
+            licence=licence, creator=creator, url=f"urn:assay:{record.id}",
+            published=record.started[:10], version="1.0.0",
         )  # fmt: skip
         metadata = croissant(origin, files, folder.whole.schema, dict(ABOUT))
         (draft / "croissant.json").write_text(json.dumps(metadata, indent=2, ensure_ascii=False), encoding="utf-8")
@@ -63,7 +66,9 @@ def export_run(
         shutil.rmtree(draft, ignore_errors=True)
         raise
     last = len(folder.sizes)
-    return f"{target}: D1 … D{last} ({folder.sizes[0]} … {folder.sizes[-1]} samples, {chosen}), README.md, croissant.json"
+    return (
+        f"{target}: D1 … D{last} ({folder.sizes[0]} … {folder.sizes[-1]} samples, {chosen}), README.md, croissant.json"
+    )
 
 
 def _write_tables(folder: Path, curated: CuratedFolder) -> list[ExportedFile]:
@@ -87,7 +92,9 @@ def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str,
     """The labeler whose order is exported, and that order."""
     found = {_labeler_of(name, stage.summary): table for stage, name, table in tables_of(store, record, "CuratedSets")}
     if not found:
-        raise InputError(f"Run {record.id} has no curated sets: its pipeline configures no ordering, or it is {record.status}.")
+        raise InputError(
+            f"Run {record.id} has no curated sets: its pipeline configures no ordering, or it is {record.status}."
+        )
     chosen = labeler or next(iter(found))
     if chosen not in found:
         raise InputError(f"Run {record.id} has no curated sets of the labeler {chosen}; it has {', '.join(found)}.")
@@ -129,7 +136,9 @@ def _accuracy(dataset: pa.Table) -> tuple[float | None, int]:
 
 def _lineage(record: RunRecord, labeler: str) -> Lineage:
     stages = [
-        (stage.title, str(output["kind"]), str(output["digest"])) for stage in record.stages for output in stage.outputs.values()
+        (stage.title, str(output["kind"]), str(output["digest"]))
+        for stage in record.stages
+        for output in stage.outputs.values()
     ]
     return Lineage(
         record.id, record.pipeline, record.started, record.seed, labeler, __version__, record.settings, stages

@@ -1,0 +1,1 @@
+"""Numbers that papers published, as data, to stand beside ours."""
