@@ -22,7 +22,7 @@ class Subject(Settings):
     weights: str | None = Field(default=None, min_length=1)
     """A safetensors file with the weights of the Torch module that `model` builds."""
 
-    features: list[str] | None = Field(default=None, min_length=1)
+    features: tuple[str, ...] | None = Field(default=None, min_length=1)
     """The feature columns the model sees, in this order; left out, `logistic` takes every numeric column."""
 
     train_on: Literal["gold", "weak"] = "gold"

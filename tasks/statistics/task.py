@@ -1,0 +1,24 @@
+"""The stage that looks at the findings of a run together."""
+
+from __future__ import annotations
+
+from assay.data.schemas import Findings
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect
+from assay.infra.stage import say, stage, write_table
+from assay.tasks.statistics.findings import findings_from, findings_table
+from assay.tasks.statistics.multiplicity import corrected, family_size
+from assay.tasks.statistics.settings import Statistics
+
+
+@stage(version=1, title="statistics")
+def conclude(findings: list[Artifact[Findings]], settings: Statistics) -> Artifact[Findings]:
+    """All findings of a run in one table, their p-values corrected for their number.
+
+    Run and pipeline names are not in it yet: they would make every night's table a new one.
+    """
+    gathered = [row for table in findings for row in findings_from(collect(table, Findings.schema.names))]
+    tests = family_size(gathered)
+    how = f"Holm over {tests} tests" if settings.correction == "holm" else f"{tests} tests, not corrected"
+    say(f"{len(gathered)} findings, {how}")
+    return write_table(findings_table(corrected(gathered, settings.significance, settings.correction)), into=Findings)

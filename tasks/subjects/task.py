@@ -1,0 +1,169 @@
+"""The stages of a subject: it learns (or is taken as it is), predicts every sample, and is measured on D1…DN."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data.schemas import Classes, CuratedSets, Findings, Predictions, Samples, SubjectFiles, WeakLabels
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.subjects.agreement import agreement_findings, count_agreement, count_predictions, degenerate_finding
+from assay.tasks.subjects.features import feature_matrix
+from assay.tasks.subjects.folds import fold_of
+from assay.tasks.subjects.logistic import CrossFitted
+from assay.tasks.subjects.own import predict_with_own
+from assay.tasks.subjects.predictions import given_predictions, predictions_table
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.training import (
+    MOST_ROWS,
+    TrainingRows,
+    feature_column,
+    learn,
+    require_teachable,
+    survey,
+    training_rows,
+)
+
+
+@stage(version=1, title="subject", draws=True)
+def train_subject(
+    samples: Artifact[Samples],
+    labels: Artifact[WeakLabels] | None,
+    classes: Artifact[Classes],
+    subject: ResolvedSubject,
+) -> Artifact[SubjectFiles]:
+    """The subject as files: a trained model's parameters and its card, or the card of a model that came trained.
+
+    `labels` are what a subject with `train_on: weak` learns from; hand over None otherwise.
+    """
+    if subject.kind != "logistic":
+        return write_files({"card.json": _json(_card_of_given(subject))}, into=SubjectFiles)
+    names = _class_names(classes)
+    inputs = (samples,) if labels is None else (samples, labels)
+    found = reduce_partitions(survey, *inputs, classes=len(names), features=subject.settings.features)
+    targets, (features,) = found["targets"], found["features"]
+    require_teachable(targets, subject.settings.train_on, names)
+    labelled = int(targets.sum())
+    rows = map_partitions(
+        training_rows, *inputs, into=TrainingRows, features=features, folds=subject.settings.folds,
+        share=min(1.0, MOST_ROWS / labelled), seed=str(stage_seeds().generator().integers(2**62)),
+    )  # fmt: skip
+    columns = ["id", "target", "fold", *map(feature_column, features)]
+    models = learn(collect(rows, columns), features=features, folds=subject.settings.folds, classes=len(names))
+    card = _card_of_trained(subject, models, names, labelled)
+    said = f"logistic · {len(features)} features, {rows.rows} {subject.settings.train_on} labels"
+    sampled = "" if rows.rows == labelled else f" drawn from {labelled}"
+    say(f"{said}{sampled}, {subject.settings.folds} folds" + ("" if card["converged"] else " · not converged"))
+    return write_files({"card.json": _json(card), **models.to_files()}, into=SubjectFiles)
+
+
+@stage(version=1, title="predictions")
+def predict_samples(
+    samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
+) -> Artifact[Predictions]:
+    """What the subject says of every sample; a trained one always through the model that has not seen the sample."""
+    names = _class_names(classes)
+    say(f"{subject.kind} · {samples.rows} samples")
+    if subject.kind == "predictions":
+        column = subject.settings.predictions
+        return _predicted(given_predictions, samples, column=column, classes=names)
+    if subject.kind == "own":
+        code, weights, features = subject.code, subject.weights, subject.settings.features
+        return _predicted(predict_with_own, samples, code=code, weights=weights, features=features, classes=names)
+    return _predicted(predict_out_of_fold, samples, models=CrossFitted.from_files(read_files(files)))
+
+
+@stage(version=1, title="agreement", draws=True)
+def measure_subject(
+    predictions: Artifact[Predictions], curated: Artifact[CuratedSets], classes: Artifact[Classes],
+    name: str, datasets: int, permutations: int, significance: float,
+) -> Artifact[Findings]:  # fmt: skip
+    """The findings on one subject: accuracy on D1…DN and on every stratum, the trend, and a flag if it is constant."""
+    names = _class_names(classes)
+    if curated.rows == predictions.rows and curated.partitions == predictions.partitions:
+        counts = reduce_partitions(count_agreement, predictions, curated, datasets=datasets)
+    else:  # only some samples were curated (those with gold, say), so the partitions do not match row by row
+        both = collect(predictions, ["id", "predicted"]), collect(curated, ["id", "dataset", "label", "gold"])
+        counts = count_agreement(*both, datasets=datasets)
+    said = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
+    findings = agreement_findings(
+        counts, subject=name, permutations=permutations, significance=significance, generator=stage_seeds().generator()
+    )
+    flag = degenerate_finding(said, names, subject=name)
+    say(_summary(findings, flag, name, datasets))
+    return write_table(findings_table([*findings, flag]), into=Findings)
+
+
+def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:
+    """Predictions for a partition of the samples, each by the model fitted without the sample's fold."""
+    folds = fold_of(table["id"].to_pylist(), len(models.without))
+    matrix = feature_matrix(table, models.whole.features)
+    return predictions_table(table["id"], models.probabilities(matrix, folds))
+
+
+def _predicted(
+    function: Callable[..., pa.Table], samples: Artifact[Samples], **constants: Any
+) -> Artifact[Predictions]:
+    predictions: Artifact[Predictions] = map_partitions(function, samples, into=Predictions, **constants)
+    return predictions
+
+
+def _class_names(classes: Artifact[Classes]) -> list[str]:
+    """The names of the classes, in the order of their codes."""
+    table = collect(classes, ["code", "name"])
+    return [str(table["name"][int(row)].as_py()) for row in np.argsort(table["code"].to_numpy())]
+
+
+def _card_of_trained(
+    subject: ResolvedSubject, models: CrossFitted, classes: list[str], labelled: int
+) -> dict[str, Any]:
+    every = (models.whole, *models.without)
+    return {
+        "kind": "logistic",
+        "how": "logistic regression, L2 penalty with C = 1, on standardised features",
+        "features": list(models.whole.features),
+        "missing_values": "replaced by the feature's mean over the rows a model was fitted on",
+        "classes": classes,
+        "train_on": subject.settings.train_on,
+        "folds": subject.settings.folds,
+        "rows": models.whole.rows,
+        "labelled_rows": labelled,
+        "classes_seen_per_fold": [len(model.seen) for model in models.without],
+        "converged": all(model.converged for model in every),
+        "scikit_learn": version("scikit-learn"),
+    }
+
+
+def _card_of_given(subject: ResolvedSubject) -> dict[str, Any]:
+    if subject.kind == "predictions":
+        say(f"predictions in the column {subject.settings.predictions}")
+        return {"kind": "predictions", "column": subject.settings.predictions}
+    say(f"own model {subject.settings.model}")
+    features = subject.settings.features
+    return {
+        "kind": "own",
+        "features": None if features is None else list(features),
+        "weights": subject.weights is not None,
+        "fingerprint": subject.fingerprint,
+    }
+
+
+def _summary(findings: list[Finding], flag: Finding, name: str, datasets: int) -> str:
+    by_group = {(f.of, f.group): f.value for f in findings if f.metric == "subject.accuracy"}
+    yardstick = "weak" if by_group.get(("gold", f"D{datasets}")) is None else "gold"
+    first, last = by_group.get((yardstick, "D1")), by_group.get((yardstick, f"D{datasets}"))
+    shown = ["–" if value is None else f"{value:.0%}" for value in (first, last)]
+    degenerate = f" · {flag.verdict}" if flag.verdict.startswith("degenerate") else ""
+    return f"{name} · {shown[0]} right on D1, {shown[1]} on D{datasets} (by {yardstick} labels){degenerate}"
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False).encode()
