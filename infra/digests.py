@@ -1,7 +1,7 @@
 """What a table holds, in one number: independent of partitions, row groups, row order and Parquet version.
 
-Each row becomes canonical bytes, each row's bytes a 256-bit BLAKE2b; the table's digest is the sum of those modulo 2^256,
-together with its schema and row count. Sums of partitions add up to the sum of the whole.
+Each row becomes canonical bytes, each row's bytes a 256-bit BLAKE2b; the table's digest is the sum of those modulo
+2^256, together with its schema and row count. Sums of partitions add up to the sum of the whole.
 """
 
 from __future__ import annotations

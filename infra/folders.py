@@ -139,8 +139,12 @@ class Folder:
             yield
         except OSError as error:
             if error.errno in _HOPELESS:
-                raise InputError(f"Cannot write to {self.url}: {_HOPELESS[error.errno]}. Make room and run again.") from error
+                raise InputError(
+                    f"Cannot write to {self.url}: {_HOPELESS[error.errno]}. Make room and run again."
+                ) from error
             if error.errno in _REFUSED:
                 reason = os.strerror(error.errno or 0).lower()
-                raise InputError(f"Cannot write to {self.url}: {reason}. Choose a folder you may write to with --store.") from error
+                raise InputError(
+                    f"Cannot write to {self.url}: {reason}. Choose a folder you may write to with --store."
+                ) from error
             raise

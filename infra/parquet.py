@@ -18,7 +18,9 @@ def conform(table: pa.Table, kind: type[Table], what: str) -> pa.Table:
     """The table with exactly the types and null rules that its kind declares; RunError names what does not fit."""
     names = kind.schema.names
     if table.column_names[: len(names)] != names:
-        raise RunError(f"{what}: {kind.__name__} must begin with the columns {', '.join(names)}, not {table.column_names[:12]}.")
+        raise RunError(
+            f"{what}: {kind.__name__} must begin with the columns {', '.join(names)}, not {table.column_names[:12]}."
+        )
     for extra in table.column_names[len(names) :]:
         dtype = table.schema.field(extra).type
         if kind.extras is None or (kind.extras != "any" and dtype != kind.extras):
@@ -37,7 +39,9 @@ def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
     """The file that now holds the table, named after its content: writing it twice is writing it once."""
     total = row_sum(table)
     name = f"{prefix}-{total % (1 << 48):012x}.parquet"
-    blobs = {field.name for field in table.schema if pa.types.is_large_binary(field.type) or pa.types.is_binary(field.type)}
+    blobs = {
+        field.name for field in table.schema if pa.types.is_large_binary(field.type) or pa.types.is_binary(field.type)
+    }
     plain = [field.name for field in table.schema if field.name not in blobs]
     rows = max(1, int(_ROW_GROUP_BYTES / max(1.0, table.nbytes / max(1, table.num_rows))))
     with folder.writing(name) as sink:
@@ -61,7 +65,8 @@ def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) 
             "only that partition is computed anew."
         ) from error
     if table.num_rows != part.rows:
-        raise RunError(f"The file {folder.url}/{part.file} has {table.num_rows} rows, {part.rows} were written: delete it and run again.")
+        place = f"{folder.url}/{part.file}"
+        raise RunError(f"The file {place} has {table.num_rows} rows, not {part.rows}: delete it and run again.")
     return table
 
 

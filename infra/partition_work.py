@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from assay.infra.artifacts import Table
 from assay.infra.errors import RunError
-from assay.infra.exact import Mergeable
+from assay.infra.exact import mergeable
 from assay.infra.folders import Folder
 from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import conform, read_part, write_part
@@ -23,7 +23,21 @@ class Tallied:
     """What a partition function returns when it also counted something: its table or tables, and the exact counts."""
 
     result: pa.Table | tuple[pa.Table, ...]
-    tally: Mapping[str, Mergeable]
+    tally: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Rows of one part: all of them, or, where another input is cut differently, those that lie beside its rows."""
+
+    part: PartFile
+    start: int
+    rows: int
+
+    @property
+    def mark(self) -> str:
+        """What a finished partition notes of this input, so that it is reused only beside the same rows."""
+        return self.part.row_sum if self.rows == self.part.rows else f"{self.part.row_sum}[{self.start}+{self.rows}]"
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,7 @@ class PartitionWork:
     index: int
     store: str
     function: Callable[..., Any]
-    sources: tuple[PartFile, ...] = ()
+    sources: tuple[tuple[Slice, ...], ...] = ()
     piece: object = None
     aligned: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[type[Table], ...] = ()
@@ -46,7 +60,11 @@ class PartitionWork:
         if self.piece is not None:
             return (self.piece,)
         folder = Folder(self.store)
-        return tuple(read_part(folder, source) for source in self.sources)
+        return tuple(_read(folder, slices) for slices in self.sources)
+
+    def marks(self) -> tuple[str, ...]:
+        """What went in, as a finished part remembers it."""
+        return tuple("+".join(slice_.mark for slice_ in slices) for slices in self.sources)
 
 
 def write_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Part:
@@ -65,7 +83,7 @@ def write_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Part:
     )
     worker, device = whereabouts()
     part = Part(
-        work.index, files, tuple(source.row_sum for source in work.sources), worker, device,
+        work.index, files, work.marks(), worker, device,
         round(time.perf_counter() - wall, 4), round(time.process_time() - cpu, 4),
         encode_tally(tally) if tally is not None else None,
     )  # fmt: skip
@@ -73,10 +91,15 @@ def write_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Part:
     return part
 
 
-def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Mergeable:
-    """What the function counted in one partition."""
-    counted: Mergeable = work.function(*work.arguments(), **work.aligned, **constants)
-    return counted
+def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> object:
+    """What the function counted in one partition, in the one form in which counts merge exactly."""
+    counted: object = work.function(*work.arguments(), **work.aligned, **constants)
+    return mergeable(counted, work.name)
+
+
+def _read(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:
+    tables = [read_part(folder, one.part).slice(one.start, one.rows) for one in slices]
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def whereabouts() -> tuple[str, str]:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Table
-from assay.infra.compute import Call, Outcome
+from assay.infra.compute import Call, Folded, Outcome
 from assay.infra.errors import AssayError, InputError, RunError
-from assay.infra.exact import Mergeable, merge
+from assay.infra.exact import merge
 from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import read_part
-from assay.infra.partition_work import PartitionWork, Tallied, count_partition, write_partition
+from assay.infra.partition_work import PartitionWork, Slice, Tallied, count_partition, write_partition
 from assay.infra.runs import current_run
 from assay.infra.tallies import decode_tally
 from assay.infra.workbench import Workbench, current_workbench
@@ -50,8 +50,9 @@ def map_partitions(
     names = [bench.name_output(kind, name) for kind in kinds]
     work = [
         PartitionWork(
-            f"{names[0]}, partition {cut.index + 1} of {len(plan)}", cut.index, bench.run.store.url, function,
-            sources=cut.sources, aligned=slices[at], kinds=kinds, prefixes=_prefixes(bench, names), mark=_mark(bench, names[0], cut.index),
+            _named(names, cut.index, len(plan)), cut.index, bench.run.store.url, function,
+            sources=cut.sources, aligned=slices[at], kinds=kinds,
+            prefixes=_prefixes(bench, names), mark=_mark(bench, names[0], cut.index),
         )
         for at, cut in enumerate(plan)
     ]  # fmt: skip
@@ -66,14 +67,14 @@ def map_pieces(
     name: str | None = None,
     **constants: Any,
 ) -> Any:
-    """As `map_partitions`, over pieces of something outside the store (ranges of files): this fixes the partition plan."""
+    """As `map_partitions`, over pieces of something outside the store (ranges of files); they fix the plan."""
     bench = current_workbench()
     kinds = into if isinstance(into, tuple) else (into,)
     names = [bench.name_output(kind, name) for kind in kinds]
     pieces = bench.settle_plan(names[0], list(pieces))
     work = [
         PartitionWork(
-            f"{names[0]}, partition {index + 1} of {len(pieces)}", index, bench.run.store.url, function,
+            _named(names, index, len(pieces)), index, bench.run.store.url, function,
             piece=piece, kinds=kinds, prefixes=_prefixes(bench, names), mark=_mark(bench, names[0], index),
         )
         for index, piece in enumerate(pieces)
@@ -81,7 +82,7 @@ def map_pieces(
     return _write(bench, names, kinds, work, constants, unpack=not isinstance(into, tuple))
 
 
-def reduce_partitions(function: Callable[..., Mergeable], *inputs: Artifact[Any], **constants: Any) -> Any:
+def reduce_partitions(function: Callable[..., object], *inputs: Artifact[Any], **constants: Any) -> Any:
     """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion."""
     bench = current_workbench()
     plan = _common_plan(bench, inputs)
@@ -94,24 +95,25 @@ def reduce_partitions(function: Callable[..., Mergeable], *inputs: Artifact[Any]
         )
         for at, cut in enumerate(plan)
     )  # fmt: skip
-    folded = engine.fold(calls, merge, gpu=bench.gpu, finished=lambda done: bench.progress(done, len(plan)))
+    folded: Folded[Any] = engine.fold(
+        calls, merge, gpu=bench.gpu, finished=lambda done: bench.progress(done, len(plan))
+    )
     bench.computed += len(plan)
     _raise_failures(bench, folded.failed)
     return folded.value
 
 
 def collect(artifact: Artifact[Any], columns: Sequence[str]) -> pa.Table:
-    """The named columns of all partitions in sample order, in this process; for a few columns, not for a whole table."""
-    bench_or_run = current_run()
-    output = _output(artifact)
+    """The named columns of all partitions in sample order, in this process; a few columns, not a table."""
+    output, folder = _output(artifact), current_run().store.folder
     tables, size = [], 0
     for part in sorted(output.parts, key=lambda part: part.index):
-        table = read_part(bench_or_run.store.folder, part.files[output.place], list(columns))
+        table = read_part(folder, part.files[output.place], list(columns))
         size += table.nbytes
         if size > _COLLECT_BYTES:
             raise RunError(
-                f"Collecting {', '.join(columns)} of {artifact.kind} needs more than {_COLLECT_BYTES >> 30} GiB in one process: "
-                "curate fewer samples at a time."
+                f"Collecting {', '.join(columns)} of {artifact.kind} needs more than {_COLLECT_BYTES >> 30} GiB in one "
+                "process: curate fewer samples at a time."
             )
         tables.append(table)
     return pa.concat_tables(tables)
@@ -128,7 +130,9 @@ def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:
             name = file.file.rsplit("/", 1)[-1]
             contents[name] = folder.read(file.file)
             if hashlib.sha256(contents[name]).hexdigest() != output.checksums[name]:
-                raise RunError(f"The file {folder.url}/{file.file} is not what was written there: delete it and run again.")
+                raise RunError(
+                    f"The file {folder.url}/{file.file} is not what was written there: delete it and run again."
+                )
     return contents
 
 
@@ -146,7 +150,8 @@ class _Cut:
     """One partition across all inputs of a step."""
 
     index: int
-    sources: tuple[PartFile, ...]
+    rows: int
+    sources: tuple[tuple[Slice, ...], ...]
 
 
 def _output(artifact: Artifact[Any]) -> Any:
@@ -157,29 +162,55 @@ def _output(artifact: Artifact[Any]) -> Any:
 
 
 def _common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]]) -> list[_Cut]:
-    """The partitions that all inputs share; a partition that was quarantined in one of them is left out."""
+    """The partitions of the first input, and beside each the same rows of the others."""
     if not inputs:
         raise TypeError("map_partitions and reduce_partitions need at least one artifact")
     outputs = [bench.output(artifact) for artifact in inputs]
     files = [{part.index: part.files[output.place] for part in output.parts} for output in outputs]
     shared = sorted(set.intersection(*(set(found) for found in files)))
-    cuts = [_Cut(index, tuple(found[index] for found in files)) for index in shared]
-    for cut in cuts:
-        if len({source.rows for source in cut.sources}) > 1:
-            kinds = " and ".join(artifact.kind for artifact in inputs)
-            raise RunError(f"{kinds} are not cut alike: partition {cut.index} has {[source.rows for source in cut.sources]} rows.")
-    return cuts
+    cuts = [_Cut(i, files[0][i].rows, tuple((Slice(found[i], 0, found[i].rows),) for found in files)) for i in shared]
+    if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources) and len(shared) == len(files[0]):
+        return cuts
+    if len({sum(file.rows for file in found.values()) for found in files}) == 1:
+        # The same rows, cut differently: an input that came from the store while another was made anew.
+        return [
+            _Cut(index, file.rows, tuple(_beside(found, start, file.rows) for found in files))
+            for index, file, start in _with_starts(files[0])
+        ]
+    if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources):
+        return cuts  # one input lacks partitions that were quarantined: so does what is made of it
+    kinds = " and ".join(f"{artifact.kind} ({artifact.rows} rows)" for artifact in inputs)
+    raise RunError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
+
+
+def _with_starts(found: Mapping[int, PartFile]) -> list[tuple[int, PartFile, int]]:
+    starts = np.cumsum([0, *(found[index].rows for index in sorted(found))])
+    return [(index, found[index], int(start)) for index, start in zip(sorted(found), starts, strict=False)]
+
+
+def _beside(found: Mapping[int, PartFile], start: int, rows: int) -> tuple[Slice, ...]:
+    """The slices of parts that hold the given range of rows."""
+    slices = [
+        Slice(file, max(0, start - first), min(start + rows, first + file.rows) - max(start, first))
+        for _, file, first in _with_starts(found)
+        if first < start + rows and first + file.rows > start
+    ]
+    return tuple(slices) or (Slice(found[min(found)], 0, 0),)
 
 
 def _slices(plan: Sequence[_Cut], aligned: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:
-    ends = np.cumsum([cut.sources[0].rows for cut in plan])
+    ends = np.cumsum([cut.rows for cut in plan])
     for name, array in aligned.items():
         if len(array) != (ends[-1] if len(ends) else 0):
             raise RunError(f"The aligned array {name!r} has {len(array)} rows, the samples {ends[-1]}.")
     return [
-        {name: array[end - cut.sources[0].rows : end] for name, array in aligned.items()}
+        {name: array[end - cut.rows : end] for name, array in aligned.items()}
         for cut, end in zip(plan, ends, strict=True)
     ]
+
+
+def _named(names: Sequence[str], index: int, total: int) -> str:
+    return f"{names[0]}, partition {index + 1} of {total}"
 
 
 def _prefixes(bench: Workbench, names: Sequence[str]) -> tuple[str, ...]:
@@ -208,9 +239,10 @@ def _write(
         if outcome.error is not None:
             failures.append(outcome)
         else:
-            parts[outcome.index] = outcome.value
+            part = cast(Part, outcome.value)
+            parts[outcome.index] = part
             bench.computed += 1
-            bench.cpu_seconds += outcome.value.cpu_seconds
+            bench.cpu_seconds += part.cpu_seconds
     _raise_failures(bench, failures)
     ordered = tuple(parts[index] for index in sorted(parts))
     if not ordered:
@@ -224,7 +256,7 @@ def _write(
 
 def _still_fits(part: Part | None, work: PartitionWork) -> bool:
     """Whether a finished part was made from the partition that stands at its place now."""
-    return part is not None and part.inputs == tuple(source.row_sum for source in work.sources)
+    return part is not None and part.inputs == work.marks()
 
 
 def _outcomes(
@@ -256,7 +288,8 @@ def _raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
     first = ordered[0].error
     if len(failures) > bench.run.compute.quarantine:
         reason = str(first) if isinstance(first, AssayError) else f"{type(first).__name__}: {first}"
-        raise RunError(f"{len(failures)} partitions failed for good ({'; '.join(names[:5])}). The first said: {reason}") from first
+        listed = "; ".join(names[:5])
+        raise RunError(f"{len(failures)} partitions failed for good ({listed}). The first said: {reason}") from first
     bench.quarantined.extend(names)
     bench.run.progress.notice(f"Left out after repeated failures: {'; '.join(names)}. The first said: {first}")
 

@@ -56,7 +56,12 @@ class PrefectServer:
         with self._log.open("wb") as log:
             # The server gets a process group of its own: Ctrl-C goes to us, and we stop it when the run has ended.
             self._process = subprocess.Popen(
-                command, env=environment, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, process_group=0
+                command,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                process_group=0,
             )
         return self
 
@@ -66,7 +71,9 @@ class PrefectServer:
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise RunError(f"Prefect's server ended with code {self._process.returncode} while starting: see {self._log}")
+                raise RunError(
+                    f"Prefect's server ended with code {self._process.returncode} while starting: see {self._log}"
+                )
             try:
                 with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
                     if answer.status == 200:
@@ -100,12 +107,14 @@ class PrefectServer:
                 continue
             self._lock = lock
             return slot
-        raise RunError(f"{_SLOTS} runs are going on already on this machine: wait for one to end, or set PREFECT_API_URL.")
+        raise RunError(
+            f"{_SLOTS} runs are going on already on this machine: wait for one to end, or set PREFECT_API_URL."
+        )
 
 
 @contextmanager
 def prefect_api(server: PrefectServer | None) -> Iterator[str]:
-    """Within the block Prefect talks to the given server of ours, or, without one, to the server the user configured."""
+    """Within the block Prefect talks to the given server of ours or, without one, to the one the user configured."""
     if server is None:
         from prefect.settings import PREFECT_API_URL
 
@@ -115,7 +124,19 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
 
     url = server.wait()
     with temporary_settings({PREFECT_API_URL: url}):
-        yield url
+        try:
+            yield url
+        finally:
+            _send_what_is_queued()
+
+
+def _send_what_is_queued() -> None:
+    """Let log lines and events reach the server before it stops; they would complain on the terminal otherwise."""
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogWorker
+
+    APILogWorker.drain_all(timeout=10)
+    EventsWorker.drain_all(timeout=10)
 
 
 def configured_api() -> str | None:

@@ -1,4 +1,4 @@
-"""Stages as Prefect sees them: a task with a name in our words, its tags, its log lines, a progress artifact, one state.
+"""Stages as Prefect sees them: a task named in our words, with tags, log lines, a progress artifact and one state.
 
 The store decides what is cached; Prefect's own result persistence and cache policies stay off (a cached Prefect result
 outlives deleted files). Import this module only inside an orchestrated run: Prefect takes two seconds to import.
@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_UPDATES = 2.0
 
 
 def run_as_task(stage: Stage[..., Any], run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """The stage's handles, computed inside a Prefect task run or taken from the store (the task then shows `Cached`)."""
+    """The stage's handles, computed inside a Prefect task run or taken from the store (it then shows `Cached`)."""
 
     def perform() -> Any:
         log, progress = get_run_logger(), _ProgressArtifact(stage.title)
@@ -36,13 +36,14 @@ def run_as_task(stage: Stage[..., Any], run: Run, args: tuple[Any, ...], kwargs:
         progress.finish()
         log.info("%s: %s%s", stage.title, record.summary or "done", " (from the store)" if record.cached else "")
         if record.cached:
-            return Completed(name="Cached", data=result, message=f"{stage.title}: taken from the store, key {record.key}")
+            return Completed(
+                name="Cached", data=result, message=f"{stage.title}: taken from the store, key {record.key}"
+            )
         return result
 
     perform.__name__ = perform.__qualname__ = stage.name
     perform.__doc__ = stage.__doc__
     as_task: Task[[], Any] = task(
-        perform,
         name=stage.title,
         description=(stage.__doc__ or "").strip(),
         task_run_name=stage.title,
@@ -52,7 +53,7 @@ def run_as_task(stage: Stage[..., Any], run: Run, args: tuple[Any, ...], kwargs:
         retries=1,
         retry_delay_seconds=1,
         retry_condition_fn=_is_worth_a_retry,
-    )
+    )(perform)
     return as_task(return_state=True).result()
 
 

@@ -41,7 +41,8 @@ class Run:
         self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
         self.compute = compute or Compute()
         self.orchestrated = orchestrated
-        self._open_engine, self._engine, self._engine_lock = engine, None, threading.Lock()
+        self._open_engine, self._engine_lock = engine, threading.Lock()
+        self._engine: Engine | None = None
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
         self._lease = Lease(store, self.record.id)
         self._token: Token[Run | None] | None = None

@@ -35,7 +35,12 @@ class Stage(Generic[P, R]):
         self.body, self.version, self.draws, self.gpu = body, version, draws, gpu
         self.name = body.__name__
         self.title = title or self.name.replace("_", " ")
-        self.__doc__, self.__name__, self.__module__, self.__wrapped__ = body.__doc__, body.__name__, body.__module__, body
+        self.__doc__, self.__name__, self.__module__, self.__wrapped__ = (
+            body.__doc__,
+            body.__name__,
+            body.__module__,
+            body,
+        )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handles of what the stage made, now or in an earlier run."""
@@ -74,16 +79,29 @@ class Stage(Generic[P, R]):
         key = stage_key(ingredients)
         run.record.writing.append(f"{self.name}/{key}")
         run.save()
-        run.progress.stage_started(self.title, None)
+        run.progress.stage_started(self.title)
         manifest = None if run.fresh else run.store.find(self.name, key)
         cached = manifest is not None
-        bench = Workbench(run, self.name, self.title, key, self.gpu, Seeds(run.seed, self.name) if self.draws else None, on_progress)
+        bench = Workbench(
+            run, self.name, self.title, key, self.gpu, Seeds(run.seed, self.name) if self.draws else None, on_progress
+        )
         if manifest is None:
-            manifest = self._compute(bench, ingredients, args, kwargs)
+            try:
+                manifest = self._compute(bench, ingredients, args, kwargs)
+            except Exception as error:
+                run.progress.stage_failed(self.title, str(error))
+                raise
         record = StageRecord(
-            self.name, self.title, manifest.key, cached, round(time.perf_counter() - began, 3), manifest.summary,
-            {name: output.artifact.to_json() for name, output in manifest.outputs.items()}, bench.computed, bench.reused,
-        )  # fmt: skip
+            self.name,
+            self.title,
+            manifest.key,
+            cached,
+            round(time.perf_counter() - began, 3),
+            manifest.summary,
+            {name: output.artifact.to_json() for name, output in manifest.outputs.items()},
+            bench.computed,
+            bench.reused,
+        )
         run.record.stages.append(record)
         run.record.writing.remove(f"{self.name}/{key}")
         run.save()
@@ -95,11 +113,12 @@ class Stage(Generic[P, R]):
     ) -> Manifest:
         cpu = time.process_time()
         with bench:
-            result = self.body(*args, **kwargs)  # type: ignore[arg-type]
+            result = self.body(*args, **kwargs)
         outputs = {name: bench.output(artifact) for name, artifact in _named(result).items()}
         self._drop_scraps(bench, outputs)
         manifest = Manifest(
-            stage=self.name, version=self.version, key=bench.key, title=self.title, outputs=outputs, ingredients=ingredients,
+            stage=self.name, version=self.version, key=bench.key, title=self.title,
+            outputs=outputs, ingredients=ingredients,
             summary=bench.summary, run=bench.run.id, created=datetime.now(UTC).isoformat(timespec="seconds"),
             wall_seconds=round(time.perf_counter() - bench.started, 3),
             cpu_seconds=round(bench.cpu_seconds + time.process_time() - cpu, 3),
@@ -126,8 +145,10 @@ class Stage(Generic[P, R]):
         return typing.cast(R, artifacts["result"])
 
 
-def stage(*, version: int, title: str = "", draws: bool = False, gpu: bool = False) -> Callable[[Callable[P, R]], Stage[P, R]]:
-    """A decorator that makes a function a stage; `draws` lets the run's seed into its key, `gpu` sends it to GPU workers."""
+def stage(
+    *, version: int, title: str = "", draws: bool = False, gpu: bool = False
+) -> Callable[[Callable[P, R]], Stage[P, R]]:
+    """A decorator that makes a function a stage; `draws` lets the seed into its key, `gpu` sends it to GPU workers."""
 
     def decorate(body: Callable[P, R]) -> Stage[P, R]:
         return Stage(body, version=version, title=title, draws=draws, gpu=gpu)

@@ -40,8 +40,6 @@ class Store:
         """Where the store lies."""
         return self.folder.url
 
-    # Artifacts ---------------------------------------------------------------------------------------------------------
-
     @staticmethod
     def place(stage: str, key: str) -> str:
         """The folder of a stage's results under a key."""
@@ -80,14 +78,16 @@ class Store:
                 return manifest
             earlier = self.manifest(manifest.stage, manifest.key)
         if earlier is None:
-            raise RunError(f"The manifest {self.url}/{name} is there but cannot be read: delete its folder and run again.")
+            raise RunError(
+                f"The manifest {self.url}/{name} is there but cannot be read: delete its folder and run again."
+            )
         for output, mine in manifest.outputs.items():
             theirs = earlier.outputs.get(output)
             if theirs is None or theirs.artifact.digest != mine.artifact.digest:
                 raise RunError(
-                    f"Stage {manifest.stage} gave another {mine.artifact.kind} than run {earlier.run} did under the same key "
-                    f"{manifest.key}: it depends on something outside its settings and inputs (a clock, an unseeded draw, "
-                    f"another machine's arithmetic). Compare {self.url}/{name}, then delete that folder to accept the new one."
+                    f"Stage {manifest.stage} gave another {mine.artifact.kind} than run {earlier.run} did under the same "
+                    f"key {manifest.key}: it depends on something outside its settings and inputs (a clock, an unseeded "
+                    f"draw, another machine's arithmetic). Delete {self.url}/{name} to accept the new one."
                 )
         if self.damage(earlier):
             repaired = replace(earlier, outputs=manifest.outputs)
@@ -121,8 +121,6 @@ class Store:
     @cached_property
     def _manifests(self) -> dict[tuple[str, str], Manifest]:
         return {}
-
-    # Runs --------------------------------------------------------------------------------------------------------------
 
     def save_run(self, record: RunRecord) -> None:
         """Write down what a run has done so far."""

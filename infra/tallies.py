@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.infra.exact import Greatest, Least, Mergeable
+from assay.infra.exact import Greatest, Least
 
 
-def encode_tally(tally: Mapping[str, Mergeable]) -> dict[str, Any]:
+def encode_tally(tally: Mapping[str, object]) -> dict[str, Any]:
     """The counts as plain JSON values, each with its type beside it.
 
     >>> decode_tally(encode_tally({"faults": {"rule": 3}, "first": Least(("a", 1))}))
@@ -40,7 +40,9 @@ def _encode(value: object) -> Any:
             return {"greatest": _listed(value.value)}
         case Mapping():
             return {"dict": {str(name): _encode(item) for name, item in value.items()}}
-    raise TypeError(f"a tally holds integers, integer arrays, sets, Least, Greatest and dictionaries of them, not {type(value).__name__}")
+    raise TypeError(
+        f"a tally holds integers, integer arrays, sets, Least, Greatest and dictionaries of them, not {type(value).__name__}"
+    )
 
 
 def _decode(value: Mapping[str, Any]) -> Any:

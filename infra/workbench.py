@@ -53,19 +53,30 @@ class Workbench:
             raise ValueError(f"stage {self.stage} makes two outputs called {chosen!r}: give one a name of its own")
         return chosen
 
-    def add_table(self, name: str, kind: type[Table], schema: pa.Schema, parts: tuple[Part, ...], place: int) -> Artifact[Any]:
+    def add_table(
+        self, name: str, kind: type[Table], schema: pa.Schema, parts: tuple[Part, ...], place: int
+    ) -> Artifact[Any]:
         """The handle of a table whose parts are written."""
         files = [part.files[place] for part in parts]
         rows = sum(file.rows for file in files)
         digest = table_digest(schema, (int(file.row_sum, 16) for file in files), rows)
         return self._add(name, kind, digest, rows, parts, place, {})
 
-    def add_files(self, name: str, kind: type[Files], parts: tuple[Part, ...], checksums: Mapping[str, str]) -> Artifact[Any]:
+    def add_files(
+        self, name: str, kind: type[Files], parts: tuple[Part, ...], checksums: Mapping[str, str]
+    ) -> Artifact[Any]:
         """The handle of a set of files that are written."""
         return self._add(name, kind, files_digest(dict(checksums)), len(checksums), parts, 0, checksums)
 
     def _add(
-        self, name: str, kind: type[Kind], digest: str, rows: int, parts: tuple[Part, ...], place: int, checksums: Mapping[str, str]
+        self,
+        name: str,
+        kind: type[Kind],
+        digest: str,
+        rows: int,
+        parts: tuple[Part, ...],
+        place: int,
+        checksums: Mapping[str, str],
     ) -> Artifact[Any]:
         uri = f"{self.run.store.url}/{self.place}/{name}"
         artifact: Artifact[Any] = Artifact(kind.__name__, self.key, digest, uri, rows, len(parts))
@@ -88,26 +99,27 @@ class Workbench:
         marks = [name for name in sizes if name.startswith(f"{self.place}/marks/{step}/") and name.endswith(".json")]
         values = [value for value in map(folder.read_json, marks) if value]
         damaged = self.run.store.manifest(self.stage, self.key)
-        committed = damaged.outputs.get(step) if damaged else None
-        for part in [*map(Part.from_json, values), *(committed.parts if committed else ())]:
+        outputs = damaged.outputs.values() if damaged else ()
+        committed = [part for output in outputs if output.artifact.uri.endswith(f"/{step}") for part in output.parts]
+        for part in [*map(Part.from_json, values), *committed]:
             if all(sizes.get(file.file) == file.bytes for file in part.files):
                 found[part.index] = part
         return found
 
     def settle_plan(self, step: str, pieces: list[Any]) -> list[Any]:
-        """The pieces to work by: those that an earlier attempt wrote down, so that its finished parts fit; else these."""
+        """The pieces to work by: those an earlier attempt wrote down, so that its finished parts fit, else these."""
         name, folder = f"{self.place}/marks/{step}/plan", self.run.store.folder
         recorded = None if self.run.fresh else folder.read_json(name)
         if recorded is not None and pieces:
             return [type(pieces[0])(**piece) for piece in recorded["pieces"]]
         if not all(is_dataclass(piece) for piece in pieces):
-            raise TypeError("pieces are flat dataclasses of plain values, so that a plan can be written down and resumed")
+            raise TypeError("pieces are flat dataclasses of plain values: a plan is written down and resumed")
         folder.write_json(name, {"pieces": [asdict(piece) for piece in pieces]})
         return pieces
 
     def progress(self, done: int, total: int) -> None:
         """Tell whoever watches how far the stage is."""
-        self.run.progress.advance(done, total)
+        self.run.progress.advance(self.title, done, total)
         self.on_progress(done, total)
 
     def __enter__(self) -> Workbench:

@@ -19,7 +19,9 @@ def make_run(tmp_path: Path) -> Callable[..., "object"]:
     from assay.infra.settings import Compute
     from assay.infra.store import Store
 
-    def make(pipeline: str = "test", *, store: str | None = None, seed: int = 0, fresh: bool = False, **compute: object) -> Run:
+    def make(
+        pipeline: str = "test", *, store: str | None = None, seed: int = 0, fresh: bool = False, **compute: object
+    ) -> Run:
         settings = Compute(**{"engine": "serial", **compute})
         return Run(
             pipeline, Store(store or str(tmp_path / "store")).open(), lambda: open_engine(settings), SilentProgress(),

@@ -157,7 +157,7 @@ class Window:
 
     def _submit(self, flight: Flight) -> None:
         call = flight.call
-        given: dict[int | str, object] = {**dict(enumerate(call.args)), **call.kwargs}
+        given: dict[int | str, object] = {**dict(enumerate(call.args)), **dict(call.kwargs.items())}
         shared = {place: value.future for place, value in given.items() if isinstance(value, Shared)}
         own = {place: value for place, value in given.items() if place not in shared}
         work = pickle.dumps((call.function, own))

@@ -1,0 +1,57 @@
+# `make audit` and `make test` set everything up by themselves, from the pinned lock file, into .venv.
+PYTHON ?= python3.11
+BIN := .venv/bin
+READY := .venv/.ready
+PYTEST_WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup audit test check unit test-slow test-mirror format docs stage-lock benchmarks clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: $(READY)  ## install the pinned set into .venv
+
+$(READY): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Assay needs Python 3.11 or newer as $(PYTHON); say which with make PYTHON=..."; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/python -m pip check
+	@touch $(READY)
+
+audit: $(READY)  ## run the first audit, on embedded data, and say where its report is
+	$(BIN)/assay run breast-cancer
+
+test: $(READY) check unit  ## everything CI runs: lint, types, import contract, stage versions, tests
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m assay.infra.stage_lock --check
+
+unit: $(READY)
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not slow" -q
+
+test-slow: $(READY)  ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow -q
+
+test-mirror: $(READY)  ## the tests on the catalogue's real data; needs ASSAY_MIRROR
+	$(BIN)/python -m pytest -m mirror -q
+
+format: $(READY)  ## write the code as ruff wants it
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+docs: $(READY)  ## write docs/pipelines.md anew from the settings models
+	$(BIN)/python -m assay.flows.documentation
+
+stage-lock: $(READY)  ## after a change of stage code: REASON="same results because …", or bump the stage's version first
+	$(BIN)/python -m assay.infra.stage_lock --update $(if $(REASON),--same-results "$(REASON)")
+
+benchmarks: $(READY)  ## side by side with the tools a user would otherwise pick
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what was built, but not the store
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,78 @@
+"""A file in a folder is there whole or not at all."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from assay.infra.errors import InputError
+from assay.infra.folders import Folder
+
+
+@pytest.fixture(params=["local", "memory"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
+    return Folder(str(tmp_path / "store") if request.param == "local" else f"memory://{tmp_path.name}")
+
+
+def test_what_is_written_is_read(folder: Folder):
+    folder.write("a/b.bin", b"one")
+    folder.write("a/b.bin", b"two")
+    assert folder.read("a/b.bin") == b"two"
+    assert folder.sizes("a") == {"a/b.bin": 3}
+    assert folder.folders("nowhere") == []
+
+
+def test_of_two_creators_the_first_wins(folder: Folder):
+    assert folder.create("manifest.json", b"first")
+    assert not folder.create("manifest.json", b"second")
+    assert folder.read("manifest.json") == b"first"
+    assert list(folder.sizes(".".join(["manifest", "json"]))) == ["manifest.json"]
+
+
+def test_a_write_that_breaks_leaves_what_was_there(folder: Folder):
+    folder.write("x", b"old")
+
+    def half() -> None:
+        with folder.writing("x") as sink:
+            sink.write(b"half")
+            raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError):
+        half()
+    assert list(folder.sizes("x")) == ["x"]
+    if folder.is_local:  # object stores keep an upload to themselves until it is complete; `memory://` does not
+        assert folder.read("x") == b"old"
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "", "a//b", "."])
+def test_names_cannot_leave_the_folder(folder: Folder, name: str):
+    with pytest.raises(InputError, match="not a name inside"):
+        folder.write(name, b"")
+
+
+def test_removing_what_is_not_there_is_no_error(folder: Folder):
+    folder.remove("nothing/here")
+
+
+def test_damaged_json_reads_as_nothing(folder: Folder):
+    folder.write("half.json", b'{"a": 1')
+    assert folder.read_json("half.json") is None
+    assert folder.read_json("none.json") is None
+
+
+def test_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = Folder(str(tmp_path))
+
+    def full(*_args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(InputError, match="no space is left there"):
+        folder.write("x", b"1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_place_is_one_sentence(tmp_path: Path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InputError, match="Cannot write to"):
+        Folder(str(tmp_path / "file")).write("x", b"1")
