@@ -1,0 +1,277 @@
+"""The catalogue: every public data set the papers use, and how to have it here, whole and checked."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import gzip
+import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+from assay.infra.settings import Settings
+
+MIRROR = "ASSAY_MIRROR"
+"""The environment variable that names a local mirror: a folder with one folder per data set."""
+
+CACHE = "ASSAY_DATA"
+"""The environment variable that names the folder for downloads, in place of the user's cache folder."""
+
+
+class CatalogFile(Settings):
+    """One file of a data set: its name, what its bytes hash to, and where they can be had unchanged."""
+
+    name: str
+    """The file's path in the data set's folder."""
+    bytes: int
+    """Its size."""
+    sha256: str
+    """The hash of its bytes."""
+    url: str | None = None
+    """Where the same content lies, for good; None where only a mirror has it."""
+    unpacked_sha256: str | None = None
+    """For `.gz` files whose original is not packed: the hash of the content, which is what `url` gives."""
+    columns: tuple[str, ...] = ()
+    """What is in it."""
+
+
+class CatalogEntry(Settings):
+    """A public data set, or a set of word vectors, with everything a data card needs."""
+
+    title: str
+    """What it is, in one line."""
+    creator: str
+    """Who made it, and the paper to cite."""
+    source: str
+    """Where it came from, to the commit."""
+    licence: str
+    """What its licence says, or that none is stated."""
+    used_for: str
+    """What Assay uses it for."""
+    folder: str | None = None
+    """Its folder in a mirror."""
+    embedded: str | None = None
+    """The embedded data set that stands in for it or is it."""
+    loader: str | None = None
+    """The function that makes a table of samples of its files, as `module:function`."""
+    warning: str | None = None
+    """What to mind before showing any of it."""
+    files: tuple[CatalogFile, ...] = ()
+    """The files, where they are known by hash."""
+    expects: tuple[str, ...] = ()
+    """The files that the loader looks for where they are the user's to bring (no hash is known)."""
+
+
+@dataclass(frozen=True)
+class LocatedDataset:
+    """A catalogue data set whose files lie here and have been checked."""
+
+    name: str
+    entry: CatalogEntry
+    folder: Path
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """The hash of the files' content and of the loader's source."""
+        digest = hashlib.sha256(_loader_source(self.entry))
+        for name in (*(file.name for file in self.entry.files), *self.entry.expects):
+            path = self.folder / name
+            if path.exists():
+                digest.update(f"{name}\0{_sha256(path)}\n".encode())
+        return digest.hexdigest()
+
+    def load(self) -> pa.Table:
+        """The samples: `id`, `gold` and features; its schema's metadata may name the classes."""
+        if self.entry.loader is None:
+            raise InputError(f"{self.name} has no loader for samples; its files lie in {self.folder}.")
+        module, _, function = self.entry.loader.partition(":")
+        table: pa.Table = getattr(importlib.import_module(module), function)(self.folder)
+        return table
+
+
+@functools.cache
+def catalog() -> Mapping[str, CatalogEntry]:
+    """All entries by name, in the order of the file."""
+    from ruamel.yaml import YAML
+
+    text = resources.files("assay.data").joinpath("catalog.yaml").read_text(encoding="utf-8")
+    parsed: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
+    return {name: CatalogEntry.model_validate(entry) for name, entry in parsed["datasets"].items()}
+
+
+def entry_of(name: str) -> CatalogEntry:
+    """The entry of that name, or the sentence that says which names come close."""
+    entries = catalog()
+    if name in entries:
+        return entries[name]
+    close = difflib.get_close_matches(name, entries, n=1)
+    way_out = f"did you mean {close[0]}?" if close else f"there are {', '.join(entries)}."
+    raise InputError(f"There is no data set {name!r} in the catalogue; {way_out}")
+
+
+def data_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """The folder that downloads go to: `ASSAY_DATA`, else the user's cache."""
+    environment = os.environ if environment is None else environment
+    if environment.get(CACHE):
+        return Path(environment[CACHE])
+    cache = environment.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache, "assay", "data")
+
+
+def get(name: str, into: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Path:
+    """The folder in which all files of a data set now lie, each with the hash the catalogue gives.
+
+    Files come from the mirror that `ASSAY_MIRROR` names, else from their URL; a file that is there already and right is
+    left alone. A file appears under its name only when it is whole and checked.
+    """
+    environment = os.environ if environment is None else environment
+    entry = entry_of(name)
+    if not entry.files:
+        raise InputError(_nothing_to_get(name, entry))
+    folder = Path(into) if into is not None else data_folder(environment) / (entry.folder or name)
+    mirror = Path(environment[MIRROR]) if environment.get(MIRROR) else None
+    for file in entry.files:
+        _get_file(name, entry, file, folder, mirror)
+    return folder
+
+
+def located(name: str, environment: Mapping[str, str] | None = None) -> LocatedDataset:
+    """A data set in the mirror, or in the folder that `assay data get` filled; every file is checked by its hash."""
+    environment = os.environ if environment is None else environment
+    entry = entry_of(name)
+    if not entry.files and not entry.expects:
+        raise InputError(_nothing_to_get(name, entry))
+    places = [Path(environment[MIRROR])] if environment.get(MIRROR) else []
+    places.append(data_folder(environment))
+    folders = [place / (entry.folder or name) for place in places]
+    wanted = [file.name for file in entry.files] or list(entry.expects[:1])
+    for folder in folders:
+        if all((folder / file).exists() for file in wanted):
+            for file in entry.files:
+                _require_right(name, file, folder / file.name)
+            return LocatedDataset(name, entry, folder)
+    looked = " or ".join(map(str, folders))
+    if entry.files:
+        raise InputError(f"The data set {name} is not here (looked in {looked}); run `assay data get {name}` first.")
+    raise InputError(
+        f"The data set {name} is not here; put {', '.join(entry.expects)} into {folders[-1]} ({entry.source})."
+    )
+
+
+def _get_file(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path, mirror: Path | None) -> None:
+    if PurePosixPath(file.name).is_absolute() or ".." in PurePosixPath(file.name).parts:
+        raise InputError(f"The catalogue names a file {file.name!r} of {name} that would leave its folder.")
+    target = folder / file.name
+    if target.exists() and _is_right(file, target):
+        return
+    mirrored = mirror / (entry.folder or name) / file.name if mirror is not None else None
+    if mirrored is not None and mirrored.exists():
+        content = mirrored.read_bytes()
+        origin = str(mirrored)
+    elif file.url is not None:
+        content, origin = _download(name, file), file.url
+        if file.unpacked_sha256 is not None and _hash(content) == file.unpacked_sha256:
+            content = gzip.compress(content, mtime=0)
+    else:
+        raise InputError(
+            f"{file.name} of {name} is neither in the mirror nor at a known address; set {MIRROR} to a folder that has "
+            f"{entry.folder or name}/{file.name} ({entry.source})."
+        )
+    if not _content_is_right(file, content):
+        raise InputError(
+            f"{origin} is not the {file.name} that the catalogue knows (its sha256 is {_hash(content)[:12]}..., "
+            f"{file.sha256[:12]}... was expected); nothing was kept."
+        )
+    _write_whole(target, content)
+
+
+def _download(name: str, file: CatalogFile) -> bytes:
+    """The bytes at a file's URL, never more than it should have (and some for packing)."""
+    import urllib.error
+    import urllib.request
+
+    assert file.url is not None
+    if not file.url.startswith(("https://", "http://127.0.0.1")):
+        raise InputError(f"The address of {file.name} ({name}) is not https: {file.url}.")
+    try:
+        with urllib.request.urlopen(file.url, timeout=60) as answer:
+            content: bytes = answer.read(max(file.bytes * 20, 1 << 20))
+    except (urllib.error.URLError, OSError) as error:
+        raise InputError(
+            f"{file.name} of {name} could not be fetched from {file.url} ({error}); try again, or set {MIRROR}."
+        ) from error
+    return content
+
+
+def _write_whole(target: Path, content: bytes) -> None:
+    """The file under its name, all of it or nothing."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".incomplete-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _require_right(name: str, file: CatalogFile, path: Path) -> None:
+    if not _is_right(file, path):
+        raise InputError(
+            f"{path} is not the {file.name} that the catalogue knows of {name} (its sha256 differs); delete it and run "
+            f"`assay data get {name}`."
+        )
+
+
+def _is_right(file: CatalogFile, path: Path) -> bool:
+    return _content_is_right(file, path.read_bytes())
+
+
+def _content_is_right(file: CatalogFile, content: bytes) -> bool:
+    if _hash(content) == file.sha256:
+        return True
+    if file.unpacked_sha256 is None or not content.startswith(b"\x1f\x8b"):
+        return False
+    try:
+        return _hash(gzip.decompress(content)) == file.unpacked_sha256
+    except (OSError, EOFError):
+        return False
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    content = path.read_bytes()
+    return _hash(gzip.decompress(content) if path.suffix == ".gz" else content)
+
+
+def _loader_source(entry: CatalogEntry) -> bytes:
+    if entry.loader is None:
+        return json.dumps(entry.model_dump(mode="json"), sort_keys=True).encode()
+    spec = importlib.util.find_spec(entry.loader.partition(":")[0])
+    assert spec is not None
+    assert spec.origin is not None
+    return entry.loader.encode() + Path(spec.origin).read_bytes()
+
+
+def _nothing_to_get(name: str, entry: CatalogEntry) -> str:
+    if entry.embedded is not None:
+        return f"{name} needs no download: say `dataset: {entry.embedded}`."
+    if entry.expects:
+        return f"{name} cannot be fetched ({entry.source}); bring {', '.join(entry.expects)} yourself."
+    return f"{name} cannot be fetched: {entry.source} ({entry.licence})."

@@ -1,0 +1,86 @@
+"""The embedded data sets by name. A builder gives a table with `id`, `gold` and features; it is imported when called.
+
+A table may name its classes, in the order of their codes, as a JSON list under `classes` in its schema's metadata.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+
+
+@dataclass(frozen=True)
+class EmbeddedSample:
+    """A data set that needs no network: which function builds it, with which arguments, and from which modules."""
+
+    name: str
+    builder: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    made_of: tuple[str, ...] = ()
+    """Other modules whose source decides the content (the builder's own always does)."""
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """The hash of the builder's source, its arguments and, where the data is somebody else's, their version."""
+        module = self.builder.rpartition(":")[0]
+        digest = hashlib.sha256(repr(sorted(self.arguments.items())).encode())
+        for name in (module, *self.made_of):
+            digest.update(_source_of(name))
+        return digest.hexdigest()
+
+    def build(self) -> pa.Table:
+        """The table."""
+        module, _, function = self.builder.rpartition(":")
+        table: pa.Table = getattr(importlib.import_module(module), function)(**self.arguments)
+        return table
+
+
+_ALARMS = ("heart-rate-low", "heart-rate-high", "respiratory-rate-low", "respiratory-rate-high", "spo2-low")
+
+EMBEDDED: dict[str, EmbeddedSample] = {
+    sample.name: sample
+    for sample in (
+        EmbeddedSample(
+            "sample/breast-cancer",
+            "assay.data.samples.breast_cancer:breast_cancer",
+            made_of=("sklearn.datasets.data:breast_cancer.csv",),
+        ),
+        *(
+            EmbeddedSample(f"sample/alarms-{kind}", "assay.data.samples.alarms:alarms", {"kind": kind, "seed": 0})
+            for kind in _ALARMS
+        ),
+    )
+}
+
+
+def embedded(name: str) -> EmbeddedSample:
+    """The embedded data set of that name.
+
+    >>> embedded("sample/breast-cancr")
+    Traceback (most recent call last):
+    assay.infra.errors.InputError: There is no embedded data set 'sample/breast-cancr'; did you mean sample/breast-...
+    """
+    if name in EMBEDDED:
+        return EMBEDDED[name]
+    close = difflib.get_close_matches(name, EMBEDDED, n=1)
+    way_out = f"did you mean {close[0]}?" if close else f"there are {', '.join(EMBEDDED)}."
+    raise InputError(f"There is no embedded data set {name!r}; {way_out}")
+
+
+def _source_of(name: str) -> bytes:
+    """The bytes of a module's source, or (`package:file`) of a file that a package carries."""
+    package, _, file = name.partition(":")
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise InputError(f"The embedded data set needs {package}, which is not installed here; reinstall Assay.")
+    return (Path(spec.origin).parent / file if file else Path(spec.origin)).read_bytes()

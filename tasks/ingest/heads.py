@@ -1,0 +1,196 @@
+"""The columns and types that files say they have: headers, first rows, footers."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import functools
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.json
+
+from assay.infra.errors import InputError
+from assay.tasks.ingest.casting import TYPES, infer_type, plain_type
+from assay.tasks.ingest.parquet_rows import parquet_file
+from assay.tasks.ingest.scan import RecordScanner, records_in
+from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.sources import SourceFile
+from assay.tasks.ingest.text_rows import csv_rows, require_utf8
+
+LOOKED_AT = 10_000
+"""So many rows of the first file suggest the types of the columns that nobody declared."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a text file's first record begins (byte and line), and the columns its header names, if it has one."""
+
+    start: int
+    line: int
+    columns: tuple[str, ...] = ()
+
+
+def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -> InputError:
+    """The sentence for a setting that names a column which is not there."""
+    close = difflib.get_close_matches(column, names, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    return InputError(f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}")
+
+
+def columns_of(files: Sequence[SourceFile], settings: Source) -> tuple[pa.Schema, dict[str, Head]]:
+    """The columns that all files share with the types of the first file, and where each text file's records begin."""
+    first = files[0]
+    if first.format == "parquet":
+        return parquet_types(files), {}
+    if first.format == "csv":
+        heads = {file.name: csv_head(file, settings.delimiter) for file in files}
+        _require_same_columns(files, {name: head.columns for name, head in heads.items()})
+        return csv_types(first, heads[first.name], settings), heads
+    heads = {file.name: _text_start(file) for file in files}
+    return json_types(first, heads[first.name], settings), heads
+
+
+def _require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[str, ...]]) -> None:
+    expected = columns[files[0].name]
+    for file in files[1:]:
+        missing = sorted(set(expected) - set(columns[file.name]))
+        more = sorted(set(columns[file.name]) - set(expected))
+        if missing or more:
+            what = f"no column {missing[0]!r}, which" if missing else f"a column {more[0]!r}, which"
+            has = "has" if missing else "has not"
+            raise InputError(f"{file.name} has {what} {files[0].name} {has}; the files of a source share one header.")
+
+
+def _text_start(file: SourceFile) -> Head:
+    """The beginning of a text file, after a byte-order mark if there is one."""
+    import fsspec
+
+    with fsspec.open(file.url, "rb", compression="infer") as opened:
+        start = opened.read(3)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{file.name} is UTF-16 text, not UTF-8; convert it with `iconv -f UTF-16 -t UTF-8`.")
+    return Head(3 if start == _BOM else 0, 1)
+
+
+def csv_head(file: SourceFile, delimiter: str) -> Head:
+    """Where the first record after the header begins, in which line, and the names in the header."""
+    begin = _text_start(file)
+    data = _first_records(file, begin.start, 2, delimiter)
+    starts, lines = records_in(data, delimiter, begin.line)
+    if not len(starts):
+        raise InputError(f"{file.name} has no header line; the first line of a CSV file names its columns.")
+    end, line = (int(starts[1]), int(lines[1])) if len(starts) > 1 else (len(data), int(lines[0]) + 1)
+    header = data[int(starts[0]) : end]
+    require_utf8(header, file.name, line)
+    names = _header_cells(header, delimiter)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{file.name} has two columns named {twice[0]!r}; rename one of them.")
+    return Head(begin.start + end, line, tuple(names))
+
+
+def _header_cells(header: bytes, delimiter: str) -> list[str]:
+    cells = next(csv.reader(io.StringIO(header.decode().strip("\r\n"), newline=""), delimiter=delimiter))
+    return [cell.strip() or f"column_{number}" for number, cell in enumerate(cells, start=1)]
+
+
+def _first_records(file: SourceFile, offset: int, count: int, delimiter: str | None) -> bytes:
+    """At least the first `count` records that are not blank, whole, if the file has as many."""
+    import fsspec
+
+    scanner, parts, starts = RecordScanner(delimiter), [], [0]
+    with fsspec.open(file.url, "rb", compression="infer") as opened:
+        opened.seek(offset)
+        while chunk := opened.read(1 << 20):
+            parts.append(chunk)
+            starts.extend(scanner.feed(chunk)[0].tolist())
+            if len(starts) > count and len(records_in(b"".join(parts), delimiter)[0]) > count:
+                return b"".join(parts)[: starts[-1]]
+    return b"".join(parts)
+
+
+def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
+    """Declared types, and for the other columns the ones that the first rows suggest; the id column is text."""
+    names = head.columns
+    declared = settings.columns or {}
+    for column in declared:
+        if column not in names:
+            raise unknown_column(column, "columns", names, file.name)
+    data = _first_records(file, head.start, LOOKED_AT, settings.delimiter)
+    rows = csv_rows(data, names, settings.delimiter, file.name, head.line).table.slice(0, LOOKED_AT)
+    types = []
+    for name in names:
+        if name == settings.id:
+            types.append((name, pa.string()))
+        elif name in declared:
+            types.append((name, TYPES[declared[name]]))
+        else:
+            types.append((name, infer_type(rows.column(name).combine_chunks())))
+    return pa.schema(types)
+
+
+def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
+    """Declared types, and for the other fields those of the first rows."""
+    data = _first_records(file, head.start, LOOKED_AT, None)
+    require_utf8(data, file.name, head.line)
+    starts, lines = records_in(data, None, head.line)
+    if not len(starts):
+        raise InputError(f"{file.name} has no rows; every line of a JSON Lines file is one object.")
+    data = data[: int(starts[LOOKED_AT])] if len(starts) > LOOKED_AT else data
+    try:
+        found = pyarrow.json.read_json(
+            pa.BufferReader(data), read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 64)
+        ).schema
+    except pa.ArrowInvalid:
+        found = functools.reduce(_wider, _line_schemas(data, starts.tolist()), pa.schema([]))
+    if not len(found):
+        raise InputError(f"{file.name} has no line that is a JSON object with fields (line {int(lines[0])} is first).")
+    declared = {name: TYPES[kind] for name, kind in (settings.columns or {}).items()}
+    types = {field.name: declared.get(field.name, _json_type(field.type)) for field in found}
+    types.update({name: kind for name, kind in declared.items() if name not in types})
+    return pa.schema(list(types.items()))
+
+
+def _line_schemas(data: bytes, starts: list[int]) -> list[pa.Schema]:
+    """The schema of each line that is an object; the others are rejected when they are read."""
+    schemas = []
+    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        try:
+            schemas.append(pyarrow.json.read_json(pa.BufferReader(data[start:end])).schema)
+        except pa.ArrowInvalid:
+            continue
+    return schemas
+
+
+def _wider(known: pa.Schema, more: pa.Schema) -> pa.Schema:
+    """The fields of both; where they differ the first one's type stays, unless it was null or a whole number."""
+    fields = {field.name: field for field in known}
+    for field in more:
+        old = fields.get(field.name)
+        widens = old is not None and pa.types.is_integer(old.type) and pa.types.is_floating(field.type)
+        if old is None or pa.types.is_null(old.type) or widens:
+            fields[field.name] = field
+    return pa.schema(list(fields.values()))
+
+
+def _json_type(found: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_timestamp(found) else plain_type(found)
+
+
+def parquet_types(files: Sequence[SourceFile]) -> pa.Schema:
+    """The plain types of the first file; an index that pandas stored without a name is left out."""
+    schemas = {}
+    for file in files:
+        with parquet_file(file.url, file.name) as parquet:
+            found = parquet.schema_arrow
+        schemas[file.name] = pa.schema(
+            [(field.name, plain_type(field.type)) for field in found if not field.name.startswith("__index_level_")]
+        )
+    _require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()})
+    return schemas[files[0].name]

@@ -1,0 +1,150 @@
+"""The reading plan: which rows of which files make a piece that a worker reads on its own."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+from assay.tasks.ingest.layout import Layout
+from assay.tasks.ingest.parquet_rows import parquet_file, parquet_rows
+from assay.tasks.ingest.rows import Rows
+from assay.tasks.ingest.scan import TextIndex, index_records
+from assay.tasks.ingest.sources import SourceFile
+from assay.tasks.ingest.text_rows import csv_rows, json_rows
+
+PIECE_BYTES = 64 << 20
+PIECE_ROWS = 100_000
+MOST_BYTES = 512 << 20
+"""A piece is about `PIECE_BYTES` or `PIECE_ROWS`, whichever is less; never above `MOST_BYTES`, whatever is asked."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A run of rows of one file: bytes `start` to `stop` of a text file, rows of a Parquet file or a given table.
+
+    `first` is the line (text) or the row number (others) of the first one, counted from 1. A span knows its file by
+    name only: where the file lies is said when it is read, so that a written plan outlives a moved folder.
+    """
+
+    name: str
+    format: str
+    start: int
+    stop: int
+    first: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one worker reads in one go: spans of one or several files."""
+
+    spans: tuple[Span, ...]
+
+    def __post_init__(self) -> None:
+        """Accept the spans of a plan that was written down as JSON."""
+        spans = (span if isinstance(span, Span) else Span(**span) for span in self.spans)
+        object.__setattr__(self, "spans", tuple(spans))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What every piece of a source needs to be read: the layout, where the files lie, the table if it is given."""
+
+    layout: Layout
+    urls: Mapping[str, str] = field(default_factory=dict)
+    table: pa.Table | None = None
+
+
+@dataclass(frozen=True)
+class FileIndex:
+    """What planning needs of a file: how many rows and bytes, and for text files where the records begin."""
+
+    name: str
+    format: str
+    rows: int
+    bytes: int
+    text: TextIndex | None = None
+
+    def span(self, start: int, stop: int) -> Span | None:
+        """Rows `start` to `stop`, moved to the marks that a text file's index holds; none if nothing is left."""
+        if self.text is None:
+            return Span(self.name, self.format, start, stop, start + 1)
+        _, begin, line = self.text.mark_at(start)
+        end = self.text.size if stop >= self.rows else self.text.mark_at(stop)[1]
+        return Span(self.name, self.format, begin, end, line) if begin < end else None
+
+
+def index_file(file: SourceFile, layout: Layout) -> FileIndex:
+    """The index of a file; text files are read once for it, of Parquet files only the footer."""
+    if file.format == "parquet":
+        with parquet_file(file.url, file.name) as parquet:
+            metadata = parquet.metadata
+            size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+            return FileIndex(file.name, file.format, metadata.num_rows, size)
+    import fsspec
+
+    head = layout.heads[file.name]
+    delimiter = layout.delimiter if file.format == "csv" else None
+    with fsspec.open(file.url, "rb", compression="infer") as opened:
+        opened.seek(head.start)
+        text = index_records(
+            opened, delimiter, start=head.start, line=head.line, unclosed=lambda line: unclosed_quote(file.name, line)
+        )
+    return FileIndex(file.name, file.format, text.records, text.size - head.start, text)
+
+
+def unclosed_quote(name: str, line: int) -> InputError:
+    """The sentence for a quoted cell that swallows the rest of its file."""
+    return InputError(f"{name} has a quoted cell that opens in line {line} and never closes; add the closing quote.")
+
+
+def index_table(table: pa.Table, name: str) -> FileIndex:
+    """The index of a table in memory."""
+    return FileIndex(name, "table", table.num_rows, table.nbytes)
+
+
+def plan_pieces(files: list[FileIndex], partitions: int | None = None) -> list[Piece]:
+    """All rows of all files, in order, as about `partitions` pieces of about the same number of rows."""
+    rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
+    wanted = partitions or max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / PIECE_ROWS))
+    pieces = min(max(wanted, math.ceil(size / MOST_BYTES)), max(rows, 1))
+    bounds = [rows * number // pieces for number in range(pieces + 1)]
+    spans: list[list[Span]] = [[] for _ in range(pieces)]
+    before = 0
+    for file in files:
+        number = bisect.bisect_right(bounds, before) - 1
+        while number < pieces and bounds[number] < before + file.rows:
+            start, stop = max(bounds[number], before) - before, min(bounds[number + 1] - before, file.rows)
+            span = file.span(start, stop) if start < stop else None
+            if span is not None:
+                spans[number].append(span)
+            number += 1
+        before += file.rows
+    return [Piece(tuple(group)) for group in spans if group]
+
+
+def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = None) -> Rows:
+    """The rows of a span: text columns of CSV, typed columns of everything else; only the `wanted` ones if given."""
+    layout = reading.layout
+    needed = tuple(layout.types.names) if wanted is None else wanted
+    if span.format == "parquet":
+        return parquet_rows(reading.urls[span.name], span.name, span.start, span.stop, layout.types, needed)
+    if span.format == "table":
+        assert reading.table is not None
+        table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))
+        schema = pa.schema([layout.types.field(name) for name in needed])
+        return Rows(span.name, table.cast(schema).combine_chunks(), np.arange(span.start + 1, span.stop + 1))
+    import fsspec
+
+    with fsspec.open(reading.urls[span.name], "rb", compression="infer") as file:
+        file.seek(span.start)
+        data = file.read(span.stop - span.start)
+    if span.format == "csv":
+        return csv_rows(data, layout.heads[span.name].columns, layout.delimiter, span.name, span.first, needed)
+    rows = json_rows(data, layout.types, span.name, span.first, layout.closed)
+    return Rows(rows.file, rows.table.select(list(needed)), rows.positions, rows.rejects)

@@ -1,0 +1,60 @@
+"""What a worker does with a piece: read it, check it, hand over samples and rejects."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.schemas import Rejects
+from assay.infra.errors import InputError
+from assay.tasks.ingest.casting import cast_text
+from assay.tasks.ingest.classes import gold_names
+from assay.tasks.ingest.entry import enter
+from assay.tasks.ingest.layout import Layout, layout_of
+from assay.tasks.ingest.pieces import FileIndex, Piece, Reading, index_file, index_table, read_span
+from assay.tasks.ingest.sources import ResolvedSource
+
+
+def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
+    """How a source is read, and what planning needs to know of its files; refuses a source without rows."""
+    table = source.given.build() if source.given is not None else None
+    layout = layout_of(source, table)
+    if table is not None:
+        files = [index_table(table, source.label)]
+    else:
+        files = [index_file(file, layout) for file in source.files]
+    if not sum(file.rows for file in files):
+        raise InputError(f"{source.label} has no rows below its header.")
+    return Reading(layout, {file.name: file.url for file in source.files}, table), files
+
+
+def read_piece(piece: Piece, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
+    """The samples and the rejects of a piece."""
+    tables = [enter(read_span(span, reading), reading.layout, classes) for span in piece.spans]
+    return pa.concat_tables(samples for samples, _ in tables), pa.concat_tables(rejects for _, rejects in tables)
+
+
+def survey_piece(piece: Piece, reading: Reading) -> dict[str, frozenset[str]]:
+    """The labels that a piece names and the largest vote in it, as text: what the classes are read off."""
+    layout = reading.layout
+    wanted = tuple(name for name in (layout.label, *layout.votes) if name is not None)
+    names: set[str] = set()
+    votes: set[str] = set()
+    for span in piece.spans:
+        rows = read_span(span, reading, wanted)
+        if layout.label is not None:
+            names |= gold_names(_as_read(rows.table.column(layout.label), layout, layout.label))
+        for name in layout.votes:
+            largest = pc.max(_as_read(rows.table.column(name), layout, name)).as_py()
+            votes |= set() if largest is None else {str(largest)}
+    return {"names": frozenset(names), "votes": frozenset(votes)}
+
+
+def _as_read(column: pa.ChunkedArray, layout: Layout, name: str) -> pa.Array:
+    array, target = column.combine_chunks(), layout.types.field(name).type
+    return array if array.type == target else cast_text(array, target)[0]
+
+
+def no_rejects() -> pa.Table:
+    """An empty table of rejects, for a step that only counts."""
+    return Rejects.schema.empty_table()

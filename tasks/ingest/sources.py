@@ -1,0 +1,156 @@
+"""A source settled: which files, by which names, with which content; independent of where the folder lies."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import hashlib
+import json
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+from assay.tasks.ingest.settings import ORIGINS, Source
+
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file: where it is read from, the short name that ids and rejects carry, and its format."""
+
+    url: str
+    name: str
+    format: str
+
+
+@dataclass(frozen=True)
+class GivenTable:
+    """A table that a data set's builder or loader makes in memory: its name, its content hash, and how to get it."""
+
+    name: str
+    fingerprint: str
+    build: Callable[[], pa.Table]
+
+
+@dataclass(frozen=True)
+class ResolvedSource:
+    """A source whose files are found; `settings` are the user's with short names in place of paths.
+
+    `fingerprint` is the hash of all its bytes. Neither says where the files lie, so a moved folder is the same source.
+    """
+
+    settings: Source
+    files: tuple[SourceFile, ...] = ()
+    given: GivenTable | None = None
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """The content hash of everything that is read, with the names that ids may be made of."""
+        if self.given is not None:
+            return self.given.fingerprint
+        content = [(file.name, file.format, hash_of_file(file.url)) for file in self.files]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """What an error calls the source: the data set's name, the one file, or the first of several."""
+        if self.given is not None:
+            return self.given.name
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return self.files[0].name + more
+
+
+def source_fingerprint(source: Source, base_dir: str | Path) -> str:
+    """The content hash of a source whose relative paths start at `base_dir`."""
+    return resolve(source, base_dir).fingerprint
+
+
+def hash_of_file(url: str) -> str:
+    """The sha256 of a file's bytes as they lie there (compressed files are not unpacked)."""
+    import fsspec
+
+    digest = hashlib.sha256()
+    try:
+        with fsspec.open(url, "rb") as file:
+            while chunk := file.read(4 << 20):
+                digest.update(chunk)
+    except OSError as error:
+        raise InputError(f"{url} cannot be read ({error}); check the path and its permissions.") from error
+    return digest.hexdigest()
+
+
+def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
+    """The source with its files found, or the sentence that says which one is missing or empty."""
+    origin = next(name for name in ORIGINS if getattr(source, name) is not None)
+    if origin == "dataset":
+        assert source.dataset is not None
+        return ResolvedSource(settings=source, given=_given_table(source.dataset))
+    patterns: tuple[str, ...] = getattr(source, origin)
+    urls = list(dict.fromkeys(url for pattern in patterns for url in _matches(pattern, base_dir, origin)))
+    names = short_names(urls)
+    files = tuple(SourceFile(url, name, _format(origin, name)) for url, name in zip(urls, names, strict=True))
+    settings = source.model_copy(update={origin: tuple(names)})
+    return ResolvedSource(settings=settings, files=files)
+
+
+def short_names(urls: list[str]) -> list[str]:
+    """File names where they are all different, else the paths below the deepest folder they share.
+
+    >>> short_names(["/a/b/x.csv", "/a/c/y.csv"]), short_names(["/a/b/x.csv", "/a/c/x.csv"])
+    (['x.csv', 'y.csv'], ['b/x.csv', 'c/x.csv'])
+    """
+    names = [posixpath.basename(url) for url in urls]
+    if len(set(names)) == len(names):
+        return names
+    stem = posixpath.commonpath([posixpath.dirname(url) for url in urls])
+    return [url[len(stem) :].lstrip("/") for url in urls]
+
+
+def _matches(pattern: str, base_dir: str | Path, origin: str) -> list[str]:
+    import fsspec
+
+    url = pattern if "://" in pattern else str(Path(base_dir, pattern).absolute())
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url)
+        remote = "://" in pattern and not pattern.startswith("file:")
+        paths = filesystem.glob(path) if glob.has_magic(path) else [path]
+        if not paths:
+            raise InputError(f"No file matches {pattern} ({origin}); it was looked for as {path}.")
+        for found in paths:
+            if not filesystem.exists(found):
+                raise InputError(f"There is no file {pattern} ({origin}); it was looked for at {found}.")
+            if filesystem.isdir(found):
+                raise InputError(f"{pattern} ({origin}) is a folder; name the files in it, for example {pattern}/*.")
+            if filesystem.size(found) == 0:
+                raise InputError(f"{found} ({origin}) is empty: it has no header and no rows.")
+    except (ImportError, ValueError) as error:
+        raise InputError(f"{pattern} ({origin}) cannot be reached: {error}.") from error
+    return [filesystem.unstrip_protocol(found) if remote else found for found in sorted(paths)]
+
+
+def _format(origin: str, name: str) -> str:
+    if origin != "votes":
+        return origin
+    endings = [ending for ending in Path(name).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
+    ending = endings[-1].lower() if endings else ""
+    if ending in (".parquet", ".pq"):
+        return "parquet"
+    if ending in TEXT_ENDINGS:
+        return "csv"
+    raise InputError(f"{name} (votes) is neither .parquet nor .csv, and a table of votes is one of these.")
+
+
+def _given_table(name: str) -> GivenTable:
+    from assay.data import catalog
+    from assay.data.samples import registry
+
+    if name.startswith("sample/"):
+        sample = registry.embedded(name)
+        return GivenTable(name, sample.fingerprint, sample.build)
+    located = catalog.located(name)
+    return GivenTable(name, located.fingerprint, located.load)

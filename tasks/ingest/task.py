@@ -1,0 +1,144 @@
+"""The stage that lets samples in, bound to the store and the workers; the rules lie in the pure modules."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data import expectations
+from assay.data.schemas import Classes, ContractResults, Rejects, Samples, Votes
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, reduce_partitions, tally_of
+from assay.infra.runs import current_run
+from assay.infra.stage import say, stage, write_table
+from assay.tasks.ingest.classes import settle_classes
+from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
+from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
+from assay.tasks.ingest.reading import no_rejects, prepare, read_piece, survey_piece
+from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.sources import ResolvedSource
+
+CONTRACT_ROWS = expectations.WHOLE_UP_TO
+
+
+class Ingested(NamedTuple):
+    """What came in, what did not, the classes by name, and what the contract found."""
+
+    samples: Artifact[Samples]
+    rejects: Artifact[Rejects]
+    classes: Artifact[Classes]
+    contract: Artifact[ContractResults]
+
+
+@stage(version=1, title="ingest")
+def ingest(source: ResolvedSource, settings: Source) -> Ingested:
+    """The samples of a source; call it as `ingest(source, source.settings)`."""
+    loading = expectations.warm_up()
+    reading, files = prepare(source)
+    partitions = current_run().compute.partitions
+    pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None)
+    classes = _classes(source, settings, reading, pieces)
+    samples, rejects = map_pieces(read_piece, pieces, into=(Samples, Rejects), reading=reading, classes=classes)
+    _require_few_rejects(source.label, settings, samples.rows, rejects)
+    _require_unique(source.label, samples, pieces, reading)
+    loading.join()
+    results = _contract(samples, reading, classes)
+    contract = write_table(expectations.require_contract(results, source.label), into=ContractResults)
+    names = pa.table({"code": np.arange(len(classes)), "name": list(classes)}, schema=Classes.schema)
+    say(f"{samples.rows} samples, {rejects.rows} rejected")
+    return Ingested(samples, rejects, write_table(names, into=Classes), contract)
+
+
+@stage(version=1, title="votes as given")
+def take_votes(samples: Artifact[Samples]) -> Artifact[Votes]:
+    """The votes that a source of votes brought with it: its int8 columns, in their order."""
+    votes: Artifact[Votes] = map_partitions(votes_of, samples, into=Votes)
+    say(f"votes on {votes.rows} samples, as given")
+    return votes
+
+
+def votes_of(samples: pa.Table) -> pa.Table:
+    """The id and the votes of samples that came with votes.
+
+    >>> votes_of(pa.table({"id": ["a"], "f": pa.array([1], pa.int8()), "text": ["x"]})).column_names
+    ['id', 'f']
+    """
+    return samples.select(["id", *(field.name for field in samples.schema if pa.types.is_int8(field.type))])
+
+
+def _classes(source: ResolvedSource, settings: Source, reading: Reading, pieces: list[Piece]) -> tuple[str, ...]:
+    """The classes as given, or as all pieces together show them."""
+    layout = reading.layout
+    given = settings.classes or layout.classes
+    if given is not None or (layout.label is None and not layout.votes):
+        return settle_classes(given, frozenset(), True, None, source.label)
+    survey = tally_of(map_pieces(_survey, pieces, into=Rejects, name="survey", reading=reading))
+    votes = [int(vote) for vote in survey["votes"]]
+    numeric = layout.label is None or not pa.types.is_string(layout.types.field(layout.label).type)
+    return settle_classes(None, survey["names"], numeric, max(votes, default=None), source.label)
+
+
+def _survey(piece: Piece, reading: Reading) -> Tallied:
+    return Tallied(no_rejects(), survey_piece(piece, reading))
+
+
+def _require_few_rejects(source: str, settings: Source, samples: int, rejects: Artifact[Rejects]) -> None:
+    total = samples + rejects.rows
+    if samples and rejects.rows <= settings.max_rejects * total:
+        return
+    reasons = collect(rejects, ["file", "row", "column", "reason"])
+    first = reasons.slice(0, 1).to_pylist()[0] if reasons.num_rows else {"file": source, "row": 0, "reason": "no rows"}
+    raise InputError(
+        f"{rejects.rows} of {total} rows of {source} do not fit, the first in {first['file']} row {first['row']} "
+        f"({first['reason']}), and max_rejects allows a share of {settings.max_rejects:g}; correct the rows, or the "
+        f"source's settings."
+    )
+
+
+def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece], reading: Reading) -> None:
+    """Nothing, or where the same id stands twice; eight bytes a row are held, not the ids."""
+    suspects = repeated_hashes(reduce_partitions(count_ids, samples))
+    if not len(suspects):
+        return
+    counts = reduce_partitions(count_suspects, samples, suspects=suspects[:1000])
+    repeated = sorted(name for name, count in counts.items() if count > 1)
+    if not repeated:
+        return
+    name = repeated[0]
+    places = [f"{file} row {row}" for _, file, row in places_of(frozenset([name]), pieces, reading)]
+    where = f" ({', '.join(places)})" if places else ""
+    raise InputError(
+        f"{source} has {counts[name]} samples named {name!r}{where}; an id names one sample, so correct them, or say "
+        f"which column is the `id`."
+    )
+
+
+def _contract(samples: Artifact[Samples], reading: Reading, classes: tuple[str, ...]) -> pa.Table:
+    """What the contracts find: of the whole table, or of a seeded sample of a huge one."""
+    rows, share = samples.rows, min(1.0, CONTRACT_ROWS / samples.rows)
+    votes = reading.layout.votes
+    if share == 1.0:
+        table = collect(samples, ["id", "gold", *votes])
+    else:
+        drawn = map_partitions(
+            chosen_by_hash, samples, into=Samples, name="drawn", share=share, columns=["id", "gold", *votes]
+        )
+        table = collect(drawn, ["id", "gold", *votes])
+    last = len(classes) - 1
+    results = [expectations.check_contract(table.select(["id", "gold"]), "samples", {"last_class": last})]
+    if votes:
+        extent = expectations.votes_extent(table, votes)
+        results.append(expectations.check_contract(extent, "votes", {"last_class": last, "functions": len(votes)}))
+    return pa.concat_tables([*results, _counted(rows)])
+
+
+def _counted(rows: int) -> pa.Table:
+    """What was counted over all rows, beside what the suites looked at."""
+    row = {
+        "contract": "samples", "expectation": "ids are unique over all rows", "column": "id", "success": True,
+        "checked": rows, "unexpected": 0, "detail": None,
+    }  # fmt: skip
+    return pa.Table.from_pylist([row], schema=ContractResults.schema)
