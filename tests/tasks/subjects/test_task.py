@@ -1,0 +1,265 @@
+"""The stages of a subject over a store: real measurements, several cuts, one answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from assay.data.schemas import Classes, CuratedSets, Findings, Predictions, Samples, WeakLabels
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError, RunError
+from assay.infra.partitions import collect, map_pieces, read_files
+from assay.infra.runs import Run
+from assay.infra.stage import stage, write_table
+from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.statistics.settings import Statistics
+from assay.tasks.statistics.task import conclude
+from assay.tasks.subjects import task
+from assay.tasks.subjects.logistic import CrossFitted
+from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
+from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.task import measure_subject, predict_samples, train_subject
+
+MATRIX, TARGET = load_breast_cancer(return_X_y=True)
+N, DATASETS = len(TARGET), 10
+IDS = [f"patient-{i:03d}" for i in range(N)]
+MARGIN = np.abs(MATRIX[:, 7] - np.median(MATRIX[:, 7]))  # far from the middle: an easy patient
+RANK = np.argsort(np.argsort(-MARGIN, kind="stable"))
+WEAK = (MATRIX[:, 7] < np.median(MATRIX[:, 7])).astype(np.int16)  # few concave points: benign
+
+
+@dataclass(frozen=True)
+class Rows:
+    start: int
+    stop: int
+    kind: str
+    gold: str
+
+
+class World(NamedTuple):
+    samples: Artifact[Samples]
+    labels: Artifact[WeakLabels]
+    curated: Artifact[CuratedSets]
+    classes: Artifact[Classes]
+
+
+def table(rows: Rows) -> pa.Table:
+    at = np.arange(rows.start, rows.stop)
+    unknown = {"all": at < 0, "none": at >= 0, "half": at % 2 == 0, "one class": TARGET[at] == 0}[rows.gold]
+    gold = pa.array(TARGET[at].astype(np.int16), mask=unknown)
+    ids = [IDS[row] for row in at]
+    if rows.kind == "samples":
+        columns = {f"x{j}": MATRIX[at, j] for j in range(MATRIX.shape[1])}
+        said = pa.array(np.array(["malignant", "benign"])[WEAK[at]])
+        return pa.table({"id": ids, "gold": gold, "other system": said, **columns})
+    size = len(at)
+    common: dict[str, Any] = {"id": ids, "label": WEAK[at], "confidence": np.full(size, 0.7)}
+    if rows.kind == "labels":
+        more = {
+            "votes_cast": np.full(size, 3, np.int32),
+            "share": np.full(size, 0.7),
+            "undecided": np.zeros(size, bool),
+        }
+        return pa.table(common | more)
+    dataset = (RANK[at] * DATASETS // N + 1).astype(np.int32)
+    more = {"rank": RANK[at], "dataset": dataset, "lower": 0.1 + 0 * at, "upper": 0.9 + 0 * at,
+            "votes_cast": np.full(size, 3, np.int32), "gold": gold}  # fmt: skip
+    found = pa.table(common | more).select(CuratedSets.schema.names)
+    return found.filter(pa.array(~unknown)) if rows.gold == "half" else found
+
+
+@stage(version=1)
+def put_samples(cuts: list[int], gold: str) -> Artifact[Samples]:
+    return map_pieces(table, [Rows(a, b, "samples", gold) for a, b in pairwise(cuts)], into=Samples)
+
+
+@stage(version=1)
+def put_labels(cuts: list[int], gold: str) -> Artifact[WeakLabels]:
+    return map_pieces(table, [Rows(a, b, "labels", gold) for a, b in pairwise(cuts)], into=WeakLabels)
+
+
+@stage(version=1)
+def put_curated(cuts: list[int], gold: str) -> Artifact[CuratedSets]:
+    return map_pieces(table, [Rows(a, b, "curated", gold) for a, b in pairwise(cuts)], into=CuratedSets)
+
+
+@stage(version=1)
+def put_classes(names: list[str]) -> Artifact[Classes]:
+    codes = pa.array(range(len(names)), pa.int16())
+    return write_table(pa.table({"code": codes, "name": names}), into=Classes)
+
+
+def world(partitions: int = 3, gold: str = "all") -> World:
+    cuts = [round(i * N / partitions) for i in range(partitions + 1)]
+    return World(
+        put_samples(cuts, gold), put_labels(cuts, gold), put_curated(cuts, gold), put_classes(["malignant", "benign"])
+    )
+
+
+def logistic(**settings: object) -> ResolvedSubject:
+    return resolve_subject(Subject.model_validate({"model": "logistic", **settings}), Path())
+
+
+def predictions_of(found: World, subject: ResolvedSubject) -> Artifact[Predictions]:
+    labels = found.labels if subject.settings.train_on == "weak" else None
+    files = train_subject(found.samples, labels, found.classes, subject)
+    return predict_samples(found.samples, found.classes, files, subject)
+
+
+def measured(found: World, predictions: Artifact[Predictions]) -> Artifact[Findings]:
+    return measure_subject(predictions, found.curated, found.classes, "mine", DATASETS, 500, 0.01)
+
+
+def rows_of(findings: Artifact[Findings]) -> dict[tuple[str, str, str], Finding]:
+    table = collect(findings, Findings.schema.names)
+    return {(f.metric, f.of, f.group): f for f in findings_from(table)}
+
+
+def test_every_digest_is_the_same_for_any_cut(make_run: Callable[..., Run], tmp_path: Path) -> None:
+    seen = set()
+    for partitions in (1, 7, 40):
+        with make_run(store=str(tmp_path / f"store-{partitions}")):
+            found = world(partitions)
+            files = train_subject(found.samples, None, found.classes, logistic())
+            predictions = predict_samples(found.samples, found.classes, files, logistic())
+            seen.add((files.digest, predictions.digest, measured(found, predictions).digest))
+            assert predictions.partitions == partitions
+    assert len(seen) == 1
+
+
+def test_the_logistic_subject_is_right_out_of_fold_and_its_agreement_falls(run: Run) -> None:
+    found = world()
+    findings = rows_of(measured(found, predictions_of(found, logistic())))
+    last = findings["subject.accuracy", "gold", "D10"]
+    assert last.value is not None
+    assert 0.96 <= last.value <= 0.99
+    assert last.n == N
+    trend = findings["subject.trend_p", "weak", ""]
+    assert trend.verdict == "adverse"
+    assert findings["subject.spearman", "weak", ""].value == pytest.approx(-1.0, abs=0.05)
+    assert findings["subject.degenerate", "", ""].verdict == "varied"
+    assert all(f.subject == "mine" for f in findings.values())
+
+
+def test_the_model_that_is_handed_out_is_plain_json_with_a_card(run: Run) -> None:
+    found = world()
+    files = read_files(train_subject(found.samples, None, found.classes, logistic(folds=4)))
+    assert set(files) == {"card.json", "folds.json", "model.json"}
+    card = json.loads(files["card.json"])
+    assert (card["rows"], card["folds"], card["converged"], card["train_on"]) == (N, 4, True, "gold")
+    assert card["classes"] == ["malignant", "benign"]
+    assert len(CrossFitted.from_files(files).without) == 4
+
+
+def test_more_rows_than_fit_are_sampled_and_said_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "MOST_ROWS", 200)
+    found = world(5)
+    card = json.loads(read_files(train_subject(found.samples, None, found.classes, logistic()))["card.json"])
+    assert 150 <= card["rows"] <= 250
+    assert card["labelled_rows"] == N
+    assert f"drawn from {N}" in run.record.stages[-1].summary
+
+
+def test_a_subject_can_learn_from_weak_labels_without_gold(run: Run) -> None:
+    found = world(gold="none")
+    findings = rows_of(measured(found, predictions_of(found, logistic(train_on="weak"))))
+    weak = findings["subject.accuracy", "weak", "D10"].value
+    assert weak is not None
+    assert weak > 0.9
+    assert findings["subject.accuracy", "gold", "D10"].verdict == "not measured"
+    assert findings["subject.trend_p", "gold", ""].verdict == "not measured"
+
+
+def test_only_the_curated_samples_are_measured_where_gold_is_partial(run: Run) -> None:
+    found = world(gold="half")
+    predictions = predictions_of(found, logistic())
+    assert found.curated.rows == N // 2
+    assert predictions.rows == N
+    findings = rows_of(measured(found, predictions))
+    assert findings["subject.accuracy", "gold", "D10"].n == N // 2
+    assert findings["subject.degenerate", "", ""].n == N
+
+
+def test_another_systems_predictions_are_measured_as_they_are(run: Run) -> None:
+    found = world()
+    subject = resolve_subject(Subject(predictions="other system"), Path())
+    findings = rows_of(measured(found, predictions_of(found, subject)))
+    assert findings["subject.accuracy", "weak", "D10"].value == 1.0
+    assert findings["subject.trend_p", "weak", ""].value == 1.0
+    assert findings["subject.accuracy", "gold", "D10"].value == pytest.approx((WEAK == TARGET).mean())
+
+
+def test_an_own_model_is_measured_and_never_sees_gold(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "def f(table):\n"
+        "    assert 'gold' not in table.column_names\n"
+        "    return np.tile([1.0, 0.0], (len(table), 1))\n"
+    )
+    found = world()
+    subject = resolve_subject(Subject(model="mine.py:f"), tmp_path)
+    findings = rows_of(measured(found, predictions_of(found, subject)))
+    assert findings["subject.degenerate", "", ""].verdict == "degenerate: every sample is called malignant"
+    assert findings["subject.accuracy", "gold", "D10"].value == pytest.approx((TARGET == 0).mean())
+
+
+def test_a_second_run_with_another_name_computes_only_the_measurement(make_run: Callable[..., Run]) -> None:
+    with make_run() as first:
+        predictions_of(world(), logistic(name="a"))
+    with make_run() as second:
+        predictions_of(world(), logistic(name="b"))
+    assert [stage.cached for stage in second.record.stages] == [True] * len(first.record.stages)
+
+
+@pytest.mark.parametrize(
+    ("gold", "settings", "said"),
+    [
+        ("none", {}, "no sample has a gold label: set `train_on: weak`"),
+        ("one class", {}, "gold labels the subject learns from say 'benign'"),
+        ("all", {"features": ["x0", "nosuch"]}, "no feature 'nosuch'"),
+        ("all", {"features": ["other system"]}, "feature 'other system' holds string"),
+    ],
+)
+def test_what_cannot_be_learned_is_one_sentence(run: Run, gold: str, settings: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        predictions_of(world(gold=gold), logistic(**settings))
+
+
+def test_a_model_that_raises_stops_the_run_with_its_sentence(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def f(table):\n    raise ValueError('no such patient')\n")
+    with pytest.raises(InputError, match=r"raised ValueError: no such patient \(line 2\) on the samples 'patient-000'"):
+        predictions_of(world(1), resolve_subject(Subject(model="mine.py:f"), tmp_path))
+
+
+def test_curated_samples_that_were_not_predicted_are_an_error(run: Run) -> None:
+    found = world()
+    other = put_samples([0, 100], "all")
+    predictions = predict_samples(
+        other, found.classes, train_subject(other, None, found.classes, logistic()), logistic()
+    )
+    with pytest.raises(RunError, match="has not predicted it"):
+        measured(found, predictions)
+
+
+def test_findings_of_a_run_are_corrected_together(run: Run) -> None:
+    found = world()
+    one = measured(found, predictions_of(found, logistic()))
+    two = measured(found, predictions_of(found, resolve_subject(Subject(predictions="other system"), Path())))
+    concluded = conclude([one, two], Statistics())
+    table = findings_from(collect(concluded, Findings.schema.names))
+    assert len(table) == one.rows + two.rows
+    tested = [f for f in table if f.p_value is not None]
+    assert len(tested) == 4
+    assert all(f.p_adjusted is not None and f.p_value is not None and f.p_adjusted >= f.p_value for f in tested)
+    assert f"{len(table)} findings, Holm over 4 tests" == run.record.stages[-1].summary
+    plain = findings_from(collect(conclude([one, two], Statistics(correction="none")), Findings.schema.names))
+    assert all(f.p_adjusted == f.p_value for f in plain)
