@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import pyarrow as pa
 
@@ -26,9 +27,14 @@ def page(samples: int, rejects: pa.Table, contracts: pa.Table, gold: int | None 
     sentence = (
         f"{_entered(samples, gold)} {_turned_away(samples, rejects.num_rows)} {_kept(contracts.num_rows, broken)}"
     )
-    return Part(
-        "Data", sentence.strip(), blocks, "ingest", "bad" if broken else "good" if contracts.num_rows else "neutral"
-    )
+    return Part("Data", sentence.strip(), blocks, "ingest", *_judged(contracts.num_rows, len(broken)))
+
+
+def _judged(expectations: int, broken: int) -> tuple[Literal["good", "bad", "neutral"], str]:
+    """How the part is marked, and in which words."""
+    if not expectations:
+        return "neutral", ""
+    return ("bad", "contract broken") if broken else ("good", "contract held")
 
 
 def _entered(samples: int, gold: int | None) -> str:

@@ -55,7 +55,7 @@ def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
     if fates:
         columns.append(Column("Panel", help="Kept by Algorithm 1, or pruned because it depends on the one named"))
     note = "Coverage, overlaps and conflicts are shares of all samples; thin lines are Wilson's 95 % intervals."
-    return DataTable("Labelling functions", columns, rows, note)
+    return DataTable("Every labelling function", columns, rows, note)
 
 
 def _function(row: Mapping[str, object], fates: Mapping[str, Mark]) -> list[Cell]:

@@ -52,7 +52,7 @@ def page(
         _sentence(findings, chosen, rows, curated.num_rows),
         blocks,
         "ordering",
-        _tone(findings, chosen),
+        *_judged(findings, chosen),
     )
 
 
@@ -83,9 +83,12 @@ def _said(finding: Finding) -> tuple[str, Tone]:
     return (f"{words}, but {lost}", "neutral") if lost else (words, tone)
 
 
-def _tone(findings: Sequence[Finding], labeler: str) -> Literal["good", "bad", "neutral", "not measured"]:
+def _judged(findings: Sequence[Finding], labeler: str) -> tuple[Literal["good", "bad", "neutral", "not measured"], str]:
+    """How the part is marked, and in which word."""
     decisive = _find(findings, "ordering.permutation_p", "ours", labeler)
-    return "not measured" if decisive is None or decisive.value is None else _said(decisive)[1]
+    if decisive is None or decisive.value is None:
+        return "not measured", ""
+    return _said(decisive)[1], decisive.verdict
 
 
 def _sentence(findings: Sequence[Finding], labeler: str, rows: Sequence[CurveRow], samples: int) -> str:
@@ -97,8 +100,9 @@ def _sentence(findings: Sequence[Finding], labeler: str, rows: Sequence[CurveRow
     correlation = f"tie-free ρ is {coefficient(rho.value)}, and " if rho else ""
     said, _ = _said(decisive)
     return (
-        f"{said}. From D1 to D{len(rows)} the weak labels ({labeler}) go from {_accuracy(first)} right to {_accuracy(last)}; "
-        f"{correlation}a random order falls as clearly with {p_equals(decisive.value)} (permutation test)."
+        f"{said}. From D1 to D{len(rows)} the weak labels ({labeler}) go from {_accuracy(first)} right "
+        f"to {_accuracy(last)}; {correlation}a random order falls as clearly with {p_equals(decisive.value)} "
+        "(permutation test)."
     )
 
 
@@ -114,24 +118,20 @@ def _facts(findings: Sequence[Finding], labeler: str, datasets: int) -> Paragrap
     )
     often = "about one time in seven (14 to 16 %)" if datasets == 10 else "far more often than its p-value claims"
     text = (
-        f"Two things to know. First, D1 … D{datasets} share samples, so their accuracies move together, and the paper's "
-        f"test{_tested(nested)} calls even a random order valid {often}. The verdict here rests on a permutation test, "
-        f"which compares ρ with random orders of the same samples; on disjoint strata{_tested(disjoint)} the samples "
-        "are counted once each."
+        f"Two things to know. First, D1 … D{datasets} share samples, so their accuracies move together, and the "
+        f"paper's test{_tested(nested)} calls even a random order valid {often}. The verdict here rests on a "
+        "permutation test, which compares ρ with random orders of the same samples; on disjoint strata"
+        f"{_tested(disjoint)} the samples are counted once each."
     )
     if tie is None or tie.value is None:
         return Paragraph(text)
     share = f" of {integer(tie.n)}" if tie.n is not None else ""
-    text += f" Second, many samples have exactly the same interval: the largest group of ties holds {integer(round(tie.value))}{share}."
+    text += " Second, many samples have exactly the same interval: the largest group of ties holds "
+    text += f"{integer(round(tie.value))}{share}."
     if free is not None and free.value is not None:
-        ranges = (
-            f", which over random tie orders varies in {interval(free.low, free.high, 'number')}"
-            if free.low is not None
-            else ""
-        )
-        text += (
-            f" How ties are broken moves ρ{ranges}; the tie-free ρ averages over all ways: {coefficient(free.value)}."
-        )
+        ranges = "" if free.low is None else f"[{coefficient(free.low)}, {coefficient(free.high)}]"
+        text += f" How ties are broken moves ρ{f' within {ranges}' if ranges else ''}; "
+        text += f"the tie-free ρ averages over all ways to break them: {coefficient(free.value)}."
     return Paragraph(text)
 
 
@@ -150,8 +150,8 @@ def _table_one(findings: Sequence[Finding], measured: Curves) -> DataTable:
     ]
     columns = [Column("Labeler"), *(Column(APPROACHES[approach]) for approach in approaches)]
     note = (
-        "ρ between i and the accuracy of D_i, in parentheses its p-value by the paper's test; below, the permutation p and "
-        "the tie-free ρ. Bold: adverse by the permutation test. Underlined: a violation. LFs are labelling functions."
+        "ρ between i and the accuracy of D_i, in parentheses its p-value by the paper's test; below, the permutation p "
+        "and the tie-free ρ. Bold: adverse by the permutation test. Underlined: a violation. LF: labelling function."
     )
     return DataTable("Spearman's ρ (Table 1)", columns, rows, note)
 
@@ -182,7 +182,8 @@ def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
     ]  # fmt: skip
     columns = [
         Column("Rank", "integer"), Column("Sample"), Column("Weak label"), Column("Gold"), Column("Right", "flag"),
-        Column("Votes", "integer", "Votes of the panel"), Column("Confidence", "percent", "The labeler's, in the weak label"),
+        Column("Votes", "integer", "Votes of the panel"),
+        Column("Confidence", "percent", "The labeler's, in the weak label"),
         Column("Interval, %", help="Clopper-Pearson interval of the probability that the weak label is right"),
     ]  # fmt: skip
     return DataTable(

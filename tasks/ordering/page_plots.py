@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
+import numpy as np
 import pyarrow as pa
 
 from assay.tasks.reporting.numerals import interval, percent, plural
@@ -55,8 +56,9 @@ def accuracy_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
     """Figure 2 for our approach: accuracy of D1…DN with its 90 % band, Wilson's interval and the tie-free curve."""
     places = [float(row["dataset"]) for row in rows]
     accuracy = [row["accuracy"] for row in rows]
+    lows, highs = [row["band_low"] for row in rows], [row["band_high"] for row in rows]
     series = [
-        Series("accuracy, 90 % band", places, accuracy, [row["band_low"] for row in rows], [row["band_high"] for row in rows]),
+        Series("accuracy, 90 % band", places, accuracy, lows, highs),
         Series("tie-free", places, [row["tie_free_accuracy"] for row in rows], style="dashed"),
         Series(
             "Wilson 95 %", places, accuracy, [row["wilson_low"] for row in rows], [row["wilson_high"] for row in rows],
@@ -86,10 +88,12 @@ def strata_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
     sizes = sorted({row["stratum_n"] for row in rows})
     each = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     return LinePlot(
-        f"Accuracy on what each data set adds ({labeler})", [series], "stratum: the samples that are new in this data set",
-        "accuracy", f"Points with Wilson's 95 % intervals: accuracy on {len(rows)} disjoint strata of {each} samples, "
+        f"Accuracy on what each data set adds ({labeler})", [series], "the samples that are new in this data set",
+        "accuracy",
+        f"Points with Wilson's 95 % intervals: accuracy on {len(rows)} disjoint strata of {each} samples, "
         f"{percent(rows[0]['stratum_accuracy'])} on the first and {percent(rows[-1]['stratum_accuracy'])} on the last.",
-        x_ticks=_names(rows), scale="percent", note=f"Disjoint samples, {each} in each; whiskers are Wilson's 95 % intervals.",
+        x_ticks=_names(rows), scale="percent",
+        note=f"Disjoint samples, {each} in each; whiskers are Wilson's 95 % intervals.",
     )  # fmt: skip
 
 
@@ -112,26 +116,26 @@ def approaches_plot(measured: Mapping[tuple[str, str], Sequence[CurveRow]]) -> P
 
 def interval_plot(curated: pa.Table) -> LinePlot:
     """The Clopper-Pearson interval of every sample along the order; a plateau is a group of ties."""
-    rows = curated.select(["rank", "lower", "upper"]).sort_by("rank").to_pylist()
-    starts = [
-        place
-        for place, row in enumerate(rows)
-        if place == 0 or (row["lower"], row["upper"]) != (rows[place - 1]["lower"], rows[place - 1]["upper"])
-    ]
+    order = np.argsort(curated.column("rank").to_numpy())
+    lower, upper = (curated.column(name).to_numpy()[order] for name in ("lower", "upper"))
+    changes = (np.diff(lower) != 0) | (np.diff(upper) != 0)
+    starts = [0, *(int(place) + 1 for place in np.flatnonzero(changes))]
     shown = starts if len(starts) <= _PLATEAUS else [starts[i * len(starts) // _PLATEAUS] for i in range(_PLATEAUS)]
-    if shown[-1] != len(rows) - 1:
-        shown = [*shown, len(rows) - 1]
-    lower, upper = [rows[place]["lower"] for place in shown], [rows[place]["upper"] for place in shown]
+    shown = shown if shown[-1] == len(order) - 1 else [*shown, len(order) - 1]
+    low, high = lower[shown].tolist(), upper[shown].tolist()
     series = Series(
-        "lower bound, up to the upper bound", [float(p + 1) for p in shown], lower, lower, upper, style="steps"
+        "lower bound, up to the upper", [float(place + 1) for place in shown], low, low, high, style="steps"
     )
+    plateaus = int(np.count_nonzero(np.diff(lower))) + 1
+    groups = f"{plural(plateaus, 'plateau')} for {plural(len(order), 'sample')}"
     return LinePlot(
-        "The interval of every sample along the order", [series], "rank, the easiest sample first", "probability that the weak label is right",
-        f"Staircase over {plural(len(rows), 'sample')} with {plural(len(starts), 'plateau', 'plateaus')}: the lower bound "
-        f"falls from {percent(lower[0])} to {percent(lower[-1])}; the band reaches up to the upper bound.",
+        "The interval of every sample along the order", [series], "rank, the easiest sample first",
+        "chance that the weak label is right",
+        f"Staircase, {groups}: the lower bound falls from {percent(low[0])} to {percent(low[-1])}; "
+        "the band reaches up to the upper bound.",
         scale="percent", y_range=(0.0, 1.0),
-        note=f"The line is the lower bound of the Clopper–Pearson interval, which makes the order. {plural(len(starts), 'plateau')} "
-        f"for {plural(len(rows), 'sample')}: inside a plateau, samples are tied.",
+        note="The line is the lower bound of the Clopper–Pearson interval, which makes the order. "
+        f"{groups}: inside a plateau, samples are tied.",
     )  # fmt: skip
 
 
@@ -145,8 +149,9 @@ def _names(rows: Sequence[CurveRow]) -> dict[float, str] | None:
 
 
 def _from_to(first: CurveRow, last: CurveRow) -> str:
-    ends = (
-        f"{percent(row['accuracy'])} {interval(row['wilson_low'], row['wilson_high'])} on D{row['dataset']} (n = {row['n']})"
-        for row in (first, last)
-    )
-    return "accuracy goes from {} to {}".format(*ends)
+    return f"accuracy goes from {_at(first)} to {_at(last)}"
+
+
+def _at(row: CurveRow) -> str:
+    bounds = interval(row["wilson_low"], row["wilson_high"])
+    return f"{percent(row['accuracy'])} {bounds} on D{row['dataset']} (n = {row['n']})"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from assay.tasks.reporting.numerals import number, plural
+from assay.tasks.reporting.numerals import plain, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Part
 
 _LISTED = 12
@@ -22,10 +22,10 @@ def page(panel: pa.Table, correlation: float) -> Part:
         blocks.append(_pruned(panel))
     rules = plural(len(rows), "labelling function")
     if len(kept) == len(rows):
-        sentence = f"All {rules} are kept: no two of them correlate by more than δ = {number(correlation)}."
+        sentence = f"All {rules} are kept: no two of them correlate by more than δ = {plain(correlation)}."
     else:
         sentence = (
-            f"{len(kept)} of {rules} are kept, no two of which correlate by more than δ = {number(correlation)}; "
+            f"{len(kept)} of {rules} are kept, no two of which correlate by more than δ = {plain(correlation)}; "
             f"the other {len(rows) - len(kept)} each depend on one of them."
         )
     if constant:
@@ -74,5 +74,6 @@ def _place(row: Mapping[str, object]) -> list[Cell]:
     rank, cliques, degree, coverage = (row[name] for name in ("rank", "cliques", "degree", "coverage"))
     return [
         str(row["function"]), rank + 1 if isinstance(rank, int) else None,
-        cliques if isinstance(cliques, int) else None, degree if isinstance(degree, int) else None, coverage if isinstance(coverage, float) else None,
+        cliques if isinstance(cliques, int) else None, degree if isinstance(degree, int) else None,
+        coverage if isinstance(coverage, float) else None,
     ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from assay.infra.settings import Settings
@@ -95,16 +95,17 @@ def entry_of(report: Report, link: str) -> RunEntry:
 
 
 def headlines(findings: Sequence[Finding]) -> list[Headline]:
-    """The findings that are followed over the nights, in the order of `FOLLOWED`; slices D1…DN are left to the report.
+    """The findings that are followed over the nights, in the order of `FOLLOWED`; of D1…DN only D_N.
 
     >>> headlines([Finding("pruning.kept", value=7, n=30), Finding("attack.auc", value=0.5)])
     [Headline(name='Rules kept', value=7.0, low=None, high=None, n=30, scale='number')]
     """
+    whole = _largest(findings)
     return [
         Headline(name=_named(followed, one), value=one.value, low=one.low, high=one.high, n=one.n, scale=followed.scale)
         for followed in FOLLOWED
         for one in findings
-        if one.metric == followed.metric and followed.of == one.of and not _one_of_many(one)
+        if one.metric == followed.metric and followed.of == one.of and whole(one)
         if one.value is not None and numerals.measured(one.value)
     ]
 
@@ -205,7 +206,7 @@ def _run(entry: RunEntry) -> Markup:
         "tr", tag("th", name, scope="row"), tag("td", numerals.moment(entry.started)),
         tag("td", numerals.duration(entry.seconds), class_="num"),
         tag("td", badge(status_tone(entry.status), entry.status)),
-        tag("td", tag("span", entry.verdict, class_="words")),
+        tag("td", entry.verdict),
     )  # fmt: skip
 
 
@@ -214,8 +215,14 @@ def _named(followed: Followed, finding: Finding) -> str:
     return f"{followed.name} ({slices})" if slices else followed.name
 
 
-def _one_of_many(finding: Finding) -> bool:
-    return finding.group[:1] == "D" and finding.group[1:].isdigit()
+def _largest(findings: Sequence[Finding]) -> Callable[[Finding], bool]:
+    """Tells the findings that stand for a whole run: those about no data set, and those about the largest, D_N."""
+    largest = max((_dataset(one) or 0 for one in findings), default=0)
+    return lambda one: not one.group.startswith("stratum ") and _dataset(one) in (None, largest)
+
+
+def _dataset(finding: Finding) -> int | None:
+    return int(finding.group[1:]) if finding.group[:1] == "D" and finding.group[1:].isdecimal() else None
 
 
 def _written(headline: Headline) -> str:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.appendix import appendix_sections
 from assay.tasks.reporting.markup import Markup, join, tag
+from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
     BarPlot,
     Block,
@@ -110,7 +111,7 @@ def block_markup(block: Block, identity: str) -> Markup:
                 tag("figcaption", tag("p", block.caption, class_="note")),
             )
         case Paragraph():
-            return tag("p", block.text, class_="prose")
+            return tag("p", unbroken(block.text), class_="prose")
 
 
 def badge(tone: str, words: str = "") -> Markup:
@@ -134,7 +135,7 @@ def verdict_list(verdicts: Sequence[Verdict]) -> Markup:
         tag(
             "li",
             tag("span", SIGNS[one.tone], class_="sign", role="img", aria_label=SAID[one.tone]),
-            tag("span", one.text),
+            tag("span", unbroken(one.text)),
             class_=one.tone,
         )
         for one in verdicts
@@ -144,11 +145,11 @@ def verdict_list(verdicts: Sequence[Verdict]) -> Markup:
 
 def _section(anchor: str, part: Part) -> Markup:
     head = tag("h2", part.title, id=f"{anchor}-h")
-    judged = None if part.verdict == "neutral" else badge(part.verdict)
+    judged = None if part.verdict == "neutral" else badge(part.verdict, part.judged)
     blocks = [block_markup(block, f"{anchor}-{index}") for index, block in enumerate(part.blocks)]
     return tag(
-        "section", tag("div", head, judged, class_="section-head"), tag("p", part.sentence, class_="lead"), *blocks,
-        id=anchor, aria_labelledby=f"{anchor}-h",
+        "section", tag("div", head, judged, class_="section-head"), tag("p", unbroken(part.sentence), class_="lead"),
+        *blocks, id=anchor, aria_labelledby=f"{anchor}-h",
     )  # fmt: skip
 
 
@@ -181,7 +182,7 @@ def _trouble(report: Report) -> Markup:
 def _contents(entries: Sequence[tuple[str, str, str]]) -> Markup:
     lines = []
     for anchor, title, tone in entries:
-        sign = SIGNS.get(tone, "")
+        sign = SIGNS.get(tone, "") if tone != "neutral" else ""
         said = (
             tag("span", sign, class_=f"sign {tone.replace(' ', '-')}", role="img", aria_label=SAID[tone])
             if sign

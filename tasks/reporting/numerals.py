@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 
 from assay.tasks.reporting.parts import Estimate, Scale
 
 MINUS, THIN, NONE = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}", "\N{EN DASH}"
+
+_NBSP = "\N{NO-BREAK SPACE}"
+_RELATION = re.compile(r"([ρpnδ]|D\d+) ([=<…]) (?=\S)")
+_BRACKETS = re.compile(r"\[([^\[\], ]{1,12}), ([^\[\], ]{1,12})\]")
 
 
 def measured(value: float | None) -> bool:
@@ -91,7 +96,7 @@ def scaled(value: float | None, scale: Scale) -> str:
     return percent(value) if scale == "percent" else number(value)
 
 
-def interval(low: float | None, high: float | None, scale: Scale = "percent") -> str:
+def interval(low: float | None, high: float | None, scale: Scale = "percent", digits: int = 1) -> str:
     """An interval in brackets; empty where there is none.
 
     >>> interval(0.881, 0.97), interval(-0.2, 0.1, "number"), interval(None, 0.1)
@@ -100,7 +105,7 @@ def interval(low: float | None, high: float | None, scale: Scale = "percent") ->
     if not measured(low) or not measured(high):
         return ""
     if scale == "percent":
-        return f"[{percent(low, sign=False)}, {percent(high, sign=False)}]"
+        return f"[{percent(low, digits, sign=False)}, {percent(high, digits, sign=False)}]"
     return f"[{number(low)}, {number(high)}]"
 
 
@@ -140,6 +145,24 @@ def moment(started: str) -> str:
         return started
     zone = when.strftime("%Z")
     return f"{when.day} {when:%B %Y, %H:%M}{' ' + zone if zone else ''}"
+
+
+def plain(value: float) -> str:
+    """A number a person chose (δ, a level), as they would write it.
+
+    >>> plain(0.5), plain(0.01), plain(1e-05)
+    ('0.5', '0.01', '1e−05')
+    """
+    return f"{value:g}".replace("-", MINUS)
+
+
+def unbroken(prose: str) -> str:
+    """Prose whose numbers stay on one line: no break inside `p < 0.001`, `n = 569`, `[88.1, 97.0]` or `D1 … D10`.
+
+    >>> unbroken("by chance (p < 0.001, n = 569)").count("\N{NO-BREAK SPACE}")
+    4
+    """
+    return _BRACKETS.sub(f"[\\1,{_NBSP}\\2]", _RELATION.sub(f"\\1{_NBSP}\\2{_NBSP}", prose))
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -130,13 +130,17 @@ Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure
 
 @dataclass(frozen=True)
 class Part:
-    """One audit's contribution to the report: a title, one sentence with the number in it, and what backs it up."""
+    """One audit's contribution to the report: a title, one sentence with the number in it, and what backs it up.
+
+    `judged` is the verdict in a word or two ("adverse", "contract held"); left out, the page says good or bad.
+    """
 
     title: str
     sentence: str
     blocks: Sequence[Block] = field(default_factory=tuple)
     anchor: str = ""
     verdict: Literal["good", "bad", "neutral", "not measured"] = "neutral"
+    judged: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.tasks.reporting import numerals, svg
@@ -22,7 +22,7 @@ class Size:
     labels: bool
 
 
-WIDE, NARROW, PANEL = Size(760, 380, 12, True), Size(372, 300, 6, False), Size(272, 208, 6, False)
+WIDE, NARROW, PANEL = Size(760, 350, 12, True), Size(372, 300, 6, False), Size(272, 208, 6, False)
 
 
 def line_figure(plot: LinePlot, identity: str) -> Markup:
@@ -32,21 +32,22 @@ def line_figure(plot: LinePlot, identity: str) -> Markup:
         tag("div", legend(plot.series), class_="wide") if not _labels_fit(plot.series) else Markup(""),
         tag("div", line_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", legend(plot.series), line_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        line_numbers(plot),
+        _numbers(plot.title, line_grid(plot)),
     )  # fmt: skip
 
 
 def panels_figure(panels: Panels, identity: str) -> Markup:
     """Small multiples on common axes, with one legend."""
     shared = _y_range([series for plot in panels.plots for series in plot.series], panels.plots[0].scale)
-    cells = []
+    cells: list[Markup] = []
     for index, plot in enumerate(panels.plots):
         small = line_drawing(plot, PANEL, f"{identity}-{index}", plot.y_range or shared)
         cells.append(tag("div", tag("h4", plot.title), small, class_="plot panel"))
     names = {series.name for plot in panels.plots for series in plot.series}
     key = legend(panels.plots[0].series) if len(names) > 1 else Markup("")
-    numbers = [line_numbers(plot, caption=plot.title) for plot in panels.plots]
-    return _figure(panels.title, panels.note, key, tag("div", *cells, class_="panels"), *numbers)
+    tables = [tag("h4", plot.title) + line_grid(plot) for plot in panels.plots]
+    numbers = _numbers(panels.title, join(Markup(table) for table in tables))
+    return _figure(panels.title, panels.note, key, tag("div", *cells, class_="panels"), numbers)
 
 
 def bar_figure(plot: BarPlot, identity: str) -> Markup:
@@ -55,16 +56,14 @@ def bar_figure(plot: BarPlot, identity: str) -> Markup:
         plot.title, plot.note,
         tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", bar_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        bar_numbers(plot),
+        _numbers(plot.title, bar_grid(plot)),
     )  # fmt: skip
 
 
 def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float, float] | None = None) -> Markup:
     """The lines of a plot, with their bands, names and tooltips."""
     low, high = plot.y_range or y_range or _y_range(plot.series, plot.scale)
-    y_names = {
-        tick: _tick_name(tick, plot.scale, low, high) for tick in nice_ticks(low, high, 5 if size.height > 250 else 4)
-    }
+    y_names = {tick: _tick_name(tick, plot.scale) for tick in nice_ticks(low, high, 5 if size.height > 250 else 4)}
     named = size.labels and _labels_fit(plot.series)
     left = 14 + max((svg.text_width(name) for name in y_names.values()), default=0)
     right = 22 + max(svg.text_width(series.name) for series in plot.series) if named else 16
@@ -75,13 +74,13 @@ def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float
         size.width, size.height,
         Linear(start, stop, left + margin, size.width - right - margin), Linear(low, high, size.height - 46, 26),
     )  # fmt: skip
-    ticks = plot.x_ticks or {tick: f"{tick:g}" for tick in whole_ticks(places, size.x_ticks)}
+    ticks = thinned(plot.x_ticks or {tick: f"{tick:g}" for tick in whole_ticks(places, 12)}, size.x_ticks)
     content = [frame.axes(ticks, y_names, plot.x_label, plot.y_label)]
     order = list(enumerate(plot.series))
     content += [_spread(series, index, frame) for index, series in order]
     content += [_line(series, index, frame) for index, series in reversed(order)]
     content += [_names(plot.series, frame)] if named else []
-    content += [_targets(series, frame, plot) for series in plot.series]
+    content += [_targets(series, frame, plot) for series in plot.series if size is not NARROW]
     return svg.drawing(size.width, size.height, plot.title, plot.alt, identity, *content)
 
 
@@ -96,9 +95,7 @@ def bar_drawing(plot: BarPlot, size: Size, identity: str) -> Markup:
     frame = svg.Frame(size.width, height, Linear(low, high, left, size.width - 62), Linear(0, 1, height - 46, top))
     ticks = nice_ticks(low, high, 5 if size.labels else 3)
     content = [svg.stroke("grid", frame.x(tick), top, frame.x(tick), height - 46) for tick in ticks]
-    content += [
-        svg.words(frame.x(t), height - 28, _tick_name(t, plot.scale, low, high), "tick", "middle") for t in ticks
-    ]
+    content += [svg.words(frame.x(t), height - 28, _tick_name(t, plot.scale), "tick", "middle") for t in ticks]
     content.append(svg.words((left + size.width - 62) / 2, height - 6, plot.x_label, "axis-label", "middle"))
     content.append(svg.stroke("base", frame.x(0), top, frame.x(0), height - 46))
     for index, (name, value, below, above) in enumerate(_bars(plot)):
@@ -215,44 +212,48 @@ def legend(series: Sequence[Series]) -> Markup:
     return tag("ul", *items, class_="legend")
 
 
-def line_numbers(plot: LinePlot, caption: str = "") -> Markup:
+def line_grid(plot: LinePlot) -> Markup:
     """The numbers behind a line plot: one row per place, one column per line."""
     xs = sorted({x for series in plot.series for x in series.x})
-    heads = [
-        tag("th", plot.x_label or "x", scope="col"),
-        *(tag("th", series.name, scope="col") for series in plot.series),
-    ]
+    heads = [tag("th", name, scope="col") for name in (plot.x_label or "x", *(series.name for series in plot.series))]
     rows = []
     for x in xs:
         cells = [tag("th", (plot.x_ticks or {}).get(x, f"{x:g}"), scope="row")]
         cells += [tag("td", _cell(series, x, plot.scale)) for series in plot.series]
         rows.append(tag("tr", *cells))
-    return _numbers(caption or plot.title, heads, rows)
+    return _grid(heads, rows)
 
 
-def bar_numbers(plot: BarPlot) -> Markup:
+def bar_grid(plot: BarPlot) -> Markup:
     """The numbers behind a bar plot."""
-    heads = [
-        tag("th", "", scope="col", aria_label="Name"),
-        tag("th", plot.x_label, scope="col"),
-        tag("th", "Interval", scope="col"),
-    ]
-    rows = [
-        tag(
-            "tr",
-            tag("th", name, scope="row"),
-            tag("td", numerals.scaled(value, plot.scale)),
-            tag("td", numerals.interval(low, high, plot.scale)),
-        )
-        for name, value, low, high in _bars(plot)
-    ]
-    return _numbers(plot.title, heads, rows)
+    heads = [tag("th", name, scope="col") for name in ("name", plot.x_label, "interval")]
+    rows = []
+    for name, value, low, high in _bars(plot):
+        cells = [numerals.scaled(value, plot.scale), numerals.interval(low, high, plot.scale)]
+        rows.append(tag("tr", tag("th", name, scope="row"), *(tag("td", cell) for cell in cells)))
+    return _grid(heads, rows)
 
 
-def _numbers(caption: str, heads: Sequence[Markup], rows: Sequence[Markup]) -> Markup:
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="numbers")
-    scroller = tag("div", table, class_="scroll", role="region", tabindex=0, aria_label=f"Numbers: {caption}")
+def _grid(heads: Sequence[Markup], rows: Sequence[Markup]) -> Markup:
+    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="numbers")
+
+
+def _numbers(caption: str, content: Markup) -> Markup:
+    scroller = tag("div", content, class_="scroll", role="region", tabindex=0, aria_label=f"Numbers: {caption}")
     return tag("details", tag("summary", "Numbers: ", caption), scroller, class_="data")
+
+
+def thinned(ticks: Mapping[float, str], most: int) -> Mapping[float, str]:
+    """At most about `most` of the ticks, evenly spaced, the last one among them where that is possible.
+
+    >>> list(thinned({float(i): f"D{i}" for i in range(1, 11)}, 6).values())
+    ['D1', 'D4', 'D7', 'D10']
+    """
+    count = len(ticks)
+    stride = max(1, -(-count // most))
+    while stride > 1 and (count - 1) % stride and stride < -(-count // most) + 2:
+        stride += 1
+    return dict(list(ticks.items())[::stride])
 
 
 def _cell(series: Series, x: float, scale: Scale) -> str:
@@ -277,10 +278,9 @@ def _y_range(series: Sequence[Series], scale: Scale) -> tuple[float, float]:
     return nice_range(values, 0.0, 1.0) if scale == "percent" else nice_range(values)
 
 
-def _tick_name(value: float, scale: Scale, low: float, high: float) -> str:
-    if scale == "percent":
-        return f"{100 * value:.{1 if high - low < 0.045 else 0}f}{numerals.THIN}%"
-    return f"{value:,g}".replace(",", numerals.THIN).replace("-", numerals.MINUS)
+def _tick_name(value: float, scale: Scale) -> str:
+    shown = f"{100 * value if scale == 'percent' else value:,.10g}".replace("-", numerals.MINUS)
+    return shown.replace(",", numerals.THIN) + (f"{numerals.THIN}%" if scale == "percent" else "")
 
 
 def _cut(name: str, room: int) -> str:

@@ -21,7 +21,8 @@
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         const key = (row) => {
           const cell = row.cells[column];
-          return cell.dataset.v === undefined ? cell.textContent : cell.dataset.v === "" ? null : Number(cell.dataset.v);
+          if (cell.dataset.v !== undefined) return cell.dataset.v === "" ? null : Number(cell.dataset.v);
+          return cell.classList.contains("num") && cell.textContent ? Number(cell.textContent) : cell.textContent;
         };
         const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
         const rows = [...body.rows].map((row, index) => [key(row), index, row]);

@@ -9,6 +9,7 @@ from assay.tasks.reporting import numerals
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark
 
+_LONG = 26
 _NUMERIC = frozenset({"integer", "number", "percent", "p", "bar"})
 
 
@@ -42,7 +43,7 @@ def _row(columns: Sequence[Column], row: Sequence[Cell]) -> list[Markup]:
     cells = []
     for index, (column, cell) in enumerate(zip(columns, row, strict=True)):
         name = "th" if index == 0 else "td"
-        order = sort_key(cell)
+        order = sort_key(cell, column)
         cells.append(
             tag(name, shown(cell, column), class_=_kind(column), scope="row" if index == 0 else None, data_v=order)
         )
@@ -66,15 +67,15 @@ def shown(cell: Cell, column: Column) -> Markup:
         sign, word = ("✓", "yes") if cell else ("✗", "no")
         return tag("span", tag("span", sign, aria_hidden="true"), f" {word}", class_=word)
     if isinstance(cell, str):
-        return tag("span", cell, class_="words") if column.kind == "text" else join([cell])
+        return tag("span", cell, class_="long") if len(cell) > _LONG else join([cell])
     return _figures(cell if isinstance(cell, Estimate) else Estimate(cell), column)
 
 
 def _figures(cell: Estimate, column: Column) -> Markup:
     if column.kind == "bar":
-        return join([_bar(cell), tag("span", numerals.percent(cell.value), class_="value"), _interval(cell)])
+        return join([_bar(cell), numerals.percent(cell.value), _interval(cell)])
     if column.kind == "percent":
-        return join([tag("span", numerals.percent(cell.value), class_="value"), _interval(cell)])
+        return join([numerals.percent(cell.value), _interval(cell)])
     if column.kind == "p":
         return join([numerals.p_value(cell.value)])
     if column.kind == "integer":
@@ -98,10 +99,11 @@ def _bar(cell: Estimate) -> Markup:
     return tag("span", *pieces, class_="cellbar", aria_hidden="true")
 
 
-def sort_key(cell: Cell) -> str | None:
+def sort_key(cell: Cell, column: Column) -> str | None:
     """What sorting compares: the full number behind a cell, its words, or nothing where nothing was measured.
 
-    >>> sort_key(Estimate(0.5, 0.4, 0.6)), sort_key(None), sort_key("abc")
+    >>> share = Column("share", "percent")
+    >>> sort_key(Estimate(0.5, 0.4, 0.6), share), sort_key(None, share), sort_key("abc", share)
     ('0.5', '', None)
     """
     if isinstance(cell, Mark):
@@ -112,8 +114,8 @@ def sort_key(cell: Cell) -> str | None:
         return None
     if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
         return ""
-    return f"{float(cell):.9g}"
+    return None if column.kind == "integer" and abs(cell) < 1000 else f"{float(cell):.5g}"
 
 
-def _kind(column: Column) -> str:
-    return "num" + (" barred" if column.kind == "bar" else "") if column.kind in _NUMERIC else column.kind
+def _kind(column: Column) -> str | None:
+    return "num" + (" barred" if column.kind == "bar" else "") if column.kind in _NUMERIC else None

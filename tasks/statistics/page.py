@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from assay.tasks.reporting.numerals import integer, number, p_value, plural
+from assay.tasks.reporting.numerals import integer, plain, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import GateResult
 from assay.tasks.statistics.multiplicity import family_size
 from assay.tasks.statistics.settings import Statistics
+
+_HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
 
 
 def page(gates: Sequence[GateResult], findings: Sequence[Finding], settings: Statistics) -> Part:
@@ -20,8 +23,7 @@ def page(gates: Sequence[GateResult], findings: Sequence[Finding], settings: Sta
     tested = [one for one in findings if one.p_value is not None]
     if tested:
         blocks.append(_tests(tested, settings))
-    broken = any(not gate.passed for gate in gates)
-    return Part("Gates and tests", _passed(gates), blocks, "gates", "bad" if broken else "good" if gates else "neutral")
+    return Part("Gates and tests", _passed(gates), blocks, "gates", *_judged(gates))
 
 
 def verdict(gates: Sequence[GateResult]) -> Verdict | None:
@@ -29,10 +31,18 @@ def verdict(gates: Sequence[GateResult]) -> Verdict | None:
     if not gates:
         return None
     broken = [gate for gate in gates if not gate.passed]
-    text = f"{len(gates) - len(broken)} of {plural(len(gates), 'gate')} passed"
+    text = f"{len(gates) - len(broken)} of {len(gates)} gates passed"
     if broken:
         text += f"; failed: {'; '.join(gate.gate.title() for gate in broken)}"
     return Verdict(text, "bad" if broken else "good")
+
+
+def _judged(gates: Sequence[GateResult]) -> tuple[Literal["good", "bad", "neutral"], str]:
+    """How the part is marked, and in which words."""
+    if not gates:
+        return "neutral", ""
+    broken = sum(not gate.passed for gate in gates)
+    return ("bad", f"{plural(broken, 'gate')} failed") if broken else ("good", "passed")
 
 
 def _passed(gates: Sequence[GateResult]) -> str:
@@ -48,7 +58,7 @@ def _passed(gates: Sequence[GateResult]) -> str:
 
 def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
     """What was done about many tests in one run, in words, with their number."""
-    family, level = family_size(findings), number(settings.significance)
+    family, level = family_size(findings), plain(settings.significance)
     if not family:
         return "This run made no statistical test, so there is nothing to correct for their number."
     tests = plural(family, "test")
@@ -59,9 +69,9 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
     raw = sum(one.p_value <= settings.significance for one in findings if one.p_value is not None)
     held = sum(one.p_adjusted <= settings.significance for one in findings if one.p_adjusted is not None)
     return (
-        f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are corrected "
-        f"with Holm's method, which keeps the chance of even one false alarm in the whole run at {level}. Of the {tests}, "
-        f"{integer(raw)} reach that level uncorrected and {integer(held)} after the correction."
+        f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are "
+        "corrected with Holm's method, which keeps the chance of even one false alarm in the whole run at "
+        f"{level}. {integer(raw)} of them reach that level uncorrected, {integer(held)} after the correction."
     )
 
 
@@ -81,13 +91,13 @@ def _tests(tested: Sequence[Finding], settings: Statistics) -> DataTable:
     rows: list[list[Cell]] = [
         [
             one.metric, ", ".join(piece for piece in (one.subject, one.of, one.group) if piece), one.value, one.n,
-            Mark(p_value(one.p_value), order=one.p_value), Mark(p_value(one.p_adjusted), order=one.p_adjusted), one.verdict,
+            one.p_value, one.p_adjusted, one.verdict,
         ]
         for one in sorted(tested, key=lambda one: one.p_value if one.p_value is not None else 1.0)
     ]  # fmt: skip
     columns = [
         Column("Test"), Column("About"), Column("Value", "number"), Column("n", "integer"), Column("p", "p"),
-        Column("p, corrected", "p", "Holm's correction" if settings.correction == "holm" else "Not corrected, as asked"),
+        Column("p, corrected", "p", _HELP[settings.correction]),
         Column("Verdict"),
     ]  # fmt: skip
     return DataTable("The tests of this run", columns, rows, collapsed=len(rows) > 16)

@@ -23,7 +23,13 @@ def page(models: Mapping[str, pa.Table], findings: Sequence[Finding] = ()) -> Pa
     if models:
         blocks.append(_weights(models))
     unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
-    return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if unsettled else "neutral")
+    return Part(
+        "Weak labels",
+        " ".join(sentences),
+        blocks,
+        "weak-labels",
+        *(("bad", "not converged") if unsettled else ("neutral", "")),
+    )
 
 
 def _labeler(name: str, table: pa.Table) -> str:
@@ -59,7 +65,7 @@ def _weights_plot(name: str, table: pa.Table) -> BarPlot:
     top, bottom = pairs[0], pairs[-1]
     return BarPlot(
         f"What a vote weighs ({name})", [pair[0] for pair in pairs], [pair[1] for pair in pairs], "weight",
-        f"Bars of {plural(len(pairs), 'weight')}, from {top[0]} ({number(top[1])}) to {bottom[0]} ({number(bottom[1])}).",
+        f"{plural(len(pairs), 'bar')}, from {top[0]} ({number(top[1])}) to {bottom[0]} ({number(bottom[1])}).",
         note=f"The {len(pairs)} heaviest; {rest} lighter ones are in the table." if rest else "",
     )  # fmt: skip
 
