@@ -73,11 +73,19 @@ def answer(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _sorry(INTERRUPTED, 130, debug=False)
     except BrokenPipeError:
-        # Whoever read our output has gone (`assay runs | head`); Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _nobody_reads()
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):
+            return _nobody_reads()
+        raise
     except Exception as error:  # noqa: BLE001 - the last door: whatever comes here is our mistake, and is said to be
         return _sorry(f"{BUG}: {type(error).__name__}: {_first_line(error)} — {_advice(debug)}", 3, debug)
+
+
+def _nobody_reads() -> int:
+    """Whoever read our output has gone (`assay runs | head`); Python must not complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 141
 
 
 def _sorry(sentence: str, code: int, debug: bool) -> int:

@@ -15,11 +15,11 @@ from assay.tasks.statistics.findings import Finding
 
 LABELERS = ("majority", "snorkel")
 WHY_IN_GENERAL = (
-    "In every study: equal scores are ordered by a stable hash of the sample's id, where the paper does not say how it",
-    "orders them, so read the tie-free ρ (its expectation over all such orders); Snorkel is 0.10 with the epochs that the",
-    "pipeline sets, where the paper has 0.9.7 and does not say how long it trained; votes won are real-valued and never",
-    "rounded; and the p beside ρ is the paper's, which calls a random order adverse 14-16 % of the time at N = 10: trust",
-    "the permutation p.",
+    "In every study: equal scores are ordered by a stable hash of the sample's id, where the paper does not say how",
+    "it orders them, so read the tie-free ρ (its expectation over all such orders); Snorkel is 0.10 with the epochs",
+    "that the pipeline sets, where the paper has 0.9.7 and does not say how long it trained; votes won are real-valued",
+    "and never rounded; and the p beside ρ is the paper's, which calls a random order adverse 14-16 % of the time at",
+    "N = 10: trust the permutation p.",
 )
 
 

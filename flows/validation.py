@@ -113,7 +113,12 @@ def _mistakes(
             where = where[:-1] if where and document.found(where) is None else where
         if where not in found:
             found[where] = _mistake(model, document, where, error)
-    return list(found.items())
+    # What is wrong with a part makes the whole look wrong as well: only the part is named.
+    return [(where, mistake) for where, mistake in found.items() if not any(_within(other, where) for other in found)]
+
+
+def _within(inner: Where, outer: Where) -> bool:
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
 def _mistake(model: type[BaseModel], document: Document, where: Where, error: ErrorDetails) -> Mistake:

@@ -16,7 +16,7 @@ def data() -> None:
 
 @data.command("list", example="assay data list")
 def data_list() -> None:
-    """List the data sets: the embedded ones and those of the catalogue."""
+    """List the data sets: the embedded ones, and the catalogue."""
     from assay.flows.data_sets import known_data_sets
 
     click.echo(columns(["data set", "at hand", "licence", "what"], known_data_sets()))
@@ -76,7 +76,7 @@ def store_info(config: str, store: str | None) -> None:
 @config_option
 @store_option
 def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> None:
-    """Remove old runs, and every artifact that no remaining run used."""
+    """Remove old runs, and what no remaining run used."""
     from assay.flows.records import in_bytes, open_store
     from assay.infra.sweep import clean
 

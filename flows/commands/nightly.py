@@ -38,21 +38,12 @@ def serve(config: str) -> None:
 @command("worker", example="assay worker tls://scheduler:8786\nassay worker tls://scheduler:8786 --gpu")
 @click.argument("address")
 @click.option("--gpu", is_flag=True, help="Offer this machine's GPU: stages that want one are sent here.")
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="How many worker processes.")
+@click.option("--memory", default="auto", show_default=True, help="The worker's memory, as in 4GiB.")
 @click.option("--tls-ca", type=click.Path(exists=True, dir_okay=False), help="The certificate authority's file.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="This worker's certificate.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="This worker's private key.")
-@click.pass_context
-def worker(
-    ctx: click.Context,
-    address: str,
-    gpu: bool,
-    workers: int,
-    tls_ca: str | None,
-    tls_cert: str | None,
-    tls_key: str | None,
-) -> None:
+def worker(address: str, gpu: bool, memory: str, tls_ca: str | None, tls_cert: str | None, tls_key: str | None) -> None:
     """Join the Dask scheduler at ADDRESS and work for it."""
     from assay.flows.workers import work
 
-    ctx.exit(work(address, gpu=gpu, workers=workers, tls=(tls_ca, tls_cert, tls_key)))
+    work(address, gpu=gpu, memory=memory, tls=(tls_ca, tls_cert, tls_key), ready=click.echo)
