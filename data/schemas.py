@@ -28,7 +28,9 @@ class Classes(Table):
 class Rejects(Table):
     """Rows that did not enter: file, line (text files) or row number (others), both counted from 1, and the reason."""
 
-    schema = _schema(("file", _S, False), ("row", _I8, False), ("id", _S, True), ("column", _S, True), ("reason", _S, False))
+    schema = _schema(
+        ("file", _S, False), ("row", _I8, False), ("id", _S, True), ("column", _S, True), ("reason", _S, False)
+    )
 
 
 class ContractResults(Table):
@@ -86,11 +88,13 @@ class WeakLabels(Table):
 
 
 class Intervals(Table):
-    """Weak labels with their Clopper-Pearson interval [lower, upper] and the real-valued votes won."""
+    """Weak labels with their Clopper-Pearson interval [lower, upper] and the real-valued votes won. `tie_break` is a stable
+    hash of the id: samples with equal scores are ordered by it."""
 
     schema = _schema(
         ("id", _S, False), ("label", _I2, False), ("confidence", _F, False), ("votes_cast", _I4, False),
         ("votes_won", _F, False), ("lower", _F, False), ("upper", _F, False), ("undecided", _B, False),
+        ("tie_break", _I8, False),
     )  # fmt: skip
 
 

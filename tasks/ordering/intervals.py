@@ -1,0 +1,81 @@
+"""Clopper-Pearson intervals of the confidence in a weak label, for real-valued numbers of votes won."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.schemas import Intervals
+from assay.tasks.ordering.datasets import tie_breaks
+
+_NONE = 1e-4  # with fewer votes won, θ_L ≈ (α/2)^(1/s) is below every float: 0; with fewer votes lost, θ_U is 1
+
+
+class Bounds(NamedTuple):
+    """θ_L and θ_U, elementwise."""
+
+    lower: npt.NDArray[np.float64]
+    upper: npt.NDArray[np.float64]
+
+
+def clopper_pearson(votes_cast: npt.ArrayLike, votes_won: npt.ArrayLike, alpha: float) -> Bounds:
+    """θ_L = B(α/2; s, n − s + 1) and θ_U = B(1 − α/2; s + 1, n − s), where B(q; a, b) is the q-quantile of a beta.
+
+    n are votes cast and s, real-valued, votes won. θ_L is 0 at s = 0, θ_U is 1 at s = n, and with no vote at all the
+    interval is [0, 1]. Every pair (n, s) is computed once, however many samples have it.
+
+    >>> lower, upper = clopper_pearson([0, 10], [0, 7.5], alpha=0.05)
+    >>> lower.round(4).tolist(), upper.round(4).tolist()
+    ([0.0, 0.3942], [1.0, 0.9559])
+    """
+    n = np.asarray(votes_cast, dtype=np.int64)
+    s = np.asarray(votes_won, dtype=np.float64)
+    if n.shape != s.shape or n.ndim != 1:
+        raise ValueError(f"votes cast and votes won must be two vectors of one length, not {n.shape} and {s.shape}")
+    if not ((s >= 0) & (s <= n)).all():
+        raise ValueError("votes won must lie between none and all of the votes cast")
+    if not len(n):
+        return Bounds(np.zeros(0), np.zeros(0))
+    cast, won, where = _distinct_pairs(n, s)
+    bounds = _clopper_pearson(cast.astype(np.float64), won, alpha)
+    return Bounds(bounds.lower[where], bounds.upper[where])
+
+
+def interval_table(labels: pa.Table, alpha: float) -> pa.Table:
+    """The Intervals of a partition of WeakLabels: s(x) = n(x)·share(x), never rounded, and its bounds."""
+    cast, share = labels.column("votes_cast").to_numpy(), labels.column("share").to_numpy()
+    won = cast * share
+    bounds = clopper_pearson(cast, won, alpha)
+    made = {
+        "votes_won": won,
+        "lower": bounds.lower,
+        "upper": bounds.upper,
+        "tie_break": tie_breaks(labels.column("id")),
+    }
+    columns = {name: made[name] if name in made else labels.column(name) for name in Intervals.schema.names}
+    return pa.table(columns, schema=Intervals.schema)
+
+
+def _clopper_pearson(n: npt.NDArray[np.float64], s: npt.NDArray[np.float64], alpha: float) -> Bounds:
+    from scipy.special import betaincinv
+
+    lower, upper = np.zeros(len(n)), np.ones(len(n))
+    won, lost = s > _NONE, n - s > _NONE
+    lower[won] = betaincinv(s[won], n[won] - s[won] + 1, alpha / 2)
+    upper[lost] = betaincinv(s[lost] + 1, n[lost] - s[lost], 1 - alpha / 2)
+    return Bounds(lower, upper)
+
+
+def _distinct_pairs(
+    n: npt.NDArray[np.int64], s: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The distinct (n, s), and which of them each element is."""
+    values = pc.dictionary_encode(pa.array(s))
+    width = int(n.max()) + 1
+    pairs = pc.dictionary_encode(pa.array(values.indices.to_numpy().astype(np.int64) * width + n))
+    distinct = pairs.dictionary.to_numpy()
+    return distinct % width, values.dictionary.to_numpy()[distinct // width], pairs.indices.to_numpy()
