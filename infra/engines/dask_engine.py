@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
+import cloudpickle
 from distributed import Future
-from distributed.protocol import pickle
 
 from assay.infra.compute import Call, Folded, Outcome, Profile, Slot, Slots
 from assay.infra.engines.dask_start import Connection
@@ -62,7 +62,7 @@ class DaskEngine:
     ) -> Folded[V]:
         """The values of all calls merged on the workers, `FAN_IN` at a time; only the last one comes here."""
         window = self._window(gpu)
-        packed = pickle.dumps(merge)
+        packed = cloudpickle.dumps(merge)
         levels: list[list[Future]] = []
         attempts: dict[int, int] = {}
         outcomes: list[Outcome] = []
@@ -83,7 +83,7 @@ class DaskEngine:
 
     def share(self, value: object) -> object:
         """A stand-in for the value: it travels to a worker once, and again only to a worker that comes later."""
-        packed = pickle.dumps(value)
+        packed = cloudpickle.dumps(value)
         if len(packed) <= INLINE_BYTES:
             return value
         return Shared(self._client.submit(unpack, packed, pure=False))

@@ -70,7 +70,13 @@ def quiet() -> None:
 def start_here(settings: Compute) -> SpecCluster:
     """A scheduler and one single-threaded process per worker: on loopback only, behind certificates of this run."""
     security = Security.temporary()
-    common = {"host": LOOPBACK, "protocol": "tls://", "security": security, "dashboard": False}
+    common = {
+        "host": LOOPBACK,
+        "protocol": "tls://",
+        "security": security,
+        "dashboard": False,
+        "dashboard_address": f"{LOOPBACK}:0",  # Dask's default listens to the whole world, on a port that may be taken
+    }
     worker = common | {
         "nthreads": 1,
         "memory_limit": memory_of(settings.memory),

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
+import cloudpickle
 from distributed import Future, KilledWorker
-from distributed.protocol import pickle
 
 from assay.infra.compute import Call, Slot
 from assay.infra.engines.dask_start import Connection
@@ -160,7 +160,7 @@ class Window:
         given: dict[int | str, object] = {**dict(enumerate(call.args)), **dict(call.kwargs.items())}
         shared = {place: value.future for place, value in given.items() if isinstance(value, Shared)}
         own = {place: value for place, value in given.items() if place not in shared}
-        work = pickle.dumps((call.function, own))
+        work = cloudpickle.dumps((call.function, own))
         key = f"{getattr(call.function, '__name__', 'call')}-{uuid4().hex}"
         where = placement(self._crew, self.slot)
         future = self._client.submit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -67,7 +68,6 @@ def perform(
 ) -> Piece[object]:
     """Run a pickled call on this Dask worker; `shared` are the arguments (by place or name) that came ahead of it."""
     from distributed import get_worker
-    from distributed.protocol import pickle
 
     worker = str(get_worker().name)
     refuse_other_versions(versions, worker)
@@ -81,8 +81,6 @@ def perform(
 
 def join(merge: bytes, pieces: Sequence[Piece[V]]) -> Piece[V]:
     """The pieces as one, by a pickled `merge`."""
-    from distributed.protocol import pickle
-
     two = pickle.loads(merge)
     value = pieces[0].value
     for piece in pieces[1:]:
@@ -92,6 +90,4 @@ def join(merge: bytes, pieces: Sequence[Piece[V]]) -> Piece[V]:
 
 def unpack(pickled: bytes) -> object:
     """A shared constant, once per worker."""
-    from distributed.protocol import pickle
-
     return pickle.loads(pickled)

@@ -1,0 +1,84 @@
+"""What the tests of the engines send to workers; at module level, so that worker processes can import it."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from assay.infra.engines.work import slot_here
+from assay.infra.errors import InputError
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def add(one: int, other: int) -> int:
+    return one + other
+
+
+def size_of(number: int, constant: bytes) -> int:
+    return number + len(constant)
+
+
+def fail_for(number: int, bad: int, message: str) -> int:
+    if number == bad:
+        raise ValueError(message)
+    return number
+
+
+def refuse(number: int, marks: str) -> int:
+    touch(marks, number)
+    raise InputError(f"row {number} is not a number; write one")
+
+
+def leave(number: int) -> int:
+    raise SystemExit(number)
+
+
+def succeed_at_third_try(number: int, marks: str) -> int:
+    touch(marks, number)
+    if len(list(Path(marks).iterdir())) < 3:
+        raise OSError("the disk is elsewhere")
+    return number
+
+
+def kill_worker_for(number: int, bad: int) -> int:
+    if number == bad:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def mark_then_wait(number: int, marks: str) -> tuple[int, int]:
+    """Leave a mark with this process's id, then wait for the file `go`: so a test decides who dies when."""
+    touch(marks, os.getpid())
+    deadline = time.monotonic() + 60
+    while not Path(marks, "go").exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError("nobody said go")
+        time.sleep(0.02)
+    return number, os.getpid()
+
+
+def touch(marks: str, name: object) -> None:
+    Path(marks, f"{name}-{time.monotonic_ns()}").touch()
+
+
+def slot_and_device(number: int) -> tuple[str, str]:
+    return slot_here(), os.environ["CUDA_VISIBLE_DEVICES"]
+
+
+def numeric_threads(number: int) -> dict[str, int]:
+    """How many threads BLAS and Torch would use in this worker."""
+    import torch
+    from threadpoolctl import threadpool_info
+
+    np.linalg.svd(np.ones((4, 4)))
+    pools = {pool["prefix"]: pool["num_threads"] for pool in threadpool_info()}
+    return {**pools, "torch": torch.get_num_threads()}
+
+
+def process_id(number: int) -> int:
+    return os.getpid()

@@ -1,0 +1,245 @@
+"""Real worker processes on this machine: results, retries, lost workers, poison, bounds, and what is open to whom."""
+
+import logging
+import operator
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import cloudpickle
+import psutil
+import pytest
+
+from assay.infra.compute import Call, Engine, open_engine
+from assay.infra.engines.serial import SerialEngine
+from assay.infra.errors import InputError, RunError
+from assay.infra.settings import Compute
+from tests.infra import compute_calls as does
+
+cloudpickle.register_pickle_by_value(does)  # other packages call their tests `tests` too, and install them
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with open_engine(Compute(workers=2, retries=2)) as opened:
+        yield opened
+
+
+def calls(function: object, count: int, *args: object, **kwargs: object) -> Iterator[Call]:
+    return (Call(n, f"numbers, partition {n + 1} of {count}", function, (n, *args), kwargs) for n in range(count))
+
+
+def wait_until(condition: object, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_every_call_comes_back_once_with_its_value(engine: Engine) -> None:
+    outcomes = {outcome.index: outcome for outcome in engine.run(calls(does.square, 30))}
+    assert [str(outcome.error) for outcome in outcomes.values() if outcome.error] == []
+    assert [outcomes[n].value for n in range(30)] == [n * n for n in range(30)]
+    assert {outcome.worker for outcome in outcomes.values()} <= {"cpu-0", "cpu-1"}
+    assert all(outcome.seconds > 0 and outcome.attempts == 1 for outcome in outcomes.values())
+
+
+def test_two_workers_share_the_calls(engine: Engine, tmp_path: Path) -> None:
+    outcomes = engine.run(calls(does.mark_then_wait, 2, str(tmp_path)))
+    started = threading.Thread(target=lambda: found.extend(outcomes))
+    found: list[object] = []
+    started.start()
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 2)  # both run at once, or the second would never begin
+    (tmp_path / "go").touch()
+    started.join(60)
+    assert len({outcome.value[1] for outcome in found}) == 2
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 7, 8, 9, 50])
+def test_fold_equals_the_serial_fold(engine: Engine, leaves: int) -> None:
+    progress: list[int] = []
+    folded = engine.fold(calls(does.square, leaves), does.add, finished=progress.append)
+    serial = SerialEngine(Compute(engine="serial")).fold(calls(does.square, leaves), does.add)
+    assert folded.value == serial.value == sum(n * n for n in range(leaves))
+    assert sorted(outcome.index for outcome in folded.outcomes) == list(range(leaves))
+    assert progress[-1] == leaves
+
+
+def test_fold_of_nothing_is_nothing(engine: Engine) -> None:
+    assert engine.fold(iter(()), does.add).value is None
+
+
+def test_fold_leaves_out_what_failed_and_says_so(engine: Engine) -> None:
+    folded = engine.fold(calls(does.fail_for, 12, 5, "five"), does.add)
+    assert folded.value == sum(range(12)) - 5
+    assert [(outcome.index, str(outcome.error), outcome.attempts) for outcome in folded.failed] == [(5, "five", 3)]
+
+
+def test_a_merge_that_cannot_be_is_raised(engine: Engine) -> None:
+    with pytest.raises(TypeError):
+        engine.fold(calls(does.slot_and_device, 3), operator.sub)
+
+
+def test_submitted_but_unfinished_calls_stay_bounded(engine: Engine) -> None:
+    pulled = 0
+
+    def counted() -> Iterator[Call]:
+        nonlocal pulled
+        for call in calls(does.square, 100):
+            pulled += 1
+            yield call
+
+    ahead = [pulled - done for done, _ in enumerate(engine.run(counted()), start=1)]
+    assert pulled == 100
+    assert max(ahead) <= 3 * engine.slots().cpu
+
+
+def test_a_failing_call_is_retried_and_then_reported(engine: Engine) -> None:
+    outcomes = {outcome.index: outcome for outcome in engine.run(calls(does.fail_for, 6, 2, "two"))}
+    assert isinstance(outcomes[2].error, ValueError)
+    assert outcomes[2].attempts == 3
+    assert all(outcomes[n].value == n for n in (0, 1, 3, 4, 5))
+
+
+def test_a_passing_trouble_is_survived(engine: Engine, tmp_path: Path) -> None:
+    [outcome] = engine.run(calls(does.succeed_at_third_try, 1, str(tmp_path)))
+    assert (outcome.value, outcome.error, outcome.attempts) == (0, None, 3)
+
+
+def test_wrong_input_is_not_tried_again(engine: Engine, tmp_path: Path) -> None:
+    [outcome] = engine.run(calls(does.refuse, 1, str(tmp_path)))
+    assert isinstance(outcome.error, InputError)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_call_that_exits_does_not_take_its_worker_along(engine: Engine) -> None:
+    before = {outcome.value for outcome in engine.run(calls(does.process_id, 8))}
+    [outcome] = engine.run(calls(does.leave, 1))
+    assert isinstance(outcome.error, RunError)
+    assert {outcome.value for outcome in engine.run(calls(does.process_id, 8))} <= before
+
+
+def test_a_big_constant_travels_once_and_stands_anywhere(engine: Engine) -> None:
+    constant = engine.share(b"x" * 1_000_000)
+    assert not isinstance(constant, bytes)
+    by_name = engine.run(calls(does.size_of, 5, constant=constant))
+    by_place = engine.run(calls(does.size_of, 5, constant))
+    assert sorted(o.value for o in by_name) == sorted(o.value for o in by_place) == [1_000_000 + n for n in range(5)]
+
+
+def test_a_lost_worker_costs_only_time(engine: Engine, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found: list[object] = []
+    running = threading.Thread(target=lambda: found.extend(engine.run(calls(does.mark_then_wait, 6, str(tmp_path)))))
+    running.start()
+    wait_until(lambda: len(list(tmp_path.iterdir())) >= 2)
+    victim = int(next(tmp_path.iterdir()).name.split("-")[0])
+    os.kill(victim, signal.SIGKILL)
+    (tmp_path / "go").touch()
+    running.join(120)
+    assert sorted(outcome.value[0] for outcome in found) == list(range(6))
+    assert victim not in {outcome.value[1] for outcome in found}
+    assert capfd.readouterr().err == ""
+
+
+def test_a_shared_constant_outlives_the_workers_that_hold_it(engine: Engine) -> None:
+    constant = engine.share(b"x" * 1_000_000)
+    assert len(list(engine.run(calls(does.size_of, 4, constant)))) == 4
+    for outcome in {o.value for o in engine.run(calls(does.process_id, 8))}:
+        os.kill(outcome, signal.SIGKILL)
+    assert sorted(o.value for o in engine.run(calls(does.size_of, 4, constant))) == [1_000_000 + n for n in range(4)]
+
+
+def test_poison_is_reported_by_name_and_the_others_finish(engine: Engine, capfd: pytest.CaptureFixture[str]) -> None:
+    outcomes = {outcome.index: outcome for outcome in engine.run(calls(does.kill_worker_for, 10, 3))}
+    assert isinstance(outcomes[3].error, RunError)
+    assert "numbers, partition 4 of 10 killed its worker 3 times" in str(outcomes[3].error)
+    assert [outcomes[n].value for n in range(10) if n != 3] == [n for n in range(10) if n != 3]
+    folded = engine.fold(calls(does.kill_worker_for, 10, 3), does.add)
+    assert folded.value == sum(range(10)) - 3
+    assert [outcome.index for outcome in folded.failed] == [3]
+    assert capfd.readouterr().err == ""
+
+
+def test_leaving_early_cancels_what_was_not_begun(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "go").touch()
+    outcomes = engine.run(calls(does.mark_then_wait, 1000, str(tmp_path)))
+    next(outcomes)
+    outcomes.close()
+    assert len(list(engine.run(calls(does.square, 4)))) == 4
+    assert len(list(tmp_path.iterdir())) < 30
+
+
+def test_workers_compute_with_one_thread_each(engine: Engine) -> None:
+    for outcome in engine.run(calls(does.numeric_threads, 4)):
+        assert outcome.error is None
+        assert set(outcome.value.values()) == {1}
+        assert outcome.value["torch"] == 1
+
+
+def test_only_this_machine_can_reach_the_cluster(engine: Engine) -> None:
+    workers = {outcome.value for outcome in engine.run(calls(does.process_id, 8))}
+    ours = [*psutil.Process().children(recursive=True), psutil.Process()]
+    assert workers <= {process.pid for process in ours}
+    listening = [c.laddr.ip for p in ours for c in p.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    assert len(listening) >= 5  # a scheduler, two nannies, two workers
+    assert set(listening) == {"127.0.0.1"}
+    assert engine._connection.client.scheduler.address.startswith("tls://")
+
+
+def test_a_required_gpu_that_is_not_there_is_an_error_before_anything_runs(tmp_path: Path) -> None:
+    with open_engine(Compute(workers=1, gpu="required", gpu_workers=0)) as engine:
+        with pytest.raises(InputError, match=r"compute.gpu is required.*assay worker --gpu"):
+            engine.run(calls(does.refuse, 1, str(tmp_path)), gpu=True)
+        assert [outcome.value for outcome in engine.run(calls(does.square, 1))] == [0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_preferred_gpu_that_is_not_there_is_said_once() -> None:
+    said: list[str] = []
+    with open_engine(Compute(workers=1, gpu_workers=0), said.append) as engine:
+        for _ in range(2):
+            assert [outcome.slot for outcome in engine.run(calls(does.square, 1), gpu=True)] == ["CPU"]
+    assert len(said) == 1
+    assert said == engine.notices
+
+
+def test_gpu_work_and_plain_work_keep_to_their_workers() -> None:
+    with open_engine(Compute(workers=1, gpu_workers=1)) as engine:
+        assert (engine.slots().cpu, engine.slots().gpu) == (1, 1)
+        plain, on_gpu = (
+            engine.run(calls(does.slot_and_device, 12)),
+            engine.run(calls(does.slot_and_device, 12), gpu=True),
+        )
+        both = [(a, b) for a, b in zip(plain, on_gpu, strict=True)]  # interleaved: each queue waits for the other
+        assert {(a.worker, a.slot, a.value[0]) for a, _ in both} == {("cpu-0", "CPU", "CPU")}
+        assert {(b.worker, b.slot, b.value[0]) for _, b in both} == {("gpu-0", "GPU", "GPU")}
+        assert {a.value[1] for a, _ in both} == {""}
+        os.kill(next(engine.run(calls(does.process_id, 1))).value, signal.SIGKILL)
+        assert {o.worker for o in engine.run(calls(does.square, 12))} == {"cpu-0"}  # waits rather than move over
+        assert engine.profile(gpu=True).device == "cuda"
+        assert engine.profile().device == "cpu"
+
+
+def test_never_means_no_gpu_worker() -> None:
+    with open_engine(Compute(workers=1, gpu="never", gpu_workers=2)) as engine:
+        assert engine.slots().gpu == 0
+        assert [outcome.slot for outcome in engine.run(calls(does.square, 1), gpu=True)] == ["CPU"]
+
+
+def test_a_clean_run_says_nothing_of_dask(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO), open_engine(Compute(workers=1)) as engine:
+        assert [outcome.value for outcome in engine.run(calls(does.square, 3))]
+    assert capfd.readouterr() == ("", "")
+    assert not [record for record in caplog.records if record.name.startswith(("distributed", "asyncio"))]
+
+
+def test_an_engine_may_start_in_a_thread() -> None:
+    opened: list[Engine] = []
+    starting = threading.Thread(target=lambda: opened.append(open_engine(Compute(workers=1))))
+    starting.start()
+    starting.join(60)
+    with opened[0] as engine:
+        assert [outcome.value for outcome in engine.run(calls(does.square, 3))]
