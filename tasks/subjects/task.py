@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from assay.data.schemas import Classes, CuratedSets, Findings, Predictions, Samples, SubjectFiles, WeakLabels
 from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -47,7 +48,7 @@ def train_subject(
     if subject.kind != "logistic":
         return write_files({"card.json": _json(_card_of_given(subject))}, into=SubjectFiles)
     names = _class_names(classes)
-    inputs = (samples,) if labels is None else (samples, labels)
+    inputs = _teaching(samples, labels, subject)
     found = reduce_partitions(survey, *inputs, classes=len(names), features=subject.settings.features)
     targets, (features,) = found["targets"], found["features"]
     require_teachable(targets, subject.settings.train_on, names)
@@ -114,6 +115,20 @@ def _predicted(
 ) -> Artifact[Predictions]:
     predictions: Artifact[Predictions] = map_partitions(function, samples, into=Predictions, **constants)
     return predictions
+
+
+def _teaching(
+    samples: Artifact[Samples], labels: Artifact[WeakLabels] | None, subject: ResolvedSubject
+) -> tuple[Artifact[Any], ...]:
+    """What the subject learns from: the samples with their gold, or together with their weak labels."""
+    if subject.settings.train_on == "gold":
+        return (samples,)
+    if labels is None:
+        raise InputError(
+            "The subject is to learn from weak labels and the pipeline makes none: give it `labeling` and `weak_labels`, "
+            "or set `train_on: gold`."
+        )
+    return samples, labels
 
 
 def _class_names(classes: Artifact[Classes]) -> list[str]:
