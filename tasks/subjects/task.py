@@ -125,8 +125,8 @@ def _teaching(
         return (samples,)
     if labels is None:
         raise InputError(
-            "The subject is to learn from weak labels and the pipeline makes none: give it `labeling` and `weak_labels`, "
-            "or set `train_on: gold`."
+            "The subject is to learn from weak labels and the pipeline makes none: give it `labeling` and "
+            "`weak_labels`, or set `train_on: gold`."
         )
     return samples, labels
 
