@@ -79,7 +79,10 @@ class ExactSum:
 
     def value(self) -> float:
         """The sum, correctly rounded, once."""
-        return self.units / (1 << _SHIFT)
+        try:
+            return self.units / (1 << _SHIFT)
+        except OverflowError as error:
+            raise OverflowError("an exact sum is beyond the greatest float: scale the values down first") from error
 
     def __add__(self, other: ExactSum) -> ExactSum:
         return ExactSum(self.units + other.units)

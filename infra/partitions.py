@@ -103,16 +103,16 @@ def reduce_partitions(function: Callable[..., object], *inputs: Artifact[Any], *
     return folded.value
 
 
-def collect(artifact: Artifact[Any], columns: Sequence[str]) -> pa.Table:
-    """The named columns of all partitions in sample order, in this process; a few columns, not a table."""
+def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
+    """The named columns of all partitions in sample order, in this process; None for all, if the table is small."""
     output, folder = _output(artifact), current_run().store.folder
     tables, size = [], 0
     for part in sorted(output.parts, key=lambda part: part.index):
-        table = read_part(folder, part.files[output.place], list(columns))
+        table = read_part(folder, part.files[output.place], None if columns is None else list(columns))
         size += table.nbytes
         if size > _COLLECT_BYTES:
             raise RunError(
-                f"Collecting {', '.join(columns)} of {artifact.kind} needs more than {_COLLECT_BYTES >> 30} GiB in one "
+                f"Collecting {', '.join(columns or ['all'])} of {artifact.kind} needs more than {_COLLECT_BYTES >> 30} GiB in one "
                 "process: curate fewer samples at a time."
             )
         tables.append(table)

@@ -6,7 +6,8 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from assay.infra.sweep import Lease
 
 if TYPE_CHECKING:
     from assay.infra.compute import Engine
+    from assay.infra.plans import Plan
     from assay.infra.progress import Progress
 
 _current: ContextVar[Run | None] = ContextVar("assay_run", default=None)
@@ -37,10 +39,11 @@ class Run:
         compute: Compute | None = None,
         fresh: bool = False,
         orchestrated: bool = False,
+        plan: Plan | None = None,
     ) -> None:
         self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
         self.compute = compute or Compute()
-        self.orchestrated = orchestrated
+        self.orchestrated, self.plan = orchestrated, plan
         self._open_engine, self._engine_lock = engine, threading.Lock()
         self._engine: Engine | None = None
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
@@ -77,6 +80,15 @@ class Run:
         """Write the record down as it stands."""
         self.store.save_run(self.record)
 
+    @contextmanager
+    def unrecorded(self) -> Iterator[Run]:
+        """The run as surroundings only: nothing is written, no lease is taken; for plans."""
+        token = _current.set(self)
+        try:
+            yield self
+        finally:
+            _current.reset(token)
+
     def __enter__(self) -> Run:
         self._token = _current.set(self)
         self._lease.take()
@@ -111,4 +123,4 @@ def new_run_id() -> str:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -45,6 +45,8 @@ class Stage(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handles of what the stage made, now or in an earlier run."""
         run = current_run()
+        if run.plan is not None:
+            return typing.cast(R, run.plan.consider(self, run, args, kwargs))
         if run.orchestrated:
             from assay.infra.prefect_tasks import run_as_task
 
@@ -106,7 +108,7 @@ class Stage(Generic[P, R]):
         run.record.writing.remove(f"{self.name}/{key}")
         run.save()
         run.progress.stage_done(self.title, manifest.summary, record.seconds, cached)
-        return self._result(manifest), record
+        return self.handles(manifest), record
 
     def _compute(
         self, bench: Workbench, ingredients: dict[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -136,7 +138,7 @@ class Stage(Generic[P, R]):
             if output.artifact.uri not in kept:
                 bench.run.store.folder.remove(f"{bench.place}/{name}")
 
-    def _result(self, manifest: Manifest) -> R:
+    def handles(self, manifest: Manifest) -> R:
         """The handles in the shape that the function announces: one, or a named tuple of several."""
         announced = typing.get_type_hints(self.body).get("return")
         artifacts = {name: output.artifact for name, output in manifest.outputs.items()}

@@ -141,7 +141,9 @@ class Store:
         """All recorded runs, oldest first."""
         names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
         values = [self.folder.read_json(name) for name in names]
-        records = [RunRecord.from_json(value) for value in values if value]
+        records = sorted(
+            (RunRecord.from_json(value) for value in values if value), key=lambda one: (one.started, one.id)
+        )
         return [record for record in records if pipeline in (None, record.pipeline)]
 
 

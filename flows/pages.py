@@ -1,0 +1,158 @@
+"""The report of a run: the parts that each room makes of its findings and tables, laid out and kept in the store."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay.data.schemas import CuratedSets, OrderingCurve, Rejects
+from assay.flows.audit import Audit, headline_order
+from assay.flows.pipeline import Pipeline
+from assay.infra.artifacts import Artifact
+from assay.infra.keys import numeric_profile, package_versions
+from assay.infra.manifests import RunRecord
+from assay.infra.partitions import collect
+from assay.infra.runs import Run
+from assay.tasks.reporting.headline import headline
+from assay.tasks.reporting.index import RunEntry, entry_of, render_index
+from assay.tasks.reporting.layout import render_report
+from assay.tasks.reporting.parts import LineageRow, Part, Report, SettingRow, Verdict
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.gates import GateResult
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_STAGES = ("labeling", "pruning", "weak_labels", "ordering", "subjects", "gates")
+
+
+def write_report(
+    run: Run, pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult]
+) -> tuple[tuple[Verdict, ...], str]:
+    """The lines of verdict, and where the page now lies; the index over all nights is brought up to date."""
+    verdicts = verdicts_of(findings, gates)
+    record = run.record
+    report = Report(
+        run=run.id, pipeline=pipeline.name, started=record.started, seconds=record.seconds, seed=run.seed,
+        status=record.status, verdicts=verdicts, parts=tuple(parts_of(pipeline, made, findings, gates)),
+        failures=tuple(record.failures), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
+        lineage=tuple(lineage_of(record)), settings=tuple(settings_of(pipeline)), versions=package_versions(),
+        machine=machine_of(run), index_link="../index.html",
+        facts={"description": pipeline.description} if pipeline.description else {},
+    )  # fmt: skip
+    place = f"reports/{run.id}"
+    run.store.folder.write(f"{place}/index.html", render_report(report).encode())
+    entry = entry_of(report, f"{run.id}/index.html")
+    run.store.folder.write(f"{place}/entry.json", entry.model_dump_json(indent=1).encode())
+    write_index(run)
+    return verdicts, f"{run.store.url}/{place}/index.html"
+
+
+def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tuple[Verdict, ...]:
+    """What a person reads first, in the terminal and at the head of the page."""
+    from assay.tasks.ordering.page import verdict as of_the_order
+    from assay.tasks.statistics.page import verdict as of_the_gates
+    from assay.tasks.subjects.page import verdict as of_the_subjects
+
+    return headline(findings, of_the_order, of_the_subjects, lambda _findings: of_the_gates(gates))
+
+
+def parts_of(
+    pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult]
+) -> Iterator[Part]:
+    """One part per stage that ran, in the order of a reader's interest: the result first, the data last."""
+    from assay.tasks.ingest.page import page as ingest_page
+    from assay.tasks.labeling.page import page as labeling_page
+    from assay.tasks.pruning.page import page as pruning_page
+    from assay.tasks.statistics.page import page as gates_page
+    from assay.tasks.subjects.page import page as subjects_page
+    from assay.tasks.weak_labels.page import page as weak_labels_page
+
+    curation = made.curation
+    yield from _ordering_part(made, findings)
+    if any(one.subject for one in findings):
+        yield subjects_page(findings)
+    if pipeline.gates or any(one.p_value is not None for one in findings):
+        yield gates_page(gates, findings, pipeline.statistics)
+    if curation.models:
+        yield weak_labels_page({name: _whole(model) for name, model in curation.models.items()}, findings)
+    panel = _whole(curation.panel) if curation.panel is not None else None
+    if panel is not None and pipeline.pruning is not None:
+        yield pruning_page(panel, pipeline.pruning.correlation)
+    if curation.table is not None:
+        yield labeling_page(_whole(curation.table), findings, panel)
+    ingested = curation.ingested
+    rejects = collect(ingested.rejects, Rejects.schema.names)
+    gold = next((one.n for one in findings if one.metric == "ordering.accuracy" and one.n is not None), None)
+    yield ingest_page(ingested.samples.rows, rejects, _whole(ingested.contract), gold)
+
+
+def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+    from assay.tasks.ordering.page import page as ordering_page
+
+    curated = headline_order(made.curation)
+    if curated is None or not made.curation.curves:
+        return
+    import pyarrow as pa
+
+    curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in made.curation.curves])
+    names = _whole(made.curation.ingested.classes)
+    classes = dict(zip(names["code"].to_pylist(), names["name"].to_pylist(), strict=True))
+    yield ordering_page(curves, findings, collect(curated, CuratedSets.schema.names), classes)
+
+
+def not_asked(pipeline: Pipeline) -> Iterator[str]:
+    """The stages that the pipeline leaves out; the report says so, lest their silence be taken for a good sign."""
+    for name in _STAGES:
+        if not getattr(pipeline, name) and not (name == "labeling" and pipeline.source.votes is not None):
+            yield name.replace("_", " ")
+
+
+def lineage_of(record: RunRecord) -> Iterator[LineageRow]:
+    """Every artifact that the run used, in the order of the stages."""
+    for stage in record.stages:
+        for handle in stage.outputs.values():
+            rows = None if handle["rows"] is None else int(handle["rows"])
+            yield LineageRow(
+                stage.title, handle["kind"], stage.key, handle["digest"][:16], rows, stage.cached, stage.seconds,
+                stage.summary,
+            )  # fmt: skip
+
+
+def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
+    """Every option that the run was given or took by default."""
+    for stage, options in pipeline.model_dump(mode="json", exclude={"name", "description", "subject"}).items():
+        for option, value in _options(options):
+            yield SettingRow(stage, option, value)
+
+
+def machine_of(run: Run) -> dict[str, str]:
+    """Where the run ran."""
+    profile = numeric_profile()
+    return {
+        "host": run.record.host,
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor features": profile["cpu"],
+        "workers": str(run.engine.slots()),
+    }
+
+
+def write_index(run: Run) -> None:
+    """The page over all nights, from the line that every report left beside it."""
+    folder = run.store.folder
+    lines = (folder.read_json(f"reports/{name}/entry.json") for name in folder.folders("reports"))
+    entries = [RunEntry.model_validate(line) for line in lines if line]
+    folder.write("reports/index.html", render_index(entries).encode())
+
+
+def _options(options: object) -> Iterator[tuple[str, str]]:
+    if isinstance(options, Mapping):
+        yield from ((str(name), str(value)) for name, value in options.items() if value is not None)
+    elif options not in (None, [], ()):
+        yield "", str(options)
+
+
+def _whole(artifact: Artifact[Any]) -> pa.Table:
+    """A small table of a run, all its columns."""
+    return collect(artifact, None)

@@ -1,0 +1,24 @@
+"""What a run would do: the flow walked against the store, without workers and without Prefect."""
+
+from __future__ import annotations
+
+from assay.flows.audit import audit
+from assay.flows.pipeline import Pipeline, Project
+from assay.flows.running import check_inputs, engine_of
+from assay.infra.plans import Plan, PlannedStage
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.store import Store
+
+
+def plan(project: Project, pipeline: Pipeline, seed: int = 0) -> list[PlannedStage]:
+    """The stages of a run in order: cached, will run, or runs unless its input is unchanged."""
+    check_inputs(project, pipeline)
+    progress, walked = SilentProgress(), Plan()
+    run = Run(
+        pipeline.name, Store(project.store), engine_of(project, progress), progress,
+        seed=seed, compute=project.compute, plan=walked,
+    )  # fmt: skip
+    with run.unrecorded():
+        audit(pipeline, project.folder)
+    return walked.stages

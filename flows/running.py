@@ -1,0 +1,176 @@
+"""One run of a pipeline: its surroundings (store, workers, Prefect), the audit, its findings, gates and report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from assay.data.schemas import Findings
+from assay.flows.audit import Audit, audit
+from assay.flows.pipeline import Pipeline, Project
+from assay.infra.environment import prepare_environment
+from assay.infra.errors import AssayError
+from assay.infra.folders import Folder
+from assay.infra.manifests import RunRecord
+from assay.infra.partitions import collect
+from assay.infra.prefect_server import PrefectServer, configured_api, prefect_api
+from assay.infra.progress import Progress, open_progress
+from assay.infra.runs import Run
+from assay.infra.store import Store
+from assay.infra.sweep import close_crashed_runs
+from assay.tasks.statistics.findings import Finding, findings_from, findings_table
+from assay.tasks.statistics.gates import GateResult, judge
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from assay.infra.compute import Engine
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended: `status` is done, gate failed, refused or broken; report and findings are paths in the store."""
+
+    run: str
+    status: str
+    report: str | None
+    findings: str | None
+    seconds: float
+    exit_code: int
+
+
+def run_pipeline(
+    project: Project, pipeline: Pipeline, *, seed: int = 0, fresh: bool = False, console: Console | None = None
+) -> RunResult:
+    """Run the pipeline and leave findings, report and record in the store; raises what made it end early."""
+    prepare_environment()
+    check_inputs(project, pipeline)
+    store = Store(project.store).open()
+    close_crashed_runs(store)
+    server = None if configured_api() else PrefectServer().launch()
+    progress = open_progress(console.file if console is not None else None)
+    try:
+        run = Run(
+            pipeline.name, store, engine_of(project, progress), progress,
+            seed=seed, compute=project.compute, fresh=fresh, orchestrated=True,
+        )  # fmt: skip
+        run.record.settings = pipeline.model_dump(mode="json")
+        with run:
+            return _run(run, project, pipeline, server)
+    finally:
+        progress.close()
+        if server is not None:
+            server.stop()
+
+
+def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
+    """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
+    check_inputs(project, pipeline)
+    store = Store(project.store).open()
+    close_crashed_runs(store)
+    progress = open_progress()
+    run = Run(
+        pipeline.name, store, engine_of(project, progress), progress,
+        seed=seed, compute=project.compute, orchestrated=True,
+    )  # fmt: skip
+    run.record.settings = pipeline.model_dump(mode="json")
+    with run:
+        return _finish(run, project, pipeline, time.perf_counter())
+
+
+def _run(run: Run, project: Project, pipeline: Pipeline, server: PrefectServer | None) -> RunResult:
+    began = time.perf_counter()
+    run.warm_up()
+    with prefect_api(server):
+        run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.engine.slots()}")
+        return _finish(run, project, pipeline, began)
+
+
+def _finish(run: Run, project: Project, pipeline: Pipeline, began: float) -> RunResult:
+    with _recorded(run.record):
+        made = audit(pipeline, project.folder)
+        findings = _named_findings(run, made)
+        gates = judge(pipeline.gates, findings)
+        code = _exit_code(made, gates)
+        run.record.status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
+        run.record.seconds = round(time.perf_counter() - began, 2)
+        run.record.findings = _write_findings(run, findings)
+        from assay.flows.pages import write_report
+
+        verdicts, report = write_report(run, pipeline, made, findings, gates)
+        run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
+        run.save()
+        _say_verdict(run.progress, run.record)
+        if made.failures:
+            raise made.failures[0]
+    return RunResult(run.id, run.record.status, report, run.record.findings, run.record.seconds, code)
+
+
+@contextmanager
+def _recorded(record: RunRecord) -> Iterator[None]:
+    """Write down how a run ended that did not get to its end."""
+    try:
+        yield
+    except AssayError as error:
+        record.status = "refused" if error.exit_code == 2 else "broken"
+        if not any(str(error) in failure for failure in record.failures):
+            record.failures.append(str(error))
+        raise
+
+
+def check_inputs(project: Project, pipeline: Pipeline) -> None:
+    """Find the source, the rules and the models before anything starts, so that a typo is answered at once."""
+    from assay.tasks.ingest.sources import resolve
+    from assay.tasks.labeling.rulebook_source import refer_to_rulebook
+
+    resolve(pipeline.source, project.folder)
+    if pipeline.labeling is not None:
+        refer_to_rulebook(pipeline.labeling.functions, project.folder)
+
+
+def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
+    """A function that opens the project's engine when it is called."""
+
+    def open_it() -> Engine:
+        from assay.infra.compute import open_engine
+
+        return open_engine(project.compute, progress.notice)
+
+    return open_it
+
+
+def _named_findings(run: Run, made: Audit) -> list[Finding]:
+    """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share."""
+    if made.findings is None:
+        return []
+    table = collect(made.findings, Findings.schema.names)
+    return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in findings_from(table)]
+
+
+def _exit_code(made: Audit, gates: list[GateResult]) -> int:
+    if made.failures:
+        return max(error.exit_code for error in made.failures)
+    return 0 if all(gate.passed for gate in gates) else 1
+
+
+def _write_findings(run: Run, findings: list[Finding]) -> str:
+    import pyarrow.parquet as pq
+
+    name = f"runs/{run.id}/findings.parquet"
+    with run.store.folder.writing(name) as sink:
+        pq.write_table(findings_table(findings), sink)
+    return place_of(run.store.folder, name)
+
+
+def place_of(folder: Folder, name: str) -> str:
+    """Where a person finds a file of the store."""
+    return f"{folder.url}/{name}"
+
+
+def _say_verdict(progress: Progress, record: RunRecord) -> None:
+    for position, verdict in enumerate(record.verdicts):
+        progress.notice(f"{'Verdict' if position == 0 else '':<9} {verdict}")
+    progress.notice(f"{'Report':<9} {record.report}")

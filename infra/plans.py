@@ -1,0 +1,65 @@
+"""What a run would do, found out by walking its flow without doing it: stages answer with handles, or with promises."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from assay.infra.artifacts import Artifact
+
+if TYPE_CHECKING:
+    from assay.infra.runs import Run
+    from assay.infra.stage import Stage
+
+CACHED, WILL_RUN, MAY_RUN = "cached", "will run", "runs unless its input is unchanged"
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """One stage of a plan: its title, whether it will run, and on which workers."""
+
+    stage: str
+    title: str
+    outlook: str
+    where: str
+
+
+@dataclass
+class Plan:
+    """The stages that a flow came across, in order."""
+
+    stages: list[PlannedStage] = field(default_factory=list)
+
+    def consider(self, stage: Stage[..., Any], run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """What the stage would return: its handles where the store has them, promises of handles where not."""
+        manifest = None
+        if any(_is_promise(value) for value in (*args, *kwargs.values())):
+            outlook = MAY_RUN
+        else:
+            manifest = None if run.fresh else run.store.find(stage.name, stage.key(run, args, kwargs))
+            outlook = CACHED if manifest else WILL_RUN
+        where = "GPU workers, or CPU" if stage.gpu and run.compute.gpu == "preferred" else "CPU workers"
+        if stage.gpu and run.compute.gpu == "required":
+            where = "GPU workers"
+        self.stages.append(PlannedStage(stage.name, stage.title, outlook, "" if manifest else where))
+        return stage.handles(manifest) if manifest else _promises(stage)
+
+
+def _is_promise(value: object) -> bool:
+    if isinstance(value, Artifact):
+        return not value.digest
+    if isinstance(value, Mapping):
+        return any(_is_promise(item) for item in value.values())
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return any(_is_promise(item) for item in value)
+    return False
+
+
+def _promises(stage: Stage[..., Any]) -> Any:
+    promise: Artifact[Any] = Artifact("promise", "", "", "", 0, 0)
+    announced = typing.get_type_hints(stage.body).get("return")
+    if isinstance(announced, type) and issubclass(announced, tuple):
+        return announced(*(promise for _ in getattr(announced, "_fields", ())))
+    return promise

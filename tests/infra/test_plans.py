@@ -1,0 +1,37 @@
+"""A plan says what a run would do, and does none of it."""
+
+from assay.infra.artifacts import Artifact
+from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN, Plan
+from assay.infra.stage import stage, write_files
+from tests.infra.workload import Weights
+
+
+@stage(version=1, title="first")
+def first(text: str) -> Artifact[Weights]:
+    return write_files({"w": text.encode()}, into=Weights)
+
+
+@stage(version=1, title="second", gpu=True)
+def second(weights: Artifact[Weights]) -> Artifact[Weights]:
+    return write_files({"w": b"always the same"}, into=Weights)
+
+
+def outlooks(make_run, text: str, **options: object) -> list[tuple[str, str]]:
+    run = make_run(**options)
+    run.plan = Plan()
+    with run.unrecorded():
+        second(first(text))
+    return [(stage.title, stage.outlook) for stage in run.plan.stages]
+
+
+def test_a_plan_follows_the_flow_without_running_it(make_run):
+    assert outlooks(make_run, "a") == [("first", WILL_RUN), ("second", MAY_RUN)]
+    assert make_run().store.runs() == []
+
+
+def test_a_plan_knows_what_the_store_holds(make_run):
+    with make_run():
+        second(first("a"))
+    assert outlooks(make_run, "a") == [("first", CACHED), ("second", CACHED)]
+    assert outlooks(make_run, "b") == [("first", WILL_RUN), ("second", MAY_RUN)]
+    assert outlooks(make_run, "a", fresh=True)[0] == ("first", WILL_RUN)

@@ -1,0 +1,90 @@
+"""The store stays small, and nothing that is in use or being written goes."""
+
+import os
+import time
+
+import pytest
+
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.manifests import RunRecord
+from assay.infra.stage import stage, write_files
+from assay.infra.sweep import clean, close_crashed_runs
+from tests.infra.workload import Weights
+
+
+@stage(version=1)
+def keep(text: str) -> Artifact[Weights]:
+    return write_files({"w": text.encode() * 100}, into=Weights)
+
+
+def finished(make_run, text: str) -> str:
+    with make_run() as run:
+        keep(text)
+        run.record.status = "done"
+    return run.id
+
+
+def test_results_that_no_kept_run_used_go(make_run):
+    old, new = finished(make_run, "old"), finished(make_run, "new")
+    store = make_run().store
+    swept = clean(store, keep=1)
+    assert swept.runs == (old,)
+    assert len(swept.results) == 1
+    assert swept.bytes > 0
+    assert [run.id for run in store.runs()] == [new]
+    with make_run() as run:
+        keep("new")
+        assert run.record.stages[0].cached
+
+
+def test_a_result_that_a_later_run_took_from_the_store_stays(make_run):
+    finished(make_run, "shared")
+    finished(make_run, "shared")
+    assert clean(make_run().store, keep=1).results == ()
+
+
+def test_a_dry_run_removes_nothing(make_run):
+    finished(make_run, "old")
+    finished(make_run, "new")
+    store = make_run().store
+    assert clean(store, keep=0, dry_run=True).results == clean(store, keep=0).results
+    assert store.runs() == []
+
+
+def test_what_a_living_run_is_writing_stays(make_run):
+    with make_run() as run:
+        run.record.writing.append("keep/some-key")
+        run.save()
+        run.store.folder.write("stages/keep/some-key/part", b"half")
+        assert clean(run.store, keep=0).results == ()
+        assert run.store.folder.exists("stages/keep/some-key/part")
+
+
+def test_a_killed_run_is_marked_as_crashed(make_run):
+    store = make_run().store
+    dead = RunRecord("2026-01-01-0000-dead", "p", "2026-01-01T00:00:00+00:00", 0, "here", 1)
+    store.save_run(dead)
+    store.folder.write_json(f"leases/{dead.id}.json", {"host": "elsewhere", "pid": 1, "until": time.time() - 1})
+    with make_run() as alive:
+        assert [run.id for run in close_crashed_runs(store)] == [dead.id]
+        assert store.run(dead.id).status == "crashed"
+        assert store.run(alive.id).status == "running"
+
+
+def test_a_lease_of_a_dead_process_here_does_not_count(make_run):
+    store = make_run().store
+    child = os.spawnlp(os.P_NOWAIT, "true", "true")
+    os.waitpid(child, 0)
+    with make_run() as run:
+        lease = store.folder.read_json(f"leases/{run.id}.json") | {"pid": child}
+        store.folder.write_json(f"leases/{run.id}.json", lease)
+        assert [one.id for one in close_crashed_runs(store)] == [run.id]
+
+
+def test_an_unknown_run_is_named_with_the_latest(make_run):
+    latest = finished(make_run, "x")
+    store = make_run().store
+    assert store.run(latest[-4:]).id == latest
+    with pytest.raises(InputError, match=f'no run "nope".*latest is {latest}'):
+        store.run("nope")
