@@ -48,7 +48,7 @@ def _chain(pipeline: dict[str, Value]) -> Iterator[Clash]:
         yield Clash(
             ("labeling",), "source.votes already holds the votes; remove labeling or give the source as samples"
         )
-    voted = votes or "labeling" in has
+    voted = votes or "labeling" in has or _carries_votes(pipeline)
     for stage in ("pruning", "weak_labels"):
         if stage in has and not voted:
             yield Clash((stage,), "needs votes: add labeling (rules that vote) or source.votes (votes as a table)")
@@ -56,6 +56,16 @@ def _chain(pipeline: dict[str, Value]) -> Iterator[Clash]:
         yield Clash(("ordering",), "needs confidences: add weak_labels, as in weak_labels: {labelers: [majority]}")
     if _dict(pipeline.get("ordering")).get("compare") is True and "pruning" not in has:
         yield Clash(("ordering", "compare"), "compares with and without pruning: add pruning, or leave compare out")
+
+
+def _carries_votes(pipeline: dict[str, Value]) -> bool:
+    """Whether the data set is itself a table of votes, such as crowd workers' answers."""
+    dataset = _dict(pipeline.get("source")).get("dataset")
+    if not isinstance(dataset, str) or dataset.startswith("sample/"):
+        return False
+    from assay.data.catalog import catalog, is_votes
+
+    return dataset in catalog() and is_votes(dataset)
 
 
 def _subjects(pipeline: dict[str, Value]) -> Iterator[Clash]:
@@ -91,7 +101,9 @@ def _gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> I
     if stage not in STAGES:
         yield Clash((*where, "finding"), f"no stage measures {stage}; {suggestion(stage, STAGES)}")
         return
-    given_votes = _dict(pipeline.get("source")).get("votes") is not None and stage == "labeling"
+    given_votes = stage == "labeling" and (
+        _dict(pipeline.get("source")).get("votes") is not None or _carries_votes(pipeline)
+    )
     if STAGES[stage] and not given_votes and all(pipeline.get(name) is None for name in STAGES[stage]):
         yield Clash((*where, "finding"), f"nothing will measure it: the pipeline has no {' or '.join(STAGES[stage])}")
     if stage == "ordering":

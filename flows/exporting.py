@@ -31,7 +31,7 @@ def export_run(
     target: Path,
     *,
     labeler: str | None = None,
-    licence: str = "unknown",
+    licence: str | None = None,
     creator: str = "not stated",
 ) -> str:
     """Writes the folder, whole or not at all, and returns a sentence on what lies there."""
@@ -40,7 +40,7 @@ def export_run(
     chosen, curated = _curated(store, record, labeler)
     samples = pa.concat_tables([table for *_, table in tables_of(store, record, "Samples")], promote_options="default")
     folder = curated_folder(curated, samples, _classes(store, record))
-    facts = _facts(store, record, folder, chosen, licence)
+    facts = _facts(store, record, folder, chosen, licence or _licence_of(record))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -53,7 +53,7 @@ def export_run(
         (draft / "README.md").write_text(data_card(facts, _lineage(record, chosen)), encoding="utf-8")
         origin = Origin(
             name=facts.title, description=f"{facts.description} {verdict_in_words(facts.validity)}".strip(),
-            licence=licence, creator=creator, url=f"urn:assay:{record.id}",
+            licence=facts.licence, creator=creator, url=f"urn:assay:{record.id}",
             published=record.started[:10], version="1.0.0",
         )  # fmt: skip
         metadata = croissant(origin, files, folder.whole.schema, dict(ABOUT))
@@ -62,6 +62,9 @@ def export_run(
         if target.exists():
             target.rmdir()
         os.replace(draft, target)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise InputError(f"Cannot write to {target}: {error.strerror}; make room, or name another folder.") from error
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -90,20 +93,25 @@ def _write(folder: Path, name: str, table: pa.Table, about: str) -> ExportedFile
 
 def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str, pa.Table]:
     """The labeler whose order is exported, and that order."""
-    found = {_labeler_of(name, stage.summary): table for stage, name, table in tables_of(store, record, "CuratedSets")}
-    if not found:
-        raise InputError(
-            f"Run {record.id} has no curated sets: its pipeline configures no ordering, or it is {record.status}."
-        )
+    tables = [table for *_, table in tables_of(store, record, "CuratedSets")]
+    if not tables:
+        said = f"its pipeline configures no ordering, or it is {record.status}"
+        raise InputError(f"Run {record.id} has no curated sets: {said}.  (assay runs shows all)")
+    # One labeler after the other is ordered, in the order in which the pipeline names them.
+    named = (record.settings.get("weak_labels") or {}).get("labelers") or ["majority"]
+    found = dict(zip(named, tables, strict=False))
     chosen = labeler or next(iter(found))
     if chosen not in found:
         raise InputError(f"Run {record.id} has no curated sets of the labeler {chosen}; it has {', '.join(found)}.")
     return chosen, found[chosen]
 
 
-def _labeler_of(output: str, summary: str) -> str:
-    said = f"{output} {summary}"
-    return next((name for name in ("majority", "snorkel") if name in said), output)
+def _licence_of(record: RunRecord) -> str:
+    """The licence that the catalogue knows for the run's data set."""
+    from assay.flows.data_sets import licence_of
+
+    dataset = (record.settings.get("source") or {}).get("dataset")
+    return (licence_of(dataset) if dataset else None) or "unknown"
 
 
 def _classes(store: Store, record: RunRecord) -> dict[int, str]:

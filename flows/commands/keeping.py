@@ -40,10 +40,10 @@ def data_get(name: str) -> None:
     "--to", "target", required=True, type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder."
 )
 @click.option("--labeler", type=click.Choice(["majority", "snorkel"]), default=None, help="Whose labels and order.")
-@click.option("--licence", default="unknown", show_default=True, help="The licence of the data, as an SPDX identifier.")
+@click.option("--licence", default=None, help="The licence of the data; left out, the catalogue's.")
 @config_option
 @store_option
-def export(run: str, target: Path, labeler: str | None, licence: str, config: str, store: str | None) -> None:
+def export(run: str, target: Path, labeler: str | None, licence: str | None, config: str, store: str | None) -> None:
     """Write the curated sets D1 … DN of RUN as a folder.
 
     pandas and Hugging Face `datasets` read it in one line; a data card and Croissant metadata lie beside the data.

@@ -1,0 +1,202 @@
+"""An export is a folder that pandas, Arrow and Hugging Face read in one line, and that says where it comes from."""
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from ruamel.yaml import YAML
+
+from assay.data.schemas import Classes, CuratedSets, Samples
+from assay.flows.exporting import export_run
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.runs import Run
+from assay.infra.stage import stage, write_table
+from assay.infra.store import Store
+from assay.tasks.statistics.findings import Finding, findings_table
+
+N, SETS = 40, 4
+OLD = int(importlib.metadata.version("datasets").partition(".")[0]) < 3
+EVIL = 'a | b <script> "x"\n---\nlicense: mine'
+
+
+class Made(NamedTuple):
+    samples: Artifact[Samples]
+    classes: Artifact[Classes]
+
+
+@stage(version=1, title="ingest")
+def make_samples() -> Made:
+    columns = {
+        "id": [f"s{n}" for n in range(N)], "gold": pa.array([n % 2 if n < 30 else None for n in range(N)], pa.int16()),
+        "age": [float(n) for n in range(N)], "label": [f"own {n}" for n in range(N)],
+    }  # fmt: skip
+    classes = {"code": pa.array([0, 1], pa.int16()), "name": ["benign", "malignant"]}
+    return Made(write_table(pa.table(columns), into=Samples), write_table(pa.table(classes), into=Classes))
+
+
+@stage(version=1, title="order")
+def make_order(samples: Artifact[Samples], flip: bool) -> Artifact[CuratedSets]:
+    order = list(range(N))[:: -1 if flip else 1]
+    columns = {
+        "id": [f"s{n}" for n in order], "rank": range(N), "dataset": [1 + place * SETS // N for place in range(N)],
+        "label": [(n // 2) % 2 for n in order], "confidence": [1 - place / N for place in range(N)],
+        "lower": [0.9 - place / N for place in range(N)], "upper": [1.0] * N, "votes_cast": [5] * N,
+        "gold": [n % 2 if n < 30 else None for n in order],
+    }  # fmt: skip
+    return write_table(pa.table(columns).cast(CuratedSets.schema).take(list(range(N))[::-1]), into=CuratedSets)
+
+
+@pytest.fixture
+def finished(make_run: Callable[..., Run]) -> tuple[Store, Run]:
+    findings = [
+        Finding("ordering.permutation_p", of="ours", group="majority", value=0.0005, n=30, verdict="adverse"),
+        Finding("ordering.spearman_tie_free", of="ours", group="majority", value=-0.98, n=30),
+    ]
+    with make_run("night") as run:
+        made = make_samples()
+        make_order(made.samples, False)
+        make_order(made.samples, True)
+        run.record.settings = {"description": EVIL, "weak_labels": {"labelers": ["majority", "snorkel"]}}
+        with run.store.folder.writing(f"runs/{run.id}/findings.parquet") as sink:
+            pq.write_table(findings_table(findings), sink)
+    return run.store, run
+
+
+def test_every_set_is_the_beginning_of_the_order(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    store, run = finished
+    said = export_run(store, run.record, tmp_path / "out")
+    assert "D1 … D4 (10 … 40 samples, majority)" in said
+    whole = pd.read_parquet(tmp_path / "out" / "curated.parquet")
+    assert list(whole["rank"]) == list(range(N))
+    for number in range(1, SETS + 1):
+        one = pd.read_parquet(tmp_path / "out" / f"D{number}.parquet")
+        assert list(one["id"]) == list(whole["id"])[: 10 * number]
+        assert list(one.columns) == list(whole.columns)
+
+
+def test_samples_bring_their_own_columns_and_classes_their_names(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    store, run = finished
+    export_run(store, run.record, tmp_path / "out", labeler="snorkel")
+    last = pq.read_table(tmp_path / "out" / "D1.parquet").to_pylist()[0]
+    assert (last["id"], last["age"], last["feature_label"]) == ("s39", 39.0, "own 39")
+    assert (last["label"], last["label_name"], last["gold"], last["gold_name"]) == (1, "malignant", None, None)
+
+
+def test_the_front_matter_names_one_existing_file_per_configuration(
+    finished: tuple[Store, Run], tmp_path: Path
+) -> None:
+    store, run = finished
+    export_run(store, run.record, tmp_path / "out")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    configurations = YAML(typ="safe").load(card.split("---\n", 2)[1])["configs"]
+    assert [one["config_name"] for one in configurations] == ["curated", "D1", "D2", "D3", "D4"]
+    assert [one["config_name"] for one in configurations if one.get("default")] == ["curated"]
+    for one in configurations:
+        [data_file] = one["data_files"]
+        assert data_file["split"] == "test"
+        assert (tmp_path / "out" / data_file["path"]).stem == one["config_name"]
+        assert (tmp_path / "out" / data_file["path"]).is_file()
+
+
+@pytest.mark.skipif(OLD, reason="datasets before 3 cannot open any folder with the pyarrow and fsspec that we use")
+def test_hugging_face_reads_it_in_one_line(
+    finished: tuple[Store, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
+        monkeypatch.setenv(name, "1")
+    import datasets
+
+    store, run = finished
+    export_run(store, run.record, tmp_path / "out")
+    loaded = datasets.load_dataset(str(tmp_path / "out"), "D2", split="test", cache_dir=str(tmp_path / "cache"))
+    assert loaded["rank"][:] == list(range(20))
+    assert datasets.get_dataset_config_names(str(tmp_path / "out")) == ["curated", "D1", "D2", "D3", "D4"]
+
+
+def test_the_data_card_says_what_it_is_and_lets_nothing_break_out(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    store, run = finished
+    export_run(store, run.record, tmp_path / "out", licence="CC-BY-4.0")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    _, front, body = card.split("---\n", 2)
+    front_matter = YAML(typ="safe").load(front)
+    assert (front_matter["license"], front_matter["pretty_name"]) == ("CC-BY-4.0", "night, curated (majority)")
+    assert "**Adverse** (tie-free ρ = -0.980, permutation p = 0.0005, n = 30)." in body
+    assert "| D1 | 10 | 50.0% | 10 |" in body
+    assert "| D4 | 40 | 50.0% | 30 |" in body
+    assert run.id in body
+    assert all(stage.outputs["result"]["digest"] in body for stage in run.record.stages if stage.title == "order")
+    assert "<script>" not in body
+    assert "\nlicense: mine" not in card
+
+
+def test_croissant_metadata_describes_every_file(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    store, run = finished
+    export_run(store, run.record, tmp_path / "out", licence="CC-BY-4.0")
+    metadata = json.loads((tmp_path / "out" / "croissant.json").read_text(encoding="utf-8"))
+    assert metadata["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+    required = ("@context", "@type", "name", "description", "license", "url", "creator", "datePublished")
+    assert all(metadata[key] for key in required)
+    files = {file["@id"]: file for file in metadata["distribution"]}
+    assert set(files) == {"curated.parquet", *(f"D{number}.parquet" for number in range(1, SETS + 1))}
+    for name, file in files.items():
+        content = (tmp_path / "out" / name).read_bytes()
+        assert file["sha256"] == hashlib.sha256(content).hexdigest()
+        assert file["contentSize"] == f"{len(content)} B"
+    identifiers = [entry["@id"] for record_set in metadata["recordSet"] for entry in (record_set, *record_set["field"])]
+    assert len(set(identifiers)) == len(identifiers)
+    for record_set in metadata["recordSet"]:
+        file = record_set["field"][0]["source"]["fileObject"]["@id"]
+        schema = pq.read_schema(tmp_path / "out" / file)
+        assert [field["source"]["extract"]["column"] for field in record_set["field"]] == schema.names
+        types = {field["name"]: field["dataType"] for field in record_set["field"]}
+        assert (types["id"], types["rank"], types["lower"]) == ("sc:Text", "sc:Integer", "sc:Float")
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    store, run = finished
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="is there and not empty"):
+        export_run(store, run.record, tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
+
+
+def test_nothing_is_left_half_written(
+    finished: tuple[Store, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    store, run = finished
+    monkeypatch.setattr("assay.flows.exporting.croissant", fail)
+    with pytest.raises(InputError, match="No space left"):
+        export_run(store, run.record, tmp_path / "deep" / "out")
+    assert list((tmp_path / "deep").iterdir()) == []
+
+
+def test_a_labeler_or_an_order_that_is_not_there_is_named(
+    finished: tuple[Store, Run], tmp_path: Path, make_run: Callable[..., Run]
+) -> None:
+    store, run = finished
+    with pytest.raises(InputError, match="no curated sets of the labeler oracle; it has majority, snorkel"):
+        export_run(store, run.record, tmp_path / "out", labeler="oracle")
+    with make_run("plain") as other:
+        make_samples()
+    with pytest.raises(InputError, match="has no curated sets"):
+        export_run(store, other.record, tmp_path / "out")
+
+
+def test_without_gold_validity_is_not_measured(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    store, run = finished
+    with store.folder.writing(f"runs/{run.id}/findings.parquet") as sink:
+        pq.write_table(findings_table([]), sink)
+    export_run(store, run.record, tmp_path / "out")
+    assert "**Not measured**" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
