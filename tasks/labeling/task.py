@@ -1,0 +1,136 @@
+"""Labelling as stages: rules vote on every partition, votes that came as a table are taken, and both are summed up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from assay.data.schemas import Classes, Findings, LabelingTable, Samples, Votes
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.exact import Least
+from assay.infra.partitions import Tallied, collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.stage import say, stage, write_table
+from assay.tasks.labeling.class_codes import class_codes, recode
+from assay.tasks.labeling.findings import labeling_findings
+from assay.tasks.labeling.rulebook_source import RulebookReference
+from assay.tasks.labeling.settings import Labeling
+from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_counts, labeling_table
+from assay.tasks.labeling.voting import apply_rules
+from assay.tasks.statistics.findings import findings_table
+
+
+class LabelingSummary(NamedTuple):
+    """What labelling came to: one row per function, and the findings."""
+
+    table: Artifact[LabelingTable]
+    findings: Artifact[Findings]
+
+
+@stage(version=1, title="label")
+def apply_labeling_functions(
+    samples: Artifact[Samples], rulebook: RulebookReference, classes: Artifact[Classes], settings: Labeling
+) -> Artifact[Votes]:
+    """The votes of every labelling function on every sample, in the pipeline's class codes."""
+    book = rulebook.load()
+    codes = class_codes(book.name, book.classes, class_names(classes))
+    patience = math.floor(settings.fault_limit * samples.rows)
+    votes: Artifact[Votes] = map_partitions(
+        vote_on, samples, into=Votes, rulebook=rulebook, codes=codes, patience=patience
+    )
+    faults = faults_of(votes)
+    _check_faults(faults, samples.rows, settings.fault_limit)
+    say(f"{len(book.rules)} rules voted on {samples.rows} samples{_faults_in_words(faults)}")
+    return votes
+
+
+@stage(version=1, title="take votes")
+def take_votes(samples: Artifact[Samples]) -> Artifact[Votes]:
+    """The votes that came with the samples: every int8 column, in the order of the source."""
+    votes: Artifact[Votes] = map_partitions(votes_in, samples, into=Votes)
+    say(f"{len(tally_of(votes)['functions'].value)} columns of votes on {votes.rows} samples")
+    return votes
+
+
+@stage(version=1, title="sum up votes")
+def summarize_labeling(
+    votes: Artifact[Votes], samples: Artifact[Samples], classes: Artifact[Classes]
+) -> LabelingSummary:
+    """The table of labelling functions and the findings, from counts that add up over partitions."""
+    names = class_names(classes)
+    merged = reduce_partitions(count_partition, votes, samples, classes=len(names))
+    counts = labeling_counts(merged.pop("functions").value, merged)
+    faults = faults_of(votes)
+    say(_in_words(counts))
+    return LabelingSummary(
+        table=write_table(labeling_table(counts, names, faults), into=LabelingTable),
+        findings=write_table(
+            findings_table(labeling_findings(counts, sum(count for count, _ in faults.values()))), into=Findings
+        ),
+    )
+
+
+def vote_on(samples: pa.Table, rulebook: RulebookReference, codes: tuple[int, ...], patience: int) -> Tallied:
+    """One partition's votes, with the faults of the rules that raised as a tally."""
+    votes, faults = apply_rules(samples, rulebook.load(), patience)
+    tally: dict[str, object] = {
+        "faults": {name: fault.count for name, fault in faults.items()},
+        "examples": {name: Least((fault.sample, fault.message)) for name, fault in faults.items()},
+    }
+    return Tallied(recode(votes, codes), tally)
+
+
+def votes_in(samples: pa.Table) -> Tallied:
+    """One partition's votes where the samples are a table of votes, with the functions' names as a tally."""
+    columns = [field.name for field in samples.schema if field.type == pa.int8()]
+    if not columns:
+        raise InputError(
+            f"The source holds no column of votes; its columns are {', '.join(samples.column_names)}. Votes are whole "
+            "numbers: a class, or -1 to abstain."
+        )
+    return Tallied(samples.select(["id", *columns]), {"functions": Least(tuple(columns))})
+
+
+def count_partition(votes: pa.Table, samples: pa.Table, classes: int) -> dict[str, object]:
+    """One partition's counts for the table of labelling functions, and the functions' names."""
+    counts = count_votes(votes, samples.column("gold"), classes)
+    return {"functions": Least(tuple(name for name in votes.column_names if name != "id")), **counts}
+
+
+def class_names(classes: Artifact[Classes]) -> tuple[str, ...]:
+    """The names of the pipeline's classes, in the order of their codes."""
+    rows = collect(classes, columns=["code", "name"]).to_pylist()
+    return tuple(row["name"] for row in sorted(rows, key=lambda row: int(row["code"])))
+
+
+def faults_of(votes: Artifact[Votes]) -> dict[str, tuple[int, str]]:
+    """Per function that raised: on how many samples, and what it said on the one with the smallest id."""
+    tally: Mapping[str, Mapping[str, Any]] = tally_of(votes) or {}
+    counts, examples = tally.get("faults", {}), tally.get("examples", {})
+    return {name: (count, "sample {}: {}".format(*examples[name].value)) for name, count in counts.items() if count > 0}
+
+
+def _check_faults(faults: Mapping[str, tuple[int, str]], samples: int, limit: float) -> None:
+    worst = max(faults, key=lambda name: (faults[name][0], name), default=None)
+    if worst is None or faults[worst][0] <= limit * samples:
+        return
+    count, example = faults[worst]
+    raise InputError(
+        f"The labelling function {worst} raised on {count} of {samples} samples, more than the fault limit of "
+        f"{limit:.1%}; on {example}. Mend the rule, or raise labeling.fault_limit."
+    )
+
+
+def _faults_in_words(faults: Mapping[str, tuple[int, str]]) -> str:
+    if not faults:
+        return ""
+    return f" · {sum(count for count, _ in faults.values())} faults in {', '.join(sorted(faults))}"
+
+
+def _in_words(counts: LabelingCounts) -> str:
+    n = max(counts.samples, 1)
+    covered, conflicted = counts.covered / n, counts.conflicted / n
+    return f"{len(counts.functions)} rules · coverage {covered:.0%} · conflicts {conflicted:.0%}"
