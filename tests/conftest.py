@@ -1,5 +1,6 @@
 """Fixtures that every test may use: a run without Prefect, in this process, over a store in a temporary folder."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,10 @@ import pytest
 from assay.infra.environment import prepare_environment
 
 prepare_environment()
+
+# Worker processes import the partition functions of tests from here, as pytest does.
+SUPPORT = Path(__file__).parent / "support"
+os.environ["PYTHONPATH"] = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 @pytest.fixture

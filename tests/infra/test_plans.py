@@ -1,9 +1,10 @@
 """A plan says what a run would do, and does none of it."""
 
+from plumbing_workload import Weights
+
 from assay.infra.artifacts import Artifact
 from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN, Plan
 from assay.infra.stage import stage, write_files
-from tests.infra.workload import Weights
 
 
 @stage(version=1, title="first")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
+from plumbing_workload import Numbers, Piece, Scaled, Weights, beside, double, explode_on, make_numbers, total
 
 from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.errors import InputError, RunError
@@ -15,7 +16,6 @@ from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces,
 from assay.infra.settings import Settings
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
 from assay.infra.store import Store
-from tests.infra.workload import Numbers, Piece, Scaled, Weights, beside, double, explode_on, make_numbers, total
 
 CALLS: list[str] = []
 

@@ -4,13 +4,13 @@ import os
 import time
 
 import pytest
+from plumbing_workload import Weights
 
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.stage import stage, write_files
 from assay.infra.sweep import clean, close_crashed_runs
-from tests.infra.workload import Weights
 
 
 @stage(version=1)

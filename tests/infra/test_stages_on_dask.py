@@ -1,0 +1,120 @@
+"""Stages on real worker processes: the same digests, whatever the workers go through."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from plumbing_workload import Numbers, Piece, Scaled, double, kill_once, make_numbers
+
+from assay.infra.artifacts import Artifact
+from assay.infra.compute import Engine, open_engine
+from assay.infra.errors import InputError
+from assay.infra.manifests import Part
+from assay.infra.partitions import map_partitions, map_pieces
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.settings import Compute
+from assay.infra.stage import stage
+from assay.infra.store import Store
+
+pytestmark = pytest.mark.xdist_group("dask")
+
+
+class Kept:
+    """An engine that outlives the runs of a test module: starting workers takes seconds."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._engine, name)
+
+    def close(self) -> None:
+        """Not yet."""
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[Engine]:
+    with open_engine(Compute(workers=2, gpu_workers=0)) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def plain_and_gpu() -> Iterator[Engine]:
+    with open_engine(Compute(workers=1, gpu_workers=1)) as engine:
+        yield engine
+
+
+@pytest.fixture
+def run_on(tmp_path: Path) -> Callable[..., Run]:
+    def make(engine: Engine, store: str = "store", **compute: object) -> Run:
+        opened = Store(str(tmp_path / store)).open()
+        return Run("test", opened, lambda: Kept(engine), SilentProgress(), compute=Compute(**compute))
+
+    return make
+
+
+@stage(version=1)
+def make(rows: int, pieces: int) -> Artifact[Numbers]:
+    step = -(-rows // pieces)
+    return map_pieces(make_numbers, [Piece(at, min(rows, at + step)) for at in range(0, rows, step)], into=Numbers)
+
+
+@stage(version=1)
+def fragile(numbers: Artifact[Numbers], marker: str) -> Artifact[Scaled]:
+    return map_partitions(kill_once, numbers, into=Scaled, marker=marker)
+
+
+@stage(version=1)
+def plain(numbers: Artifact[Numbers]) -> Artifact[Scaled]:
+    return map_partitions(double, numbers, into=Scaled, factor=2)
+
+
+@stage(version=1, gpu=True)
+def on_gpu(numbers: Artifact[Numbers]) -> Artifact[Scaled]:
+    return map_partitions(double, numbers, into=Scaled, factor=2)
+
+
+def parts(run: Run, artifact: Artifact[Scaled]) -> tuple[Part, ...]:
+    return run.store.output(artifact).parts
+
+
+def test_workers_and_this_process_give_the_same_digest(two_workers, run_on, make_run):
+    with run_on(two_workers) as run:
+        distributed = plain(make(40, 8))
+        assert len({part.worker for part in parts(run, distributed)}) == 2
+    with make_run() as run:
+        serial = plain(make(40, 5))
+    assert distributed.digest == serial.digest
+
+
+def test_a_worker_killed_in_the_middle_of_a_stage_changes_nothing(two_workers, run_on, tmp_path):
+    with run_on(two_workers) as run:
+        numbers = make(20, 10)
+        expected = plain(numbers)
+        marker = tmp_path / "killed"
+        survived = fragile(numbers, str(marker))
+        assert marker.exists()
+        assert survived.digest == expected.digest
+        assert run.record.stages[-1].partitions_computed == 10
+
+
+def test_gpu_partitions_run_on_the_gpu_worker_and_no_others_do(plain_and_gpu, run_on):
+    with run_on(plain_and_gpu) as run:
+        numbers = make(24, 12)
+        there, elsewhere = parts(run, on_gpu(numbers)), parts(run, plain(numbers))
+        made = parts(run, numbers)
+    assert {part.device for part in there} == {"gpu"}
+    assert {part.device for part in (*elsewhere, *made)} == {"cpu"}
+    assert {part.worker for part in there}.isdisjoint(part.worker for part in (*elsewhere, *made))
+
+
+def test_no_gpu_and_required_is_refused_before_anything_is_written(run_on):
+    with (
+        open_engine(Compute(workers=1, gpu_workers=0, gpu="required")) as engine,
+        run_on(engine, gpu="required") as run,
+    ):
+        numbers = make(4, 2)
+        with pytest.raises(InputError, match="assay worker"):
+            on_gpu(numbers)
+        assert [record.title for record in run.record.stages] == ["make"]
