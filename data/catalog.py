@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -65,6 +65,8 @@ class CatalogEntry(Settings):
     """The embedded data set that stands in for it or is it."""
     loader: str | None = None
     """The function that makes a table of samples of its files, as `module:function`."""
+    holds: Literal["samples", "votes"] = "samples"
+    """Whether the loader's table is samples for rules to vote on, or has the votes already (its int8 columns)."""
     warning: str | None = None
     """What to mind before showing any of it."""
     files: tuple[CatalogFile, ...] = ()
@@ -118,6 +120,15 @@ def entry_of(name: str) -> CatalogEntry:
     close = difflib.get_close_matches(name, entries, n=1)
     way_out = f"did you mean {close[0]}?" if close else f"there are {', '.join(entries)}."
     raise InputError(f"There is no data set {name!r} in the catalogue; {way_out}")
+
+
+def is_votes(name: str) -> bool:
+    """Whether a data set brings its votes with it.
+
+    >>> is_votes("weather-crowd"), is_votes("youtube-spam")
+    (True, False)
+    """
+    return entry_of(name).holds == "votes"
 
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:

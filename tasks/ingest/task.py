@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data import expectations
-from assay.data.schemas import Classes, ContractResults, Rejects, Samples, Votes
+from assay.data.schemas import Classes, ContractResults, Rejects, Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, reduce_partitions, tally_of
@@ -50,23 +50,6 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     names = pa.table({"code": np.arange(len(classes)), "name": list(classes)}, schema=Classes.schema)
     say(f"{samples.rows} samples, {rejects.rows} rejected")
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
-
-
-@stage(version=1, title="votes as given")
-def take_votes(samples: Artifact[Samples]) -> Artifact[Votes]:
-    """The votes that a source of votes brought with it: its int8 columns, in their order."""
-    votes: Artifact[Votes] = map_partitions(votes_of, samples, into=Votes)
-    say(f"votes on {votes.rows} samples, as given")
-    return votes
-
-
-def votes_of(samples: pa.Table) -> pa.Table:
-    """The id and the votes of samples that came with votes.
-
-    >>> votes_of(pa.table({"id": ["a"], "f": pa.array([1], pa.int8()), "text": ["x"]})).column_names
-    ['id', 'f']
-    """
-    return samples.select(["id", *(field.name for field in samples.schema if pa.types.is_int8(field.type))])
 
 
 def _classes(source: ResolvedSource, settings: Source, reading: Reading, pieces: list[Piece]) -> tuple[str, ...]:

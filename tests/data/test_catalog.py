@@ -1,0 +1,207 @@
+"""Catalogue data sets arrive whole and checked, or not at all."""
+
+import gzip
+import hashlib
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.data import catalog as catalog_module
+from assay.data.catalog import CatalogEntry, CatalogFile, catalog, data_folder, entry_of, get, located
+from assay.infra.errors import InputError
+
+CONTENT = b"id,text\n1,hello\n"
+PACKED = gzip.compress(CONTENT, mtime=1)
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def entry(*files: CatalogFile) -> CatalogEntry:
+    return CatalogEntry(
+        title="T", creator="C", source="S", licence="L", used_for="U", folder="tiny", loader=None, files=files
+    )
+
+
+def plain(url: str | None = None) -> CatalogFile:
+    return CatalogFile(name="a.csv", bytes=len(CONTENT), sha256=sha256(CONTENT), url=url)
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    folder = tmp_path / "mirror" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_bytes(CONTENT)
+    return tmp_path / "mirror"
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    def put(one: CatalogEntry) -> None:
+        monkeypatch.setattr(catalog_module, "catalog", lambda: {"tiny": one})
+
+    return put
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    served = tmp_path / "served"
+    served.mkdir()
+    (served / "a.csv").write_bytes(CONTENT)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args: object, **kwargs: object) -> None:
+            super().__init__(*args, directory=str(served), **kwargs)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_address[1]}"
+        running.shutdown()
+
+
+def test_every_entry_says_where_it_is_from_and_under_which_licence() -> None:
+    entries = catalog()
+    assert len(entries) >= 30
+    for name, one in entries.items():
+        assert one.title, name
+        assert one.source, name
+        assert one.licence, name
+        assert not (one.files and one.folder is None), name
+
+
+def test_the_nine_case_studies_are_all_there() -> None:
+    studies = [name for name in catalog() if name.startswith("alarms-")]
+    assert len(studies) == 5
+    assert all(entry_of(name).embedded == f"sample/{name}" for name in studies)
+    for name in ("crossmodal", "recsys", "youtube-spam", "weather-crowd"):
+        assert entry_of(name).loader is not None
+
+
+def test_an_unknown_name_is_answered_with_the_closest_one() -> None:
+    with pytest.raises(InputError, match="did you mean youtube-spam"):
+        entry_of("youtube-span")
+
+
+def test_a_data_set_comes_from_the_mirror(use: object, mirror: Path, tmp_path: Path) -> None:
+    use(entry(plain()))
+    folder = get("tiny", tmp_path / "here", {"ASSAY_MIRROR": str(mirror)})
+    assert (folder / "a.csv").read_bytes() == CONTENT
+    assert [path.name for path in folder.iterdir()] == ["a.csv"]
+
+
+def test_a_wrong_checksum_keeps_nothing(use: object, mirror: Path, tmp_path: Path) -> None:
+    use(entry(plain()))
+    (mirror / "tiny" / "a.csv").write_bytes(CONTENT + b"2,changed\n")
+    with pytest.raises(InputError, match=r"not the a\.csv that the catalogue knows"):
+        get("tiny", tmp_path / "here", {"ASSAY_MIRROR": str(mirror)})
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_damaged_file_is_fetched_again_and_a_whole_one_left_alone(use: object, mirror: Path, tmp_path: Path) -> None:
+    use(entry(plain()))
+    environment = {"ASSAY_MIRROR": str(mirror), "ASSAY_DATA": str(tmp_path / "data")}
+    path = get("tiny", None, environment) / "a.csv"
+    path.write_bytes(CONTENT[:-3])
+    assert get("tiny", None, environment) == path.parent
+    assert path.read_bytes() == CONTENT
+    before = path.stat().st_mtime_ns
+    get("tiny", None, environment)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_data_set_comes_from_its_address(use: object, server: str, tmp_path: Path) -> None:
+    use(entry(plain(f"{server}/a.csv")))
+    assert (get("tiny", tmp_path, {}) / "a.csv").read_bytes() == CONTENT
+
+
+def test_a_file_that_lies_unpacked_at_its_address_is_packed_here(use: object, server: str, tmp_path: Path) -> None:
+    packed = CatalogFile(
+        name="a.csv.gz",
+        bytes=len(PACKED),
+        sha256=sha256(PACKED),
+        url=f"{server}/a.csv",
+        unpacked_sha256=sha256(CONTENT),
+    )
+    use(entry(packed))
+    path = get("tiny", tmp_path / "tiny", {}) / "a.csv.gz"
+    assert gzip.decompress(path.read_bytes()) == CONTENT
+    ours = located("tiny", {"ASSAY_DATA": str(tmp_path)}).fingerprint
+    path.write_bytes(PACKED)  # the same content, packed by somebody else
+    assert located("tiny", {"ASSAY_DATA": str(tmp_path)}).fingerprint == ours
+
+
+def test_an_address_that_does_not_answer_is_one_sentence(use: object, server: str, tmp_path: Path) -> None:
+    use(entry(plain(f"{server}/missing.csv")))
+    with pytest.raises(InputError, match=r"a\.csv of tiny could not be fetched from .*404"):
+        get("tiny", tmp_path / "here", {})
+    assert not (tmp_path / "here").exists()
+
+
+def test_neither_mirror_nor_address_says_what_to_set(use: object, tmp_path: Path) -> None:
+    use(entry(plain()))
+    with pytest.raises(InputError, match=r"set ASSAY_MIRROR to a folder that has tiny/a\.csv"):
+        get("tiny", tmp_path, {})
+
+
+def test_a_file_cannot_leave_its_folder(use: object, tmp_path: Path) -> None:
+    use(entry(CatalogFile(name="../a.csv", bytes=1, sha256="0" * 64)))
+    with pytest.raises(InputError, match="would leave its folder"):
+        get("tiny", tmp_path / "here", {})
+
+
+def test_an_address_must_be_https(use: object, tmp_path: Path) -> None:
+    use(entry(plain("file:///etc/hostname")))
+    with pytest.raises(InputError, match="not https"):
+        get("tiny", tmp_path, {})
+
+
+def test_a_data_set_that_is_not_here_says_how_to_get_it(use: object, tmp_path: Path) -> None:
+    use(entry(plain()))
+    with pytest.raises(InputError, match="run `assay data get tiny` first"):
+        located("tiny", {"ASSAY_DATA": str(tmp_path)})
+
+
+def test_a_changed_file_is_refused_when_it_is_read(use: object, mirror: Path) -> None:
+    use(entry(plain()))
+    environment = {"ASSAY_MIRROR": str(mirror)}
+    assert located("tiny", environment).folder == mirror / "tiny"
+    (mirror / "tiny" / "a.csv").write_bytes(b"something else")
+    with pytest.raises(InputError, match="its sha256 differs"):
+        located("tiny", environment)
+
+
+def test_embedded_entries_say_that_nothing_is_to_be_fetched(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="say `dataset: sample/breast-cancer`"):
+        get("breast-cancer", tmp_path, {})
+
+
+def test_entries_without_files_say_what_to_bring(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"bring train_entries\.csv"):
+        get("crossmodal", tmp_path, {})
+    with pytest.raises(InputError, match=r"put train_entries\.csv.* into .*crossmodal"):
+        located("crossmodal", {"ASSAY_DATA": str(tmp_path)})
+
+
+def test_downloads_go_to_the_cache_unless_told_otherwise() -> None:
+    assert data_folder({"ASSAY_DATA": "/data"}) == Path("/data")
+    assert data_folder({"XDG_CACHE_HOME": "/c"}) == Path("/c/assay/data")
+
+
+@pytest.mark.mirror
+def test_the_mirror_holds_every_file_the_catalogue_knows() -> None:
+    wrong = []
+    for name, one in catalog().items():
+        if one.files:
+            try:
+                located(name)
+            except InputError as error:
+                wrong.append(str(error))
+    assert wrong == []
