@@ -157,3 +157,12 @@ def _per_stratum(chosen: npt.NDArray[np.bool_], cuts: Counts) -> Counts:
     cumulative = np.concatenate([[0], np.cumsum(chosen)])[np.concatenate([[0], cuts])]
     strata: Counts = np.diff(cumulative).astype(np.int64)
     return strata
+
+
+def outcomes(labels: npt.NDArray[np.int16], gold: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+    """Whether each weak label is RIGHT or WRONG, or UNKNOWN where gold is negative.
+
+    >>> outcomes(np.array([0, 1, 1], dtype=np.int16), np.array([0, 0, -1])).tolist()
+    [1, 0, -1]
+    """
+    return np.select([gold < 0, labels == gold], [UNKNOWN, RIGHT], WRONG).astype(np.int8)

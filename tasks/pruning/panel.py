@@ -11,6 +11,7 @@ from assay.infra.errors import InputError
 from assay.tasks.pruning.cliques import Graph, clique_counts
 from assay.tasks.pruning.correlations import correlations
 from assay.tasks.pruning.settings import Pruning
+from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.vote_counts import VoteCounts
 
 
@@ -70,3 +71,18 @@ def panel(counts: VoteCounts, settings: Pruning) -> pa.Table:
         },
         schema=Panel.schema,
     )
+
+
+def kept_functions(table: pa.Table) -> tuple[str, ...]:
+    """The functions that a Panel keeps, in the order of the votes."""
+    rows = sorted(table.select(["function", "position", "kept"]).to_pylist(), key=lambda row: int(row["position"]))
+    return tuple(row["function"] for row in rows if row["kept"])
+
+
+def panel_findings(table: pa.Table) -> list[Finding]:
+    """How many functions are kept, and how many of all say the same of every sample and so prove nothing."""
+    kept, constant = sum(table.column("kept").to_pylist()), sum(table.column("constant").to_pylist())
+    return [
+        Finding("pruning.kept", value=kept, n=table.num_rows, unit="functions"),
+        Finding("pruning.constant", value=constant, n=table.num_rows, unit="functions"),
+    ]

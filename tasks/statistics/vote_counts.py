@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.infra.exact import Least
 
 _BLOCK = 8192  # rows whose one-hot votes are in memory at a time; far below 2**24, so float32 products are exact
 
@@ -84,15 +85,18 @@ def count_votes(votes: pa.Table, classes: int) -> dict[str, int | npt.NDArray[np
     return {"n": votes.num_rows, "together": together}
 
 
-def vote_counts(
-    merged: Mapping[str, int | npt.NDArray[np.int64]], functions: Sequence[str], classes: int
-) -> VoteCounts:
-    """The counts that `count_votes` gathered, once they are added up over all partitions."""
-    n = merged["n"]
-    together = np.asarray(merged["together"], dtype=np.int64)
-    if not isinstance(n, int) or together.shape != (len(functions) * classes,) * 2:
-        raise ValueError("these are not the merged counts of these functions and classes")
-    return VoteCounts(tuple(functions), classes, n, together)
+def count_partition(votes: pa.Table, classes: int) -> dict[str, object]:
+    """What `vote_counts` needs of one partition of votes, ready to be merged with the others'."""
+    return {"functions": Least(functions_of(votes)), **count_votes(votes, classes)}
+
+
+def vote_counts(merged: Mapping[str, object], classes: int) -> VoteCounts:
+    """The counts of the whole, once those of `count_partition` are merged."""
+    functions, n, together = merged["functions"], merged["n"], merged["together"]
+    assert isinstance(functions, Least)
+    assert isinstance(n, int)
+    assert isinstance(together, np.ndarray)
+    return VoteCounts(tuple(functions.value), classes, n, together)
 
 
 def _require_classes(name: str, column: npt.NDArray[np.int8], classes: int, votes: pa.Table) -> None:

@@ -12,7 +12,7 @@ from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.validity import Ordered, validity
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
-from assay.tasks.statistics.vote_counts import count_votes, functions_of, vote_counts
+from assay.tasks.statistics.vote_counts import count_partition, vote_counts
 from assay.tasks.weak_labels.labels import weak_labels
 from assay.tasks.weak_labels.majority import majority
 
@@ -33,7 +33,7 @@ def patients() -> tuple[pa.Table, np.ndarray]:
 @pytest.fixture(scope="module")
 def kept(patients) -> list[str]:
     votes, _ = patients
-    table = panel(vote_counts(count_votes(votes, 2), functions_of(votes), 2), Pruning(correlation=0.5))
+    table = panel(vote_counts(count_partition(votes, 2), 2), Pruning(correlation=0.5))
     return [row["function"] for row in table.to_pylist() if row["kept"]]
 
 

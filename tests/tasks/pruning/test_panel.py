@@ -12,14 +12,14 @@ from assay.infra.errors import InputError
 from assay.tasks.pruning.correlations import correlations
 from assay.tasks.pruning.panel import dependency_graph, independent_set, panel, ranking
 from assay.tasks.pruning.settings import Pruning
-from assay.tasks.statistics.vote_counts import VoteCounts, count_votes, functions_of, vote_counts
+from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
 
 
 def counted(votes: np.ndarray, classes: int = 2, names: list[str] | None = None) -> VoteCounts:
     names = names or [f"f{i}" for i in range(votes.shape[1])]
     columns = {name: pa.array(votes[:, i], pa.int8()) for i, name in enumerate(names)}
     table = pa.table({"id": [str(i) for i in range(len(votes))], **columns})
-    return vote_counts(count_votes(table, classes), functions_of(table), classes)
+    return vote_counts(count_partition(table, classes), classes)
 
 
 def kept_by(table: pa.Table) -> list[str]:

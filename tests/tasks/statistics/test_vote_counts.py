@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from assay.infra.errors import InputError
-from assay.tasks.statistics.vote_counts import count_votes, functions_of, vote_counts
+from assay.tasks.statistics.vote_counts import count_partition, count_votes, vote_counts
 
 
 def table_of(votes: np.ndarray) -> pa.Table:
@@ -32,7 +32,7 @@ def test_counts_of_parts_add_up_to_the_counts_of_the_whole(votes, cut):
 
 def test_counts_are_exact_beyond_one_block_of_rows():
     votes = np.random.default_rng(0).integers(-1, 2, size=(20_001, 4)).astype(np.int8)
-    counts = vote_counts(count_votes(table_of(votes), 2), [f"f{i}" for i in range(4)], 2)
+    counts = vote_counts(count_partition(table_of(votes), 2), 2)
     np.testing.assert_array_equal(counts.votes, np.stack([(votes == y).sum(axis=0) for y in (0, 1)], axis=1))
     np.testing.assert_array_equal(counts.coverage, (votes >= 0).mean(axis=0))
 
@@ -40,7 +40,7 @@ def test_counts_are_exact_beyond_one_block_of_rows():
 def test_the_counts_of_some_functions_are_those_of_their_votes_alone():
     votes = np.random.default_rng(1).integers(-1, 3, size=(50, 4)).astype(np.int8)
     table = table_of(votes)
-    whole = vote_counts(count_votes(table, 3), functions_of(table), 3)
+    whole = vote_counts(count_partition(table, 3), 3)
     part = table.select(["id", "f3", "f1"])
     np.testing.assert_array_equal(whole.of(["f3", "f1"]).together, count_votes(part, 3)["together"])
     with pytest.raises(InputError, match="no votes of nobody"):

@@ -1,5 +1,6 @@
 """Snorkel trained from counts is Snorkel trained from the votes, to the last bit."""
 
+import functools
 import itertools
 import random
 
@@ -9,7 +10,8 @@ import pytest
 import torch
 
 from assay.infra.errors import InputError
-from assay.tasks.statistics.vote_counts import VoteCounts, count_votes, functions_of, vote_counts
+from assay.infra.exact import merge
+from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, functions_of, vote_counts
 from assay.tasks.weak_labels.labels import weak_labels
 from assay.tasks.weak_labels.models import labeler_from
 from assay.tasks.weak_labels.settings import WeakLabelling
@@ -34,9 +36,8 @@ def matrix(votes: pa.Table) -> np.ndarray:
 
 def counted(votes: pa.Table, k: int, parts: int = 1) -> VoteCounts:
     bounds = np.linspace(0, votes.num_rows, parts + 1).astype(int)
-    pieces = [count_votes(votes.slice(a, b - a), k) for a, b in itertools.pairwise(bounds)]
-    merged = {"n": sum(p["n"] for p in pieces), "together": sum(p["together"] for p in pieces)}
-    return vote_counts(merged, functions_of(votes), k)
+    pieces = [count_partition(votes.slice(a, b - a), k) for a, b in itertools.pairwise(bounds)]
+    return vote_counts(functools.reduce(merge, pieces), k)
 
 
 def fitted_by_snorkel(votes: pa.Table, k: int, options: WeakLabelling):

@@ -1,0 +1,134 @@
+"""Ordering as stages: intervals where the labels lie, one order over all samples, and what it is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.schemas import CuratedSets, Findings, Intervals, OrderingCurve, Samples, WeakLabels
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, map_partitions
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.ordering.approaches import OURS, approach_named
+from assay.tasks.ordering.curve import ordering_curve
+from assay.tasks.ordering.datasets import adversarial_order, cut_points, dataset_of_rank, largest_tie
+from assay.tasks.ordering.findings import ordering_findings, undecided_finding
+from assay.tasks.ordering.intervals import interval_table
+from assay.tasks.ordering.settings import Ordering
+from assay.tasks.ordering.validity import Ordered, Validity, outcomes, validity
+from assay.tasks.statistics.findings import findings_table
+
+_NO_GOLD = -1
+
+
+class Measured(NamedTuple):
+    """What is known of one order: its accuracy curve, and the findings."""
+
+    curve: Artifact[OrderingCurve]
+    findings: Artifact[Findings]
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Positions of the ordered samples, easiest first, among all samples; their scores; the gold class of all."""
+
+    positions: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
+    gold: npt.NDArray[np.int64]  # of every sample, -1 where unknown
+    cuts: npt.NDArray[np.int64]
+
+
+@stage(version=1, title="intervals")
+def bound_confidence(labels: Artifact[WeakLabels], settings: Ordering) -> Artifact[Intervals]:
+    """The weak labels with the Clopper-Pearson interval of the confidence in each."""
+    intervals: Artifact[Intervals] = map_partitions(interval_table, labels, into=Intervals, alpha=settings.alpha)
+    say(f"{intervals.rows} intervals that miss the true confidence {settings.alpha:g} of the time")
+    return intervals
+
+
+@stage(version=1, title="order")
+def order_adversarially(
+    intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering
+) -> Artifact[CuratedSets]:
+    """The curated sets D1 ⊂ … ⊂ DN: samples by the lower bound of their interval, most certain first."""
+    order = _ordered(intervals, samples, settings, OURS.score)
+    ranks = np.full(intervals.rows, -1, dtype=np.int64)
+    ranks[order.positions] = np.arange(len(order.positions))
+    curated: Artifact[CuratedSets] = map_partitions(
+        curated_rows, intervals, samples, into=CuratedSets, aligned={"ranks": ranks}, cuts=order.cuts.tolist()
+    )
+    say(f"{settings.datasets} data sets · largest tie {largest_tie(order.scores)} of {len(order.scores)}")
+    return curated
+
+
+@stage(version=1, title="measure order", draws=True)
+def measure_ordering(
+    intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, approach: str, labeler: str
+) -> Measured:
+    """How accuracy moves along the order of one approach, and whether that is more than chance would do."""
+    order = _ordered(intervals, samples, settings, approach_named(approach).score)
+    columns = collect(intervals, columns=["label", "undecided"])
+    right = outcomes(columns.column("label").to_numpy(), order.gold)
+    ordered = Ordered(order.scores, right[order.positions], order.cuts)
+    tested = validity(ordered, settings.permutations, stage_seeds().generator())
+    findings = ordering_findings(ordered, tested, settings.significance, approach, labeler)
+    if approach == OURS.name:
+        findings.append(undecided_finding(pc.sum(columns.column("undecided")).as_py(), intervals.rows, labeler))
+    say(_in_words(tested, settings, approach, labeler))
+    return Measured(
+        curve=write_table(ordering_curve(ordered, approach, labeler), into=OrderingCurve),
+        findings=write_table(findings_table(findings), into=Findings),
+    )
+
+
+def curated_rows(intervals: pa.Table, samples: pa.Table, ranks: npt.NDArray[np.int64], cuts: list[int]) -> pa.Table:
+    """One partition of the curated sets: the ordered samples of it, each with its rank and first data set."""
+    made = {
+        "rank": pa.array(ranks),
+        "dataset": pa.array(dataset_of_rank(ranks, np.asarray(cuts))),
+        "gold": samples.column("gold"),
+    }
+    columns = {name: made[name] if name in made else intervals.column(name) for name in CuratedSets.schema.names}
+    return pa.table(columns, schema=CuratedSets.schema).filter(pa.array(ranks >= 0))
+
+
+def _ordered(intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, score: str) -> _Order:
+    gold = _gold_beside(intervals, samples)
+    chosen = np.flatnonzero(gold != _NO_GOLD) if settings.curate == "labelled" else np.arange(len(gold))
+    if not len(chosen):
+        raise InputError(
+            "ordering.curate is labelled, but no sample has a gold label; name the column that holds it in "
+            "source.label, or set ordering.curate: all."
+        )
+    columns = collect(intervals, columns=[score, "tie_break"])
+    scores = columns.column(score).to_numpy()[chosen]
+    order = adversarial_order(scores, columns.column("tie_break").to_numpy()[chosen])
+    return _Order(chosen[order], scores[order], gold, cut_points(len(chosen), settings.datasets))
+
+
+def _gold_beside(intervals: Artifact[Intervals], samples: Artifact[Samples]) -> npt.NDArray[np.int64]:
+    """The gold class of each sample that has an interval; samples of quarantined partitions have none."""
+    if samples.rows == intervals.rows:
+        gold = collect(samples, columns=["gold"]).column("gold")
+    else:
+        known = collect(samples, columns=["id", "gold"])
+        places = pc.index_in(collect(intervals, columns=["id"]).column("id"), known.column("id"))
+        gold = known.column("gold").take(places)
+    classes: npt.NDArray[np.int64] = pc.fill_null(gold, _NO_GOLD).to_numpy().astype(np.int64)
+    return classes
+
+
+def _in_words(tested: Validity | None, settings: Ordering, approach: str, labeler: str) -> str:
+    if tested is None:
+        return f"{approach}, {labeler} · not measured: too few samples have a gold label"
+    permutation = tested.permutation
+    return (
+        f"{approach}, {labeler} · ρ = {tested.nested.rho:.3f}, tie-free {tested.tie_free.rho:.3f}, permutation "
+        f"p = {permutation.p_adverse:.2g}: {permutation.verdict(settings.significance)}"
+    )

@@ -1,0 +1,145 @@
+"""Ordering as stages: one order for any partitioning, gold or no gold, and sentences where it cannot be."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.data.schemas import CuratedSets, Samples, WeakLabels
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, map_pieces
+from assay.infra.stage import stage
+from assay.tasks.ordering.settings import Ordering
+from assay.tasks.ordering.task import bound_confidence, measure_ordering, order_adversarially
+from assay.tasks.statistics.findings import findings_from
+
+N = 400
+RNG = np.random.default_rng(0)
+CAST = RNG.integers(0, 8, N).astype(np.int32)
+SHARE = np.where(CAST > 0, RNG.choice([0.5, 0.6, 0.75, 0.9], N), 0.5)
+LABEL = RNG.integers(0, 2, N).astype(np.int16)
+GOLD = np.where(RNG.random(N) < 0.3 + 0.1 * CAST * SHARE, LABEL, 1 - LABEL)
+
+
+@dataclass(frozen=True)
+class Rows:
+    start: int
+    stop: int
+    known: int = 1  # every how-manieth sample has gold; 0 for none
+
+    @property
+    def cut(self) -> slice:
+        return slice(self.start, self.stop)
+
+    @property
+    def ids(self) -> list[str]:
+        return [f"sample {i}" for i in range(self.start, self.stop)]
+
+
+def labels_table(rows: Rows) -> pa.Table:
+    columns = {
+        "id": rows.ids, "label": LABEL[rows.cut], "confidence": SHARE[rows.cut], "votes_cast": CAST[rows.cut],
+        "share": SHARE[rows.cut], "undecided": CAST[rows.cut] == 0,
+    }  # fmt: skip
+    return pa.table(columns, schema=WeakLabels.schema)
+
+
+def samples_table(rows: Rows) -> pa.Table:
+    unknown = np.array([not rows.known or i % rows.known != 0 for i in range(rows.start, rows.stop)])
+    gold = pa.array(GOLD[rows.cut].astype(np.int16), mask=unknown)
+    return pa.table({"id": rows.ids, "gold": gold}, schema=Samples.schema)
+
+
+def rows_of(cuts: list[int], known: int = 1) -> list[Rows]:
+    return [Rows(start, stop, known) for start, stop in itertools.pairwise(cuts)]
+
+
+@stage(version=1)
+def given_labels(cuts: list[int]) -> Artifact[WeakLabels]:
+    return map_pieces(labels_table, rows_of(cuts), into=WeakLabels)
+
+
+@stage(version=1)
+def given_samples(cuts: list[int], known: int) -> Artifact[Samples]:
+    return map_pieces(samples_table, rows_of(cuts, known), into=Samples)
+
+
+def ordered(cuts=(0, N), known=1, **options):
+    settings = Ordering(**options)
+    samples = given_samples(list(cuts), known)
+    intervals = bound_confidence(given_labels(list(cuts)), settings)
+    return intervals, samples, settings
+
+
+def by_name(artifact):
+    return {one.metric: one for one in findings_from(collect(artifact, None))}
+
+
+def test_the_curated_sets_nest_and_follow_the_lower_bound(run):
+    table = collect(order_adversarially(*ordered()), CuratedSets.schema.names).sort_by("rank")
+    assert table["rank"].to_pylist() == list(range(N))
+    lower = table["lower"].to_numpy()
+    assert (np.diff(lower) <= 0).all()
+    sizes = [(table["dataset"].to_numpy() <= d).sum() for d in range(1, 11)]
+    assert sizes == [40 * d for d in range(1, 11)]
+
+
+def test_the_partitioning_changes_neither_the_order_nor_what_it_is_worth(run):
+    names = CuratedSets.schema.names
+    whole = order_adversarially(*ordered())
+    cut = order_adversarially(*ordered(cuts=(0, 3, 100, 399, N)))
+    assert collect(cut, names).equals(collect(whole, names))
+    assert cut.digest == whole.digest
+    measured = [measure_ordering(*ordered(cuts=c), "ours", "majority") for c in ((0, N), (0, 3, 100, 399, N))]
+    assert measured[0].curve.digest == measured[1].curve.digest
+    assert measured[0].findings.digest == measured[1].findings.digest
+
+
+def test_a_real_trend_is_adverse_and_every_approach_can_be_measured(run):
+    inputs = ordered()
+    for approach in ("pl_all", "pl_indep", "ci_all", "ours"):
+        measured = measure_ordering(*inputs, approach, "majority")
+        findings = by_name(measured.findings)
+        assert findings["ordering.permutation_p"].of == approach
+        assert len(collect(measured.curve, ["dataset"])) == 10
+    assert findings["ordering.permutation_p"].verdict == "adverse"
+    assert findings["weak_labels.undecided"].value == pytest.approx((CAST == 0).mean())
+    with pytest.raises(InputError, match="There is no approach 'theirs'"):
+        measure_ordering(*inputs, "theirs", "majority")
+
+
+def test_without_gold_everything_works_and_validity_is_not_measured(run):
+    inputs = ordered(known=0)
+    assert collect(order_adversarially(*inputs), ["gold"])["gold"].null_count == N
+    findings = by_name(measure_ordering(*inputs, "ours", "snorkel").findings)
+    assert findings["ordering.permutation_p"].verdict == "not measured"
+    assert findings["ordering.permutation_p"].n == 0
+    with pytest.raises(InputError, match=r"no sample has a gold label; .* or set ordering\.curate: all"):
+        order_adversarially(*ordered(known=0, curate="labelled"))
+
+
+def test_with_gold_for_some_either_all_or_the_labelled_are_curated_and_the_labelled_measured(run):
+    everyone = ordered(known=3)
+    assert collect(order_adversarially(*everyone), ["id"]).num_rows == N
+    assert by_name(measure_ordering(*everyone, "ours", "majority").findings)["ordering.permutation_p"].n == 134
+    labelled = ordered(known=3, curate="labelled")
+    table = collect(order_adversarially(*labelled), ["rank", "gold", "dataset"])
+    assert sorted(table["rank"].to_pylist()) == list(range(134))
+    assert table["gold"].null_count == 0
+    assert by_name(measure_ordering(*labelled, "ours", "majority").findings)["ordering.permutation_p"].n == 134
+
+
+def test_fewer_samples_than_data_sets_are_refused_with_a_way_out(run):
+    with pytest.raises(InputError, match=r"8 samples cannot be cut into 10 data sets; lower ordering\.datasets to 8"):
+        order_adversarially(*ordered(cuts=(0, 8)))
+
+
+def test_a_partition_that_was_quarantined_does_not_stop_the_others(run):
+    settings = Ordering()
+    samples = given_samples([0, 100, N], 1)
+    intervals = bound_confidence(given_labels([0, 100]), settings)
+    findings = by_name(measure_ordering(intervals, samples, settings, "ours", "majority").findings)
+    assert findings["ordering.permutation_p"].n == 100
