@@ -82,11 +82,11 @@ _BRADYCARDIA = Event(HEART, 16, 0.6, 22, 0.9, 0.4, (Coupling(OXYGEN, -0.25, 0.2,
 _VAGAL_DIP = Event(HEART, 9, 0.5, 7, 0.6, 0.3)
 _TACHYCARDIA = Event(HEART, 14, 0.6, 18, 0.9, 0.4, (Coupling(BREATH, 0.5, 0.4, 10), Coupling(OXYGEN, -0.06, 0.08, 20)))
 _SUPRAVENTRICULAR = Event(HEART, 55, 0.3, 50, 0.7, 0.4, (Coupling(OXYGEN, -0.04, 0.03, 20),))
-_CRYING = Event(HEART, 7, 0.5, 16, 0.7, 0.4, (Coupling(BREATH, 0.8, 0.6, 5),))
+_CRYING = Event(HEART, 5, 0.5, 14, 0.7, 0.4, (Coupling(BREATH, 0.8, 0.6, 5),))
 _APNOEA = Event(BREATH, 12, 0.4, 18, 0.8, 0.4, (Coupling(OXYGEN, -0.6, 0.35, 18), Coupling(HEART, -1.3, 1.2, 15)))
 _PAUSE = Event(BREATH, 8, 0.4, 6, 0.6, 0.5, (Coupling(OXYGEN, -0.1, 0.1, 18),))
 _TACHYPNOEA = Event(BREATH, 14, 0.6, 26, 0.9, 0.4, (Coupling(HEART, 0.9, 0.8, 15), Coupling(OXYGEN, -0.2, 0.15, 20)))
-_PANTING = Event(BREATH, 7, 0.5, 13, 0.7, 0.4, (Coupling(HEART, 0.8, 0.8, 10),))
+_PANTING = Event(BREATH, 5, 0.5, 12, 0.7, 0.4, (Coupling(HEART, 0.8, 0.8, 10),))
 _DESATURATION = Event(OXYGEN, 6, 0.5, 18, 0.9, 0.4, (Coupling(HEART, -1.6, 2.0, 10), Coupling(BREATH, 0.6, 1.0, 10)))
 _DIP = Event(OXYGEN, 2.5, 0.5, 10, 0.6, 0.3, (Coupling(HEART, 0.5, 1.5, 10),))
 
@@ -95,15 +95,15 @@ ALARM_TYPES = {
         Cause(0.38, _BRADYCARDIA), Cause(0.27, _VAGAL_DIP), Cause(0.35, None, loose_electrode),
     )),
     "heart-rate-high": AlarmType(HEART, 185, 192, 1315, (
-        Cause(0.22, _TACHYCARDIA), Cause(0.06, _SUPRAVENTRICULAR), Cause(0.42, _CRYING, motion),
-        Cause(0.3, None, double_counting),
+        Cause(0.2, _TACHYCARDIA), Cause(0.08, _SUPRAVENTRICULAR), Cause(0.44, _CRYING, motion),
+        Cause(0.28, None, double_counting),
     )),
     "respiratory-rate-low": AlarmType(BREATH, 18, 11, 312, (
         Cause(0.4, _APNOEA), Cause(0.3, _PAUSE), Cause(0.3, None, shallow_breathing, 13),
     )),
     "respiratory-rate-high": AlarmType(BREATH, 65, 71, 574, (
-        Cause(0.33, _TACHYPNOEA), Cause(0.31, _PANTING, motion), Cause(0.16, None, heartbeats_as_breaths),
-        Cause(0.2, None, motion),
+        Cause(0.32, _TACHYPNOEA), Cause(0.34, _PANTING, motion), Cause(0.13, None, heartbeats_as_breaths),
+        Cause(0.21, None, motion),
     )),
     "spo2-low": AlarmType(OXYGEN, 90, 87, 3265, (
         Cause(0.38, _DESATURATION), Cause(0.28, _DIP), Cause(0.23, None, slipped_probe), Cause(0.11, None, motion),

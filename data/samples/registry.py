@@ -56,7 +56,12 @@ EMBEDDED: dict[str, EmbeddedSample] = {
             made_of=("sklearn.datasets.data:breast_cancer.csv",),
         ),
         *(
-            EmbeddedSample(f"sample/alarms-{kind}", "assay.data.samples.alarms:alarms", {"kind": kind, "seed": 0})
+            EmbeddedSample(
+                f"sample/alarms-{kind}",
+                "assay.data.samples.alarms:alarms",
+                {"kind": kind, "seed": 0},
+                made_of=("assay.data.samples.alarms_monitor", "assay.data.samples.alarms_physiology"),
+            )
             for kind in _ALARMS
         ),
     )

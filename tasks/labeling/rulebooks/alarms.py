@@ -119,7 +119,7 @@ RULEBOOK = Rulebook(
             & pulse.after_alarm.stays_above(90)
             & oxygen.after_alarm.stays_above(90)
         ),
-        may_be_suppressed(heart.after_alarm.above(185, longer_than=5) & pulse.after_alarm.stays_below(185)),
-        may_be_suppressed(oxygen.after_alarm.below(88, longer_than=5) & poor_pulse),
+        may_be_suppressed(heart.after_alarm.above(185, longer_than=3) & ~pulse.after_alarm.above(185, longer_than=10)),
+        may_be_suppressed(oxygen.after_alarm.varies_more_than(4) & poor_pulse),
     ],
 )
