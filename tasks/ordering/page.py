@@ -71,9 +71,11 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
         return Verdict("Whether the order is adverse was not measured: no sample has a known true class")
     said, tone = _said(first)
     rho = _find(findings, "ordering.spearman_tie_free", "ours", first.group)
-    correlation = f"ρ = {coefficient(rho.value)}, " if rho else ""
+    correlation = f"ρ = {coefficient(rho.value)}, " if rho and rho.value is not None else ""
     n = f", n = {integer(first.n)}" if first.n is not None else ""
-    return Verdict(f"{said}: {correlation}permutation {p_equals(first.value)} (ours, {first.group}{n})", tone)
+    rises = _find(findings, "ordering.permutation_p_violation", "ours", first.group)
+    p = rises.value if rises is not None and first.verdict.startswith("violation") else first.value
+    return Verdict(f"{said}: {correlation}permutation {p_equals(p)} (ours, {first.group}{n})", tone)
 
 
 def _said(finding: Finding) -> tuple[str, Tone]:
@@ -93,17 +95,26 @@ def _judged(findings: Sequence[Finding], labeler: str) -> tuple[Literal["good", 
 
 def _sentence(findings: Sequence[Finding], labeler: str, rows: Sequence[CurveRow], samples: int) -> str:
     decisive = _find(findings, "ordering.permutation_p", "ours", labeler)
-    if decisive is None or decisive.value is None or not rows:
+    known = [row for row in rows if row["accuracy"] is not None]
+    if decisive is None or decisive.value is None or not known:
         return f"{plural(samples, 'sample')} are ordered; whether accuracy falls along the order was not measured."
-    first, last = rows[0], rows[-1]
+    first, last = known[0], known[-1]
     rho = _find(findings, "ordering.spearman_tie_free", "ours", labeler)
-    correlation = f"tie-free ρ is {coefficient(rho.value)}, and " if rho else ""
+    correlation = f"tie-free ρ is {coefficient(rho.value)}, and " if rho and rho.value is not None else ""
     said, _ = _said(decisive)
     return (
-        f"{said}. From D1 to D{len(rows)} the weak labels ({labeler}) go from {_accuracy(first)} right "
-        f"to {_accuracy(last)}; {correlation}a random order falls as clearly with {p_equals(decisive.value)} "
-        "(permutation test)."
+        f"{said}. From D{first['dataset']} to D{last['dataset']} the weak labels ({labeler}) go from "
+        f"{_accuracy(first)} right to {_accuracy(last)}; {correlation}a random order "
+        f"{_chance(findings, decisive)} (permutation test)."
     )
+
+
+def _chance(findings: Sequence[Finding], decisive: Finding) -> str:
+    """How often a random order does as much as this one, in the direction that the verdict is about."""
+    rises = _find(findings, "ordering.permutation_p_violation", decisive.of, decisive.group)
+    if decisive.verdict.startswith("violation") and rises is not None:
+        return f"rises as clearly with {p_equals(rises.value)}"
+    return f"falls as clearly with {p_equals(decisive.value)}"
 
 
 def _accuracy(row: CurveRow) -> str:
@@ -164,7 +175,7 @@ def _correlation(findings: Sequence[Finding], approach: str, labeler: str) -> Ce
     if nested is None or nested.value is None:
         return None
     below = [f"perm. {p_equals(decisive.value)}"] if decisive else []
-    below += [f"tie-free {coefficient(free.value)}"] if free else []
+    below += [f"tie-free {coefficient(free.value)}"] if free and free.value is not None else []
     tone = _said(decisive)[1] if decisive else "neutral"
     text = f"{coefficient(nested.value)} ({p_value(nested.p_value)})"
     return Mark(text, tone, ", ".join(below), order=nested.value)

@@ -78,7 +78,8 @@ def _findings(findings: Sequence[Finding]) -> Markup:
     rows: list[list[Cell]] = [
         [
             one.metric, one.of, one.group, one.subject, one.value, numerals.interval(one.low, one.high, "number"),
-            one.n, one.p_value, one.p_adjusted, one.verdict, one.unit,
+            one.n, "" if one.p_value is None else one.p_value, "" if one.p_adjusted is None else one.p_adjusted,
+            one.verdict, one.unit,
         ]
         for one in findings
     ]  # fmt: skip

@@ -27,12 +27,13 @@ class Followed(NamedTuple):
 FOLLOWED = (
     Followed("ordering.spearman_tie_free", "ours", "Tie-free ρ of the order", "number"),
     Followed("ordering.permutation_p", "ours", "Permutation p of the order", "number"),
+    Followed("ordering.accuracy", "ours", "Weak labels that are right", "percent"),
     Followed("subject.accuracy", "weak", "Agreement with the weak labels", "percent"),
     Followed("subject.accuracy", "gold", "Accuracy against gold", "percent"),
     Followed("labeling.coverage", "", "Samples some rule votes on", "percent"),
     Followed("pruning.kept", "", "Rules kept", "number"),
 )
-_TRENDS, _RUNS = 8, 90
+_TRENDS, _RUNS = 9, 90
 
 
 class Headline(Settings):
@@ -145,7 +146,7 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
     status = badge(status_tone(latest.status), latest.status)
     return tag(
         "section", tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
-        tag("p", latest.verdict, class_="lead") if latest.verdict else None,
+        tag("p", numerals.unbroken(latest.verdict), class_="lead") if latest.verdict else None,
         tag("div", *trends, class_="trends") if trends else None,
         scroller(f"Runs of {name}", _runs(name, shown)), note,
         id=place, class_="pipeline", aria_labelledby=f"{place}-h",
@@ -170,12 +171,12 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
     lows, highs = [one.low for _, one in points], [one.high for _, one in points]
     stretches = [run for run in svg.runs(nights, lows, highs) if len(run) > 1]
     lines = [svg.band([(x(at), y(lower), y(upper)) for at, lower, upper in run]) for run in stretches]
-    places = [(x(at), y(one.value)) for at, one in points]
-    lines += [svg.polyline(places, "line")] if len(places) > 1 else []
-    lines.append(svg.mark(*places[-1], 0))
-    lines += [
-        svg.target(*spot, f"{runs[at].run}: {_written(one)}") for spot, (at, one) in zip(places, points, strict=True)
-    ]
+    known = {at: one.value for at, one in points}
+    for run in svg.runs([float(at) for at in range(len(runs))], [known.get(at) for at in range(len(runs))]):
+        places = [(x(at), y(value)) for at, value in run]
+        lines.append(svg.polyline(places, "line") if len(places) > 1 else svg.mark(*places[0], 0))
+    lines.append(svg.mark(x(points[-1][0]), y(points[-1][1].value), 0))
+    lines += [svg.target(x(at), y(one.value), f"{runs[at].run}: {_written(one)}") for at, one in points]
     ends = svg.words(0, height - 3, _day(runs[points[0][0]].started), "tick")
     if len(points) > 1:
         ends = join([ends, svg.words(width, height - 3, _day(runs[points[-1][0]].started), "tick", "end")])
@@ -206,7 +207,7 @@ def _run(entry: RunEntry) -> Markup:
         "tr", tag("th", name, scope="row"), tag("td", numerals.moment(entry.started)),
         tag("td", numerals.duration(entry.seconds), class_="num"),
         tag("td", badge(status_tone(entry.status), entry.status)),
-        tag("td", entry.verdict),
+        tag("td", numerals.unbroken(entry.verdict)),
     )  # fmt: skip
 
 

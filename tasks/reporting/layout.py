@@ -30,6 +30,7 @@ from assay.tasks.reporting.tables import table_figure
 
 SIGNS = {"good": "✓", "bad": "✗", "neutral": "•", "not measured": "–"}
 SAID = {"good": "good", "bad": "bad", "neutral": "for information", "not measured": "not measured"}
+_RESERVED = ("report", "findings", "lineage", "settings", "failures")
 _STATUS: dict[str, Tone] = {
     "completed": "good",
     "passed": "good",
@@ -83,13 +84,13 @@ def anchors(parts: Sequence[Part]) -> list[str]:
     >>> anchors([Part("Weak labels", ""), Part("Weak labels", "")])
     ['weak-labels', 'weak-labels-2']
     """
-    taken: list[str] = []
+    taken = list(_RESERVED)
     for part in parts:
         plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in (part.anchor or part.title).lower())
         stem = "-".join(piece for piece in plain.split("-") if piece) or "part"
         count = sum(1 for other in taken if other == stem or other.rpartition("-")[0] == stem)
         taken.append(stem if stem not in taken else f"{stem}-{count + 1}")
-    return taken
+    return taken[len(_RESERVED) :]
 
 
 def block_markup(block: Block, identity: str) -> Markup:

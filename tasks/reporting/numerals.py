@@ -23,15 +23,15 @@ def measured(value: float | None) -> bool:
 def number(value: float | None, digits: int = 3) -> str:
     """A number with a fixed number of decimals, integers without any.
 
-    >>> number(-0.98765), number(4), number(None)
-    ('−0.988', '4', '–')
+    >>> number(-0.98765), number(4), number(0.0005), number(None)
+    ('−0.988', '4', '0.0005', '–')
     """
     if value is None or not math.isfinite(value):
         return NONE
     if float(value).is_integer() and abs(value) < 1e15:
         return integer(int(value))
-    if abs(value) < 0.5 * 10**-digits:
-        return f"{value:.1e}".replace("-", MINUS)
+    if abs(value) < 10 ** (1 - digits):
+        return f"{value:.2g}".replace("-", MINUS)
     return f"{value:,.{digits}f}".replace(",", THIN).replace("-", MINUS)
 
 
@@ -126,7 +126,7 @@ def duration(seconds: float | None) -> str:
     """
     if seconds is None or not math.isfinite(seconds):
         return NONE
-    if seconds < 60:
+    if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

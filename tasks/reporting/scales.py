@@ -62,8 +62,8 @@ def nice_range(
     if not known:
         return (floor if floor is not None else 0.0, ceiling if ceiling is not None else 1.0)
     low, high = min(known), max(known)
-    if low == high:
-        margin = abs(low) * 0.05 or 0.5
+    if high - low <= max(1e-9 * max(abs(low), abs(high)), 1e-12):  # one value, as far as paper can tell
+        margin = abs(low) * 0.05 if abs(low) > 1e-6 else 0.5
         low, high = low - margin, high + margin
     step = nice_step(low, high, 5)
     low, high = round(math.floor(low / step + 1e-9) * step, 12), round(math.ceil(high / step - 1e-9) * step, 12)

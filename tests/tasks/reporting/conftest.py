@@ -1,5 +1,6 @@
 """A whole report with invented values, as large as that of the breast-cancer pipeline, built by the rooms' pages."""
 
+from html.parser import HTMLParser
 from itertools import product
 
 import numpy as np
@@ -136,6 +137,7 @@ def findings():
             Finding("ordering.spearman_tie_free", value=rho + 0.004, low=rho, high=rho + 0.02, **about),
             Finding("ordering.spearman_disjoint", value=rho * 0.95, p_value=0.0004, **about),
             Finding("ordering.permutation_p", value=p, p_value=p, verdict=verdict, **about),
+            Finding("ordering.permutation_p_violation", value=1.0005 - p, verdict=verdict, **about),
             Finding("ordering.largest_tie", value=61, **about),
         ]
     weak, gold = np.array([1, 1, 0.98, 0.97, 0.95, 0.93, 0.9, 0.85, 0.78, 0.66]), np.linspace(0.99, 0.95, 10)
@@ -169,7 +171,7 @@ def models():
 def rejects():
     reason = "radius is 'n/a', expected a number"
     return rows_of(Rejects, [
-        {"file": "wdbc.csv", "row": row, "id": f"8423{row:02d}" if row % 2 else None, "column": "radius", "reason": reason}
+        {"file": "wdbc.csv", "row": row, "id": f"84{row}" if row % 2 else None, "column": "radius", "reason": reason}
         for row in (12, 77, 301, 415)
     ])  # fmt: skip
 
@@ -190,7 +192,8 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
     gates = judge([Gate(finding="ordering.permutation_p", of="ours", group="majority", at_most=0.01)], findings)
     stages = ("ingest", "label", "prune", "weak labels", "order", "subject", "statistics")
     return Report(
-        run=RUN, pipeline="breast-cancer", started="2026-11-22T02:00:04+00:00", seconds=4.27, seed=0, status="completed",
+        run=RUN, pipeline="breast-cancer", started="2026-11-22T02:00:04+00:00",
+        seconds=4.27, seed=0, status="completed",
         verdicts=headline(findings, ordering_verdict, subjects_verdict, lambda _: gates_verdict(gates)),
         parts=(
             ingest_page(N, rejects, contracts, gold=N),
@@ -205,7 +208,7 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
         facts={"Workers": "2 CPU, no GPU"},
         findings=findings,
         lineage=[
-            LineageRow(stage, "Table", f"{i}a7c31f09be4d2{i}", f"{i}e91bb04c7d33a{i}", N, i == 5, 0.1 + i / 5, "569 samples")
+            LineageRow(stage, "Table", f"{i}a7c31f09be4d", f"{i}e91bb04c7d33", N, i == 5, 0.1 + i / 5, "569 samples")
             for i, stage in enumerate(stages)
         ],
         settings=settings_rows("compute", Compute()),
@@ -213,3 +216,42 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
         machine={"system": "Linux", "cpus": "2", "python": "3.11.9"},
         index_link="../index.html",
     )  # fmt: skip
+
+
+class Parsed(HTMLParser):
+    """A page taken apart: its elements, its words, and what is wrong with its nesting."""
+
+    VOID = frozenset({"meta", "img", "br", "hr", "input"})
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.mistakes, self._open, self._words = [], [], [], []
+        self.feed(page)
+        self.close()
+        self.mistakes += [f"<{name}> never closed" for name in self._open]
+        self.words = "".join(self._words)
+
+    def handle_starttag(self, name, attributes):
+        if len({key for key, _ in attributes}) < len(attributes):
+            self.mistakes.append(f"an attribute twice in <{name}>")
+        self.elements.append((name, {key: value or "" for key, value in attributes}))
+        if name not in self.VOID:
+            self._open.append(name)
+
+    def handle_startendtag(self, name, attributes):
+        self.elements.append((name, {key: value or "" for key, value in attributes}))
+        if name not in ("path", "line", "circle", "rect"):
+            self.mistakes.append(f"<{name}/> closes itself")
+
+    def handle_endtag(self, name):
+        if not self._open or self._open.pop() != name:
+            self.mistakes.append(f"</{name}> closes nothing")
+
+    def handle_data(self, words):
+        if self._open and self._open[-1] not in ("style", "script"):
+            self._words.append(words.replace("\N{NO-BREAK SPACE}", " "))
+
+
+@pytest.fixture
+def parsed():
+    return Parsed

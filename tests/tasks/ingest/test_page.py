@@ -1,0 +1,63 @@
+"""What the page says about ingest: counts, reasons with places, what the contract found."""
+
+import pyarrow as pa
+
+from assay.data.schemas import ContractResults, Rejects
+from assay.tasks.ingest.page import page
+
+NO_REJECTS = Rejects.schema.empty_table()
+NO_CONTRACT = ContractResults.schema.empty_table()
+
+
+def rejects(*rows):
+    names = Rejects.schema.names
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=Rejects.schema)
+
+
+def expectations(*held):
+    return pa.Table.from_pylist(
+        [
+            {"contract": "samples", "expectation": f"e{i}", "column": "id", "success": ok, "checked": 10,
+             "unexpected": 0 if ok else 3, "detail": None}
+            for i, ok in enumerate(held)
+        ],
+        schema=ContractResults.schema,
+    )  # fmt: skip
+
+
+def test_clean_data_says_so_with_its_numbers():
+    part = page(569, NO_REJECTS, NO_CONTRACT, gold=569)
+    assert part.sentence == "569 samples entered, 569 of them with a known true class. Of 569 rows none was rejected."
+    assert (part.verdict, list(part.blocks)) == ("neutral", [])
+
+
+def test_rejects_are_counted_against_all_rows_and_grouped_by_reason():
+    table = rejects(
+        ("a.csv", 7, "x1", "age", "not a number"), ("a.csv", 9, None, "age", "not a number"),
+        ("b.csv", 2, None, None, "too few columns"),
+    )  # fmt: skip
+    part = page(97, table, NO_CONTRACT)
+    assert "3 of 100 rows (3.0\u202f%) were rejected" in part.sentence
+    assert part.blocks[0].rows == [
+        ["not a number", "age", 2, "a.csv:7 (x1)\na.csv:9"],
+        ["too few columns", "", 1, "b.csv:2"],
+    ]
+
+
+def test_rare_reasons_beyond_the_table_are_counted():
+    part = page(0, rejects(*(("a.csv", i, None, None, f"reason {i:02d}") for i in range(1, 31))), NO_CONTRACT)
+    assert len(part.blocks[0].rows) == 25
+    assert part.blocks[0].note.startswith("5 rarer reasons")
+
+
+def test_broken_contract_is_bad_and_its_lines_come_first():
+    part = page(10, NO_REJECTS, expectations(True, False, True))
+    assert (part.verdict, part.judged) == ("bad", "contract broken")
+    assert "1 of 3 expectations of the data contract did not hold." in part.sentence
+    assert part.blocks[0].rows[0][2] is False
+    assert not part.blocks[0].collapsed
+
+
+def test_contract_that_held_is_good_and_folded():
+    part = page(10, NO_REJECTS, expectations(True, True))
+    assert (part.verdict, part.blocks[0].collapsed) == ("good", True)

@@ -1,0 +1,155 @@
+"""The page of the order: one sentence with the verdict, Figure 2, Table 1, two facts, and the hardest samples."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.data.schemas import CuratedSets, OrderingCurve
+from assay.tasks.ordering.page import page, verdict
+from assay.tasks.ordering.page_plots import interval_plot
+from assay.tasks.reporting.parts import DataTable, LinePlot, Panels, Paragraph
+from assay.tasks.statistics.findings import Finding
+
+CLASSES = {0: "benign", 1: "malignant"}
+
+
+def curve(*orders, measured=True):
+    rows = []
+    for approach, labeler in orders or (("ours", "majority"),):
+        for d in (1, 2, 3):
+            accuracy = 1 - d / 10 if measured else None
+            known = dict.fromkeys(OrderingCurve.schema.names[5:11], accuracy)
+            rows.append({
+                "approach": approach, "labeler": labeler, "dataset": d, "size": 10 * d, "n": 10 * d if measured else 0,
+                **known, "stratum_n": 10 if measured else 0, "stratum_accuracy": accuracy,
+            })  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=OrderingCurve.schema)
+
+
+def curated(n=30):
+    rows = [
+        {
+            "id": f"s{i}", "rank": i, "dataset": i // 10 + 1, "label": i % 2, "confidence": 0.75,
+            "lower": 0.9 - i // 10 / 5, "upper": 1.0, "votes_cast": 4, "gold": None if i == n - 1 else 1,
+        }
+        for i in range(n)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=CuratedSets.schema)
+
+
+def outcome_of(approach="ours", labeler="majority", outcome="adverse", p=0.0005):
+    about = {"of": approach, "group": labeler, "n": 30}
+    return [
+        Finding("ordering.spearman", value=-1.0, p_value=0.0001, verdict="adverse", **about),
+        Finding("ordering.spearman_tie_free", value=-0.95, low=-1.0, high=-0.5, **about),
+        Finding("ordering.spearman_disjoint", value=-0.9, p_value=0.002, **about),
+        Finding("ordering.permutation_p", value=p, p_value=p, verdict=outcome, **about),
+        Finding("ordering.permutation_p_violation", value=1 - p, verdict=outcome, **about),
+        Finding("ordering.largest_tie", value=10, **about),
+    ]
+
+
+def blocks(part, kind):
+    return [block for block in part.blocks if isinstance(block, kind)]
+
+
+def test_sentence_says_whether_the_order_is_adverse_and_how_sure():
+    part = page(curve(), outcome_of(), curated(), CLASSES)
+    assert part.sentence.startswith(
+        "The order is adverse. From D1 to D3 the weak labels (majority) go from 90.0\u202f% [90.0, 90.0] (n = 10)"
+    )
+    assert part.sentence.endswith(
+        "tie-free ρ is −0.950, and a random order falls as clearly with p < 0.001 (permutation test)."
+    )
+    assert (part.verdict, part.judged) == ("good", "adverse")
+
+
+def test_violation_is_bad_and_quotes_the_p_value_of_the_rise():
+    found = outcome_of(outcome="violation", p=0.9995)
+    part = page(curve(), found, curated(), CLASSES)
+    assert part.verdict == "bad"
+    assert "a random order rises as clearly with p < 0.001" in part.sentence
+    assert verdict(found).text.startswith(
+        "The order is violated: accuracy rises along it: ρ = −0.950, permutation p < 0.001"
+    )
+
+
+def test_verdict_taken_back_by_the_correction_is_not_good():
+    lost = [
+        replace(one, verdict="adverse, but not after Holm over 40 tests") if one.verdict else one
+        for one in outcome_of()
+    ]
+    assert verdict(lost).tone == "neutral"
+    assert "The order is adverse, but not after Holm over 40 tests" in page(curve(), lost, curated(), CLASSES).sentence
+
+
+def test_no_trend_is_neutral():
+    assert (
+        verdict(outcome_of(outcome="no trend", p=0.4)).tone,
+        page(curve(), outcome_of(outcome="no trend", p=0.4), curated(), CLASSES).verdict,
+    ) == ("neutral", "neutral")
+
+
+def test_without_gold_the_order_is_shown_and_its_validity_not_measured():
+    silent = [Finding("ordering.permutation_p", of="ours", group="majority", n=0, verdict="not measured")]
+    part = page(curve(measured=False), silent, curated(), CLASSES)
+    assert part.verdict == "not measured"
+    assert part.sentence == "30 samples are ordered; whether accuracy falls along the order was not measured."
+    assert len(blocks(part, LinePlot)) == 1
+    assert "was not measured" in verdict(silent).text
+
+
+def test_figure_2_has_the_band_the_tie_free_curve_and_wilson():
+    plot = blocks(page(curve(), outcome_of(), curated(), CLASSES), LinePlot)[0]
+    assert [series.style for series in plot.series] == ["line", "dashed", "interval"]
+    assert plot.series[0].y == pytest.approx([0.9, 0.8, 0.7])
+
+
+def test_both_facts_the_paper_misses_are_there_with_their_numbers():
+    (facts,) = blocks(page(curve(), outcome_of(), curated(), CLASSES), Paragraph)
+    assert "calls even a random order valid" in facts.text
+    assert "(ρ = −0.900, p = 0.002)" in facts.text
+    assert "the largest group of ties holds 10 of 30" in facts.text
+    assert "moves ρ within [−1.000, −0.500]" in facts.text
+
+
+def test_comparison_is_small_multiples_and_table_1():
+    orders = [(approach, labeler) for approach in ("pl_all", "ours") for labeler in ("majority", "snorkel")]
+    found = [*outcome_of(), *outcome_of(labeler="snorkel"), *outcome_of("pl_all", outcome="violation", p=0.9995)]
+    part = page(curve(*orders), found, curated(), CLASSES)
+    (panels,) = blocks(part, Panels)
+    assert [[series.name for series in plot.series] for plot in panels.plots] == [["majority", "snorkel"]] * 2
+    table = next(block for block in blocks(part, DataTable) if "Table 1" in block.title)
+    (majority, snorkel) = table.rows
+    assert (majority[1].text, majority[1].tone) == ("−1.000 (< 0.001)", "bad")
+    assert (majority[2].tone, majority[2].below) == ("good", "perm. p < 0.001, tie-free −0.950")
+    assert snorkel[1] is None
+
+
+def test_hardest_samples_come_first_with_class_names_and_unknown_gold():
+    table = blocks(page(curve(), outcome_of(), curated(), CLASSES), DataTable)[-1]
+    assert table.rows[0][:6] == [30, "s29", "malignant", None, None, 4]
+    assert table.rows[1][:5] == [29, "s28", "benign", "malignant", False]
+    assert len(table.rows) == 15
+
+
+def test_plateaus_are_groups_of_ties():
+    plot = interval_plot(curated())
+    assert "3 plateaus for 30 samples" in plot.note
+    assert plot.series[0].x == [1, 11, 21, 30]
+    assert plot.series[0].y == pytest.approx([0.9, 0.7, 0.5, 0.5])
+
+
+def test_many_plateaus_are_thinned():
+    table = curated(500).set_column(5, CuratedSets.schema.field("lower"), pa.array(np.linspace(0.9, 0.1, 500)))
+    series = interval_plot(table).series[0]
+    assert len(series.x) <= 61
+    assert (series.x[0], series.x[-1]) == (1, 500)
+
+
+def test_rows_in_any_order_make_the_same_page():
+    shuffled = np.random.default_rng(0).permutation(30)
+    same = page(curve(), outcome_of(), curated().take(shuffled), CLASSES)
+    assert same == page(curve(), outcome_of(), curated(), CLASSES)

@@ -1,0 +1,78 @@
+"""The index: every run once, newest first, a trend per headline, nothing that leaves the folder."""
+
+import re
+from datetime import datetime, timedelta
+
+from assay.tasks.reporting.index import Headline, RunEntry, entry_of, headlines, render_index
+from assay.tasks.statistics.findings import Finding
+
+
+def entry(night, pipeline="breast-cancer", **more):
+    started = (datetime(2026, 11, 1, 2) + timedelta(days=night)).isoformat()
+    values = {"status": "completed", "link": f"run-{night}/index.html", "verdict": "fine", "seconds": 4.0} | more
+    agreement = Headline(name="Agreement", value=0.9 - night / 100, low=0.8, high=0.95, n=569, scale="percent")
+    return RunEntry(run=f"run-{night}", pipeline=pipeline, started=started, **({"headlines": (agreement,)} | values))
+
+
+def test_index_is_well_formed_and_links_to_every_run(parsed):
+    page = parsed(render_index([entry(i) for i in range(12)]))
+    assert page.mistakes == []
+    assert {f"run-{i}/index.html" for i in range(12)} <= {a.get("href") for _, a in page.elements}
+
+
+def test_newest_run_comes_first_whatever_the_order_of_the_entries():
+    page = render_index([entry(3), entry(11), entry(7)])
+    assert re.findall(r'index.html">(run-\d+)<', page) == ["run-11", "run-7", "run-3"]
+
+
+def test_trend_shows_the_latest_value_with_interval_and_n(parsed):
+    page = parsed(render_index([entry(0), entry(10)]))
+    assert "80.0\u202f%" in page.words
+    assert "[80.0, 95.0] n = 569" in page.words
+
+
+def test_every_value_of_a_trend_is_in_its_description(parsed):
+    page = parsed(render_index([entry(i) for i in range(5)]))
+    assert all(f"run-{i} {90 - i}.0\u202f%" in page.words for i in range(5))
+
+
+def test_night_without_a_number_leaves_the_trend_alone(parsed):
+    page = parsed(render_index([entry(0), entry(1, headlines=(), status="failed"), entry(2)]))
+    assert page.mistakes == []
+    assert "over 2 runs" in page.words
+
+
+def test_pipelines_stand_apart(parsed):
+    page = parsed(render_index([entry(0), entry(1, "digits"), entry(2, "<script>")]))
+    assert "3 runs of 3 pipelines" in page.words
+    assert [name for name, _ in page.elements].count("script") == 1
+
+
+def test_link_that_leaves_the_folder_is_plain_text():
+    page = render_index([entry(0, link="javascript:alert(1)")])
+    assert "javascript" not in page
+    assert ">run-0</th>" in page
+
+
+def test_no_runs_is_a_page_too(parsed):
+    assert "No run has been reported yet." in parsed(render_index([])).words
+
+
+def test_report_becomes_an_entry_and_comes_back_from_json(report):
+    made = entry_of(report, "run/index.html")
+    assert RunEntry.model_validate_json(made.model_dump_json()) == made
+    names = [headline.name for headline in made.headlines]
+    assert "Tie-free ρ of the order (majority)" in names
+    assert "Agreement with the weak labels (logistic, D10)" in names
+    assert made.verdict == report.verdicts[0].text
+
+
+def test_only_the_largest_data_set_is_followed():
+    found = [
+        Finding("subject.accuracy", of="gold", group=group, value=0.5) for group in ("D1", "D9", "D10", "stratum 3")
+    ]
+    assert [headline.name for headline in headlines(found)] == ["Accuracy against gold (D10)"]
+
+
+def test_what_was_not_measured_is_not_followed():
+    assert headlines([Finding("ordering.permutation_p", of="ours", group="majority", verdict="not measured")]) == []

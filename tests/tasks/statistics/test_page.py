@@ -1,0 +1,51 @@
+"""The page of gates says which failed and why, and what the correction for many tests did."""
+
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.multiplicity import corrected
+from assay.tasks.statistics.page import page, verdict
+from assay.tasks.statistics.settings import Statistics
+
+FINDINGS = corrected(
+    [Finding("a.p", of=str(i), value=p, p_value=p, n=50, verdict="adverse") for i, p in enumerate((0.001, 0.008, 0.5))],
+    0.01,
+)
+GATES = [Gate(finding="a.p", of="0", at_most=0.01), Gate(finding="a.p", of="2", at_most=0.01)]
+
+
+def test_failed_gates_are_counted_and_explained():
+    part = page(judge(GATES, FINDINGS), FINDINGS, Statistics())
+    assert (part.verdict, part.judged) == ("bad", "1 gate failed")
+    assert part.sentence == "1 of 2 gates failed. a.p (of 2) is 0.5 (n = 50), above 0.01."
+    assert [row[1].text for row in part.blocks[0].rows] == ["passed", "failed"]
+
+
+def test_verdict_line_names_the_failed_gates():
+    line = verdict(judge(GATES, FINDINGS))
+    assert (line.text, line.tone) == ("1 of 2 gates passed; failed: a.p (of 2) at most 0.01", "bad")
+    assert verdict(judge(GATES[:1], FINDINGS)).tone == "good"
+    assert verdict([]) is None
+
+
+def test_holm_is_explained_with_the_number_of_tests():
+    text = page([], FINDINGS, Statistics()).blocks[0].text
+    assert "This run made 3 tests" in text
+    assert "Holm's method" in text
+    assert "2 of them reach that level uncorrected, 1 after the correction" in text
+
+
+def test_no_correction_is_said_too():
+    assert (
+        "not corrected for their number, as asked" in page([], FINDINGS, Statistics(correction="none")).blocks[0].text
+    )
+
+
+def test_run_without_tests_has_nothing_to_correct():
+    part = page([], [Finding("a.b", value=1.0)], Statistics())
+    assert "made no statistical test" in part.blocks[0].text
+    assert len(part.blocks) == 1
+
+
+def test_tests_are_listed_smallest_p_first():
+    table = page([], FINDINGS, Statistics()).blocks[-1]
+    assert [row[4] for row in table.rows] == [0.001, 0.008, 0.5]

@@ -1,0 +1,87 @@
+"""The page of the subjects: agreement with weak labels and gold along the order, each with n and interval."""
+
+from dataclasses import replace
+
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import share
+from assay.tasks.subjects.page import accuracies, names, page, verdict
+
+
+def measured(subject="logistic", gold=True):
+    found = []
+    for of, hits in (("weak", (10, 18, 24)), ("gold", (10, 19, 28))) if gold else (("weak", (10, 18, 24)),):
+        about = {"of": of, "subject": subject}
+        found += [share("subject.accuracy", h, 10 * i, group=f"D{i}", **about) for i, h in enumerate(hits, start=1)]
+        strata = (hits[0], hits[1] - hits[0], hits[2] - hits[1])
+        found += [
+            share("subject.accuracy", h, 10, group=f"stratum {i}", **about) for i, h in enumerate(strata, start=1)
+        ]
+        found += [
+            Finding("subject.spearman", value=-1.0, n=30, **about),
+            Finding("subject.trend_p", value=0.004, p_value=0.004, n=30, verdict="adverse", **about),
+        ]
+    return found
+
+
+def test_sentence_has_both_ends_with_n_and_interval_and_the_trend():
+    sentence = page(measured()).sentence
+    assert "The subject logistic agrees with the weak labels on 100\u202f% [72.2, 100] of D1 (n = 10)" in sentence
+    assert "80.0\u202f% [62.7, 90.5] of D3 (n = 30)" in sentence
+    assert "agreement falls along the order (ρ = −1.000, permutation p = 0.004)" in sentence
+    assert "By gold it is right on" in sentence
+
+
+def test_trend_that_does_not_survive_the_correction_says_so():
+    lost = [
+        replace(one, verdict="adverse, but not after Holm over 9 tests") if one.verdict else one for one in measured()
+    ]
+    assert "p = 0.004, but not after Holm over 9 tests" in page(lost).sentence
+
+
+def test_plot_has_a_line_per_yardstick_with_wilson_bands():
+    plot = page(measured()).blocks[0]
+    assert [series.name for series in plot.series] == ["with the weak label", "with gold"]
+    assert plot.series[0].y == [1.0, 0.9, 0.8]
+    assert all(
+        low < y <= high for y, low, high in zip(plot.series[0].y, plot.series[0].low, plot.series[0].high, strict=True)
+    )
+
+
+def test_page_explains_why_a_robust_model_agrees_less():
+    texts = [block.text for block in page(measured()).blocks if hasattr(block, "text")]
+    assert len(texts) == 1
+    assert "the weak labels themselves are more often wrong" in texts[0]
+
+
+def test_without_gold_only_the_weak_labels_are_shown():
+    part = page(measured(gold=False))
+    assert len(part.blocks[0].series) == 1
+    assert "By gold" not in part.sentence
+
+
+def test_constant_predictions_raise_a_red_flag():
+    flag = Finding(
+        "subject.degenerate", subject="logistic", value=1.0, n=30, verdict="degenerate: every sample is called benign"
+    )
+    part = page([*measured(), flag])
+    assert (part.verdict, part.judged) == ("bad", "red flag")
+    assert "Red flag: logistic is degenerate: every sample is called benign (30 samples)." in part.sentence
+
+
+def test_verdict_line_reads_as_on_the_box():
+    assert verdict(measured("subject")).text == (
+        "The subject agrees with the labels on 100\u202f% [72, 100] of D1 and 80\u202f% [63, 90] of D3"
+    )
+    assert verdict([]) is None
+
+
+def test_many_subjects_are_cut_in_the_line_and_whole_on_the_page():
+    found = [one for i in range(5) for one in measured(f"s{i}")]
+    assert verdict(found).text.endswith("; 2 more subjects below")
+    assert names(found) == ["s0", "s1", "s2", "s3", "s4"]
+    assert sum(hasattr(block, "series") for block in page(found).blocks) == 5
+
+
+def test_data_sets_stand_in_the_order_of_their_numbers():
+    found = [Finding("subject.accuracy", of="gold", subject="s", group=f"D{i}", value=0.5) for i in (10, 9, 1)]
+    assert [one.group for one in accuracies(found, "s", "gold")] == ["D1", "D9", "D10"]
