@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.flows.mistakes import dotted
 from assay.tasks.statistics.findings import Finding
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,11 @@ def verdict_in_words(validity: Sequence[Finding]) -> str:
 
 def _front_matter(facts: CardFacts) -> str:
     # JSON is YAML: strings that come from a configuration are written as JSON, so that none can break out.
-    lines = ["---", f"pretty_name: {json.dumps(facts.title)}", f"license: {json.dumps(facts.licence)}"]
+    lines = ["---", f"pretty_name: {json.dumps(facts.title)}"]
+    if _IDENTIFIER.fullmatch(facts.licence):
+        lines.append(f"license: {json.dumps(facts.licence.lower())}")
+    else:  # Hugging Face takes an identifier, or `other` with a name
+        lines += ["license: other", f"license_name: {json.dumps(facts.licence)}"]
     lines += ["annotations_creators:", "- machine-generated", "tags:", "- robustness", "- weak-supervision", "- assay"]
     lines += ["configs:", "- config_name: curated", "  default: true", "  data_files:"]
     lines += ["  - split: test", "    path: curated.parquet"]

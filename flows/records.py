@@ -25,14 +25,13 @@ def open_store(config: str, store: str | None) -> Store:
 
 
 def find_run(store: Store, name: str) -> RunRecord:
-    """The run of that name, or that the name ends; the latest run of a pipeline; or the `latest` of all."""
+    """The run of that name, or that the name ends; a pipeline's latest run, or the `latest` of all, that has ended."""
     runs = store.runs()
     if not runs:
         raise InputError(f"There is no run in {store.url} yet.  (assay run NAME makes one)")
-    if name == "latest":
-        return runs[-1]
-    of_pipeline = [run for run in runs if run.pipeline == name]
-    return of_pipeline[-1] if of_pipeline else store.run(name)
+    asked = runs if name == "latest" else [run for run in runs if run.pipeline == name]
+    ended = [run for run in asked if run.status != "running"]
+    return (ended or asked)[-1] if asked else store.run(name)
 
 
 def findings_of(store: Store, record: RunRecord) -> list[Finding]:

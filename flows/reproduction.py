@@ -35,20 +35,24 @@ def pugh_1(store: Store) -> str:
     """Table 1 of Pugh et al. beside the latest run of each study's pipeline."""
     runs = {run.pipeline: run for run in store.runs() if run.findings}
     rows: list[list[object]] = []
-    notes: list[str] = []
+    measured: list[str] = []
+    missing: list[str] = []
+    reasons: dict[str, list[str]] = {}
     for study in TABLE_1:
         record = runs.get(study.pipeline)
         if record is None:
-            notes.append(f"{study.name}: no run yet, make one with  assay run {study.pipeline}  ({study.why}).")
-        else:
-            rows += study_rows(study, findings_of(store, record))
-            notes.append(f"{study.name}: {_capital(study.why)}. (run {record.id}, {_n(store, record)})")
+            missing.append(f"{study.name}: no run yet; make one with  assay run {study.pipeline}")
+            continue
+        rows += study_rows(study, findings_of(store, record))
+        measured.append(f"{study.name}: run {record.id}, {_n(store, record)}")
+        reasons.setdefault(study.why, []).append(study.name)
+    notes = [*WHY_IN_GENERAL, *(f"{', '.join(names)}: {why}." for why, names in reasons.items())]
     headings = ["study", "labeler", "approach", "paper ρ (p)", "our ρ (p)", "tie-free ρ", "permutation p", "verdict"]
     text = ["Spearman's ρ of (i, accuracy of D_i): the paper's numbers and ours", ""]
     text += [columns(headings, rows), ""] if rows else []
-    return "\n".join(
-        [*text, "Why they differ", *(f"  {note}" for note in notes), *(f"  {line}" for line in WHY_IN_GENERAL)]
-    )
+    for heading, lines in (("Ours come from", measured), ("Not measured yet", missing), ("Why they differ", notes)):
+        text += [heading, *(f"  {line}" for line in lines), ""] if lines else []
+    return "\n".join(text).rstrip()
 
 
 def study_rows(study: Study, findings: list[Finding]) -> list[list[object]]:
@@ -82,7 +86,3 @@ def _number(found: Finding | None, form: str) -> str:
 def _n(store: Store, record: RunRecord) -> str:
     sizes = [found.n for found in findings_of(store, record) if found.metric == "ordering.permutation_p" and found.n]
     return f"n = {sizes[0]}" if sizes else "n unknown"
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

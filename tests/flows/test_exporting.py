@@ -127,7 +127,7 @@ def test_the_data_card_says_what_it_is_and_lets_nothing_break_out(finished: tupl
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     _, front, body = card.split("---\n", 2)
     front_matter = YAML(typ="safe").load(front)
-    assert (front_matter["license"], front_matter["pretty_name"]) == ("CC-BY-4.0", "night, curated (majority)")
+    assert (front_matter["license"], front_matter["pretty_name"]) == ("cc-by-4.0", "night, curated (majority)")
     assert "**Adverse** (tie-free ρ = -0.980, permutation p = 0.0005, n = 30)." in body
     assert "| D1 | 10 | 50.0% | 10 |" in body
     assert "| D4 | 40 | 50.0% | 30 |" in body

@@ -1,0 +1,54 @@
+"""Two runs side by side: what changed, what is new, what is gone."""
+
+from assay.flows.comparison import changes, result_changes, setting_changes
+from assay.infra.manifests import RunRecord, StageRecord
+from assay.tasks.statistics.findings import Finding
+
+
+def record(name: str, **digests: str) -> RunRecord:
+    stages = [
+        StageRecord(title, title, "key", False, 0.1, "", {"result": {"digest": digest}})
+        for title, digest in digests.items()
+    ]
+    return RunRecord(name, "night", "2026-11-22T02:00:00", 0, "host", 1, stages=stages)
+
+
+def test_a_finding_that_moved_shows_by_how_much() -> None:
+    before = [Finding("subject.accuracy", group="D1", value=0.9, n=50), Finding("pruning.kept", value=7)]
+    after = [Finding("subject.accuracy", group="D1", value=0.875, n=50), Finding("pruning.kept", value=7)]
+    moved, same = changes(before, after)
+    assert (moved.changed, moved.in_words) == (True, "-0.025")
+    assert (same.changed, same.in_words) == (False, "")
+
+
+def test_a_verdict_that_turned_is_shown_with_both_words() -> None:
+    [turned] = changes(
+        [Finding("ordering.permutation_p", value=0.02, verdict="no trend")],
+        [Finding("ordering.permutation_p", value=0.001, verdict="adverse")],
+    )
+    assert turned.in_words == "-0.019, no trend → adverse"
+
+
+def test_an_interval_alone_is_a_change() -> None:
+    [change] = changes([Finding("a.b", value=1.0, low=0.5)], [Finding("a.b", value=1.0, low=0.6)])
+    assert (change.changed, change.in_words) == (True, "same value, other interval or n")
+
+
+def test_findings_that_come_and_go_are_told_apart_by_of_group_and_subject() -> None:
+    found = changes([Finding("a.b", of="x")], [Finding("a.b", of="y"), Finding("a.b", of="y", subject="s")])
+    assert [(change.key, change.in_words) for change in found] == [
+        (("a.b", "y", "", ""), "new"), (("a.b", "y", "", "s"), "new"), (("a.b", "x", "", ""), "gone"),
+    ]  # fmt: skip
+
+
+def test_only_settings_that_differ_are_listed() -> None:
+    before = {"pruning": {"correlation": 0.5}, "gates": [{"finding": "a.b"}], "subject": None}
+    after = {"pruning": {"correlation": 0.4}, "gates": [{"finding": "a.b"}, {"finding": "a.c"}], "subject": None}
+    assert setting_changes(before, after) == ["gates.1.finding: not set → a.c", "pruning.correlation: 0.5 → 0.4"]
+
+
+def test_stages_with_the_same_digest_are_not_listed() -> None:
+    before, after = record("a", label="1", prune="2", order="3"), record("b", label="1", prune="9", attack="4")
+    assert result_changes(before, after) == [
+        "prune: another result", "attack: only in the later run", "order: only in the earlier run",
+    ]  # fmt: skip
