@@ -92,7 +92,9 @@ def _as_text(column: pa.Array, classes: tuple[str, ...] = ()) -> pa.Array:
         whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
         numbers = pa.array(np.where(whole, values, 0).astype(np.int64), mask=~whole)
         others = pa.array(values, mask=np.isnan(values), from_pandas=True).cast(pa.string())
-        return pc.if_else(pc.equal(numbers, -1), None, pc.coalesce(numbers.cast(pa.string()), others))
+        return pc.if_else(
+            pc.fill_null(pc.equal(numbers, -1), False), None, pc.coalesce(numbers.cast(pa.string()), others)
+        )
     if pa.types.is_integer(column.type):
         return pc.if_else(pc.equal(column, -1), None, column.cast(pa.string()))
     text = pc.utf8_trim_whitespace(column)

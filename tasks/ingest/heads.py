@@ -17,7 +17,7 @@ from assay.tasks.ingest.casting import TYPES, infer_type, plain_type
 from assay.tasks.ingest.parquet_rows import parquet_file
 from assay.tasks.ingest.scan import RecordScanner, records_in
 from assay.tasks.ingest.settings import Source
-from assay.tasks.ingest.sources import SourceFile
+from assay.tasks.ingest.sources import SourceFile, opened
 from assay.tasks.ingest.text_rows import csv_rows, require_utf8
 
 LOOKED_AT = 10_000
@@ -69,10 +69,8 @@ def _require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[
 
 def _text_start(file: SourceFile) -> Head:
     """The beginning of a text file, after a byte-order mark if there is one."""
-    import fsspec
-
-    with fsspec.open(file.url, "rb", compression="infer") as opened:
-        start = opened.read(3)
+    with opened(file.url, file.name) as content:
+        start = content.read(3)
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{file.name} is UTF-16 text, not UTF-8; convert it with `iconv -f UTF-16 -t UTF-8`.")
     return Head(3 if start == _BOM else 0, 1)
@@ -102,12 +100,10 @@ def _header_cells(header: bytes, delimiter: str) -> list[str]:
 
 def _first_records(file: SourceFile, offset: int, count: int, delimiter: str | None) -> bytes:
     """At least the first `count` records that are not blank, whole, if the file has as many."""
-    import fsspec
-
     scanner, parts, starts = RecordScanner(delimiter), [], [0]
-    with fsspec.open(file.url, "rb", compression="infer") as opened:
-        opened.seek(offset)
-        while chunk := opened.read(1 << 20):
+    with opened(file.url, file.name) as content:
+        content.seek(offset)
+        while chunk := content.read(1 << 20):
             parts.append(chunk)
             starts.extend(scanner.feed(chunk)[0].tolist())
             if len(starts) > count and len(records_in(b"".join(parts), delimiter)[0]) > count:

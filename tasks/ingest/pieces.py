@@ -15,7 +15,7 @@ from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.parquet_rows import parquet_file, parquet_rows
 from assay.tasks.ingest.rows import Rows
 from assay.tasks.ingest.scan import TextIndex, index_records
-from assay.tasks.ingest.sources import SourceFile
+from assay.tasks.ingest.sources import SourceFile, opened
 from assay.tasks.ingest.text_rows import csv_rows, json_rows
 
 PIECE_BYTES = 64 << 20
@@ -86,14 +86,12 @@ def index_file(file: SourceFile, layout: Layout) -> FileIndex:
             metadata = parquet.metadata
             size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
             return FileIndex(file.name, file.format, metadata.num_rows, size)
-    import fsspec
-
     head = layout.heads[file.name]
     delimiter = layout.delimiter if file.format == "csv" else None
-    with fsspec.open(file.url, "rb", compression="infer") as opened:
-        opened.seek(head.start)
+    with opened(file.url, file.name) as content:
+        content.seek(head.start)
         text = index_records(
-            opened, delimiter, start=head.start, line=head.line, unclosed=lambda line: unclosed_quote(file.name, line)
+            content, delimiter, start=head.start, line=head.line, unclosed=lambda line: unclosed_quote(file.name, line)
         )
     return FileIndex(file.name, file.format, text.records, text.size - head.start, text)
 
@@ -139,9 +137,7 @@ def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = Non
         table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))
         schema = pa.schema([layout.types.field(name) for name in needed])
         return Rows(span.name, table.cast(schema).combine_chunks(), np.arange(span.start + 1, span.stop + 1))
-    import fsspec
-
-    with fsspec.open(reading.urls[span.name], "rb", compression="infer") as file:
+    with opened(reading.urls[span.name], span.name) as file:
         file.seek(span.start)
         data = file.read(span.stop - span.start)
     if span.format == "csv":

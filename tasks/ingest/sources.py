@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import glob
 import hashlib
 import json
+import lzma
 import posixpath
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -68,6 +72,18 @@ class ResolvedSource:
 def source_fingerprint(source: Source, base_dir: str | Path) -> str:
     """The content hash of a source whose relative paths start at `base_dir`."""
     return resolve(source, base_dir).fingerprint
+
+
+@contextlib.contextmanager
+def opened(url: str, name: str) -> Iterator[BinaryIO]:
+    """A text file's bytes, unpacked where its ending says that it is packed; what cannot be read is said by name."""
+    import fsspec
+
+    try:
+        with fsspec.open(url, "rb", compression="infer") as file:
+            yield file
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(f"{name} cannot be read ({str(error).rstrip('.')}); write or copy it again.") from error
 
 
 def hash_of_file(url: str) -> str:
