@@ -37,7 +37,6 @@ def serve(project: Project, file: Path) -> None:
 
     scheduled = deployments_of(project, file)
     with _api():
-        _cancel_leftovers(scheduled)
         print(f"Serving {', '.join(each.name for each in scheduled)}. Ctrl-C ends it.", flush=True)
         # One process at a time for all pipelines would make a long night delay the others: each may run once.
         serve_deployments(*scheduled, pause_on_shutdown=True, print_starting_message=False, limit=len(scheduled))
@@ -64,6 +63,7 @@ def deployments_of(project: Project, file: Path) -> list[RunnerDeployment]:
 
 def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeployment:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
+    from prefect.deployments.runner import EntrypointType
 
     return nightly.to_deployment(
         name=pipeline.name,
@@ -71,6 +71,7 @@ def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeplo
         parameters={"pipeline": pipeline.name, "config": str(file), "store": project.store},
         description=pipeline.description or f"The audit {pipeline.name}.",
         tags=["assay", pipeline.name],
+        entrypoint_type=EntrypointType.MODULE_PATH,
         concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW),
     )
 

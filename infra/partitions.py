@@ -111,9 +111,10 @@ def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
         table = read_part(folder, part.files[output.place], None if columns is None else list(columns))
         size += table.nbytes
         if size > _COLLECT_BYTES:
+            named = ", ".join(columns or ["all columns"])
             raise RunError(
-                f"Collecting {', '.join(columns or ['all'])} of {artifact.kind} needs more than {_COLLECT_BYTES >> 30} GiB in one "
-                "process: curate fewer samples at a time."
+                f"Collecting {named} of {artifact.kind} needs more than {_COLLECT_BYTES >> 30} GiB in one process: "
+                "curate fewer samples at a time."
             )
         tables.append(table)
     return pa.concat_tables(tables)

@@ -61,5 +61,6 @@ def _promises(stage: Stage[..., Any]) -> Any:
     promise: Artifact[Any] = Artifact("promise", "", "", "", 0, 0)
     announced = typing.get_type_hints(stage.body).get("return")
     if isinstance(announced, type) and issubclass(announced, tuple):
-        return announced(*(promise for _ in getattr(announced, "_fields", ())))
+        fields: tuple[str, ...] = getattr(announced, "_fields", ())
+        return typing.cast(Any, announced)(*([promise] * len(fields)))
     return promise

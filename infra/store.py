@@ -85,9 +85,9 @@ class Store:
             theirs = earlier.outputs.get(output)
             if theirs is None or theirs.artifact.digest != mine.artifact.digest:
                 raise RunError(
-                    f"Stage {manifest.stage} gave another {mine.artifact.kind} than run {earlier.run} did under the same "
-                    f"key {manifest.key}: it depends on something outside its settings and inputs (a clock, an unseeded "
-                    f"draw, another machine's arithmetic). Delete {self.url}/{name} to accept the new one."
+                    f"Stage {manifest.stage} gave another {mine.artifact.kind} than run {earlier.run} did, under "
+                    f"the same key {manifest.key}: it depends on something outside its settings and inputs (a clock, "
+                    f"an unseeded draw, another machine). Delete {self.url}/{name} to accept the new one."
                 )
         if self.damage(earlier):
             repaired = replace(earlier, outputs=manifest.outputs)
@@ -107,7 +107,7 @@ class Store:
                 self._manifests[stage, key] = manifest
                 return output
         raise RunError(
-            f"The {artifact.kind} at {artifact.uri} is not in the store any more (cleaned, or deleted by hand): run again."
+            f"The {artifact.kind} at {artifact.uri} is not in the store any more (cleaned, or deleted): run again."
         )
 
     def _partial_name(self, stage: str, key: str) -> str:

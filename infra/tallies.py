@@ -41,7 +41,8 @@ def _encode(value: object) -> Any:
         case Mapping():
             return {"dict": {str(name): _encode(item) for name, item in value.items()}}
     raise TypeError(
-        f"a tally holds integers, integer arrays, sets, Least, Greatest and dictionaries of them, not {type(value).__name__}"
+        "a tally holds integers, integer arrays, sets, Least, Greatest and dictionaries of them, "
+        f"not {type(value).__name__}"
     )
 
 
