@@ -162,7 +162,8 @@ def _table_one(findings: Sequence[Finding], measured: Curves) -> DataTable:
     columns = [Column("Labeler"), *(Column(APPROACHES[approach]) for approach in approaches)]
     note = (
         "ρ between i and the accuracy of D_i, in parentheses its p-value by the paper's test; below, the permutation p "
-        "and the tie-free ρ. Bold: adverse by the permutation test. Underlined: a violation. LF: labelling function."
+        "and the tie-free ρ. Bold: adverse by the permutation test, corrected for the number of tests. "
+        "Underlined: a violation. LF: labelling function."
     )
     return DataTable("Spearman's ρ (Table 1)", columns, rows, note)
 

@@ -32,12 +32,9 @@ SIGNS = {"good": "✓", "bad": "✗", "neutral": "•", "not measured": "–"}
 SAID = {"good": "good", "bad": "bad", "neutral": "for information", "not measured": "not measured"}
 _RESERVED = ("report", "findings", "lineage", "settings", "failures")
 _STATUS: dict[str, Tone] = {
-    "completed": "good",
-    "passed": "good",
+    "done": "good", "completed": "good", "gate failed": "bad", "refused": "bad", "broken": "bad", "crashed": "bad",
     "failed": "bad",
-    "gate failed": "bad",
-    "broken": "bad",
-}
+}  # fmt: skip
 
 
 def render_report(report: Report) -> str:

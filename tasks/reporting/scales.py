@@ -79,7 +79,8 @@ def whole_ticks(values: Sequence[float], most: int) -> list[float]:
     [1, 3, 5, 7, 9]
     """
     distinct = sorted(set(values))
-    if distinct and all(float(value).is_integer() for value in distinct) and len(distinct) <= 24:
+    whole = all(float(value).is_integer() for value in distinct)
+    if distinct and whole and distinct[-1] - distinct[0] <= 24:
         stride = -(-len(distinct) // most)
         return distinct[::stride]
     return nice_ticks(distinct[0], distinct[-1], most) if distinct else []

@@ -138,7 +138,7 @@ def _plot(findings: Sequence[Finding], subject: str) -> LinePlot | None:
     most = max(len(one.x) for one in series)
     ticks = {float(i): f"D{i}" for i in range(1, most + 1)} if most <= 12 else None
     return LinePlot(
-        f"{subject} along the order", series, "data set", "share of samples on which the subject agrees",
+        f"{_capital(_the(subject))} along the order", series, "data set", "share of samples on which it agrees",
         f"Line plot. {'; '.join(told)}.", x_ticks=ticks, scale="percent", note="Bands are Wilson's 95 % intervals.",
     )  # fmt: skip
 

@@ -51,12 +51,15 @@ def _labeler(name: str, table: pa.Table) -> str:
 
 
 def _undecided(findings: Sequence[Finding]) -> list[str]:
-    return [
-        f"{one.group.capitalize()} leaves {percent(one.value)} {interval(one.low, one.high)} of "
-        f"{plural(one.n or 0, 'sample')} undecided; they get the default label."
-        for one in findings
-        if one.metric == "weak_labels.undecided" and one.value is not None
-    ]
+    return [_indecision(one) for one in findings if one.metric == "weak_labels.undecided" and one.value is not None]
+
+
+def _indecision(finding: Finding) -> str:
+    samples = plural(finding.n or 0, "sample")
+    if not finding.value:
+        return f"{finding.group.capitalize()} decides all of {samples}."
+    share = f"{percent(finding.value)} {interval(finding.low, finding.high)}"
+    return f"{finding.group.capitalize()} leaves {share} of {samples} undecided; they get the default label."
 
 
 def _weights_plot(name: str, table: pa.Table) -> BarPlot:

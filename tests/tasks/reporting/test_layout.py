@@ -202,4 +202,4 @@ def test_links_that_leave_the_folder_are_no_links(link):
 
 
 def test_unknown_status_has_no_colour():
-    assert (status_tone("Completed"), status_tone("failed"), status_tone("paused")) == ("good", "bad", "neutral")
+    assert [status_tone(word) for word in ("done", "gate failed", "paused")] == ["good", "bad", "neutral"]

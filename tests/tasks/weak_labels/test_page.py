@@ -49,3 +49,7 @@ def test_many_weights_are_cut_in_the_plot_and_whole_in_the_table():
 def test_undecided_samples_are_counted_with_their_interval():
     sentence = page({"majority": MAJORITY}, [share("weak_labels.undecided", 5, 100, group="majority")]).sentence
     assert "Majority leaves 5.0\u202f% [2.2, 11.2] of 100 samples undecided" in sentence
+    assert (
+        "Majority decides all of 100 samples."
+        in page({}, [share("weak_labels.undecided", 0, 100, group="majority")]).sentence
+    )
