@@ -126,4 +126,5 @@ def carries_votes(pipeline: Pipeline) -> bool:
     """Whether the pipeline's data set is itself a table of votes, such as crowd workers' answers."""
     from assay.data.catalog import is_votes
 
-    return pipeline.source.dataset is not None and is_votes(pipeline.source.dataset)
+    name = pipeline.source.dataset
+    return name is not None and not name.startswith("sample/") and is_votes(name)

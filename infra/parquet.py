@@ -57,8 +57,8 @@ def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) 
     """The table in a part's file; RunError by name where the file is damaged."""
     try:
         with folder.open(part.file) as source:
-            content = pa.PythonFile(source, mode="r") if not folder.is_local else source
-            table = pq.read_table(content, columns=columns, use_threads=False, page_checksum_verification=True)
+            file = pq.ParquetFile(source, page_checksum_verification=True)
+            table = file.read(columns=columns, use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise RunError(
             f"The file {folder.url}/{part.file} is damaged or gone ({_first_line(error)}): delete it and run again, "

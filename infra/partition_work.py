@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -104,11 +105,13 @@ def _read(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:
 
 def whereabouts() -> tuple[str, str]:
     """The worker that this runs on, and `gpu` where it offers one, else `cpu`."""
-    try:
-        from distributed import get_worker
+    if "distributed" not in sys.modules:
+        return "this process", "cpu"
+    from distributed import get_worker
 
+    try:
         worker = get_worker()
-    except (ImportError, ValueError):
+    except ValueError:
         return "this process", "cpu"
     offers = worker.state.total_resources
     return str(worker.name), "gpu" if offers.get("GPU") else "cpu"

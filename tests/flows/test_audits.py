@@ -1,0 +1,166 @@
+"""The chain on the embedded data, in this process: its numbers, its caching, its digests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from assay.flows.audit import audit
+from assay.flows.pipeline import Project, load_project
+from assay.flows.running import engine_of
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.store import Store
+from assay.tasks.statistics.findings import Finding, findings_from
+
+ROOT = Path(__file__).parents[2]
+PANEL = [
+    "mean texture", "mean concave points", "mean symmetry", "texture error", "smoothness error", "symmetry error",
+    "worst fractal dimension",
+]  # fmt: skip
+SMALL = ("compute.engine=serial", "weak_labels.labelers=[majority]", "ordering.compare=false")
+
+
+def perform(store: Path, *overrides: str, seed: int = 0, fresh: bool = False) -> Run:
+    project: Project = load_project(
+        ROOT / "pipelines.yaml", pipeline="breast-cancer", overrides=[*SMALL, *overrides], store=str(store)
+    )
+    progress = SilentProgress()
+    run = Run(
+        "breast-cancer", Store(project.store).open(), engine_of(project, progress), progress,
+        seed=seed, compute=project.compute, fresh=fresh,
+    )  # fmt: skip
+    with run:
+        made = audit(project.pipeline("breast-cancer"), project.folder)
+        assert made.failures == []
+        run.record.status = "done"
+    return run
+
+
+def outputs(run: Run) -> dict[str, str]:
+    """Digest of every artifact of a run, by stage title, position and name."""
+    return {
+        f"{position} {stage.stage} {name}": handle["digest"]
+        for position, stage in enumerate(run.record.stages)
+        for name, handle in stage.outputs.items()
+    }
+
+
+def cached(run: Run) -> dict[str, bool]:
+    return {stage.stage: stage.cached for stage in run.record.stages}
+
+
+def table(run: Run, stage: str, output: str) -> object:
+    from assay.flows.records import read_table
+    from assay.infra.artifacts import Artifact
+
+    record = next(one for one in run.record.stages if one.stage == stage)
+    return read_table(run.store, Artifact.from_json(record.outputs[output]))
+
+
+def findings(run: Run) -> list[Finding]:
+    return findings_from(table(run, "conclude", "result"))
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return perform(tmp_path_factory.mktemp("audit") / "store")
+
+
+def again(first: Run, *overrides: str, seed: int = 0) -> Run:
+    return perform(Path(first.store.url), *overrides, seed=seed)
+
+
+def test_the_panel_is_the_seven_functions_of_the_golden_numbers(first: Run):
+    rows = table(first, "prune_labeling_functions", "result").to_pylist()
+    assert sorted(row["function"] for row in rows if row["kept"]) == sorted(PANEL)
+
+
+def test_the_order_is_adverse(first: Run):
+    by_name = {(one.metric, one.of, one.group): one for one in findings(first)}
+    tie_free = by_name["ordering.spearman_tie_free", "ours", "majority"].value
+    permutation = by_name["ordering.permutation_p", "ours", "majority"].value
+    assert tie_free is not None
+    assert tie_free <= -0.9
+    assert permutation is not None
+    assert permutation <= 0.01
+
+
+def test_the_same_again_computes_nothing(first: Run):
+    assert set(cached(again(first)).values()) == {True}
+
+
+def test_another_delta_reuses_the_votes_and_redoes_the_panel(first: Run):
+    what = cached(again(first, "pruning.correlation=0.9"))
+    assert what["ingest"]
+    assert what["apply_labeling_functions"]
+    assert not what["prune_labeling_functions"]
+    assert not what["order_adversarially"]
+
+
+def test_another_seed_never_returns_what_the_first_one_drew(first: Run):
+    second = again(first, seed=2)
+    assert cached(second)["prune_labeling_functions"]
+    drawn = {stage.key for stage in first.record.stages if not cached(second)[stage.stage]}
+    assert drawn
+    assert drawn.isdisjoint(stage.key for stage in second.record.stages)
+
+
+@pytest.mark.parametrize("partitions", [7, 40])
+def test_partitions_change_no_digest(first: Run, partitions: int, tmp_path: Path):
+    cut = perform(tmp_path / "store", f"compute.partitions={partitions}")
+    ingested = next(stage for stage in cut.record.stages if stage.stage == "ingest")
+    assert ingested.outputs["samples"]["partitions"] == partitions
+    assert outputs(cut) == outputs(first)
+
+
+def test_fresh_agrees_with_itself(first: Run, tmp_path: Path):
+    perform(tmp_path / "store")
+    assert outputs(perform(tmp_path / "store", fresh=True)) == outputs(first)
+
+
+def test_curated_sets_are_nested_and_cover_every_sample_once(first: Run):
+    rows = table(first, "order_adversarially", "result")
+    assert sorted(rows["rank"].to_pylist()) == list(range(569))
+    sizes = [sum(1 for one in rows["dataset"].to_pylist() if one <= i) for i in range(1, 11)]
+    assert sizes == [round(569 * i / 10) for i in range(1, 11)]
+    ordered = rows.sort_by("rank")["lower"].to_pylist()
+    assert ordered == sorted(ordered, reverse=True)
+
+
+def test_a_broken_subject_does_not_take_the_rest_with_it(tmp_path: Path):
+    config = tmp_path / "pipelines.yaml"
+    config.write_text(
+        """
+compute: {engine: serial}
+pipelines:
+  two:
+    source: {dataset: sample/breast-cancer}
+    labeling: {functions: breast-cancer}
+    weak_labels: {labelers: [majority]}
+    ordering: {datasets: 5}
+    subjects:
+      - {name: broken, model: logistic, features: [no such column]}
+      - {name: fine, model: logistic}
+"""
+    )
+    project = load_project(config, pipeline="two", store=str(tmp_path / "store"))
+    progress = SilentProgress()
+    with Run(
+        "two", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute
+    ) as run:
+        made = audit(project.pipeline("two"), project.folder)
+        assert [type(failure).__name__ for failure in made.failures] == ["InputError"]
+        assert "no such column" in run.record.failures[0]
+    assert {one.subject for one in findings(run) if one.subject} == {"fine"}
+
+
+def test_stages_that_are_not_configured_are_skipped(tmp_path: Path, make_run: Callable[..., Run]):
+    config = tmp_path / "pipelines.yaml"
+    config.write_text("pipelines: {bare: {source: {dataset: sample/breast-cancer}}}")
+    project = load_project(config, pipeline="bare", store=str(tmp_path / "store"))
+    with make_run() as run:
+        audit(project.pipeline("bare"), project.folder)
+        assert [stage.stage for stage in run.record.stages] == ["ingest", "conclude"]
