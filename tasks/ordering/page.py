@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 
 from assay.tasks.ordering.page_plots import (
@@ -183,7 +184,8 @@ def _correlation(findings: Sequence[Finding], approach: str, labeler: str) -> Ce
 
 
 def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
-    last = curated.sort_by([("rank", "descending")]).slice(0, _HARDEST).to_pylist()
+    hardest = np.argsort(-curated.column("rank").to_numpy(), kind="stable")[:_HARDEST]
+    last = curated.take(hardest).to_pylist()
     rows: list[list[Cell]] = [
         [
             row["rank"] + 1, row["id"], _name(row["label"], classes), _name(row["gold"], classes),
