@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import warnings
@@ -79,7 +80,8 @@ def warm_up() -> threading.Thread:
     """A thread that imports Great Expectations (seven seconds) while other work goes on."""
 
     def load() -> None:
-        import great_expectations  # noqa: F401
+        with contextlib.suppress(ImportError, RuntimeError):  # the check imports it again and says what is wrong
+            import great_expectations  # noqa: F401
 
     prepare_environment()
     thread = threading.Thread(target=load, name="expectations", daemon=True)

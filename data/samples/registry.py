@@ -5,6 +5,7 @@ A table may name its classes, in the order of their codes, as a JSON list under 
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
 import hashlib
@@ -27,14 +28,14 @@ class EmbeddedSample:
     builder: str
     arguments: Mapping[str, object] = field(default_factory=dict)
     made_of: tuple[str, ...] = ()
-    """Other modules whose source decides the content (the builder's own always does)."""
+    """Files of other packages that the content is read from, as `package:file`."""
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """The hash of the builder's source, its arguments and, where the data is somebody else's, their version."""
         module = self.builder.rpartition(":")[0]
         digest = hashlib.sha256(repr(sorted(self.arguments.items())).encode())
-        for name in (module, *self.made_of):
+        for name in (*made_of(module), *self.made_of):
             digest.update(_source_of(name))
         return digest.hexdigest()
 
@@ -80,6 +81,22 @@ def embedded(name: str) -> EmbeddedSample:
     close = difflib.get_close_matches(name, EMBEDDED, n=1)
     way_out = f"did you mean {close[0]}?" if close else f"there are {', '.join(EMBEDDED)}."
     raise InputError(f"There is no embedded data set {name!r}; {way_out}")
+
+
+def made_of(module: str) -> tuple[str, ...]:
+    """The module of a builder and those of this folder that it imports, directly or not.
+
+    >>> made_of("assay.data.samples.breast_cancer")
+    ('assay.data.samples.breast_cancer',)
+    """
+    found, waiting = {module}, [module]
+    while waiting:
+        for node in ast.walk(ast.parse(_source_of(waiting.pop()))):
+            imported = node.module if isinstance(node, ast.ImportFrom) else None
+            if imported is not None and imported.startswith(f"{__package__}.") and imported not in found:
+                found.add(imported)
+                waiting.append(imported)
+    return tuple(sorted(found))
 
 
 def _source_of(name: str) -> bytes:

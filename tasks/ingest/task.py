@@ -36,11 +36,11 @@ class Ingested(NamedTuple):
 @stage(version=1, title="ingest")
 def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     """The samples of a source; call it as `ingest(source, source.settings)`."""
-    loading = expectations.warm_up()
     reading, files = prepare(source)
     partitions = current_run().compute.partitions
     pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None)
     classes = _classes(source, settings, reading, pieces)
+    loading = expectations.warm_up()
     samples, rejects = map_pieces(read_piece, pieces, into=(Samples, Rejects), reading=reading, classes=classes)
     _require_few_rejects(source.label, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)
