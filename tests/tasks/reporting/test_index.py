@@ -36,10 +36,11 @@ def test_every_value_of_a_trend_is_in_its_description(parsed):
     assert all(f"run-{i} {90 - i}.0\u202f%" in page.words for i in range(5))
 
 
-def test_night_without_a_number_leaves_the_trend_alone(parsed):
-    page = parsed(render_index([entry(0), entry(1, headlines=(), status="failed"), entry(2)]))
-    assert page.mistakes == []
-    assert "over 2 runs" in page.words
+def test_night_without_a_number_is_a_gap_in_the_trend(parsed):
+    html = render_index([entry(0), entry(1), entry(2, headlines=(), status="failed"), entry(3), entry(4)])
+    assert parsed(html).mistakes == []
+    assert "over 4 runs" in parsed(html).words
+    assert (html.count('<path class="line"'), html.count('<path class="band"')) == (2, 2)
 
 
 def test_pipelines_stand_apart(parsed):
