@@ -167,13 +167,18 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
     width, height = 260.0, 74.0
     low, high = nice_range([value for _, one in points for value in (one.value, one.low, one.high)])
     x, y = Linear(0, max(len(runs) - 1, 1), 5, width - 5), Linear(low, high, height - 20, 6)
-    known = dict(points)
-    every = [known.get(at) for at in range(len(runs))]  # a night without the number is a gap in the line
-    nights = [float(at) for at in range(len(runs))]
-    lows, highs = [one and one.low for one in every], [one and one.high for one in every]
+    nights = [float(at) for at in range(len(runs))]  # a night without the number is a gap in the line
+    values, lows, highs = (
+        [known.get(at) for at in range(len(runs))]
+        for known in (
+            {at: one.value for at, one in points},
+            {at: one.low for at, one in points},
+            {at: one.high for at, one in points},
+        )
+    )
     stretches = [run for run in svg.runs(nights, lows, highs) if len(run) > 1]
     lines = [svg.band([(x(at), y(lower), y(upper)) for at, lower, upper in run]) for run in stretches]
-    for run in svg.runs(nights, [one and one.value for one in every]):
+    for run in svg.runs(nights, values):
         places = [(x(at), y(value)) for at, value in run]
         lines.append(svg.polyline(places, "line") if len(places) > 1 else svg.mark(*places[0], 0))
     lines.append(svg.mark(x(points[-1][0]), y(points[-1][1].value), 0))
