@@ -237,6 +237,6 @@ class Window:
 def _killer(call: Call, error: KilledWorker) -> RunError:
     """The error of a call that took its worker down every time, even with nothing beside it."""
     return RunError(
-        f"{call.name} killed its worker {error.allowed_failures + 1} times running alone (out of memory, or a crash in "
-        "native code); raise compute.memory, or cut smaller partitions (compute.partitions)"
+        f"{call.name} killed its worker even when it ran alone (tried {error.allowed_failures + 1} times): out of "
+        "memory, or a crash in native code; raise compute.memory, or cut smaller partitions (compute.partitions)"
     )
