@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from assay.tasks.ordering.approaches import OURS
 from assay.tasks.ordering.datasets import largest_tie, tie_starts
 from assay.tasks.ordering.validity import Ordered, Trend, Validity
 from assay.tasks.statistics.findings import Finding
@@ -19,14 +20,15 @@ def ordering_findings(
 
     The headline is `ordering.permutation_p`: how often a random order falls as clearly. Verdicts are `adverse`,
     `violation`, `no trend`, or `not measured` where gold is missing. The tie-free ρ comes with the range that ρ takes
-    over random ways to break the ties, and without a p-value, for it has no honest one.
+    over random ways to break the ties, and without a p-value, for it has no honest one. Only the order that is handed
+    out is concluded from; those beside it are compared, so their p takes no part in the correction for many tests.
     """
     hits, known = ordered.hits, ordered.known
     found = [
         share("ordering.accuracy", int(hits.sum()), int(known.sum())),
         share("ordering.accuracy_easiest", int(hits[0]), int(known[0])),
         share("ordering.accuracy_hardest", int(hits[-1]), int(known[-1])),
-        *_tests(tested, int(known.sum()), significance),
+        *_tests(tested, int(known.sum()), significance, approach == OURS.name),
         Finding("ordering.largest_tie", value=largest_tie(ordered.scores), n=len(ordered.scores), unit="samples"),
         Finding(
             "ordering.distinct_scores", value=len(tie_starts(ordered.scores)) - 1, n=len(ordered.scores), unit="scores"
@@ -35,7 +37,7 @@ def ordering_findings(
     return [replace(finding, of=approach, group=labeler) for finding in found]
 
 
-def _tests(tested: Validity | None, n: int, significance: float) -> list[Finding]:
+def _tests(tested: Validity | None, n: int, significance: float, concluded: bool) -> list[Finding]:
     if tested is None:
         return [Finding(f"ordering.{test}", n=n, verdict="not measured") for test in _TESTS]
     low, high = tested.tie_range
@@ -45,8 +47,8 @@ def _tests(tested: Validity | None, n: int, significance: float) -> list[Finding
         replace(_trend("spearman_tie_free", tested.tie_free, n, significance), p_value=None, low=low, high=high),
         _trend("spearman_disjoint", tested.disjoint, n, significance),
         Finding(
-            "ordering.permutation_p", value=permutation.p_adverse, p_value=permutation.p_adverse, n=n, verdict=verdict,
-            unit="p",
+            "ordering.permutation_p", value=permutation.p_adverse, n=n, verdict=verdict, unit="p",
+            p_value=permutation.p_adverse if concluded else None,
         ),
         Finding("ordering.permutation_p_violation", value=permutation.p_violation, n=n, verdict=verdict, unit="p"),
     ]  # fmt: skip

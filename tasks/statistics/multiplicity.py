@@ -1,4 +1,8 @@
-"""Many tests in one run: p-values corrected for their number, and verdicts that do not survive it marked as such."""
+"""Many tests in one run: p-values corrected for their number, and verdicts that do not survive it marked as such.
+
+A finding whose unit is `p` is a test of the run. A p-value beside another number (the paper's t-test beside its ρ, a
+comparison that is shown and not concluded from) describes that number and takes no part in the correction.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,8 @@ Correction = Literal["holm", "none"]
 
 
 def family_size(findings: Sequence[Finding]) -> int:
-    """How many of the findings carry a p-value: the size of the family that is corrected together."""
-    return sum(_tested(finding) for finding in findings)
+    """How many of the findings are tests: the size of the family that is corrected together."""
+    return sum(is_test(finding) for finding in findings)
 
 
 def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:
@@ -31,24 +35,25 @@ def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list
 
 
 def corrected(findings: Sequence[Finding], significance: float, correction: Correction = "holm") -> list[Finding]:
-    """The findings with `p_adjusted` filled in wherever there is a p-value.
+    """The findings with `p_adjusted` filled in for every test.
 
     A verdict that rested on p ≤ `significance` and loses it to the correction says so in its own words.
 
-    >>> both = [Finding("a.b", p_value=0.009, verdict="adverse"), Finding("c.d", p_value=0.5)]
+    >>> both = [Finding("a.b", p_value=0.009, verdict="adverse", unit="p"), Finding("c.d", p_value=0.5, unit="p")]
     >>> corrected(both, 0.01)[0].verdict
     'adverse, but not after Holm over 2 tests'
     """
-    p_values = [p for f in findings if (p := f.p_value) is not None and not math.isnan(p)]
+    p_values = [f.p_value for f in findings if f.p_value is not None and is_test(f)]
     fresh = iter(adjusted(p_values, correction))
     family = len(p_values)
     return [
-        _with(f, next(fresh), significance, family) if _tested(f) else replace(f, p_adjusted=None) for f in findings
+        _with(f, next(fresh), significance, family) if is_test(f) else replace(f, p_adjusted=None) for f in findings
     ]
 
 
-def _tested(finding: Finding) -> bool:
-    return finding.p_value is not None and not math.isnan(finding.p_value)
+def is_test(finding: Finding) -> bool:
+    """Whether the run draws a conclusion from this finding's p-value."""
+    return finding.unit == "p" and finding.p_value is not None and not math.isnan(finding.p_value)
 
 
 def _with(finding: Finding, p_adjusted: float, significance: float, family: int) -> Finding:

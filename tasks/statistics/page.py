@@ -9,7 +9,7 @@ from assay.tasks.reporting.numerals import integer, plain, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import GateResult
-from assay.tasks.statistics.multiplicity import family_size
+from assay.tasks.statistics.multiplicity import family_size, is_test
 from assay.tasks.statistics.settings import Statistics
 
 _HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
@@ -20,7 +20,7 @@ def page(gates: Sequence[GateResult], findings: Sequence[Finding], settings: Sta
     blocks: list[Block] = [Paragraph(_correction(findings, settings))]
     if gates:
         blocks.insert(0, _gates(gates))
-    tested = [one for one in findings if one.p_value is not None]
+    tested = [one for one in findings if is_test(one)]
     if tested:
         blocks.append(_tests(tested, settings))
     return Part("Gates and tests", _passed(gates), blocks, "gates", *_judged(gates))
@@ -66,7 +66,7 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
         return (
             f"This run made {tests} at the level {level}. Their p-values are not corrected for their number, as asked."
         )
-    raw = sum(one.p_value <= settings.significance for one in findings if one.p_value is not None)
+    raw = sum(one.p_value <= settings.significance for one in findings if one.p_value is not None and is_test(one))
     held = sum(one.p_adjusted <= settings.significance for one in findings if one.p_adjusted is not None)
     return (
         f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are "

@@ -105,7 +105,7 @@ def _trend(
         Finding("subject.spearman", of=yardstick, subject=subject, value=test.rho, n=total),
         Finding(
             "subject.trend_p", of=yardstick, subject=subject, value=test.p_adverse, p_value=test.p_adverse, n=total,
-            verdict=test.verdict(significance),
+            verdict=test.verdict(significance), unit="p",
         ),
     ]  # fmt: skip
 

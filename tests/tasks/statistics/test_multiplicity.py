@@ -18,9 +18,9 @@ def test_one_test_is_not_corrected() -> None:
     assert adjusted([0.04]) == [0.04]
 
 
-def test_only_findings_with_a_p_value_are_in_the_family() -> None:
-    findings = [Finding("a.x", value=1.0), Finding("a.p", p_value=0.02), Finding("a.q", p_value=float("nan")),
-                Finding("a.r", p_value=0.5)]  # fmt: skip
+def test_only_tests_are_in_the_family() -> None:
+    findings = [Finding("a.x", value=-0.9, p_value=0.001, unit="ρ"), Finding("a.p", unit="p", p_value=0.02), Finding("a.q", unit="p", p_value=float("nan")),
+                Finding("a.r", unit="p", p_value=0.5)]  # fmt: skip
     result = corrected(findings, 0.05)
     assert family_size(findings) == 2
     assert [f.p_adjusted for f in result] == [None, pytest.approx(0.04), None, 0.5]
@@ -28,14 +28,14 @@ def test_only_findings_with_a_p_value_are_in_the_family() -> None:
 
 
 def test_a_verdict_lost_to_the_correction_says_so() -> None:
-    findings = [Finding("a.p", p_value=0.009, verdict="adverse"), Finding("b.p", p_value=0.0001, verdict="adverse"),
-                Finding("c.p", p_value=0.3, verdict="no trend")]  # fmt: skip
+    findings = [Finding("a.p", unit="p", p_value=0.009, verdict="adverse"), Finding("b.p", unit="p", p_value=0.0001, verdict="adverse"),
+                Finding("c.p", unit="p", p_value=0.3, verdict="no trend")]  # fmt: skip
     verdicts = [f.verdict for f in corrected(findings, 0.01)]
     assert verdicts == ["adverse, but not after Holm over 3 tests", "adverse", "no trend"]
 
 
 def test_correcting_twice_changes_nothing() -> None:
-    findings = [Finding("a.p", p_value=0.001), Finding("b.p", p_value=0.04)]
+    findings = [Finding("a.p", unit="p", p_value=0.001), Finding("b.p", unit="p", p_value=0.04)]
     once = corrected(findings, 0.01)
     assert corrected(once, 0.01) == once
 

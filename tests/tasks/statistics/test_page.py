@@ -7,7 +7,10 @@ from assay.tasks.statistics.page import page, verdict
 from assay.tasks.statistics.settings import Statistics
 
 FINDINGS = corrected(
-    [Finding("a.p", of=str(i), value=p, p_value=p, n=50, verdict="adverse") for i, p in enumerate((0.001, 0.008, 0.5))],
+    [
+        Finding("a.p", of=str(i), value=p, p_value=p, n=50, verdict="adverse", unit="p")
+        for i, p in enumerate((0.001, 0.008, 0.5))
+    ],
     0.01,
 )
 GATES = [Gate(finding="a.p", of="0", at_most=0.01), Gate(finding="a.p", of="2", at_most=0.01)]
