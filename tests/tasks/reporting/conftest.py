@@ -136,7 +136,7 @@ def findings():
             Finding("ordering.spearman", value=rho, p_value=paper, verdict="valid", **about),
             Finding("ordering.spearman_tie_free", value=rho + 0.004, low=rho, high=rho + 0.02, **about),
             Finding("ordering.spearman_disjoint", value=rho * 0.95, p_value=0.0004, **about),
-            Finding("ordering.permutation_p", value=p, p_value=p, verdict=verdict, **about),
+            Finding("ordering.permutation_p", value=p, p_value=p, verdict=verdict, unit="p", **about),
             Finding("ordering.permutation_p_violation", value=1.0005 - p, verdict=verdict, **about),
             Finding("ordering.largest_tie", value=61, **about),
         ]
@@ -151,7 +151,7 @@ def findings():
         p = 0.0005 if yardstick == "weak" else 0.006
         found += [
             Finding("subject.spearman", value=-1.0 if yardstick == "weak" else -0.93, n=N, **about),
-            Finding("subject.trend_p", value=p, p_value=p, n=N, verdict="adverse", **about),
+            Finding("subject.trend_p", value=p, p_value=p, n=N, verdict="adverse", unit="p", **about),
         ]
     return corrected(found, 0.01)
 
