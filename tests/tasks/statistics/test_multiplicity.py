@@ -19,8 +19,12 @@ def test_one_test_is_not_corrected() -> None:
 
 
 def test_only_tests_are_in_the_family() -> None:
-    findings = [Finding("a.x", value=-0.9, p_value=0.001, unit="ρ"), Finding("a.p", unit="p", p_value=0.02), Finding("a.q", unit="p", p_value=float("nan")),
-                Finding("a.r", unit="p", p_value=0.5)]  # fmt: skip
+    findings = [
+        Finding("a.x", value=-0.9, p_value=0.001, unit="ρ"),
+        Finding("a.p", unit="p", p_value=0.02),
+        Finding("a.q", unit="p", p_value=float("nan")),
+        Finding("a.r", unit="p", p_value=0.5),
+    ]
     result = corrected(findings, 0.05)
     assert family_size(findings) == 2
     assert [f.p_adjusted for f in result] == [None, pytest.approx(0.04), None, 0.5]
@@ -28,8 +32,11 @@ def test_only_tests_are_in_the_family() -> None:
 
 
 def test_a_verdict_lost_to_the_correction_says_so() -> None:
-    findings = [Finding("a.p", unit="p", p_value=0.009, verdict="adverse"), Finding("b.p", unit="p", p_value=0.0001, verdict="adverse"),
-                Finding("c.p", unit="p", p_value=0.3, verdict="no trend")]  # fmt: skip
+    findings = [
+        Finding("a.p", unit="p", p_value=0.009, verdict="adverse"),
+        Finding("b.p", unit="p", p_value=0.0001, verdict="adverse"),
+        Finding("c.p", unit="p", p_value=0.3, verdict="no trend"),
+    ]
     verdicts = [f.verdict for f in corrected(findings, 0.01)]
     assert verdicts == ["adverse, but not after Holm over 3 tests", "adverse", "no trend"]
 
