@@ -37,6 +37,9 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         place = project.store
         sections.append(columns(["setting", "value"], project_rows(project)))
         sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], pipeline_rows(project)))
+        notes, wrong = named_things(project)
+        complaints += wrong
+        sections += ["\n".join(notes)] if notes else []
     except AssayError as error:
         complaints.append(str(error))
     environment = environment_rows()
@@ -69,6 +72,31 @@ def pipeline_rows(project: Project) -> list[list[object]]:
             [name, source_in_words(pipeline.source), stages, ", ".join(skipped) or "nothing", pipeline.schedule or "–"]
         )
     return rows
+
+
+def named_things(project: Project) -> tuple[list[str], list[str]]:
+    """Whether the data, rules and models that pipelines name are there: what is only to be got, and what is wrong."""
+    from assay.data.catalog import catalog
+    from assay.tasks.ingest.sources import resolve
+    from assay.tasks.labeling.rulebook_source import refer_to_rulebook
+    from assay.tasks.subjects.resolved import resolve_subject
+
+    notes: list[str] = []
+    wrong: list[str] = []
+    for name, pipeline in project.pipelines.items():
+        try:
+            resolve(pipeline.source, project.folder)
+        except AssayError as error:
+            to_get = pipeline.source.dataset in catalog()
+            (notes if to_get else wrong).append(f"{name}: {error}")
+        try:
+            if pipeline.labeling is not None:
+                refer_to_rulebook(pipeline.labeling.functions, project.folder)
+            for subject in pipeline.subjects:
+                resolve_subject(subject, project.folder)
+        except AssayError as error:
+            wrong.append(f"{name}: {error}")
+    return notes, wrong
 
 
 def source_in_words(source: Source) -> str:

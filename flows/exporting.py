@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,14 +43,7 @@ def export_run(
     samples = pa.concat_tables([table for *_, table in tables_of(store, record, "Samples")], promote_options="default")
     folder = curated_folder(curated, samples, _classes(store, record))
     facts = _facts(store, record, folder, chosen, licence or _licence_of(record))
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise InputError(
-            f"Cannot write to {target.parent}: {error.strerror}; name another folder with --to."
-        ) from error
-    try:
+    with _appearing_whole(target) as draft:
         files = _write_tables(draft, folder)
         (draft / "README.md").write_text(data_card(facts, _lineage(record, chosen)), encoding="utf-8")
         origin = Origin(
@@ -58,20 +53,30 @@ def export_run(
         )  # fmt: skip
         metadata = croissant(origin, files, folder.whole.schema, dict(ABOUT))
         (draft / "croissant.json").write_text(json.dumps(metadata, indent=2, ensure_ascii=False), encoding="utf-8")
+    last = len(folder.sizes)
+    return (
+        f"{target}: D1 … D{last} ({folder.sizes[0]} … {folder.sizes[-1]} samples, {chosen}), README.md, croissant.json"
+    )
+
+
+@contextlib.contextmanager
+def _appearing_whole(target: Path) -> Iterator[Path]:
+    """A folder to write into that gets its name when all is written, and is gone when something went wrong."""
+    draft: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        yield draft
         draft.chmod(0o755)
         if target.exists():
             target.rmdir()
         os.replace(draft, target)
     except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise InputError(f"Cannot write to {target}: {error.strerror}; make room, or name another folder.") from error
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    last = len(folder.sizes)
-    return (
-        f"{target}: D1 … D{last} ({folder.sizes[0]} … {folder.sizes[-1]} samples, {chosen}), README.md, croissant.json"
-    )
+        said = error.strerror or "it failed"
+        raise InputError(f"Cannot write to {target}: {said}; make room, or name another folder with --to.") from error
+    finally:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _write_tables(folder: Path, curated: CuratedFolder) -> list[ExportedFile]:

@@ -33,6 +33,8 @@ def every_command() -> list[tuple[tuple[str, ...], click.Command]]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ASSAY_MIRROR", raising=False)
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "data"))
     (tmp_path / "pipelines.yaml").write_text(GOOD)
     return tmp_path
 
@@ -226,6 +228,20 @@ def test_check_prints_every_mistake_and_still_the_environment(folder: Path, caps
     said = capsys.readouterr()
     assert [line.split(": ")[0] for line in said.err.splitlines()] == ["pipelines.yaml:5", "pipelines.yaml:6"]
     assert "CPU cores" in said.out
+
+
+def test_check_finds_what_pipelines_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "pipelines.yaml").write_text(
+        GOOD + "  day:\n    source: {csv: missing.csv}\n    labeling: {functions: breast-cancr}\n"
+        "  to-get:\n    source: {dataset: youtube-spam}\n    labeling: {functions: youtube-spam}\n"
+    )
+    assert answer(["check"]) == 2
+    said = capsys.readouterr()
+    first, second = said.err.splitlines()
+    assert first.startswith("day: ")
+    assert "missing.csv" in first
+    assert "Did you mean breast-cancer?" in second
+    assert "to-get: The data set youtube-spam is not here" in said.out
 
 
 def test_check_names_a_store_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
