@@ -117,24 +117,11 @@ def recsys(
     """
     import pandas as pd
 
-    books = pd.DataFrame(_books(folder / "goodreads_books_young_adult.json.gz", book_ratings))
-    if books.empty:
-        raise InputError(f"{folder} has no book with {book_ratings[0]} to {book_ratings[1]} ratings.")
-    shelf = pd.DataFrame(
-        _json_lines(
-            folder / "goodreads_interactions_young_adult.json.gz",
-            ("user_id", "book_id", "rating", "is_read"), set(books["book_id"]), most,
-        )
-    )  # fmt: skip
-    counts = shelf.groupby("user_id")["book_id"].transform("size") if len(shelf) else pd.Series(dtype=int)
-    shelf = shelf[(counts >= user_books[0]) & (counts <= user_books[1])].merge(books, on="book_id")
-    if shelf.empty:
-        raise InputError(f"{folder} has no reader with {user_books[0]} to {user_books[1]} of the selected books.")
-    shelf["books_by_author"] = shelf.groupby(["user_id", "first_author"])["book_id"].transform("size")
+    shelf = _shelf(folder, book_ratings, user_books, most)
     reviews = pd.DataFrame(
         _json_lines(
             folder / "goodreads_reviews_young_adult.json.gz",
-            ("user_id", "book_id", "review_text"), set(books["book_id"]),
+            ("user_id", "book_id", "review_text"), set(shelf["book_id"]),
         ),
         columns=["user_id", "book_id", "review_text"],
     ).drop_duplicates(["user_id", "book_id"])  # fmt: skip
@@ -155,6 +142,24 @@ def recsys(
         },
         ["would not like it", "would like it"],
     )  # fmt: skip
+
+
+def _shelf(folder: Path, book_ratings: tuple[int, int], user_books: tuple[int, int], most: int) -> pd.DataFrame:
+    """Readers with neither few nor very many of the selected books, and these books."""
+    import pandas as pd
+
+    books = pd.DataFrame(_books(folder / "goodreads_books_young_adult.json.gz", book_ratings))
+    if books.empty:
+        raise InputError(f"{folder} has no book with {book_ratings[0]} to {book_ratings[1]} ratings.")
+    fields = ("user_id", "book_id", "rating", "is_read")
+    records = _json_lines(folder / "goodreads_interactions_young_adult.json.gz", fields, set(books["book_id"]), most)
+    shelf = pd.DataFrame(records, columns=fields)
+    counts = shelf.groupby("user_id")["book_id"].transform("size")
+    shelf = shelf[(counts >= user_books[0]) & (counts <= user_books[1])].merge(books, on="book_id")
+    if shelf.empty:
+        raise InputError(f"{folder} has no reader with {user_books[0]} to {user_books[1]} of the selected books.")
+    shelf["books_by_author"] = shelf.groupby(["user_id", "first_author"])["book_id"].transform("size")
+    return shelf
 
 
 def _reader_parts(readers: int) -> np.ndarray[tuple[int], np.dtype[np.str_]]:

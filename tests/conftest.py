@@ -41,3 +41,9 @@ def run(make_run: Callable[..., object]) -> Iterator[object]:
     """A run that is open: stages can be called."""
     with make_run() as opened:
         yield opened
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests on the catalogue's real data need the mirror; without it they say so."""
+    if item.get_closest_marker("mirror") and not os.environ.get("ASSAY_MIRROR"):
+        pytest.skip("needs ASSAY_MIRROR, a folder with the catalogue's data sets")

@@ -60,31 +60,19 @@ def _assign(
     identity = settings.id or ("id" if own and "id" in types.names else None)
     label = settings.label or ("gold" if own and "gold" in types.names else None)
     split = settings.split or ("split" if own and "split" in types.names else None)
-    named = [(identity, "id"), (label, "label"), (split, "split")]
-    named += [(column, "features") for column in settings.features or ()]
-    named += [(column, "required") for column in settings.required]
-    for column, setting in named:
-        if column is not None and column not in types.names:
-            raise unknown_column(column, setting, types.names, name)
+    _require_named(settings, (identity, label, split), types.names, name)
     rest = [column for column in types.names if column not in (identity, label)]
+    kept = [*(settings.features or ()), *([split] if split and split not in (settings.features or ()) else [])]
     votes: list[str] = []
-    if settings.votes is not None or (metadata or {}).get(b"holds") == b"votes":
-        extras = [*(settings.features or ()), *([split] if split else [])]
-        votes = [column for column in rest if column not in extras]
-        if own:
-            votes = [column for column in votes if types.field(column).type == pa.int8()]
-        rest = [column for column in rest if column in votes or own or column in extras]
+    if own and (metadata or {}).get(b"holds") == b"votes":
+        votes = [column for column in rest if column not in kept and pa.types.is_int8(types.field(column).type)]
+    elif settings.votes is not None:
+        votes = [column for column in rest if column not in kept]
+    if settings.votes is not None or votes:
         _require_votes(votes, types, name)
     elif settings.features is not None:
-        rest = [*settings.features, *([split] if split and split not in settings.features else [])]
-    for column in rest:
-        if column in ("id", "gold"):
-            meaning = "sample id" if column == "id" else "gold class"
-            setting = "id" if column == "id" else "label"
-            raise InputError(
-                f"{name} has a column {column!r}, which is the name of the {meaning} inside; say "
-                f"`{setting}: {column}`, or leave it out by listing the columns to keep under `features`."
-            )
+        rest = kept
+    _require_free_names(rest, name)
     _require_types(types, identity, label, name)
     read = [column for column in types.names if column in (identity, label) or column in rest]
     ordered = [column for column in (identity, label) if column is not None] + rest
@@ -95,6 +83,28 @@ def _assign(
         split=split, gold_in=settings.gold_in, delimiter=settings.delimiter, closed=closed, heads=heads,
         classes=tuple(json.loads(metadata[b"classes"])) if metadata and b"classes" in metadata else None,
     )  # fmt: skip
+
+
+def _require_named(
+    settings: Source, settled: tuple[str | None, str | None, str | None], names: Sequence[str], file: str
+) -> None:
+    """Nothing, or the sentence for the first setting that names a column which is not there."""
+    named = list(zip(settled, ("id", "label", "split"), strict=True))
+    named += [(column, "features") for column in settings.features or ()]
+    named += [(column, "required") for column in settings.required]
+    for column, setting in named:
+        if column is not None and column not in names:
+            raise unknown_column(column, setting, names, file)
+
+
+def _require_free_names(features: Sequence[str], file: str) -> None:
+    """Nothing, or the sentence for a feature that bears the name of the sample id or of the gold class."""
+    for column, setting, meaning in (("id", "id", "sample id"), ("gold", "label", "gold class")):
+        if column in features:
+            raise InputError(
+                f"{file} has a column {column!r}, which is the name of the {meaning} inside; say "
+                f"`{setting}: {column}`, or leave it out by listing the columns to keep under `features`."
+            )
 
 
 def _entering(field: pa.Field, votes: Sequence[str], identity: str | None) -> pa.Field:
