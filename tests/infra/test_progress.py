@@ -55,7 +55,7 @@ def test_a_terminal_shows_bars_and_keeps_the_line(monkeypatch: pytest.MonkeyPatc
     progress.stage_failed("attack", "the disk is full")
     progress.close()
     shown = stream.getvalue()
-    assert "  No GPU: [CPUs] it is\n" in shown
+    assert "No GPU: [CPUs] it is\n" in shown
     assert f"{line_of('label', '30 rules · coverage 66 %', 0.9, cached=False)}\n" in shown
     assert "  attack       failed: the disk is full\n" in shown
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")  # the cursor is back
