@@ -82,6 +82,11 @@ def infer_type(column: pa.Array) -> pa.DataType:
     return pa.bool_() if pc.all(words).as_py() else pa.string()
 
 
+def is_blank(column: pa.Array) -> bool:
+    """Whether every cell looks like nothing."""
+    return bool(pc.all(pc.is_in(pc.utf8_trim_whitespace(column), value_set=_MISSING_SET)).as_py())
+
+
 def _fails(text: pa.Array, target: pa.DataType) -> bool:
     try:
         pc.replace_substring_regex(text, pattern=r"^\+", replacement="").cast(target)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.casting import TYPES, infer_type, plain_type
+from assay.tasks.ingest.casting import TYPES, infer_type, is_blank, plain_type
 from assay.tasks.ingest.parquet_rows import parquet_file
 from assay.tasks.ingest.scan import RecordScanner, records_in
 from assay.tasks.ingest.settings import Source
@@ -127,7 +127,9 @@ def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
         elif name in declared:
             types.append((name, TYPES[declared[name]]))
         else:
-            types.append((name, infer_type(rows.column(name).combine_chunks())))
+            cells = rows.column(name).combine_chunks()
+            silent = settings.votes is not None and name != settings.label and is_blank(cells)
+            types.append((name, pa.int64() if silent else infer_type(cells)))
     return pa.schema(types)
 
 

@@ -235,6 +235,12 @@ def test_a_vote_outside_the_classes_names_function_and_row(read: Reader, tmp_pat
     assert result.samples.column("id").to_pylist() == ["a"]
 
 
+def test_a_function_that_never_votes_is_still_one(read: Reader, tmp_path: Path) -> None:
+    write_csv(tmp_path / "v.csv", "id,f,silent\na,0,\nb,1,\n")
+    result = read(votes="v.csv", id="id")
+    assert result.samples.column("silent").to_pylist() == [-1, -1]
+
+
 def test_a_feature_of_small_integers_is_no_vote(read: Reader, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a"], "x": pa.array([3], pa.int8())}), tmp_path / "a.parquet")
     assert read(parquet="a.parquet", id="id", classes=["n", "y"]).samples.schema.field("x").type == pa.int16()
