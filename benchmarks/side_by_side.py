@@ -79,7 +79,7 @@ def _in_a_process(name: str, side: str, rows: int) -> dict[str, float]:
 
 
 def _measured(work: Work, rows: int) -> dict[str, float]:
-    work(100, Stopwatch())  # imports and first calls are not timed
+    work(min(rows, 2000), Stopwatch())  # imports and first calls are not timed
     stopwatch = Stopwatch()
     work(rows, stopwatch)
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB here

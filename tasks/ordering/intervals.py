@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import Intervals
+from assay.tasks.ordering.beta_quantiles import lower_bounds
 from assay.tasks.ordering.datasets import tie_breaks
 
-_NONE = 1e-4  # with fewer votes won, θ_L ≈ (α/2)^(1/s) is below every float: 0; with fewer votes lost, θ_U is 1
+_LOOKED_AT = 10_000
 
 
 class Bounds(NamedTuple):
@@ -26,7 +27,7 @@ def clopper_pearson(votes_cast: npt.ArrayLike, votes_won: npt.ArrayLike, alpha: 
     """θ_L = B(α/2; s, n − s + 1) and θ_U = B(1 − α/2; s + 1, n − s), where B(q; a, b) is the q-quantile of a beta.
 
     n are votes cast and s, real-valued, votes won. θ_L is 0 at s = 0, θ_U is 1 at s = n, and with no vote at all the
-    interval is [0, 1]. Every pair (n, s) is computed once, however many samples have it.
+    interval is [0, 1]. θ_U is 1 − θ_L of the votes lost, n − s. Where values repeat, every pair is computed once.
 
     >>> lower, upper = clopper_pearson([0, 10], [0, 7.5], alpha=0.05)
     >>> lower.round(4).tolist(), upper.round(4).tolist()
@@ -38,11 +39,10 @@ def clopper_pearson(votes_cast: npt.ArrayLike, votes_won: npt.ArrayLike, alpha: 
         raise ValueError(f"votes cast and votes won must be two vectors of one length, not {n.shape} and {s.shape}")
     if not ((s >= 0) & (s <= n)).all():
         raise ValueError("votes won must lie between none and all of the votes cast")
-    if not len(n):
-        return Bounds(np.zeros(0), np.zeros(0))
-    cast, won, where = _distinct_pairs(n, s)
-    bounds = _clopper_pearson(cast.astype(np.float64), won, alpha)
-    return Bounds(bounds.lower[where], bounds.upper[where])
+    if _few_values(s):
+        cast, won, where = _distinct_pairs(n, s)
+        return Bounds(lower_bounds(cast, won, alpha)[where], (1 - lower_bounds(cast, cast - won, alpha))[where])
+    return Bounds(lower_bounds(n, s, alpha), 1 - lower_bounds(n, n - s, alpha))
 
 
 def interval_table(labels: pa.Table, alpha: float) -> pa.Table:
@@ -60,14 +60,9 @@ def interval_table(labels: pa.Table, alpha: float) -> pa.Table:
     return pa.table(columns, schema=Intervals.schema)
 
 
-def _clopper_pearson(n: npt.NDArray[np.float64], s: npt.NDArray[np.float64], alpha: float) -> Bounds:
-    from scipy.special import betaincinv
-
-    lower, upper = np.zeros(len(n)), np.ones(len(n))
-    won, lost = s > _NONE, n - s > _NONE
-    lower[won] = betaincinv(s[won], n[won] - s[won] + 1, alpha / 2)
-    upper[lost] = betaincinv(s[lost] + 1, n[lost] - s[lost], 1 - alpha / 2)
-    return Bounds(lower, upper)
+def _few_values(s: npt.NDArray[np.float64]) -> bool:
+    """Whether values repeat, to judge by the first ones: only then is it worth looking for equal pairs."""
+    return len(np.unique(s[:_LOOKED_AT])) < min(len(s), _LOOKED_AT) / 2
 
 
 def _distinct_pairs(

@@ -1,5 +1,7 @@
 """The adversarial order and its cuts depend on scores and ids only."""
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -61,7 +63,7 @@ def test_cuts_grow_up_to_all_samples_and_differ_by_one_at_most(n, datasets):
     sizes = np.diff(cuts, prepend=0)
     assert sizes.min() >= 1
     assert sizes.max() - sizes.min() <= 1
-    np.testing.assert_array_equal(cuts, [round(i / datasets * n) for i in range(1, datasets + 1)])
+    np.testing.assert_array_equal(cuts, [round(Fraction(i * n, datasets)) for i in range(1, datasets + 1)])
 
 
 def test_too_few_samples_to_order_say_how_many_are_needed():
