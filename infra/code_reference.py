@@ -24,7 +24,7 @@ from assay.infra.shipped_modules import import_shipped
 
 @dataclass(frozen=True)
 class CodeReference:
-    """An object in someone's code: picklable, hashable, and equal exactly when the code behind it is.
+    """An object in someone's code, or (`attribute` empty) a module: picklable, hashable, equal when the code is.
 
     `written` is how the user named it. `module` is imported by that name, unless `shipped`: then it and its
     neighbours are made from `sources`.
@@ -63,6 +63,15 @@ def refer_to_code(written: str, beside: Path) -> CodeReference:
     place, _, attribute = written.rpartition(":")
     if not place or not attribute:
         raise InputError(f'"{written}" names no object: write module:object, or file.py:object.')
+    return _refer(written, place, attribute, beside)
+
+
+def refer_to_module(written: str, place: str, beside: Path) -> CodeReference:
+    """The reference to a whole module: `place` is its dotted name, or a file that counts from the folder `beside`."""
+    return _refer(written, place, "", beside)
+
+
+def _refer(written: str, place: str, attribute: str, beside: Path) -> CodeReference:
     if place.endswith(".py"):
         return _from_file(written, beside / place, attribute)
     return _from_module(written, place, attribute)
@@ -150,6 +159,8 @@ def _load(reference: CodeReference) -> object:
     except Exception as fault:
         said = f"{type(fault).__name__}: {fault}{reference.line_of(fault)}"
         raise InputError(f'"{reference.written}" does not import: {said}.') from fault
+    if not reference.attribute:
+        return module
     found = inspect.getattr_static(module, reference.attribute, None)
     if found is None:
         close = difflib.get_close_matches(reference.attribute, [n for n in vars(module) if n[0] != "_"], n=1)

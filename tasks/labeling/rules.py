@@ -129,7 +129,8 @@ class Rulebook:
 
     def __init__(self, name: str, classes: Iterable[str], rules: Iterable[object]) -> None:
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "classes", tuple(str(each) for each in classes))
+        spelled = (classes,) if isinstance(classes, str) else classes  # one name, not its letters
+        object.__setattr__(self, "classes", tuple(str(each) for each in spelled))
         object.__setattr__(self, "rules", tuple(_named(rule, name, place) for place, rule in enumerate(rules, 1)))
         self._check()
 

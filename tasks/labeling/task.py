@@ -55,7 +55,7 @@ def take_votes(samples: Artifact[Samples]) -> Artifact[Votes]:
     return votes
 
 
-@stage(version=1, title="sum up votes")
+@stage(version=1, title="rules")
 def summarize_labeling(
     votes: Artifact[Votes], samples: Artifact[Samples], classes: Artifact[Classes]
 ) -> LabelingSummary:

@@ -72,7 +72,7 @@ def test_a_module_with_an_object_is_imported(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     reference = refer_to_rulebook("some_house_rules:RULES")
     assert votes(reference) == {"has_link": [1, -1]}
-    assert not reference.shipped
+    assert not reference.code.shipped
 
 
 def test_rules_travel_with_the_modules_beside_them(tmp_path):
@@ -91,7 +91,7 @@ def test_rules_travel_with_the_modules_beside_them(tmp_path):
         unrelated="raise RuntimeError('nobody imports me')",
     )
     reference = refer_to_rulebook("rules.py", beside=tmp_path)
-    assert [name for name, _ in reference.sources] == ["lists.more", "rules", "words"]
+    assert [name for name, _ in reference.code.sources] == ["lists.more", "rules", "words"]
     parcel = tmp_path / "parcel"
     parcel.write_bytes(pickle.dumps(reference))
     for name in ("rules.py", "words.py", "lists/more.py"):
@@ -151,7 +151,7 @@ def test_the_fingerprint_is_that_of_the_code_and_nothing_else(tmp_path):
 
 
 def test_our_rulebooks_are_fingerprinted_with_what_they_import_of_ours():
-    names = [name for name, _ in refer_to_rulebook("breast-cancer").sources]
+    names = [name for name, _ in refer_to_rulebook("breast-cancer").code.sources]
     assert "assay.tasks.labeling.rulebooks.breast_cancer" in names
     assert "assay.tasks.labeling.rules" in names
     assert "assay.tasks.labeling.rulebooks.youtube_spam" not in names
@@ -174,16 +174,24 @@ def test_relative_imports_count_as_imports(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     write(tmp_path, pack_of_rules__deep__book="from .rules import CLASSES, always\nRULES = [always]")
-    sources = dict(refer_to_rulebook("pack_of_rules.deep.book").sources)
+    sources = dict(refer_to_rulebook("pack_of_rules.deep.book").code.sources)
     assert {"pack_of_rules.words", "pack_of_rules.classes", "pack_of_rules.deep.rules"} <= set(sources)
 
 
 @pytest.mark.parametrize(
     ("functions", "source", "complaint"),
     [
-        ("rules.py", "import no_such_module_anywhere", r"do not import: ModuleNotFoundError: No module named.*line 1"),
-        ("rules.py", "CLASSES = 1\n1 / 0", r'"rules.py" do not import: ZeroDivisionError: division by zero \(line 2\)'),
-        ("rules.py", "CLASSES = (", "are not Python: .* in line 1"),
+        (
+            "rules.py",
+            "import no_such_module_anywhere",
+            r"does not import: ModuleNotFoundError: No module named.*line 1",
+        ),
+        (
+            "rules.py",
+            "CLASSES = 1\n1 / 0",
+            r'"rules.py" does not import: ZeroDivisionError: division by zero \(line 2\)',
+        ),
+        ("rules.py", "CLASSES = (", "is not Python: .* in line 1"),
         ("rules.py", "def f(x): return 1\nRULES = [f]", "do not say which classes"),
         ("rules.py", "CLASSES = ('a', 'b')", "holds no labelling function"),
         ("rules.py:CLASSES2", "CLASSES2 = 3", "names a int, expected a Rulebook or a list of rules"),

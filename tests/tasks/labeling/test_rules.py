@@ -40,6 +40,7 @@ def test_a_column_rule_may_ask_for_arrow():
     [
         (CLASSES, [], "holds no labelling function"),
         (("only",), [has_link], "names 1 classes"),
+        ("ham", [has_link], "names 1 classes"),
         (CLASSES, [has_link, sample_rule(has_link)], "several labelling functions named 'has_link'"),
         (("a", "a"), [has_link], "several classes named 'a'"),
         (CLASSES, [lambda x: 0], "named '<lambda>'"),
