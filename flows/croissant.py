@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +15,19 @@ CONTEXT: dict[str, Any] = {
     "@language": "en", "@vocab": "https://schema.org/", "citeAs": "cr:citeAs", "column": "cr:column",
     "conformsTo": "dct:conformsTo", "cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
     "data": {"@id": "cr:data", "@type": "@json"}, "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/", "examples": {"@id": "cr:examples", "@type": "@json"}, "extract": "cr:extract",
+    "dct": "http://purl.org/dc/terms/", "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"}, "extract": "cr:extract",
     "field": "cr:field", "fileProperty": "cr:fileProperty", "fileObject": "cr:fileObject", "fileSet": "cr:fileSet",
     "format": "cr:format", "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset", "jsonPath": "cr:jsonPath",
     "key": "cr:key", "md5": "cr:md5", "parentField": "cr:parentField", "path": "cr:path", "recordSet": "cr:recordSet",
     "references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated", "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/", "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField",
     "transform": "cr:transform",
 }  # fmt: skip
+
+
+CITE_AS = "S. Pugh et al., Curating Naturally Adversarial Datasets for Trustworthy AI in Healthcare"
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,7 @@ def croissant(
         "url": origin.url,
         "creator": {"@type": "sc:Organization", "name": origin.creator},
         "datePublished": origin.published,
+        "citeAs": CITE_AS,
         "version": origin.version,
         "distribution": [_file_object(file) for file in files],
         "recordSet": [_record_set(file, schema, about) for file in files],
@@ -104,17 +112,34 @@ def _record_set(file: ExportedFile, schema: pa.Schema, about: dict[str, str]) ->
         "name": name,
         "description": file.about,
         "key": {"@id": f"{name}/id"},
-        "field": [_field(name, file, column, about.get(column.name, "a column of the samples")) for column in schema],
+        "field": [
+            _field(f"{name}/{identifier}", file, column, about.get(column.name, "a column of the samples"))
+            for identifier, column in zip(identifiers(schema.names), schema, strict=True)
+        ],
     }
 
 
-def _field(record_set: str, file: ExportedFile, column: pa.Field, about: str) -> dict[str, Any]:
+def identifiers(names: Sequence[str]) -> list[str]:
+    """Names as identifiers: without spaces or signs, which loaders refuse, and no two the same.
+
+    >>> identifiers(["mean area", "mean-area", "mean_area", "ρ"])
+    ['mean_area', 'mean-area', 'mean_area_2', '_']
+    """
+    found: list[str] = []
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+        repeats = itertools.chain([plain], (f"{plain}_{number}" for number in itertools.count(2)))
+        found.append(next(one for one in repeats if one not in found))
+    return found
+
+
+def _field(identifier: str, file: ExportedFile, column: pa.Field, about: str) -> dict[str, Any]:
     listed = (
         pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type)
     )
     field = {
         "@type": "cr:Field",
-        "@id": f"{record_set}/{column.name}",
+        "@id": identifier,
         "name": column.name,
         "description": about,
         "dataType": data_type(column.type.value_type if listed else column.type),

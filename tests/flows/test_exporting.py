@@ -36,7 +36,7 @@ class Made(NamedTuple):
 def make_samples() -> Made:
     columns = {
         "id": [f"s{n}" for n in range(N)], "gold": pa.array([n % 2 if n < 30 else None for n in range(N)], pa.int16()),
-        "age": [float(n) for n in range(N)], "label": [f"own {n}" for n in range(N)],
+        "mean age": [float(n) for n in range(N)], "label": [f"own {n}" for n in range(N)],
     }  # fmt: skip
     classes = {"code": pa.array([0, 1], pa.int16()), "name": ["benign", "malignant"]}
     return Made(write_table(pa.table(columns), into=Samples), write_table(pa.table(classes), into=Classes))
@@ -86,7 +86,7 @@ def test_samples_bring_their_own_columns_and_classes_their_names(finished: tuple
     store, run = finished
     export_run(store, run.record, tmp_path / "out", labeler="snorkel")
     last = pq.read_table(tmp_path / "out" / "D1.parquet").to_pylist()[0]
-    assert (last["id"], last["age"], last["feature_label"]) == ("s39", 39.0, "own 39")
+    assert (last["id"], last["mean age"], last["feature_label"]) == ("s39", 39.0, "own 39")
     assert (last["label"], last["label_name"], last["gold"], last["gold_name"]) == (1, "malignant", None, None)
 
 
@@ -152,6 +152,7 @@ def test_croissant_metadata_describes_every_file(finished: tuple[Store, Run], tm
         assert file["contentSize"] == f"{len(content)} B"
     identifiers = [entry["@id"] for record_set in metadata["recordSet"] for entry in (record_set, *record_set["field"])]
     assert len(set(identifiers)) == len(identifiers)
+    assert not [one for one in identifiers if " " in one]
     for record_set in metadata["recordSet"]:
         file = record_set["field"][0]["source"]["fileObject"]["@id"]
         schema = pq.read_schema(tmp_path / "out" / file)
