@@ -108,7 +108,7 @@ def catalog() -> Mapping[str, CatalogEntry]:
     from ruamel.yaml import YAML
 
     text = resources.files("assay.data").joinpath("catalog.yaml").read_text(encoding="utf-8")
-    parsed: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
+    parsed: dict[str, Any] = YAML(typ="safe").load(text)
     return {name: CatalogEntry.model_validate(entry) for name, entry in parsed["datasets"].items()}
 
 

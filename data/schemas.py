@@ -13,7 +13,7 @@ _S, _I2, _I4, _I8, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.
 
 
 class Samples(Table):
-    """What is audited: one row per sample, a unique `id`, the gold class where it is known (null where not), features."""
+    """What is audited: one row per sample, a unique `id`, the gold class where known (else null), features."""
 
     schema = _schema(("id", _S, False), ("gold", _I2, True))
     extras = "any"
@@ -55,13 +55,14 @@ class LabelingTable(Table):
     schema = _schema(
         ("function", _S, False), ("position", _I4, False), ("polarity", _S, False), ("coverage", _F, False),
         ("overlaps", _F, False), ("conflicts", _F, False), ("votes", _I8, False), ("gold_votes", _I8, False),
-        ("gold_hits", _I8, False), ("empirical_accuracy", _F, True), ("faults", _I8, False), ("fault_example", _S, True),
+        ("gold_hits", _I8, False), ("empirical_accuracy", _F, True), ("faults", _I8, False),
+        ("fault_example", _S, True),
         ("samples", _I8, False),
     )  # fmt: skip
 
 
 class Panel(Table):
-    """One row per labelling function: its rank in Algorithm 1 (0 walks first), whether it is kept, or which kept function
+    """One row per labelling function: its rank in Algorithm 1 (0 walks first), if it is kept, or which kept function
     pruned it and with which correlation. `cliques` is null where the functions were ranked by `degree` instead."""
 
     schema = _schema(
@@ -79,7 +80,7 @@ class LabelModel(Table):
 
 
 class WeakLabels(Table):
-    """Per sample: the estimated class, the confidence in it, the votes cast, and the softmax share the interval needs."""
+    """Per sample: the estimated class, the confidence in it, the votes cast, the softmax share for the interval."""
 
     schema = _schema(
         ("id", _S, False), ("label", _I2, False), ("confidence", _F, False), ("votes_cast", _I4, False),
@@ -88,8 +89,8 @@ class WeakLabels(Table):
 
 
 class Intervals(Table):
-    """Weak labels with their Clopper-Pearson interval [lower, upper] and the real-valued votes won. `tie_break` is a stable
-    hash of the id: samples with equal scores are ordered by it."""
+    """Weak labels with their Clopper-Pearson interval [lower, upper] and the real-valued votes won. `tie_break` is a
+    stable hash of the id: samples with equal scores are ordered by it."""
 
     schema = _schema(
         ("id", _S, False), ("label", _I2, False), ("confidence", _F, False), ("votes_cast", _I4, False),
@@ -133,7 +134,8 @@ class Findings(Table):
     """Every measured thing, one row each: the report, the gates, the trend and the exports all read this table."""
 
     schema = _schema(
-        ("run", _S, False), ("pipeline", _S, False), ("subject", _S, False), ("stage", _S, False), ("metric", _S, False),
+        ("run", _S, False), ("pipeline", _S, False), ("subject", _S, False), ("stage", _S, False),
+        ("metric", _S, False),
         ("of", _S, False), ("group", _S, False), ("value", _F, True), ("low", _F, True), ("high", _F, True),
         ("n", _I8, True), ("p_value", _F, True), ("p_adjusted", _F, True), ("verdict", _S, False), ("unit", _S, False),
     )  # fmt: skip

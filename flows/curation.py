@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from assay.data.schemas import (
     CuratedSets,
@@ -80,7 +81,8 @@ def vote(curation: Curation, pipeline: Pipeline, folder: Path) -> None:
 
 def order(curation: Curation, pipeline: Pipeline, labeler: str) -> None:
     """Label with one labeler, order by each approach that is asked for, and measure whether the order is adverse."""
-    for functions in ("panel", "all"):
+    choices: tuple[Literal["panel", "all"], ...] = ("panel", "all")
+    for functions in choices:
         approaches = [one for one in wanted_approaches(pipeline) if one.functions == functions]
         if not approaches:
             continue
@@ -94,12 +96,14 @@ def order(curation: Curation, pipeline: Pipeline, labeler: str) -> None:
             measure(curation, pipeline, intervals, approach, labeler)
 
 
-def weak_labels(curation: Curation, pipeline: Pipeline, labeler: str, functions: str) -> Artifact[WeakLabels]:
+def weak_labels(
+    curation: Curation, pipeline: Pipeline, labeler: str, functions: Literal["all", "panel"]
+) -> Artifact[WeakLabels]:
     """The labels that one labeler gives with the panel, or with all functions."""
     assert curation.votes is not None
     assert pipeline.weak_labels is not None
     classes = curation.ingested.classes
-    chosen = functions if curation.panel is not None else "all"
+    chosen: Literal["all", "panel"] = functions if curation.panel is not None else "all"
     model = train_labeler(curation.votes, curation.panel, classes, pipeline.weak_labels, labeler, chosen)
     labels = label_probabilistically(curation.votes, model, classes, pipeline.weak_labels)
     if functions == OURS.functions:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from prefect import flow
 
@@ -63,9 +63,9 @@ def deployments_of(project: Project, file: Path) -> list[RunnerDeployment]:
 
 def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeployment:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
-    from prefect.deployments.runner import EntrypointType
+    from prefect.types.entrypoint import EntrypointType
 
-    return nightly.to_deployment(
+    deployment = nightly.to_deployment(
         name=pipeline.name,
         cron=pipeline.schedule,
         parameters={"pipeline": pipeline.name, "config": str(file), "store": project.store},
@@ -74,6 +74,7 @@ def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeplo
         entrypoint_type=EntrypointType.MODULE_PATH,
         concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW),
     )
+    return cast("RunnerDeployment", deployment)  # a coroutine only where an event loop runs already
 
 
 @contextlib.contextmanager

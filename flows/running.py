@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
@@ -48,20 +48,13 @@ def run_pipeline(
     """Run the pipeline and leave findings, report and record in the store; raises what made it end early."""
     prepare_environment()
     check_inputs(project, pipeline)
-    store = Store(project.store).open()
-    close_crashed_runs(store)
     server = None if configured_api() else PrefectServer().launch()
-    progress = open_progress(console.file if console is not None else None)
     try:
-        run = Run(
-            pipeline.name, store, engine_of(project, progress), progress,
-            seed=seed, compute=project.compute, fresh=fresh, orchestrated=True,
-        )  # fmt: skip
-        run.record.settings = pipeline.model_dump(mode="json")
-        with run:
-            return _run(run, project, pipeline, server)
+        with _open_run(project, pipeline, seed, fresh, console.file if console is not None else None) as run:
+            run.warm_up()
+            with prefect_api(server):
+                return _perform(run, project, pipeline)
     finally:
-        progress.close()
         if server is not None:
             server.stop()
 
@@ -69,27 +62,31 @@ def run_pipeline(
 def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
     check_inputs(project, pipeline)
+    with _open_run(project, pipeline, seed, fresh=False, stream=None) as run:
+        return _perform(run, project, pipeline)
+
+
+@contextmanager
+def _open_run(project: Project, pipeline: Pipeline, seed: int, fresh: bool, stream: IO[str] | None) -> Iterator[Run]:
     store = Store(project.store).open()
     close_crashed_runs(store)
-    progress = open_progress()
+    progress = open_progress(cast("TextIO | None", stream))
     run = Run(
         pipeline.name, store, engine_of(project, progress), progress,
-        seed=seed, compute=project.compute, orchestrated=True,
+        seed=seed, compute=project.compute, fresh=fresh, orchestrated=True,
     )  # fmt: skip
     run.record.settings = pipeline.model_dump(mode="json")
-    with run:
-        return _finish(run, project, pipeline, time.perf_counter())
+    try:
+        with run:
+            yield run
+    finally:
+        progress.close()
 
 
-def _run(run: Run, project: Project, pipeline: Pipeline, server: PrefectServer | None) -> RunResult:
+def _perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
+    """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
-    run.warm_up()
-    with prefect_api(server):
-        run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.engine.slots()}")
-        return _finish(run, project, pipeline, began)
-
-
-def _finish(run: Run, project: Project, pipeline: Pipeline, began: float) -> RunResult:
+    run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.engine.slots()}")
     with _recorded(run.record):
         made = audit(pipeline, project.folder)
         findings = _named_findings(run, made)
@@ -103,6 +100,7 @@ def _finish(run: Run, project: Project, pipeline: Pipeline, began: float) -> Run
         verdicts, report = write_report(run, pipeline, made, findings, gates)
         run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
         run.save()
+        run.progress.close()
         _say_verdict(run.progress, run.record)
         if made.failures:
             raise made.failures[0]

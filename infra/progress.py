@@ -124,7 +124,7 @@ class PlainProgress:
 
     def notice(self, text: str) -> None:
         """The sentence on its own line."""
-        self._write(f"  {text}")
+        self._write(text)
 
     def close(self) -> None:
         """Nothing to restore."""
@@ -180,7 +180,7 @@ class TerminalProgress:
     def notice(self, text: str) -> None:
         """The sentence, above the bars."""
         with self._lock:
-            self._print(f"  {text}")
+            self._print(text)
 
     def close(self) -> None:
         """No bars, and a cursor."""

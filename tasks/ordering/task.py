@@ -48,7 +48,7 @@ class _Order:
 def bound_confidence(labels: Artifact[WeakLabels], settings: Ordering) -> Artifact[Intervals]:
     """The weak labels with the Clopper-Pearson interval of the confidence in each."""
     intervals: Artifact[Intervals] = map_partitions(interval_table, labels, into=Intervals, alpha=settings.alpha)
-    say(f"{intervals.rows} intervals that miss the true confidence {settings.alpha:g} of the time")
+    say(f"{intervals.rows} Clopper-Pearson intervals (α = {settings.alpha:g})")
     return intervals
 
 
@@ -67,7 +67,7 @@ def order_adversarially(
     return curated
 
 
-@stage(version=1, title="measure order", draws=True)
+@stage(version=1, title="validity", draws=True)
 def measure_ordering(
     intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, approach: str, labeler: str
 ) -> Measured:
@@ -79,7 +79,9 @@ def measure_ordering(
     tested = validity(ordered, settings.permutations, stage_seeds().generator())
     findings = ordering_findings(ordered, tested, settings.significance, approach, labeler)
     if approach == OURS.name:
-        findings.append(undecided_finding(pc.sum(columns.column("undecided")).as_py(), intervals.rows, labeler))
+        findings.append(
+            undecided_finding(pc.sum(columns.column("undecided"), min_count=0).as_py(), intervals.rows, labeler)
+        )
     say(_in_words(tested, settings, approach, labeler))
     return Measured(
         curve=write_table(ordering_curve(ordered, approach, labeler), into=OrderingCurve),
@@ -129,6 +131,6 @@ def _in_words(tested: Validity | None, settings: Ordering, approach: str, labele
         return f"{approach}, {labeler} · not measured: too few samples have a gold label"
     permutation = tested.permutation
     return (
-        f"{approach}, {labeler} · ρ = {tested.nested.rho:.3f}, tie-free {tested.tie_free.rho:.3f}, permutation "
-        f"p = {permutation.p_adverse:.2g}: {permutation.verdict(settings.significance)}"
+        f"{approach}, {labeler} · {permutation.verdict(settings.significance)} "
+        f"(tie-free ρ = {tested.tie_free.rho:.2f}, p = {permutation.p_adverse:.2g})"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data.schemas import Classes, LabelModel, Panel, Votes, WeakLabels
 from assay.infra.artifacts import Artifact
@@ -19,7 +20,7 @@ from assay.tasks.weak_labels.settings import WeakLabelling
 from assay.tasks.weak_labels.snorkel_counts import FEWEST_FUNCTIONS, snorkel
 
 
-@stage(version=1, title="train labeler")
+@stage(version=1, title="labeler")
 def train_labeler(
     votes: Artifact[Votes],
     panel: Artifact[Panel] | None,
@@ -29,11 +30,13 @@ def train_labeler(
     functions: Literal["all", "panel"],
 ) -> Artifact[LabelModel]:
     """The labeler `majority` or `snorkel`, listening to all functions or to the panel; fitted on all samples."""
-    counts: VoteCounts = vote_counts(reduce_partitions(count_partition, votes, classes=classes.rows), classes.rows)
-    if counts.n == 0 or not counts.functions:
-        raise InputError("There is nothing to label: no sample, or no labelling function, has arrived with the votes.")
-    chosen = counts.functions if functions == "all" else _kept(panel, counts)
-    trained = _train(counts.of(chosen), settings, labeler)
+    if labeler not in ("majority", "snorkel"):
+        raise InputError(f"There is no labeler {labeler!r}; there are majority and snorkel.")
+    if labeler == "majority" and panel is not None:
+        trained = majority(_functions(panel, functions))
+    else:
+        counts = vote_counts(reduce_partitions(count_partition, votes, classes=classes.rows), classes.rows)
+        trained = _train(counts, panel, functions, settings, labeler)
     say(_trained_in_words(trained, labeler))
     return write_table(trained.to_table(), into=LabelModel)
 
@@ -57,24 +60,24 @@ def label_probabilistically(
 def label_partition(votes: pa.Table, labeler: Labeler, classes: int, default: int) -> Tallied:
     """One partition's weak labels, with the number of undecided samples as a tally."""
     labels = weak_labels(votes, labeler, classes, default)
-    return Tallied(labels, {"undecided": sum(labels.column("undecided").to_pylist())})
+    return Tallied(labels, {"undecided": pc.sum(labels.column("undecided"), min_count=0).as_py()})
 
 
-def _train(counts: VoteCounts, settings: WeakLabelling, labeler: str) -> Labeler:
-    if labeler == "majority":
-        return majority(counts.functions)
-    if labeler == "snorkel":
-        return snorkel(counts, settings)
-    raise InputError(f"There is no labeler {labeler!r}; there are majority and snorkel.")
-
-
-def _kept(panel: Artifact[Panel] | None, counts: VoteCounts) -> tuple[str, ...]:
-    """The functions that the panel keeps, in the order of the votes."""
-    if panel is None:
+def _train(
+    counts: VoteCounts, panel: Artifact[Panel] | None, functions: str, settings: WeakLabelling, labeler: str
+) -> Labeler:
+    if counts.n == 0 or not counts.functions:
+        raise InputError("There is nothing to label: no sample, or no labelling function, has arrived with the votes.")
+    if functions == "panel" and panel is None:
         raise InputError("There is no panel to label with; add a pruning stage to the pipeline, or use all functions.")
-    rows = collect(panel, columns=["function", "kept"]).to_pylist()
-    kept = {row["function"] for row in rows if row["kept"]}
-    return tuple(name for name in counts.functions if name in kept)
+    heard = counts.of(counts.functions if panel is None else _functions(panel, functions))
+    return majority(heard.functions) if labeler == "majority" else snorkel(heard, settings)
+
+
+def _functions(panel: Artifact[Panel], functions: str) -> tuple[str, ...]:
+    """All functions, or those that the panel keeps, in the order of the votes."""
+    rows = sorted(collect(panel, columns=["function", "position", "kept"]).to_pylist(), key=lambda row: row["position"])
+    return tuple(row["function"] for row in rows if functions == "all" or row["kept"])
 
 
 def _trained_in_words(trained: Labeler, labeler: str) -> str:
