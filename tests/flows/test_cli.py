@@ -70,7 +70,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert not {name.partition(".")[0] for name in modules} & HEAVY
     ours = [name for name in modules if name.startswith("assay")]
     assert len(ours) <= 20, ours
-    assert len(modules) < 330, len(modules)
+    assert len(modules) < 220, len(modules)
 
 
 @pytest.mark.parametrize("path", [path for path, _ in every_command()], ids=" ".join)
