@@ -37,7 +37,7 @@ def apply_labeling_functions(
     """The votes of every labelling function on every sample, in the pipeline's class codes."""
     book = rulebook.load()
     codes = class_codes(book.name, book.classes, class_names(classes))
-    patience = math.floor(settings.fault_limit * samples.rows)
+    patience = faults_allowed(settings.fault_limit, samples.rows)
     votes: Artifact[Votes] = map_partitions(
         vote_on, samples, into=Votes, rulebook=rulebook, codes=codes, patience=patience
     )
@@ -113,9 +113,18 @@ def faults_of(votes: Artifact[Votes]) -> dict[str, tuple[int, str]]:
     return {name: (count, "sample {}: {}".format(*examples[name].value)) for name, count in counts.items() if count > 0}
 
 
+def faults_allowed(limit: float, samples: int) -> int:
+    """On how many samples a labelling function may raise; a limit of 29 % of 100 is 29, whatever floats make of it.
+
+    >>> faults_allowed(0.29, 100), faults_allowed(0.01, 569)
+    (29, 5)
+    """
+    return math.floor(limit * samples + 1e-9)
+
+
 def _check_faults(faults: Mapping[str, tuple[int, str]], samples: int, limit: float) -> None:
     worst = max(faults, key=lambda name: (faults[name][0], name), default=None)
-    if worst is None or faults[worst][0] <= limit * samples:
+    if worst is None or faults[worst][0] <= faults_allowed(limit, samples):
         return
     count, example = faults[worst]
     raise InputError(

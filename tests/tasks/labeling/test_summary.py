@@ -9,6 +9,8 @@ from assay.data.schemas import LabelingTable
 from assay.tasks.labeling.findings import labeling_findings
 from assay.tasks.labeling.summary import count_votes, labeling_counts, labeling_table, vote_matrix
 
+pytestmark = pytest.mark.filterwarnings("ignore:Input has data type int64:FutureWarning")  # Snorkel's use of SciPy
+
 
 def votes_table(matrix):
     ids = [str(row) for row in range(len(matrix))]
