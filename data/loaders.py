@@ -54,8 +54,9 @@ def youtube_spam(folder: Path) -> pa.Table:
 def weather_crowd(folder: Path) -> pa.Table:
     """The tutorial's 287 tweets with undisputed sentiment, one column of votes per crowd worker (-1: did not say).
 
-    Kept are tweets whose answer a second crowd unanimously found right and that is Positive or Negative. Workers are
-    numbered in the order of their ids, which are left out.
+    Kept are tweets whose answer a second crowd unanimously found right and that is Positive or Negative. As in the
+    tutorial, the crowd's votes on half of train, half of valid and all of test are taken away: these tweets have gold
+    and no votes. Workers are numbered in the order of their ids, which are left out.
     """
     judged = _read_csv(
         folder / "weather-evaluated-agg-DFE.csv.gz",
@@ -68,6 +69,8 @@ def weather_crowd(folder: Path) -> pa.Table:
     parts = dict.fromkeys(shuffled[:50], "valid") | dict.fromkeys(shuffled[50:100], "test")
     answers = answers[answers["tweet_id"].isin(tweets["tweet_id"])]
     workers = np.unique(answers["worker_id"])
+    withheld = {*shuffled[:25], *shuffled[50:100], *shuffled[100 : 100 + (len(shuffled) - 100) // 2]}
+    answers = answers[~answers["tweet_id"].isin(withheld)]
     votes = np.full((len(tweets), len(workers)), -1, dtype=np.int8)
     rows = tweets.index.to_series().set_axis(tweets["tweet_id"])
     codes = {"Negative": 0, "Positive": 1}
