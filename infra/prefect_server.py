@@ -48,10 +48,8 @@ class PrefectServer:
             "PREFECT__SERVER_FINAL": "1",
         }
         environment.pop("PREFECT_API_URL", None)
-        command = [
-            sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app",
-            "--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on",
-        ]  # fmt: skip
+        # Safe path: a folder of the user's with a `types.py` in it must not become a part of Prefect.
+        command = [sys.executable, "-P", "-m", "assay.infra.prefect_server_process", str(port)]
         self._log = self._home / f"server-{slot}.log"
         with self._log.open("wb") as log:
             # The server gets a process group of its own: Ctrl-C goes to us, and we stop it when the run has ended.
@@ -60,7 +58,7 @@ class PrefectServer:
                 env=environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # never written to: it closes when we end, and the server ends with it
                 process_group=0,
             )
         return self
@@ -91,6 +89,8 @@ class PrefectServer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
             self._process = None
         if self._lock is not None:
             self._lock.close()
