@@ -59,13 +59,14 @@ def require_contract(results: pa.Table, source: str) -> pa.Table:
     return results
 
 
-def check_curated_sets(table: pa.Table, classes: int, datasets: int) -> pa.Table:
-    """The contract of curated sets asked of `CuratedSets` (in any order of rows), before they are handed out."""
-    ordered = table.sort_by("rank")
-    return check_contract(
-        ordered, "curated_sets",
-        {"last_class": classes - 1, "datasets": datasets, "last_rank": max(table.num_rows - 1, 0)},
-    )  # fmt: skip
+def check_curated_sets(table: pa.Table, classes: int, datasets: int, rows: int | None = None) -> pa.Table:
+    """The contract of curated sets asked of `CuratedSets` (in any order of rows), before they are handed out.
+
+    `rows` is how many were ordered, where the table is a sample of them.
+    """
+    last_rank = max((table.num_rows if rows is None else rows) - 1, 0)
+    parameters = {"last_class": classes - 1, "datasets": datasets, "last_rank": last_rank}
+    return check_contract(table.sort_by("rank"), "curated_sets", parameters)
 
 
 def bounded_sample(table: pa.Table, rows: int, seed: int = 0) -> pa.Table:

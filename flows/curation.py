@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from assay.data.schemas import (
+    ContractResults,
     CuratedSets,
     Findings,
     Intervals,
@@ -26,8 +27,8 @@ from assay.tasks.ingest.task import Ingested, ingest
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 from assay.tasks.labeling.task import apply_labeling_functions, summarize_labeling, take_votes
 from assay.tasks.ordering.approaches import APPROACHES, OURS, Approach
-from assay.tasks.ordering.task import bound_confidence, measure_ordering, order_adversarially
-from assay.tasks.pruning.task import prune_labeling_functions
+from assay.tasks.ordering.task import bound_confidence, check_order, measure_ordering, order_adversarially, sketch_order
+from assay.tasks.pruning.task import prune_labeling_functions, summarize_panel
 from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 
 
@@ -42,8 +43,10 @@ class Curation:
     models: dict[str, Artifact[LabelModel]] = field(default_factory=dict)
     labels: dict[str, Artifact[WeakLabels]] = field(default_factory=dict)
     curated: dict[str, Artifact[CuratedSets]] = field(default_factory=dict)
+    sketches: dict[str, Artifact[CuratedSets]] = field(default_factory=dict)
     curves: list[Artifact[OrderingCurve]] = field(default_factory=list)
     findings: list[Artifact[Findings]] = field(default_factory=list)
+    contracts: list[Artifact[ContractResults]] = field(default_factory=list)
 
     @property
     def samples(self) -> Artifact[Samples]:
@@ -59,6 +62,7 @@ def curate(pipeline: Pipeline, folder: Path) -> Curation:
     vote(curation, pipeline, folder)
     if curation.votes is not None and pipeline.pruning is not None:
         curation.panel = prune_labeling_functions(curation.votes, curation.ingested.classes, pipeline.pruning)
+        curation.findings.append(summarize_panel(curation.panel))
     if curation.votes is not None and pipeline.weak_labels is not None:
         for labeler in pipeline.weak_labels.labelers:
             order(curation, pipeline, labeler)
@@ -92,6 +96,9 @@ def order(curation: Curation, pipeline: Pipeline, labeler: str) -> None:
         intervals = bound_confidence(labels, pipeline.ordering)
         if functions == OURS.functions:
             curation.curated[labeler] = order_adversarially(intervals, curation.samples, pipeline.ordering)
+            classes = curation.ingested.classes
+            curation.contracts.append(check_order(curation.curated[labeler], classes, pipeline.ordering))
+            curation.sketches[labeler] = sketch_order(curation.curated[labeler])
         for approach in approaches:
             measure(curation, pipeline, intervals, approach, labeler)
 

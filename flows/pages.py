@@ -85,7 +85,10 @@ def parts_of(
     ingested = curation.ingested
     rejects = collect(ingested.rejects, Rejects.schema.names)
     gold = next((one.n for one in findings if one.metric == "ordering.accuracy" and one.n is not None), None)
-    yield ingest_page(ingested.samples.rows, rejects, _whole(ingested.contract), gold)
+    import pyarrow as pa
+
+    contracts = pa.concat_tables([_whole(one) for one in (ingested.contract, *curation.contracts)])
+    yield ingest_page(ingested.samples.rows, rejects, contracts, gold)
 
 
 def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
@@ -99,7 +102,8 @@ def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
     curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in made.curation.curves])
     names = _whole(made.curation.ingested.classes)
     classes = dict(zip(names["code"].to_pylist(), names["name"].to_pylist(), strict=True))
-    yield ordering_page(curves, findings, collect(curated, CuratedSets.schema.names), classes)
+    sketch = collect(next(iter(made.curation.sketches.values())), CuratedSets.schema.names)
+    yield ordering_page(curves, findings, sketch, classes, samples=curated.rows)
 
 
 def not_asked(pipeline: Pipeline) -> Iterator[str]:

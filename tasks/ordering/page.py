@@ -31,11 +31,13 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 
 
 def page(
-    curve: pa.Table, findings: Sequence[Finding], curated: pa.Table, classes: Mapping[int, str], *, labeler: str = ""
-) -> Part:
+    curve: pa.Table, findings: Sequence[Finding], curated: pa.Table, classes: Mapping[int, str], *,
+    labeler: str = "", samples: int | None = None,
+) -> Part:  # fmt: skip
     """The part of the report about the order, from the `OrderingCurve`, the findings and the `CuratedSets`.
 
     `labeler` says whose order is in the headline (and in `curated`); left out, it is the first one of the curve.
+    `samples` is how many were ordered, where `curated` is a sketch of a long order.
     """
     measured = curves(curve)
     chosen = labeler or next((name for approach, name in measured if approach == "ours"), "")
@@ -46,11 +48,12 @@ def page(
         blocks += [accuracy_plot(rows, chosen), _facts(findings, chosen, len(rows)), strata_plot(rows, chosen)]
     if known and len(measured) > 1:
         blocks += [approaches_plot(measured), _table_one(findings, measured)]
-    if curated.num_rows:
-        blocks += [interval_plot(curated), _hardest(curated, classes)]
+    n = curated.num_rows if samples is None else samples
+    if n:
+        blocks += [interval_plot(curated, n), _hardest(curated, classes)]
     return Part(
         "Adversarial order",
-        _sentence(findings, chosen, rows, curated.num_rows),
+        _sentence(findings, chosen, rows, n),
         blocks,
         "ordering",
         *_judged(findings, chosen),

@@ -8,7 +8,7 @@ from typing import TypedDict
 import numpy as np
 import pyarrow as pa
 
-from assay.tasks.reporting.numerals import interval, percent, plural
+from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import LinePlot, Panels, Series
 from assay.tasks.statistics.proportions import wilson
 
@@ -114,20 +114,20 @@ def approaches_plot(measured: Mapping[tuple[str, str], Sequence[CurveRow]]) -> P
     return Panels("Four ways to order, compared (Figure 2)", plots, note)
 
 
-def interval_plot(curated: pa.Table) -> LinePlot:
-    """The Clopper-Pearson interval of every sample along the order; a plateau is a group of ties."""
+def interval_plot(curated: pa.Table, samples: int) -> LinePlot:
+    """The Clopper-Pearson interval along the order of so many samples; a plateau is a group of ties."""
     order = np.argsort(curated.column("rank").to_numpy())
+    ranks = curated.column("rank").to_numpy()[order]
     lower, upper = (curated.column(name).to_numpy()[order] for name in ("lower", "upper"))
     changes = (np.diff(lower) != 0) | (np.diff(upper) != 0)
     starts = [0, *(int(place) + 1 for place in np.flatnonzero(changes))]
     shown = starts if len(starts) <= _PLATEAUS else [starts[i * len(starts) // _PLATEAUS] for i in range(_PLATEAUS)]
     shown = shown if shown[-1] == len(order) - 1 else [*shown, len(order) - 1]
     low, high = lower[shown].tolist(), upper[shown].tolist()
-    series = Series(
-        "lower bound, up to the upper", [float(place + 1) for place in shown], low, low, high, style="steps"
-    )
+    series = Series("lower bound, up to the upper", (ranks[shown] + 1.0).tolist(), low, low, high, style="steps")
     plateaus = int(np.count_nonzero(np.diff(lower))) + 1
-    groups = f"{plural(plateaus, 'plateau')} for {plural(len(order), 'sample')}"
+    drawn = "" if len(order) == samples else f" (drawn from {integer(len(order))} of them)"
+    groups = f"{plural(plateaus, 'plateau')} for {plural(samples, 'sample')}{drawn}"
     return LinePlot(
         "The interval of every sample along the order", [series], "rank, the easiest sample first",
         "chance that the weak label is right",

@@ -10,7 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.schemas import CuratedSets, Findings, Intervals, OrderingCurve, Samples, WeakLabels
+from assay.data import expectations
+from assay.data.schemas import (
+    Classes,
+    ContractResults,
+    CuratedSets,
+    Findings,
+    Intervals,
+    OrderingCurve,
+    Samples,
+    WeakLabels,
+)
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions
@@ -25,6 +35,7 @@ from assay.tasks.ordering.validity import Ordered, Validity, outcomes, validity
 from assay.tasks.statistics.findings import findings_table
 
 _NO_GOLD = -1
+_SKETCHED, _HARDEST = 20_000, 15  # samples of a long order that the report draws, and those it lists
 
 
 class Measured(NamedTuple):
@@ -67,6 +78,26 @@ def order_adversarially(
     return curated
 
 
+@stage(version=1, title="contract")
+def check_order(
+    curated: Artifact[CuratedSets], classes: Artifact[Classes], settings: Ordering
+) -> Artifact[ContractResults]:
+    """What the contract of curated sets finds before they are handed out: in all of them, or in every so manieth."""
+    stride = -(-curated.rows // expectations.WHOLE_UP_TO)
+    table = collect(_every(curated, stride, last=0), CuratedSets.schema.names)
+    found = expectations.check_curated_sets(table, classes.rows, settings.datasets, curated.rows)
+    say(f"{found.num_rows} expectations of {table.num_rows} curated samples met")
+    return write_table(expectations.require_contract(found, "The curated order"), into=ContractResults)
+
+
+@stage(version=1, title="sketch")
+def sketch_order(curated: Artifact[CuratedSets]) -> Artifact[CuratedSets]:
+    """The order as the report draws it: all of a short one, about so many of a long one, and the hardest samples."""
+    sketch = _every(curated, -(-curated.rows // _SKETCHED), last=_HARDEST)
+    say(f"{sketch.rows} of {curated.rows} samples for the report")
+    return sketch
+
+
 @stage(version=1, title="validity", draws=True)
 def measure_ordering(
     intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, approach: str, labeler: str
@@ -89,6 +120,12 @@ def measure_ordering(
     )
 
 
+def rows_of_ranks(curated: pa.Table, stride: int, first_of_last: int) -> pa.Table:
+    """The samples of every `stride`-th rank, and all from a rank on."""
+    ranks = curated.column("rank").to_numpy()
+    return curated.filter(pa.array((ranks % stride == 0) | (ranks >= first_of_last)))
+
+
 def curated_rows(intervals: pa.Table, samples: pa.Table, ranks: npt.NDArray[np.int64], cuts: list[int]) -> pa.Table:
     """One partition of the curated sets: the ordered samples of it, each with its rank and first data set."""
     made = {
@@ -98,6 +135,14 @@ def curated_rows(intervals: pa.Table, samples: pa.Table, ranks: npt.NDArray[np.i
     }
     columns = {name: made[name] if name in made else intervals.column(name) for name in CuratedSets.schema.names}
     return pa.table(columns, schema=CuratedSets.schema).filter(pa.array(ranks >= 0))
+
+
+def _every(curated: Artifact[CuratedSets], stride: int, last: int) -> Artifact[CuratedSets]:
+    first_of_last = curated.rows - last
+    chosen: Artifact[CuratedSets] = map_partitions(
+        rows_of_ranks, curated, into=CuratedSets, stride=stride, first_of_last=first_of_last
+    )
+    return chosen
 
 
 def _ordered(intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, score: str) -> _Order:

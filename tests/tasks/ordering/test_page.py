@@ -136,7 +136,7 @@ def test_hardest_samples_come_first_with_class_names_and_unknown_gold():
 
 
 def test_plateaus_are_groups_of_ties():
-    plot = interval_plot(curated())
+    plot = interval_plot(curated(), curated().num_rows)
     assert "3 plateaus for 30 samples" in plot.note
     assert plot.series[0].x == [1, 11, 21, 30]
     assert plot.series[0].y == pytest.approx([0.9, 0.7, 0.5, 0.5])
@@ -144,7 +144,7 @@ def test_plateaus_are_groups_of_ties():
 
 def test_many_plateaus_are_thinned():
     table = curated(500).set_column(5, CuratedSets.schema.field("lower"), pa.array(np.linspace(0.9, 0.1, 500)))
-    series = interval_plot(table).series[0]
+    series = interval_plot(table, table.num_rows).series[0]
     assert len(series.x) <= 61
     assert (series.x[0], series.x[-1]) == (1, 500)
 

@@ -7,13 +7,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.schemas import CuratedSets, Samples, WeakLabels
+from assay.data.schemas import Classes, CuratedSets, Samples, WeakLabels
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage
+from assay.infra.stage import stage, write_table
 from assay.tasks.ordering.settings import Ordering
-from assay.tasks.ordering.task import bound_confidence, measure_ordering, order_adversarially
+from assay.tasks.ordering.task import (
+    bound_confidence,
+    check_order,
+    measure_ordering,
+    order_adversarially,
+    sketch_order,
+)
 from assay.tasks.statistics.findings import findings_from
 
 N = 400
@@ -60,6 +66,11 @@ def rows_of(cuts: list[int], known: int = 1) -> list[Rows]:
 @stage(version=1)
 def given_labels(cuts: list[int]) -> Artifact[WeakLabels]:
     return map_pieces(labels_table, rows_of(cuts), into=WeakLabels)
+
+
+@stage(version=1)
+def given_classes() -> Artifact[Classes]:
+    return write_table(pa.table({"code": [0, 1], "name": ["a", "b"]}, schema=Classes.schema), into=Classes)
 
 
 @stage(version=1)
@@ -143,3 +154,17 @@ def test_a_partition_that_was_quarantined_does_not_stop_the_others(run):
     intervals = bound_confidence(given_labels([0, 100]), settings)
     findings = by_name(measure_ordering(intervals, samples, settings, "ours", "majority").findings)
     assert findings["ordering.permutation_p"].n == 100
+
+
+def test_a_curated_order_keeps_its_contract(run):
+    intervals, samples, settings = ordered()
+    classes = given_classes()
+    results = collect(check_order(order_adversarially(intervals, samples, settings), classes, settings), None)
+    assert results["success"].to_pylist() == [True] * results.num_rows
+    assert set(results["contract"].to_pylist()) == {"curated_sets"}
+
+
+def test_a_sketch_holds_every_so_manieth_sample_and_the_hardest(run, monkeypatch):
+    monkeypatch.setattr("assay.tasks.ordering.task._SKETCHED", 40)
+    sketch = collect(sketch_order(order_adversarially(*ordered(cuts=(0, 150, N)))), ["rank"])["rank"].to_pylist()
+    assert sorted(sketch) == sorted({*range(0, N, 10), *range(N - 15, N)})
