@@ -138,7 +138,7 @@ def machine_of(run: Run) -> dict[str, str]:
         "host": run.record.host,
         "system": f"{platform.system()} {platform.machine()}",
         "processor features": profile["cpu"],
-        "workers": str(run.engine.slots()),
+        "workers": str(run.slots()),
     }
 
 

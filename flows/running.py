@@ -16,6 +16,7 @@ from assay.infra.errors import AssayError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
+from assay.infra.plans import CACHED, Plan
 from assay.infra.prefect_server import PrefectServer, configured_api, prefect_api
 from assay.infra.progress import Progress, open_progress
 from assay.infra.runs import Run
@@ -51,7 +52,8 @@ def run_pipeline(
     server = None if configured_api() else PrefectServer().launch()
     try:
         with _open_run(project, pipeline, seed, fresh, console.file if console is not None else None) as run:
-            run.warm_up()
+            if anything_to_compute(run, project, pipeline):
+                run.warm_up()
             with prefect_api(server):
                 return _perform(run, project, pipeline)
     finally:
@@ -86,7 +88,7 @@ def _open_run(project: Project, pipeline: Pipeline, seed: int, fresh: bool, stre
 def _perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
-    run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.engine.slots()}")
+    run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.slots()}")
     with _recorded(run.record):
         made = audit(pipeline, project.folder)
         findings = _named_findings(run, made)
@@ -117,6 +119,14 @@ def _recorded(record: RunRecord) -> Iterator[None]:
         if not any(str(error) in failure for failure in record.failures):
             record.failures.append(str(error))
         raise
+
+
+def anything_to_compute(run: Run, project: Project, pipeline: Pipeline) -> bool:
+    """Whether the store lacks anything; if not, no worker is started."""
+    run.plan = Plan()
+    audit(pipeline, project.folder)
+    walked, run.plan = run.plan, None
+    return any(stage.outlook != CACHED for stage in walked.stages)
 
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:

@@ -21,7 +21,8 @@ def subflow(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if not current_run().orchestrated:
+            run = current_run()
+            if run.plan is not None or not run.orchestrated:
                 return function(*args, **kwargs)
             from prefect import flow
 

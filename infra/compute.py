@@ -122,6 +122,17 @@ class Engine(Protocol):
     ) -> None: ...
 
 
+def expected_slots(settings: Compute) -> Slots | None:
+    """The slots that this machine will have once the engine is started; None where only the engine itself can tell."""
+    if settings.engine not in ("local", "serial"):
+        return None
+    from assay.infra.engines.crew import local_crew
+
+    crew = local_crew(settings)
+    gpus = sum(worker.gpu for worker in crew)
+    return Slots(1, min(1, gpus)) if settings.engine == "serial" else Slots(len(crew) - gpus, gpus)
+
+
 def open_engine(settings: Compute, notice: Callable[[str], None] = lambda _: None) -> Engine:
     """The engine that the settings name, started; a context manager. May be called in a thread, while others start.
 

@@ -12,6 +12,7 @@ from contextvars import ContextVar, Token
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from assay.infra.compute import Slots, expected_slots
 from assay.infra.manifests import RunRecord
 from assay.infra.settings import Compute
 from assay.infra.store import Store
@@ -62,6 +63,11 @@ class Run:
             if self._engine is None:
                 self._engine = self._open_engine()
             return self._engine
+
+    def slots(self) -> Slots:
+        """The CPU and GPU slots of the run's engine; asking for them starts it only where nothing else can tell."""
+        expected = expected_slots(self.compute) if self._engine is None else None
+        return expected or self.engine.slots()
 
     def warm_up(self) -> threading.Thread:
         """Open the engine in the background, while other things start."""

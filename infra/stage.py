@@ -59,7 +59,7 @@ class Stage(Generic[P, R]):
         bound.apply_defaults()
         profile = dict(numeric_profile())
         if self.gpu:
-            profile["device"] = "gpu" if run.compute.gpu != "never" and run.engine.slots().gpu else "cpu"
+            profile["device"] = "gpu" if run.compute.gpu != "never" and run.slots().gpu else "cpu"
         return {
             "stage": self.name,
             "version": self.version,

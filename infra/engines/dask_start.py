@@ -17,7 +17,7 @@ from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 from distributed.core import Status
 from distributed.versions import VersionMismatchWarning
 
-from assay.infra.engines.gpus import cuda_devices
+from assay.infra.engines.crew import local_crew
 from assay.infra.engines.threads import ONE_EACH
 from assay.infra.errors import InputError, RunError
 from assay.infra.settings import Compute
@@ -84,11 +84,15 @@ def start_here(settings: Compute) -> SpecCluster:
         "death_timeout": 60,
     }
     workers = {
-        name: {
+        one.name: {
             "cls": Nanny,
-            "options": worker | {"resources": resources, "env": ONE_EACH | {"CUDA_VISIBLE_DEVICES": cuda}},
+            "options": worker
+            | {
+                "resources": {"GPU": 1} if one.gpu else {"CPU": 1},
+                "env": ONE_EACH | {"CUDA_VISIBLE_DEVICES": one.cuda},
+            },
         }
-        for name, resources, cuda in _crew(settings)
+        for one in local_crew(settings)
     }
     scheduler = {"cls": Scheduler, "options": common | {"port": 0, "allowed_failures": settings.retries}}
     import dask
@@ -114,17 +118,6 @@ def _let_restarts_end(cluster: SpecCluster) -> None:
 def memory_of(memory: str) -> str | float:
     """The memory limit in Dask's terms: a share is a number there, a size is text."""
     return memory if memory == "auto" or memory[-1].isalpha() else float(memory)
-
-
-def _crew(settings: Compute) -> list[tuple[str, dict[str, int], str]]:
-    """Name, resource and visible CUDA devices of every local worker."""
-    from dask.system import CPU_COUNT
-
-    devices = [] if settings.gpu == "never" else cuda_devices()
-    cpus = CPU_COUNT if settings.workers == "auto" else settings.workers
-    gpus = len(devices) if settings.gpu_workers == "auto" else 0 if settings.gpu == "never" else settings.gpu_workers
-    plain = [(f"cpu-{number}", {"CPU": 1}, "") for number in range(cpus)]
-    return plain + [(f"gpu-{n}", {"GPU": 1}, devices[n % len(devices)] if devices else "") for n in range(gpus)]
 
 
 def _join(address: str, notice: Callable[[str], None]) -> Connection:

@@ -87,16 +87,29 @@ def opened(url: str, name: str) -> Iterator[BinaryIO]:
 
 
 def hash_of_file(url: str) -> str:
-    """The sha256 of a file's bytes as they lie there (compressed files are not unpacked)."""
+    """The sha256 of a file's bytes as they lie there (compressed files are not unpacked).
+
+    A run asks more than once (to plan, to compute); within one process an unchanged file is read once.
+    """
+    import fsspec
+
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url)
+        info = filesystem.info(path)
+        changed = next((str(info[name]) for name in ("mtime", "ETag", "LastModified", "updated") if name in info), "")
+        return _hash_of_bytes(url, int(info["size"] or 0), changed)
+    except OSError as error:
+        raise InputError(f"{url} cannot be read ({error}); check the path and its permissions.") from error
+
+
+@functools.lru_cache(maxsize=65_536)
+def _hash_of_bytes(url: str, size: int, changed: str) -> str:  # noqa: ARG001 - size and time of change make the cache true
     import fsspec
 
     digest = hashlib.sha256()
-    try:
-        with fsspec.open(url, "rb") as file:
-            while chunk := file.read(4 << 20):
-                digest.update(chunk)
-    except OSError as error:
-        raise InputError(f"{url} cannot be read ({error}); check the path and its permissions.") from error
+    with fsspec.open(url, "rb") as file:
+        while chunk := file.read(4 << 20):
+            digest.update(chunk)
     return digest.hexdigest()
 
 
