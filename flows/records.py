@@ -37,16 +37,15 @@ def find_run(store: Store, name: str) -> RunRecord:
 def findings_of(store: Store, record: RunRecord) -> list[Finding]:
     """The findings of a run."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    from assay.infra.parquet import read_parquet
     from assay.tasks.statistics.findings import findings_from
 
     try:
-        with store.folder.open(f"runs/{record.id}/findings.parquet") as source:
-            return findings_from(pq.read_table(source))
+        return findings_from(read_parquet(store.folder, f"runs/{record.id}/findings.parquet"))
     except FileNotFoundError:
         raise InputError(f"Run {record.id} has no findings: it is {record.status}.  (assay runs shows all)") from None
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"The findings of run {record.id} are damaged ({error}); run it again.") from None
 
 

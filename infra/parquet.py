@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -53,12 +56,30 @@ def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
     return PartFile(name, table.num_rows, f"{total:064x}", size)
 
 
+def read_parquet(folder: Folder, name: str, columns: list[str] | None = None) -> pa.Table:
+    """The table in a Parquet file, its page checksums verified, read in the calling thread.
+
+    Arrow's own reading ahead through a Python file leaves threads behind that abort the interpreter when it ends early.
+    """
+    with open_parquet(folder, name) as file:
+        return file.read(columns=columns, use_threads=False)
+
+
+@contextmanager
+def open_parquet(folder: Folder, name: str) -> Iterator[pq.ParquetFile]:
+    """A Parquet file of a folder, open for reading; local ones by Arrow itself, without Python in between."""
+    if folder.is_local:
+        with pq.ParquetFile(folder.path(name), page_checksum_verification=True, pre_buffer=False) as file:
+            yield file
+    else:
+        with folder.open(name) as source:
+            yield pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False)
+
+
 def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) -> pa.Table:
     """The table in a part's file; RunError by name where the file is damaged."""
     try:
-        with folder.open(part.file) as source:
-            file = pq.ParquetFile(source, page_checksum_verification=True)
-            table = file.read(columns=columns, use_threads=False)
+        table = read_parquet(folder, part.file, columns)
     except (pa.ArrowInvalid, OSError) as error:
         raise RunError(
             f"The file {folder.url}/{part.file} is damaged or gone ({_first_line(error)}): delete it and run again, "

@@ -19,7 +19,7 @@ from assay.infra.compute import Call, Folded, Outcome
 from assay.infra.errors import AssayError, InputError, RunError
 from assay.infra.exact import merge
 from assay.infra.manifests import Part, PartFile
-from assay.infra.parquet import read_part
+from assay.infra.parquet import open_parquet, read_part
 from assay.infra.partition_work import PartitionWork, Slice, Tallied, count_partition, write_partition
 from assay.infra.runs import current_run
 from assay.infra.tallies import decode_tally
@@ -296,7 +296,5 @@ def _raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
 
 
 def _schema_of(bench: Workbench, file: PartFile) -> pa.Schema:
-    import pyarrow.parquet as pq
-
-    with bench.run.store.folder.open(file.file) as source:
-        return pq.read_schema(source).remove_metadata()
+    with open_parquet(bench.run.store.folder, file.file) as parquet:
+        return parquet.schema_arrow.remove_metadata()

@@ -101,11 +101,13 @@ class Run:
         self.save()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if self._token is not None:
             _current.reset(self._token)
         if kind is not None and self.record.status == "running":
             self.record.status = "broken"
+            said = "Interrupted (Ctrl-C)." if kind is KeyboardInterrupt else f"{kind.__name__}: {error}"
+            self.record.failures.append(said)
         with self._engine_lock:
             engine, self._engine = self._engine, None
         if engine is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import signal
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -97,12 +98,25 @@ def start_here(settings: Compute) -> SpecCluster:
     scheduler = {"cls": Scheduler, "options": common | {"port": 0, "allowed_failures": settings.retries}}
     import dask
 
-    with dask.config.set(
-        {"distributed.scheduler.worker-saturation": 1.0}
-    ):  # one call per worker: blame falls on it alone
+    one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone
+    with dask.config.set(one_call_per_worker), _deaf_to_interrupts():
         return SpecCluster(
             scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"
         )
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes started within, now or later, never hear Ctrl-C: that is for the run, which then ends its workers.
+
+    A worker that hears it too dies with a traceback in the person's terminal. The mask of blocked signals passes from
+    this thread to the cluster's threads, and from those to every worker that they start or restart.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _let_restarts_end(cluster: SpecCluster) -> None:
