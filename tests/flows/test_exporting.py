@@ -1,7 +1,6 @@
 """An export is a folder that pandas, Arrow and Hugging Face read in one line, and that says where it comes from."""
 
 import hashlib
-import importlib.metadata
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +22,6 @@ from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table
 
 N, SETS = 40, 4
-VERSIONS = [found.version for found in importlib.metadata.distributions(name="datasets")]
-OLD = not VERSIONS or int(VERSIONS[0].partition(".")[0]) < 3
 EVIL = 'a | b <script> "x"\n---\nlicense: mine'
 
 
@@ -107,7 +104,6 @@ def test_the_front_matter_names_one_existing_file_per_configuration(
         assert (tmp_path / "out" / data_file["path"]).is_file()
 
 
-@pytest.mark.skipif(OLD, reason="datasets is not here, or before 3: those open no folder with our pyarrow and fsspec")
 def test_hugging_face_reads_it_in_one_line(
     finished: tuple[Store, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
