@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -121,25 +122,35 @@ def tie_range(ordered: Ordered, generator: np.random.Generator, orders: int = _T
     Breaking ties at random deals the right, wrong and unknown labels of a group onto its pieces between cuts, so no
     sample is moved: each piece draws its share of what is left of the group, by the hypergeometric law.
     """
-    bounds = np.unique(np.concatenate([[0], ordered.cuts, tie_starts(ordered.scores)]))
-    groups = np.searchsorted(tie_starts(ordered.scores), bounds[:-1], side="right")
-    right = np.add.reduceat(ordered.outcomes == RIGHT, bounds[:-1], dtype=np.int64)
-    wrong = np.add.reduceat(ordered.outcomes == WRONG, bounds[:-1], dtype=np.int64)
-    sizes = np.diff(bounds)
-    dealt_right, dealt_known = np.zeros((orders, len(sizes)), np.int64), np.zeros((orders, len(sizes)), np.int64)
-    whole = np.append(groups[1:] != groups[:-1], True) & np.append(True, groups[1:] != groups[:-1])
-    dealt_right[:, whole], dealt_known[:, whole] = right[whole], (right + wrong)[whole]
-    for group in np.unique(groups[~whole]):
-        pieces = np.flatnonzero(groups == group)
-        hits = _deal(np.full(orders, right[pieces].sum()), np.tile(sizes[pieces], (orders, 1)), generator)
-        misses = _deal(np.full(orders, wrong[pieces].sum()), sizes[pieces] - hits, generator)
-        dealt_right[:, pieces], dealt_known[:, pieces] = hits, hits + misses
-    ends = np.searchsorted(bounds, ordered.cuts) - 1
-    known = np.cumsum(dealt_known, axis=1)[:, ends]
-    accuracy = np.cumsum(dealt_right, axis=1)[:, ends] / np.where(known > 0, known, np.nan)
+    starts = tie_starts(ordered.scores)
+    dealt_right, dealt_known = np.tile(ordered.hits, (orders, 1)), np.tile(ordered.known, (orders, 1))
+    for first, last in _cut_groups(starts, ordered.cuts):
+        strata, sizes, inside = _pieces(first, last, ordered)
+        right, wrong = inside == RIGHT, inside == WRONG
+        ends = np.cumsum(sizes)[:-1]
+        hits = _deal(np.full(orders, right.sum()), np.tile(sizes, (orders, 1)), generator)
+        misses = _deal(np.full(orders, wrong.sum()), sizes - hits, generator)
+        dealt_right[:, strata] += hits - [part.sum() for part in np.split(right, ends)]
+        dealt_known[:, strata] += hits + misses - [part.sum() for part in np.split(right | wrong, ends)]
+    known = np.cumsum(dealt_known, axis=1)
+    accuracy = np.cumsum(dealt_right, axis=1) / np.where(known > 0, known, np.nan)
     measured = (known > 0).all(axis=0)
     rho = np.nan_to_num(spearman_rows(accuracy[:, measured]).rho) if measured.any() else np.zeros(1)
     return float(rho.min()), float(rho.max())
+
+
+def _cut_groups(starts: Counts, cuts: Counts) -> list[tuple[int, int]]:
+    """The groups of equal scores that a cut goes through, as [first, last) in the order: only these are dealt anew."""
+    through = cuts[~np.isin(cuts, starts)]
+    groups = np.unique(np.searchsorted(starts, through, side="right"))
+    return [(int(starts[group - 1]), int(starts[group])) for group in groups]
+
+
+def _pieces(first: int, last: int, ordered: Ordered) -> tuple[Counts, Counts, npt.NDArray[np.int8]]:
+    """The strata that a group of equal scores reaches into, how many of it lie in each, and its outcomes."""
+    inner = ordered.cuts[(ordered.cuts > first) & (ordered.cuts < last)]
+    bounds = np.concatenate([[first], inner, [last]])
+    return np.searchsorted(ordered.cuts, bounds[:-1], side="right"), np.diff(bounds), ordered.outcomes[first:last]
 
 
 def _deal(cards: Counts, pieces: Counts, generator: np.random.Generator) -> Counts:
@@ -154,9 +165,8 @@ def _deal(cards: Counts, pieces: Counts, generator: np.random.Generator) -> Coun
 
 
 def _per_stratum(chosen: npt.NDArray[np.bool_], cuts: Counts) -> Counts:
-    cumulative = np.concatenate([[0], np.cumsum(chosen)])[np.concatenate([[0], cuts])]
-    strata: Counts = np.diff(cumulative).astype(np.int64)
-    return strata
+    bounds = [0, *cuts.tolist()]
+    return np.array([np.count_nonzero(chosen[first:last]) for first, last in pairwise(bounds)], dtype=np.int64)
 
 
 def outcomes(labels: npt.NDArray[np.int16], gold: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:

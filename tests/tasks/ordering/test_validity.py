@@ -1,5 +1,6 @@
 """The tests of an order: what the paper's says, why it misleads, and what stands beside it."""
 
+import tracemalloc
 from itertools import combinations, permutations
 
 import numpy as np
@@ -140,6 +141,16 @@ def test_without_ties_the_tie_free_rho_is_the_nested_one_and_has_no_range():
     tested = validity(ordered(outcomes), 2000, np.random.default_rng(0))
     assert tested.tie_free.rho == tested.nested.rho == tested.tie_range[0] == tested.tie_range[1]
     assert tested.permutation.rho == pytest.approx(tested.nested.rho)
+
+
+def test_what_tie_orders_cost_does_not_grow_with_the_samples():
+    scores = -np.sort(-np.random.default_rng(0).random(200_000))
+    order = ordered(np.random.default_rng(1).integers(0, 2, 200_000), scores=scores)
+    tracemalloc.start()
+    tie_range(order, np.random.default_rng(0))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 * 200_000  # a few numbers a sample, and not one for each sample and order
 
 
 def test_a_clear_order_is_adverse_by_every_test_and_its_reverse_a_violation():
