@@ -1,0 +1,60 @@
+"""Whole runs that several tests look at: made once, by the real command, in processes of its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from command_line import Command, environment
+from team_project import own_packages
+
+ROOT = Path(__file__).parents[2]
+
+# Brings the loopback interface up (Linux's SIOCGIFFLAGS and SIOCSIFFLAGS), then becomes the command after it.
+LOOPBACK_ONLY = """
+import fcntl, os, socket, struct, sys
+UP, GET, SET = 0x1, 0x8913, 0x8914
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+    request = struct.pack("16sH14s", b"lo", 0, b"")
+    flags = struct.unpack("16sH14s", fcntl.ioctl(any_socket, GET, request))[1]
+    fcntl.ioctl(any_socket, SET, struct.pack("16sH14s", b"lo", flags | UP, b""))
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def without_network() -> Sequence[str]:
+    """The command that runs another one with nothing but loopback, or a skip where the system does not let us."""
+    said = ""
+    for unshare in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
+        if shutil.which("unshare") is None:
+            break
+        within = [*unshare, sys.executable, "-c", LOOPBACK_ONLY]
+        tried = subprocess.run([*within, "true"], capture_output=True, text=True, timeout=60)
+        if tried.returncode == 0:
+            return within
+        said = tried.stderr.strip()
+    pytest.skip(f"a network namespace cannot be made here: {said or 'there is no unshare'}")
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """State folders that the runs of a session share: Prefect's database is made once."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="session")
+def newcomer(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Command:
+    """`assay run breast-cancer --json`, ended: offline, in a folder with packages called as ours are inside."""
+    within = without_network()
+    folder = tmp_path_factory.mktemp("newcomer")
+    own_packages(folder)
+    shutil.copy(ROOT / "pipelines.yaml", folder)
+    command = Command.start(
+        ["run", "breast-cancer", "--json"], folder=folder, env=environment(home), within=within
+    )  # fmt: skip
+    command.wait()
+    return command

@@ -1,0 +1,96 @@
+"""The audit that a newcomer runs: real workers, a real Prefect server, no network, and the numbers it must give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from command_line import ASSAY, Command, digests, environment, records
+
+from assay.tasks.statistics.findings import Finding, findings_from
+
+pytestmark = pytest.mark.xdist_group("first-audit")
+
+PANEL = [
+    "mean concave points", "mean symmetry", "mean texture", "smoothness error", "symmetry error", "texture error",
+    "worst fractal dimension",
+]  # fmt: skip
+
+
+def folder_of(command: Command) -> Path:
+    return command.said.parent
+
+
+def store_of(command: Command) -> Path:
+    return folder_of(command) / "artifacts"
+
+
+def finding(command: Command, metric: str) -> Finding:
+    rows = findings_from(pq.read_table(command.answer["findings"]))
+    return next(one for one in rows if (one.metric, one.of, one.group) == (metric, "ours", "majority"))
+
+
+def test_it_is_done_without_a_network(newcomer: Command) -> None:
+    assert newcomer.process.returncode == 0, newcomer.err
+    assert len(newcomer.out.splitlines()) == 1
+    answer = newcomer.answer
+    assert set(answer) == {"run", "status", "report", "findings", "seconds"}
+    assert answer["status"] == "done"
+    assert Path(answer["report"]).is_file()
+    assert Path(answer["report"]).is_relative_to(store_of(newcomer) / "reports")
+
+
+def test_it_says_what_it_does_and_nothing_else(newcomer: Command) -> None:
+    lines = newcomer.err.splitlines()
+    [record] = records(store_of(newcomer))
+    assert lines[0].startswith("breast-cancer · run ")
+    titles = [stage["title"] for stage in record["stages"]]
+    for title, line in zip(titles, lines[1:], strict=False):
+        assert line.startswith(f"  {title} ")
+    rest = lines[1 + len(titles) :]
+    assert rest[0].startswith("Verdict   The order is adverse")
+    assert rest[-2].strip() == "1 of 1 gates passed"
+    assert rest[-1] == f"Report    {newcomer.answer['report']}"
+    for noise in ("warning", "traceback", "deprecat", "exception"):
+        assert noise not in newcomer.err.lower()
+
+
+def test_the_panel_is_the_seven_rules_of_the_golden_numbers(newcomer: Command) -> None:
+    [record] = records(store_of(newcomer))
+    [pruned] = [stage for stage in record["stages"] if stage["stage"] == "prune_labeling_functions"]
+    [file] = Path(pruned["outputs"]["result"]["uri"]).glob("*.parquet")
+    rows = pq.read_table(file).to_pylist()
+    assert sorted(row["function"] for row in rows if row["kept"]) == PANEL
+
+
+def test_the_order_is_adverse(newcomer: Command) -> None:
+    tie_free = finding(newcomer, "ordering.spearman_tie_free").value
+    permutation = finding(newcomer, "ordering.permutation_p").value
+    assert tie_free is not None
+    assert tie_free <= -0.9
+    assert permutation is not None
+    assert permutation <= 0.01
+
+
+def test_it_leaves_no_lease_and_no_draft_behind(newcomer: Command) -> None:
+    files = [file for file in store_of(newcomer).rglob("*") if file.is_file()]
+    assert [file for file in files if "leases" in file.parts or ".tmp-" in file.name or "marks" in file.parts] == []
+
+
+def test_one_worker_and_seven_partitions_give_the_same_digests(newcomer: Command, home: Path) -> None:
+    folder = folder_of(newcomer)
+    cut = ["--set", "compute.workers=1", "--set", "compute.partitions=7", "--store", "cut"]
+    other = Command.start(["run", "breast-cancer", *cut], folder=folder, env=environment(home))
+    assert other.wait() == 0, other.err
+    [first], [second] = records(store_of(newcomer)), records(folder / "cut")
+    ingested = second["stages"][0]["outputs"]["samples"]
+    assert (ingested["rows"], ingested["partitions"]) == (569, 7)
+    assert digests(second) == digests(first)
+    assert "1 CPU worker," in other.out.splitlines()[0]
+
+
+def test_the_command_that_make_audit_calls_is_the_one_tested_here() -> None:
+    recipe = (Path(__file__).parents[2] / "Makefile").read_text().split("\naudit:")[1].splitlines()[1].strip()
+    assert recipe == "$(BIN)/assay run breast-cancer"
+    assert Path(ASSAY).is_file()
