@@ -85,7 +85,7 @@ def _api() -> Iterator[None]:
     if configured_api() is not None:
         yield
         return
-    server = PrefectServer().launch()
+    server = PrefectServer(schedules=True).launch()
     try:
         with prefect_api(server) as url:
             # The runs are processes of their own: they find the server through their environment.

@@ -26,10 +26,14 @@ _SLOTS = 16
 
 
 class PrefectServer:
-    """A server process with a database of its own, kept between runs; `url` is its API's address."""
+    """A server process with a database of its own, kept between runs; `url` is its API's address.
 
-    def __init__(self, home: Path | None = None) -> None:
+    With `schedules` it also makes runs of schedules: Prefect leaves that service out of a server it calls ephemeral.
+    """
+
+    def __init__(self, home: Path | None = None, *, schedules: bool = False) -> None:
         self._home = home or state_folder() / "prefect"
+        self._schedules = schedules
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[str] | None = None
         self.url = ""
@@ -44,7 +48,7 @@ class PrefectServer:
             **os.environ,
             "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{self._home / f'prefect-{slot}.db'}",
             "PREFECT_UI_ENABLED": "0",
-            "PREFECT__SERVER_EPHEMERAL": "1",
+            "PREFECT__SERVER_EPHEMERAL": "" if self._schedules else "1",
             "PREFECT__SERVER_FINAL": "1",
         }
         environment.pop("PREFECT_API_URL", None)

@@ -14,6 +14,7 @@ def deploy(config: str) -> None:
 
     One deployment per pipeline; the workers of your pool run them.
     """
+    _prepare()
     from assay.flows.deployments import deploy as deploy_all
     from assay.flows.pipeline import load_project
 
@@ -28,6 +29,7 @@ def serve(config: str) -> None:
 
     A night that still runs when the next one is due is not started twice.
     """
+    _prepare()
     from assay.flows.deployments import serve as serve_all
     from assay.flows.pipeline import load_project
 
@@ -47,3 +49,10 @@ def worker(address: str, gpu: bool, memory: str, tls_ca: str | None, tls_cert: s
     from assay.flows.workers import work
 
     work(address, gpu=gpu, memory=memory, tls=(tls_ca, tls_cert, tls_key), ready=click.echo)
+
+
+def _prepare() -> None:
+    """Before Prefect is imported: no telemetry and one thread, for us and for the runs that are started from here."""
+    from assay.infra.environment import prepare_environment
+
+    prepare_environment()
