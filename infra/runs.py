@@ -12,7 +12,9 @@ from contextvars import ContextVar, Token
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from assay.infra.compute import Slots, expected_slots
+from assay.infra.compute import Slots
+from assay.infra.conductors import Conductor, Direct
+from assay.infra.engines.opening import expected_slots
 from assay.infra.manifests import RunRecord
 from assay.infra.settings import Compute
 from assay.infra.store import Store
@@ -20,7 +22,6 @@ from assay.infra.sweep import Lease
 
 if TYPE_CHECKING:
     from assay.infra.compute import Engine
-    from assay.infra.plans import Plan
     from assay.infra.progress import Progress
 
 _current: ContextVar[Run | None] = ContextVar("assay_run", default=None)
@@ -39,12 +40,11 @@ class Run:
         seed: int = 0,
         compute: Compute | None = None,
         fresh: bool = False,
-        orchestrated: bool = False,
-        plan: Plan | None = None,
+        conductor: Conductor | None = None,
     ) -> None:
         self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
         self.compute = compute or Compute()
-        self.orchestrated, self.plan = orchestrated, plan
+        self.conductor: Conductor = conductor or Direct()
         self._open_engine, self._engine_lock = engine, threading.Lock()
         self._engine: Engine | None = None
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())

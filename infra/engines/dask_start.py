@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -112,6 +113,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
     A worker that hears it too dies with a traceback in the person's terminal. The mask of blocked signals passes from
     this thread to the cluster's threads, and from those to every worker that they start or restart.
     """
+    resource_tracker.ensure_running()  # where Python starts it for the first worker, it unblocks the signal again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
