@@ -17,7 +17,7 @@ def plan(project: Project, pipeline: Pipeline, seed: int = 0) -> list[PlannedSta
     progress, walked = SilentProgress(), Plan()
     run = Run(
         pipeline.name, Store(project.store), engine_of(project, progress), progress,
-        seed=seed, compute=project.compute, plan=walked,
+        seed=seed, compute=project.compute, conductor=walked,
     )  # fmt: skip
     with run.unrecorded():
         audit(pipeline, project.folder)

@@ -70,12 +70,14 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
 
 @contextmanager
 def _open_run(project: Project, pipeline: Pipeline, seed: int, fresh: bool, stream: IO[str] | None) -> Iterator[Run]:
+    from assay.infra.prefect_tasks import Orchestrated
+
     store = Store(project.store).open()
     close_crashed_runs(store)
     progress = open_progress(cast("TextIO | None", stream))
     run = Run(
         pipeline.name, store, engine_of(project, progress), progress,
-        seed=seed, compute=project.compute, fresh=fresh, orchestrated=True,
+        seed=seed, compute=project.compute, fresh=fresh, conductor=Orchestrated(),
     )  # fmt: skip
     run.record.settings = pipeline.model_dump(mode="json")
     try:
@@ -123,9 +125,10 @@ def _recorded(record: RunRecord) -> Iterator[None]:
 
 def anything_to_compute(run: Run, project: Project, pipeline: Pipeline) -> bool:
     """Whether the store lacks anything; if not, no worker is started."""
-    run.plan = Plan()
+    conductor, walked = run.conductor, Plan()
+    run.conductor = walked
     audit(pipeline, project.folder)
-    walked, run.plan = run.plan, None
+    run.conductor = conductor
     return any(stage.outlook != CACHED for stage in walked.stages)
 
 
@@ -143,7 +146,7 @@ def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
     """A function that opens the project's engine when it is called."""
 
     def open_it() -> Engine:
-        from assay.infra.compute import open_engine
+        from assay.infra.engines.opening import open_engine
 
         return open_engine(project.compute, progress.notice)
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Generic, Literal, Protocol, Self, TypeVar
 
-from assay.infra.settings import Compute
-
 Slot = Literal["CPU", "GPU"]
 V = TypeVar("V")
 
@@ -120,32 +118,3 @@ class Engine(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
-
-
-def expected_slots(settings: Compute) -> Slots | None:
-    """The slots that this machine will have once the engine is started; None where only the engine itself can tell."""
-    if settings.engine not in ("local", "serial"):
-        return None
-    from assay.infra.engines.crew import local_crew
-
-    crew = local_crew(settings)
-    gpus = sum(worker.gpu for worker in crew)
-    return Slots(1, min(1, gpus)) if settings.engine == "serial" else Slots(len(crew) - gpus, gpus)
-
-
-def open_engine(settings: Compute, notice: Callable[[str], None] = lambda _: None) -> Engine:
-    """The engine that the settings name, started; a context manager. May be called in a thread, while others start.
-
-    `notice` hears each sentence that a person should read (no GPU, no worker yet), once.
-    """
-    from assay.infra.engines.threads import one_thread
-
-    one_thread()
-    if settings.engine == "serial":
-        from assay.infra.engines.serial import SerialEngine
-
-        return SerialEngine(settings, notice)
-    from assay.infra.engines.dask_engine import DaskEngine
-    from assay.infra.engines.dask_start import connect
-
-    return DaskEngine(connect(settings, notice), settings, notice)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from assay.infra.artifacts import Artifact
+from assay.infra.conductors import Playable
+from assay.infra.runs import current_run
 
-if TYPE_CHECKING:
-    from assay.infra.runs import Run
-    from assay.infra.stage import Stage
-
+R = TypeVar("R")
 CACHED, WILL_RUN, MAY_RUN = "cached", "will run", "runs unless its input is unchanged"
 
 
@@ -32,19 +31,23 @@ class Plan:
 
     stages: list[PlannedStage] = field(default_factory=list)
 
-    def consider(self, stage: Stage[..., Any], run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the stage would return: its handles where the store has them, promises of handles where not."""
-        manifest = None
+        run, manifest = current_run(), None
         if any(_is_promise(value) for value in (*args, *kwargs.values())):
             outlook = MAY_RUN
         else:
-            manifest = None if run.fresh else run.store.find(stage.name, stage.key(run, args, kwargs))
+            manifest = None if run.fresh else run.store.find(stage.name, stage.key(args, kwargs))
             outlook = CACHED if manifest else WILL_RUN
         where = "GPU workers, or CPU" if stage.gpu and run.compute.gpu == "preferred" else "CPU workers"
         if stage.gpu and run.compute.gpu == "required":
             where = "GPU workers"
         self.stages.append(PlannedStage(stage.name, stage.title, outlook, "" if manifest else where))
         return stage.handles(manifest) if manifest else _promises(stage)
+
+    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:  # noqa: ARG002 - a part of the protocol
+        """What the part of the flow returns, its stages considered."""
+        return part()
 
 
 def _is_promise(value: object) -> bool:
@@ -57,7 +60,7 @@ def _is_promise(value: object) -> bool:
     return False
 
 
-def _promises(stage: Stage[..., Any]) -> Any:
+def _promises(stage: Playable) -> Any:
     promise: Artifact[Any] = Artifact("promise", "", "", "", 0, 0)
     announced = typing.get_type_hints(stage.body).get("return")
     if isinstance(announced, type) and issubclass(announced, tuple):

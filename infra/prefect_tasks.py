@@ -7,54 +7,59 @@ outlives deleted files). Import this module only inside an orchestrated run: Pre
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from uuid import UUID
 
-from prefect import get_run_logger, task
+from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.states import Completed
 from prefect.tasks import Task
 
+from assay.infra.conductors import Playable
 from assay.infra.errors import AssayError
 
-if TYPE_CHECKING:
-    from assay.infra.runs import Run
-    from assay.infra.stage import Stage
+R = TypeVar("R")
 
 _SECONDS_BETWEEN_UPDATES = 2.0
 
 
-def run_as_task(stage: Stage[..., Any], run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """The stage's handles, computed inside a Prefect task run or taken from the store (it then shows `Cached`)."""
+class Orchestrated:
+    """Every stage a Prefect task run, every part of a flow a Prefect flow run."""
 
-    def perform() -> Any:
-        log, progress = get_run_logger(), _ProgressArtifact(stage.title)
-        result, record = stage.perform(run, args, kwargs, progress.update)
-        progress.finish()
-        log.info("%s: %s%s", stage.title, record.summary or "done", " (from the store)" if record.cached else "")
-        if record.cached:
-            return Completed(
-                name="Cached", data=result, message=f"{stage.title}: taken from the store, key {record.key}"
-            )
-        return result
+    def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The stage's handles, computed inside a task run or taken from the store (it then shows `Cached`)."""
 
-    perform.__name__ = perform.__qualname__ = stage.name
-    perform.__doc__ = stage.__doc__
-    as_task: Task[[], Any] = task(
-        name=stage.title,
-        description=(stage.__doc__ or "").strip(),
-        task_run_name=stage.title,
-        tags={"assay", stage.name, *(("gpu",) if stage.gpu else ())},
-        persist_result=False,
-        cache_policy=NO_CACHE,
-        retries=1,
-        retry_delay_seconds=1,
-        retry_condition_fn=_is_worth_a_retry,
-    )(perform)
-    return as_task(return_state=True).result()
+        def perform() -> Any:
+            log, progress = get_run_logger(), _ProgressArtifact(stage.title)
+            result, record = stage.perform(args, kwargs, progress.update)
+            progress.finish()
+            log.info("%s: %s%s", stage.title, record.summary or "done", " (from the store)" if record.cached else "")
+            if record.cached:
+                message = f"{stage.title}: taken from the store, key {record.key}"
+                return Completed(name="Cached", data=result, message=message)
+            return result
+
+        perform.__name__ = perform.__qualname__ = stage.name
+        as_task: Task[[], Any] = task(
+            name=stage.title,
+            description=(stage.body.__doc__ or "").strip(),
+            task_run_name=stage.title,
+            tags={"assay", stage.name, *(("gpu",) if stage.gpu else ())},
+            persist_result=False,
+            cache_policy=NO_CACHE,
+            retries=1,
+            retry_delay_seconds=1,
+            retry_condition_fn=_is_worth_a_retry,
+        )(perform)
+        return as_task(return_state=True).result()
+
+    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:
+        """What the part returns, inside a flow run of that name."""
+        as_flow = flow(name=name, description=about, validate_parameters=False, persist_result=False)
+        return as_flow(lambda: part())()
 
 
 def _is_worth_a_retry(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from assay.infra.artifacts import Artifact, Files, Table
+from assay.infra.conductors import OnProgress
 from assay.infra.errors import RunError
 from assay.infra.keys import git_commit, ingredient, numeric_profile, package_versions, stage_key
 from assay.infra.manifests import Manifest, Output, Part, PartFile, StageRecord
@@ -44,14 +45,7 @@ class Stage(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handles of what the stage made, now or in an earlier run."""
-        run = current_run()
-        if run.plan is not None:
-            return typing.cast(R, run.plan.consider(self, run, args, kwargs))
-        if run.orchestrated:
-            from assay.infra.prefect_tasks import run_as_task
-
-            return typing.cast(R, run_as_task(self, run, args, kwargs))
-        return self.perform(run, args, kwargs, lambda _done, _total: None)[0]
+        return typing.cast(R, current_run().conductor.play(self, args, kwargs))
 
     def ingredients(self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the stage's key is made of."""
@@ -68,15 +62,15 @@ class Stage(Generic[P, R]):
             "profile": profile,
         }
 
-    def key(self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """The key of the stage with these arguments in this run."""
-        return stage_key(self.ingredients(run, args, kwargs))
+    def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """The key of the stage with these arguments in the current run."""
+        return stage_key(self.ingredients(current_run(), args, kwargs))
 
     def perform(
-        self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: Callable[[int, int], None]
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: OnProgress
     ) -> tuple[R, StageRecord]:
         """The handles and the record of what happened; computes only what the store does not hold."""
-        began = time.perf_counter()
+        run, began = current_run(), time.perf_counter()
         ingredients = self.ingredients(run, args, kwargs)
         key = stage_key(ingredients)
         run.record.writing.append(f"{self.name}/{key}")

@@ -18,7 +18,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(SUPPORT), *filter(None, [os.envi
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., "object"]:
     """A function that makes runs over the same store: `with make_run(seed=1) as run: …`."""
-    from assay.infra.compute import open_engine
+    from assay.infra.engines.opening import open_engine
     from assay.infra.progress import SilentProgress
     from assay.infra.runs import Run
     from assay.infra.settings import Compute

@@ -13,11 +13,12 @@ from pathlib import Path
 import cloudpickle
 import pytest
 
-from assay.infra.compute import Call, open_engine
+from assay.infra.compute import Call
 from assay.infra.engines import dask_start
 from assay.infra.engines.dask_engine import DaskEngine
 from assay.infra.engines.dask_start import connect
 from assay.infra.engines.dask_worker import run_worker
+from assay.infra.engines.opening import open_engine
 from assay.infra.engines.versions import refuse_mismatch, versions_here
 from assay.infra.errors import InputError, RunError
 from assay.infra.settings import Compute

@@ -14,7 +14,8 @@ import pytest
 PROGRAM = """
 import sys, time, os
 from pathlib import Path
-from assay.infra.compute import Call, open_engine
+from assay.infra.compute import Call
+from assay.infra.engines.opening import open_engine
 from assay.infra.settings import Compute
 
 def wait(number, marks):

@@ -13,7 +13,8 @@ import cloudpickle
 import psutil
 import pytest
 
-from assay.infra.compute import Call, Engine, open_engine
+from assay.infra.compute import Call, Engine
+from assay.infra.engines.opening import open_engine
 from assay.infra.engines.serial import SerialEngine
 from assay.infra.errors import InputError, RunError
 from assay.infra.settings import Compute

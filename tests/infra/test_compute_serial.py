@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.infra.compute import Call, Slots, open_engine
+from assay.infra.compute import Call, Slots
 from assay.infra.engines import gpus
+from assay.infra.engines.opening import open_engine
 from assay.infra.engines.routing import Notices, route
 from assay.infra.errors import InputError, RunError
 from assay.infra.settings import Compute

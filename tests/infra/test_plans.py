@@ -19,10 +19,10 @@ def second(weights: Artifact[Weights]) -> Artifact[Weights]:
 
 def outlooks(make_run, text: str, **options: object) -> list[tuple[str, str]]:
     run = make_run(**options)
-    run.plan = Plan()
+    plan = run.conductor = Plan()
     with run.unrecorded():
         second(first(text))
-    return [(stage.title, stage.outlook) for stage in run.plan.stages]
+    return [(stage.title, stage.outlook) for stage in plan.stages]
 
 
 def test_a_plan_follows_the_flow_without_running_it(make_run):

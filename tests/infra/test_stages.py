@@ -133,7 +133,7 @@ def test_a_broken_stage_keeps_its_finished_partitions(make_run, tmp_path):
         numbers = make(10, 5)
         with pytest.raises(RunError, match="partition 4"):
             fragile(numbers)
-        assert run.store.manifest("fragile", fragile.key(run, (numbers,), {})) is None
+        assert run.store.manifest("fragile", fragile.key((numbers,), {})) is None
     marker.unlink()
     with make_run() as run:
         whole = fragile(make(10, 5))

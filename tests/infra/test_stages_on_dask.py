@@ -7,7 +7,8 @@ import pytest
 from plumbing_workload import Numbers, Piece, Scaled, double, kill_once, make_numbers
 
 from assay.infra.artifacts import Artifact
-from assay.infra.compute import Engine, open_engine
+from assay.infra.compute import Engine
+from assay.infra.engines.opening import open_engine
 from assay.infra.errors import InputError
 from assay.infra.manifests import Part
 from assay.infra.partitions import map_partitions, map_pieces

@@ -1,0 +1,53 @@
+"""How a run plays its stages and flows: at once and directly here; as Prefect tasks or as a plan by others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from assay.infra.manifests import Manifest, StageRecord
+
+R = TypeVar("R")
+OnProgress = Callable[[int, int], None]
+
+
+class Playable(Protocol):
+    """What a conductor knows of a stage."""
+
+    name: str
+    title: str
+    gpu: bool
+    body: Callable[..., Any]
+
+    def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """The key of the stage with these arguments in the current run."""
+
+    def perform(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: OnProgress
+    ) -> tuple[Any, StageRecord]:
+        """The handles, from the store or computed, and the record of what happened."""
+
+    def handles(self, manifest: Manifest) -> Any:
+        """The handles of a manifest in the shape that the stage announces."""
+
+
+class Conductor(Protocol):
+    """What becomes of a stage, or of a part of a flow, that is called inside a run."""
+
+    def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """What the stage's caller gets."""
+
+    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:
+        """What the caller of a part of a flow gets."""
+
+
+class Direct:
+    """Stages are performed, parts of flows are called; nobody watches."""
+
+    def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The stage's handles."""
+        return stage.perform(args, kwargs, lambda _done, _total: None)[0]
+
+    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:  # noqa: ARG002 - a part of the protocol
+        """What the part returns."""
+        return part()
