@@ -64,7 +64,7 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     """The line about the order for the terminal and the head of the page; None where nothing was ordered.
 
     >>> p = Finding("ordering.permutation_p", of="ours", group="majority", value=0.0005, n=569, verdict="adverse")
-    >>> verdict([p, Finding("ordering.spearman_tie_free", of="ours", group="majority", value=-1.0)]).text
+    >>> verdict([p, Finding("ordering.spearman", of="ours", group="majority", value=-1.0)]).text
     'The order is adverse: ρ = −1.000, permutation p < 0.001 (ours, majority, n = 569)'
     """
     decisive = [one for one in findings if one.metric == "ordering.permutation_p" and one.of == "ours"]
@@ -74,8 +74,8 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     if first.value is None:
         return Verdict("Whether the order is adverse was not measured: no sample has a known true class")
     said, tone = _said(first)
-    rho = _find(findings, "ordering.spearman_tie_free", "ours", first.group)
-    correlation = f"ρ = {coefficient(rho.value)}, " if rho and rho.value is not None else ""
+    correlation = _rho(findings, first.group, "ρ = {}", " ({} without ties)")
+    correlation = f"{correlation}, " if correlation else ""
     n = f", n = {integer(first.n)}" if first.n is not None else ""
     rises = _find(findings, "ordering.permutation_p_violation", "ours", first.group)
     p = rises.value if rises is not None and first.verdict.startswith("violation") else first.value
@@ -103,14 +103,25 @@ def _sentence(findings: Sequence[Finding], labeler: str, rows: Sequence[CurveRow
     if decisive is None or decisive.value is None or not known:
         return f"{plural(samples, 'sample')} are ordered; whether accuracy falls along the order was not measured."
     first, last = known[0], known[-1]
-    rho = _find(findings, "ordering.spearman_tie_free", "ours", labeler)
-    correlation = f"tie-free ρ is {coefficient(rho.value)}, and " if rho and rho.value is not None else ""
+    correlation = _rho(findings, labeler, "ρ is {}", " ({} in expectation over ways to break ties)")
+    correlation = f"{correlation}, and " if correlation else ""
     said, _ = _said(decisive)
     return (
         f"{said}. From D{first['dataset']} to D{last['dataset']} the weak labels ({labeler}) go from "
         f"{_accuracy(first)} right to {_accuracy(last)}; {correlation}a random order "
         f"{_chance(findings, decisive)} (permutation test)."
     )
+
+
+def _rho(findings: Sequence[Finding], labeler: str, handed_out: str, without_ties: str) -> str:
+    """ρ of the order that is handed out, which the permutation test is about, and the tie-free one where it differs."""
+    rho = _find(findings, "ordering.spearman", "ours", labeler)
+    free = _find(findings, "ordering.spearman_tie_free", "ours", labeler)
+    if rho is None or rho.value is None:
+        return ""
+    same = free is None or free.value is None or coefficient(free.value) == coefficient(rho.value)
+    beside = "" if same or free is None else without_ties.format(coefficient(free.value))
+    return handed_out.format(coefficient(rho.value)) + beside
 
 
 def _chance(findings: Sequence[Finding], decisive: Finding) -> str:

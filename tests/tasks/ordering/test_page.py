@@ -61,7 +61,7 @@ def test_sentence_says_whether_the_order_is_adverse_and_how_sure():
         "The order is adverse. From D1 to D3 the weak labels (majority) go from 90.0\u202f% [90.0, 90.0] (n = 10)"
     )
     assert part.sentence.endswith(
-        "tie-free ρ is −0.950, and a random order falls as clearly with p < 0.001 (permutation test)."
+        "(−0.950 in expectation over ways to break ties), and a random order falls as clearly with p < 0.001 (permutation test)."
     )
     assert (part.verdict, part.judged) == ("good", "adverse")
 
@@ -72,7 +72,7 @@ def test_violation_is_bad_and_quotes_the_p_value_of_the_rise():
     assert part.verdict == "bad"
     assert "a random order rises as clearly with p < 0.001" in part.sentence
     assert verdict(found).text.startswith(
-        "The order is violated: accuracy rises along it: ρ = −0.950, permutation p < 0.001"
+        "The order is violated: accuracy rises along it: ρ = −1.000 (−0.950 without ties), permutation p < 0.001"
     )
 
 
