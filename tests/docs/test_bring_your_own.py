@@ -1,4 +1,4 @@
-"""Every example of docs/bring-your-own.md is taken out of the page and runs through the real loader and the real chain."""
+"""Every example of docs/bring-your-own.md is taken from the page and runs through the real loader and chain."""
 
 from __future__ import annotations
 

@@ -1,0 +1,63 @@
+"""The stage that CONTRIBUTING.md builds is taken out of the page, and works."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from markdown_pages import ROOT, blocks
+
+import assay.tasks
+from assay.tasks.statistics.findings import Finding
+
+BLOCKS = [block for block in blocks(ROOT / "CONTRIBUTING.md") if block.language == "python"]
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The page's files in a folder, where `assay.tasks` finds the new room."""
+    for block in BLOCKS:
+        if block.name:
+            (tmp_path / block.name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / block.name).write_text(block.text, encoding="utf-8")
+    (tmp_path / "tasks" / "balance" / "__init__.py").write_text('"""Balance."""\n')
+    monkeypatch.setattr(assay.tasks, "__path__", [*assay.tasks.__path__, str(tmp_path / "tasks")])
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("assay.tasks.balance")]:
+        del sys.modules[name]
+
+
+def test_the_stage_passes_the_test_written_for_it(room: Path, run: object) -> None:
+    tests = runpy.run_path(str(room / "tests" / "tasks" / "balance" / "test_task.py"))
+    claims = [value for name, value in tests.items() if name.startswith("test_")]
+    assert claims
+    for claim in claims:
+        claim(run)
+
+
+def test_its_doctest_holds_and_its_page_names_the_rare_class(room: Path) -> None:
+    tried = doctest.testmod(importlib.import_module("assay.tasks.balance.shares"))
+    assert (tried.attempted > 0, tried.failed) == (True, 0)
+    page = importlib.import_module("assay.tasks.balance.page").page
+    rare = Finding("balance.share", group="spam", value=0.05, low=0.0, high=0.2, n=20, verdict="rare")
+    assert page([rare]).sentence == "Rare among 1 classes: spam."
+
+
+def test_the_lines_for_the_flow_are_python() -> None:
+    lines = [block.text for block in BLOCKS if not block.name]
+    assert len(lines) == 3
+    for text in lines:
+        ast.parse(text)
+
+
+def test_files_that_the_page_names_in_the_flow_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for name in ("flows/pipeline.py", "flows/curation.py", "flows/pages.py", "data/schemas.py", "pyproject.toml"):
+        assert f"`{name}`" in text
+        assert (ROOT / name).is_file()
