@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
-from prefect import flow, get_run_logger, task
+from prefect import flow, get_run_logger, tags, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
@@ -20,6 +20,7 @@ from prefect.tasks import Task
 
 from assay.infra.conductors import Playable
 from assay.infra.errors import AssayError
+from assay.infra.runs import current_run
 
 R = TypeVar("R")
 
@@ -58,8 +59,16 @@ class Orchestrated:
 
     def lead(self, name: str, about: str, part: Callable[[], R]) -> R:
         """What the part returns, inside a flow run of that name."""
-        as_flow = flow(name=name, description=about, validate_parameters=False, persist_result=False)
-        return as_flow(lambda: part())()
+        run = current_run()
+        as_flow = flow(
+            name=name,
+            flow_run_name=f"{run.record.pipeline} · {run.id}",
+            description=about,
+            validate_parameters=False,
+            persist_result=False,
+        )
+        with tags("assay", run.record.pipeline):
+            return as_flow(lambda: part())()
 
 
 def _is_worth_a_retry(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
