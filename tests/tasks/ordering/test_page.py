@@ -61,7 +61,8 @@ def test_sentence_says_whether_the_order_is_adverse_and_how_sure():
         "The order is adverse. From D1 to D3 the weak labels (majority) go from 90.0\u202f% [90.0, 90.0] (n = 10)"
     )
     assert part.sentence.endswith(
-        "(−0.950 in expectation over ways to break ties), and a random order falls as clearly with p < 0.001 (permutation test)."
+        "(−0.950 in expectation over ways to break ties), and a random order falls as clearly with p < 0.001 "
+        "(permutation test)."
     )
     assert (part.verdict, part.judged) == ("good", "adverse")
 
