@@ -48,7 +48,6 @@ def test_weather_crowd_is_a_table_of_votes_by_102_workers() -> None:
     assert Counter(matrix.ravel().tolist()) == {-1: 27360, 0: 977, 1: 937}
 
 
-
 def write_crossmodal(folder: Path, label: str = "1") -> None:
     for name, rows in (("train", 3), ("dev", 2), ("test", 1)):
         lines = [f'{row % 2},"[\'x{row}.png\']","heart, lungs\nclear {name} {row}"' for row in range(rows - 1)]
