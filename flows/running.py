@@ -81,7 +81,7 @@ def _open_run(project: Project, pipeline: Pipeline, seed: int, fresh: bool, stre
     )  # fmt: skip
     run.record.settings = pipeline.model_dump(mode="json")
     try:
-        with run:
+        with run, _recorded(run.record):
             yield run
     finally:
         progress.close()
@@ -91,23 +91,22 @@ def _perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
     run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.slots()}")
-    with _recorded(run.record):
-        made = audit(pipeline, project.folder)
-        findings = _named_findings(run, made)
-        gates = judge(pipeline.gates, findings)
-        code = _exit_code(made, gates)
-        run.record.status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
-        run.record.seconds = round(time.perf_counter() - began, 2)
-        run.record.findings = _write_findings(run, findings)
-        from assay.flows.pages import write_report
+    made = audit(pipeline, project.folder)
+    findings = _named_findings(run, made)
+    gates = judge(pipeline.gates, findings)
+    code = _exit_code(made, gates)
+    run.record.status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
+    run.record.seconds = round(time.perf_counter() - began, 2)
+    run.record.findings = _write_findings(run, findings)
+    from assay.flows.pages import write_report
 
-        verdicts, report = write_report(run, pipeline, made, findings, gates)
-        run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
-        run.save()
-        run.progress.close()
-        _say_verdict(run.progress, run.record)
-        if made.failures:
-            raise made.failures[0]
+    verdicts, report = write_report(run, pipeline, made, findings, gates)
+    run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
+    run.save()
+    run.progress.close()
+    _say_verdict(run.progress, run.record)
+    if made.failures:
+        raise made.failures[0]
     return RunResult(run.id, run.record.status, report, run.record.findings, run.record.seconds, code)
 
 

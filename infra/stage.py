@@ -6,6 +6,7 @@ the run is orchestrated, computes if it must, commits atomically, and returns ha
 
 from __future__ import annotations
 
+import functools
 import inspect
 import time
 import typing
@@ -36,12 +37,7 @@ class Stage(Generic[P, R]):
         self.body, self.version, self.draws, self.gpu = body, version, draws, gpu
         self.name = body.__name__
         self.title = title or self.name.replace("_", " ")
-        self.__doc__, self.__name__, self.__module__, self.__wrapped__ = (
-            body.__doc__,
-            body.__name__,
-            body.__module__,
-            body,
-        )
+        functools.update_wrapper(self, body)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handles of what the stage made, now or in an earlier run."""
