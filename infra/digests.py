@@ -7,6 +7,7 @@ Each row becomes canonical bytes, each row's bytes a 256-bit BLAKE2b; the table'
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _MODULUS = 1 << 256
-_ROWS_AT_ONCE = 65_536
+_ROWS_AT_ONCE = 8_192
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -55,7 +56,8 @@ def _value_type(dtype: pa.DataType) -> pa.DataType:
 
 def _block_sum(table: pa.Table) -> int:
     rows = _row_bytes([table.column(i).combine_chunks() for i in range(table.num_columns)], table.num_rows)
-    hashes = b"".join(hashlib.blake2b(row, digest_size=32).digest() for row in rows)
+    blake2b = hashlib.blake2b
+    hashes = b"".join([blake2b(row, digest_size=32).digest() for row in rows])
     limbs = np.frombuffer(hashes, dtype="<u4").reshape(-1, 8).sum(axis=0, dtype=np.uint64)
     return sum(int(limb) << (32 * place) for place, limb in enumerate(limbs))
 
@@ -63,41 +65,60 @@ def _block_sum(table: pa.Table) -> int:
 def _row_bytes(arrays: Sequence[pa.Array], rows: int) -> Iterable[bytes]:
     """Canonical bytes of each row: fixed-width columns side by side, then the others, each with its length in front."""
     fixed: list[Bytes] = []
-    varying: list[list[bytes]] = []
+    varying: list[pa.Array | list[bytes]] = []
     for array in arrays:
         _encode(array, fixed, varying)
-    matrix = np.hstack(fixed) if fixed else np.zeros((rows, 0), np.uint8)
-    width, flat = matrix.shape[1], np.ascontiguousarray(matrix).tobytes()
-    heads = [flat[at * width : (at + 1) * width] for at in range(rows)]
-    if not varying:
-        return heads
-    return [b"".join((head, *tail)) for head, tail in zip(heads, zip(*varying, strict=True), strict=True)]
+    if varying and isinstance(varying[0], pa.Array) and not varying[0].null_count:
+        fixed.append(_frames(varying[0]))  # the frame of the first text stands where the fixed-width columns end
+        tails = [_contents(varying[0]), *map(_framed_all, varying[1:])]
+    else:
+        tails = [_framed_all(each) for each in varying]
+    heads = _fixed_rows(fixed, rows)
+    for tail in tails:
+        heads = list(map(operator.add, heads, tail))
+    return heads
 
 
-def _encode(array: pa.Array, fixed: list[Bytes], varying: list[list[bytes]]) -> None:
-    """Append the canonical bytes of one column to those of the others."""
+def _fixed_rows(columns: Sequence[Bytes], rows: int) -> list[bytes]:
+    """The bytes of all columns side by side, a value per row."""
+    width = sum(column.shape[1] for column in columns)
+    if not width:
+        return [b""] * rows
+    matrix = np.empty((rows, width), np.uint8)
+    at = 0
+    for column in columns:
+        matrix[:, at : at + column.shape[1]] = column
+        at += column.shape[1]
+    values: list[bytes] = matrix.view(f"V{width}").ravel().tolist()
+    return values
+
+
+def _encode(array: pa.Array, fixed: list[Bytes], varying: list[pa.Array | list[bytes]]) -> None:
+    """Append the canonical bytes of one column to those of the others; texts are framed later."""
     dtype = array.type
     if pa.types.is_dictionary(dtype):
         return _encode(array.dictionary_decode(), fixed, varying)
-    valid = _valid(array)
-    if pa.types.is_struct(dtype):
-        fixed.append(valid[:, None].astype(np.uint8))
-        for child in array.flatten():
-            _encode(child, fixed, varying)
-    elif pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
-        varying.append(_list_bytes(array, valid))
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
+        varying.append(_list_bytes(array, _valid(array)))
     elif _is_text(dtype):
-        varying.append(_text_bytes(array, valid))
+        varying.append(array)
     elif pa.types.is_null(dtype):
         fixed.append(np.zeros((len(array), 1), np.uint8))
     elif pa.types.is_decimal(dtype):
-        varying.append(_text_bytes(array.cast(pa.string()), valid))
+        varying.append(array.cast(pa.string()))
     else:
-        fixed.append(np.hstack([valid[:, None].astype(np.uint8), _fixed_bytes(array)]))
+        fixed.append(_valid(array)[:, None].astype(np.uint8))
+        if pa.types.is_struct(dtype):
+            for child in array.flatten():
+                _encode(child, fixed, varying)
+        else:
+            fixed.append(_fixed_bytes(array))
     return None
 
 
 def _valid(array: pa.Array) -> npt.NDArray[np.bool_]:
+    if not array.null_count:
+        return np.ones(len(array), dtype=np.bool_)
     return cast("npt.NDArray[np.bool_]", array.is_valid().to_numpy(zero_copy_only=False))
 
 
@@ -114,7 +135,10 @@ def _fixed_bytes(array: pa.Array) -> Bytes:
         array = pc.fill_null(array, pa.scalar(0, array.type) if not pa.types.is_boolean(array.type) else False)
     values = np.ascontiguousarray(array.to_numpy(zero_copy_only=False))
     if values.dtype.kind == "f":
-        values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values + np.array(0, values.dtype))
+        nowhere = np.isnan(values)
+        values = values + np.array(0, values.dtype)
+        if nowhere.any():
+            values[nowhere] = np.nan
     values = values.astype(values.dtype.newbyteorder("<"), copy=False)
     return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
 
@@ -123,9 +147,31 @@ def _framed(valid: bool, content: bytes) -> bytes:
     return b"\x01" + len(content).to_bytes(8, "little") + content if valid else b"\x00"
 
 
-def _text_bytes(array: pa.Array, valid: npt.NDArray[np.bool_]) -> list[bytes]:
-    values = array.cast(pa.large_binary()) if not pa.types.is_fixed_size_binary(array.type) else array
-    return [_framed(bool(ok), value or b"") for ok, value in zip(valid, values.to_pylist(), strict=True)]
+def _framed_all(column: pa.Array | list[bytes]) -> list[bytes]:
+    """Texts with their lengths in front; what is framed already stays as it is."""
+    if isinstance(column, list):
+        return column
+    return [_framed(bool(ok), value or b"") for ok, value in zip(_valid(column), _contents(column), strict=True)]
+
+
+def _frames(texts: pa.Array) -> Bytes:
+    """What `_framed` puts in front of each of these texts, [n, 9]; none of them is null."""
+    frames = np.ones((len(texts), 9), np.uint8)
+    frames[:, 1:] = _lengths(texts).astype("<i8")[:, None].view(np.uint8)
+    return frames
+
+
+def _lengths(texts: pa.Array) -> npt.NDArray[np.int64]:
+    if pa.types.is_fixed_size_binary(texts.type):
+        return np.full(len(texts), texts.type.byte_width, dtype=np.int64)
+    return cast("npt.NDArray[np.int64]", pc.binary_length(texts).to_numpy(zero_copy_only=False).astype(np.int64))
+
+
+def _contents(texts: pa.Array) -> list[bytes]:
+    """The bytes of each text, None for a null."""
+    binary = texts if pa.types.is_fixed_size_binary(texts.type) else texts.cast(pa.large_binary())
+    values: list[bytes] = binary.to_numpy(zero_copy_only=False).tolist()
+    return values
 
 
 def _list_bytes(array: pa.Array, valid: npt.NDArray[np.bool_]) -> list[bytes]:
