@@ -97,7 +97,8 @@ class Store:
 
     def output(self, artifact: Artifact[Kind]) -> Output:
         """The committed output behind a handle, with its parts."""
-        stage, key, _ = artifact.uri[len(self.url) :].strip("/").split("/")[1:4]
+        # By the end of the uri only: a store that was moved, or is mounted elsewhere here, holds the same things.
+        stage, key, _ = artifact.uri.rstrip("/").split("/")[-3:]
         if output := self._matching(self._manifests.get((stage, key)), artifact):
             return output
         for name in (f"{self.place(stage, key)}/manifest.json", self._partial_name(stage, key)):
