@@ -143,6 +143,8 @@ def _join(address: str, notice: Callable[[str], None]) -> Connection:
         notice(
             f"{address} is not encrypted: whoever reaches it can run code on its workers; use tls:// (docs/clusters.md)"
         )
+    if address.startswith("tls://"):
+        _require_certificates(address)
     try:
         return Connection(Client(address, timeout=CONNECT_SECONDS, set_as_default=False), None, address)
     except (OSError, TimeoutError) as error:
@@ -152,6 +154,19 @@ def _join(address: str, notice: Callable[[str], None]) -> Connection:
         ) from error
     except (ValueError, TypeError) as error:
         raise InputError(f"compute.engine: {address} cannot be connected to: {error}") from error
+
+
+def _require_certificates(address: str) -> None:
+    """Raises where this process has no certificates that can be read: Dask's client would wait a minute to say so."""
+    try:
+        context = Security().get_connection_args("client").get("ssl_context")
+    except OSError as error:  # an unreadable file, or one that is no certificate
+        raise InputError(f"compute.engine: the certificates for {address} cannot be read ({error})") from error
+    if context is None:
+        raise InputError(
+            f"compute.engine: {address} wants certificates, and this process has none; set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY (docs/clusters.md)"
+        )
 
 
 def _start_class(settings: Compute) -> Any:

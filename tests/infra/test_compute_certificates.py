@@ -1,0 +1,37 @@
+"""A scheduler behind TLS is asked only with certificates in hand: without, the answer comes at once and in words."""
+
+import time
+from pathlib import Path
+
+import dask
+import distributed  # its defaults must be there before they are changed
+import pytest
+
+from assay.infra.engines.opening import open_engine
+from assay.infra.errors import InputError
+from assay.infra.settings import Compute
+
+ADDRESS = "tls://127.0.0.1:9"
+
+
+def certificates(**files: str | None) -> object:
+    """Dask configured with these certificate files and no others."""
+    assert distributed.__name__ in dask.config.config
+    given = {"ca-file": files.get("ca"), "client.cert": files.get("cert"), "client.key": files.get("key")}
+    return dask.config.set({f"distributed.comm.tls.{name}": value for name, value in given.items()})
+
+
+def test_no_certificates_are_said_at_once_with_the_names_to_set() -> None:
+    began = time.monotonic()
+    with certificates(), pytest.raises(InputError, match="TLS__CLIENT__CERT"):
+        open_engine(Compute(engine=ADDRESS))
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_certificates_that_cannot_be_read_are_said(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    with certificates(ca=str(file), cert=str(file), key=str(file)), pytest.raises(InputError, match="cannot be read"):
+        open_engine(Compute(engine=ADDRESS))
