@@ -13,6 +13,7 @@ from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.errors import InputError, RunError
 from assay.infra.exact import Least
 from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, read_files, reduce_partitions, tally_of
+from assay.infra.runs import current_run
 from assay.infra.settings import Settings
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
 from assay.infra.store import Store
@@ -156,6 +157,22 @@ def test_finished_partitions_of_another_cut_are_not_mixed_in(make_run, tmp_path)
         resumed = fragile(make(10, 3))
         direct = scale(make(10, 3), Scale())
         assert collect(resumed, ["id", "x"]) == collect(direct, ["id", "x"])
+
+
+@stage(version=1)
+def source(rows: int) -> Artifact[Numbers]:
+    cuts = np.linspace(0, rows, int(current_run().compute.partitions) + 1).astype(int)
+    return map_pieces(make_numbers, [Piece(int(a), int(b)) for a, b in pairwise(cuts)], into=Numbers)
+
+
+def test_a_repair_with_another_plan_does_not_mix_the_plans(make_run):
+    with make_run(partitions=7):
+        whole = source(20)
+    sorted(Path(whole.uri).glob("*.parquet"))[3].unlink()
+    with make_run(partitions=3):
+        repaired = source(20)
+        assert repaired.digest == whole.digest
+        assert collect(repaired, ["x"])["x"].to_pylist() == list(range(20))
 
 
 def test_quarantined_partitions_are_named_and_tried_again_next_time(make_run, tmp_path):
