@@ -4,11 +4,16 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from assay.infra.environment import prepare_environment
 
 prepare_environment()
+
+# A claim is true or false, however busy the machine is: the first example of a test may wait for an import.
+hypothesis.settings.register_profile("assay", deadline=None)
+hypothesis.settings.load_profile("assay")
 
 # Worker processes import the partition functions of tests from here, as pytest does.
 SUPPORT = Path(__file__).parent / "support"
