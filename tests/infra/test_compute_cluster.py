@@ -158,10 +158,9 @@ def test_an_address_that_is_not_encrypted_is_remarked_upon(monkeypatch: pytest.M
     assert "not encrypted" in said[0]
 
 
-@pytest.mark.parametrize("address", ["smoke://signals:1", "tls://127.0.0.1:1"])
-def test_an_address_that_cannot_be_used_is_wrong_input(address: str) -> None:
-    with pytest.raises(InputError, match=f"compute.engine: {address} cannot be connected to"):
-        open_engine(Compute(engine=address))
+def test_an_address_that_cannot_be_used_is_wrong_input() -> None:
+    with pytest.raises(InputError, match="compute.engine: smoke://signals:1 cannot be connected to"):
+        open_engine(Compute(engine="smoke://signals:1"))
 
 
 def test_a_cluster_class_is_started_with_its_options() -> None:
