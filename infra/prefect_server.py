@@ -131,10 +131,10 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
         try:
             yield url
         finally:
-            _send_what_is_queued()
+            send_what_is_queued()
 
 
-def _send_what_is_queued() -> None:
+def send_what_is_queued() -> None:
     """Let log lines and events reach the server before it stops; they would complain on the terminal otherwise."""
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogWorker

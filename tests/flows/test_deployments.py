@@ -1,0 +1,108 @@
+"""Every night: a pipeline runs on its schedule, skips a night that is still running, and ends without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from command_line import Command, environment, records, still_there
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import StateType
+from prefect.states import Completed, Pending, Running
+from team_project import team_project
+
+from assay.flows.deployments import deploy, deployments_of
+from assay.flows.pipeline import load_project
+from assay.infra.errors import InputError
+
+pytestmark = pytest.mark.xdist_group("prefect")
+
+SCHEDULED = """
+compute: {engine: serial}
+pipelines:
+  every-minute:
+    description: A team's own patients, as they come
+    schedule: "* * * * *"
+    source: {csv: patients.csv, id: id, label: label}
+    labeling: {functions: rules.py}
+  on-request:
+    source: {csv: patients.csv, id: id, label: label}
+"""
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Path:
+    folder = team_project(tmp_path / "team")
+    (folder / "pipelines.yaml").write_text(SCHEDULED)
+    return folder
+
+
+@pytest.fixture
+def serving(team: Path, tmp_path: Path) -> Iterator[Command]:
+    served = Command.start(["serve"], folder=team, env=environment(tmp_path / "home"))
+    yield served
+    served.kill()
+
+
+def test_a_scheduled_run_happens_and_serving_ends_cleanly(serving: Command, team: Path) -> None:
+    store = team / "artifacts"
+    serving.until(lambda: any(one["status"] != "running" for one in records(store)), "a scheduled run, ended", 200)
+    assert serving.out.splitlines()[0] == "Serving every-minute. Ctrl-C ends it."
+    [night, *_] = records(store)
+    assert (night["pipeline"], night["status"]) == ("every-minute", "done")
+    assert Path(night["report"]).is_file()
+    family = serving.offspring()
+    serving.interrupt()
+    assert serving.wait(60) == 0
+    assert still_there(family) == []
+    assert "Traceback" not in serving.err
+    assert "warning" not in serving.err.lower()
+
+
+def test_only_what_has_a_schedule_is_deployed(team: Path) -> None:
+    project = load_project(team / "pipelines.yaml")
+    [deployment] = deployments_of(project, project.file)
+    assert deployment.name == "every-minute"
+    assert [schedule.schedule.cron for schedule in deployment.schedules] == ["* * * * *"]
+    assert deployment.entrypoint == "assay.flows.deployments.nightly"
+
+
+def test_nothing_to_serve_is_said_in_a_sentence(team: Path) -> None:
+    (team / "pipelines.yaml").write_text(SCHEDULED.replace('    schedule: "* * * * *"\n', ""))
+    project = load_project(team / "pipelines.yaml")
+    with pytest.raises(InputError, match=r"No pipeline in pipelines\.yaml has a schedule"):
+        deployments_of(project, project.file)
+
+
+def test_deploying_needs_a_server(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    project = load_project(team / "pipelines.yaml")
+    with pytest.raises(InputError, match="set PREFECT_API_URL, or use assay serve"):
+        deploy(project, project.file)
+
+
+def test_a_night_that_still_runs_makes_the_next_one_skip(
+    team: Path, on_prefect: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = load_project(team / "pipelines.yaml")
+    deploy(project, project.file)
+    assert capsys.readouterr().out == "every-minute: * * * * *\n"
+    with get_client(sync_client=True) as client:
+        deployed = client.read_deployment_by_name("assay/every-minute").id
+
+        def due() -> UUID:
+            night = client.create_flow_run_from_deployment(deployed)
+            client.set_flow_run_state(night.id, Pending())
+            return night.id
+
+        def state(night: UUID) -> StateType | None:
+            return client.read_flow_run(night).state_type
+
+        first = due()
+        client.set_flow_run_state(first, Running())
+        second = due()
+        assert (state(first), state(second)) == (StateType.RUNNING, StateType.CANCELLED)
+        client.set_flow_run_state(first, Completed())
+        assert state(due()) is StateType.PENDING
