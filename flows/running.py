@@ -49,9 +49,10 @@ def run_pipeline(
     """Run the pipeline and leave findings, report and record in the store; raises what made it end early."""
     prepare_environment()
     check_inputs(project, pipeline)
+    store = Store(project.store).open()
     server = None if configured_api() else PrefectServer().launch()
     try:
-        with _open_run(project, pipeline, seed, fresh, console.file if console is not None else None) as run:
+        with _open_run(project, pipeline, store, seed, fresh, console.file if console is not None else None) as run:
             if anything_to_compute(run, project, pipeline):
                 run.warm_up()
             with prefect_api(server):
@@ -64,15 +65,16 @@ def run_pipeline(
 def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
     check_inputs(project, pipeline)
-    with _open_run(project, pipeline, seed, fresh=False, stream=None) as run:
+    with _open_run(project, pipeline, Store(project.store).open(), seed, fresh=False, stream=None) as run:
         return _perform(run, project, pipeline)
 
 
 @contextmanager
-def _open_run(project: Project, pipeline: Pipeline, seed: int, fresh: bool, stream: IO[str] | None) -> Iterator[Run]:
+def _open_run(
+    project: Project, pipeline: Pipeline, store: Store, seed: int, fresh: bool, stream: IO[str] | None
+) -> Iterator[Run]:
     from assay.infra.prefect_tasks import Orchestrated
 
-    store = Store(project.store).open()
     close_crashed_runs(store)
     progress = open_progress(cast("TextIO | None", stream))
     run = Run(
@@ -124,18 +126,22 @@ def _recorded(record: RunRecord) -> Iterator[None]:
 
 def anything_to_compute(run: Run, project: Project, pipeline: Pipeline) -> bool:
     """Whether the store lacks anything; if not, no worker is started."""
-    conductor, walked = run.conductor, Plan()
+    conductor, failures, walked = run.conductor, list(run.record.failures), Plan()
     run.conductor = walked
-    audit(pipeline, project.folder)
-    run.conductor = conductor
+    try:
+        audit(pipeline, project.folder)
+    finally:  # what is wrong will be found, and written down, when the audit is performed
+        run.conductor, run.record.failures = conductor, failures
     return any(stage.outlook != CACHED for stage in walked.stages)
 
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
-    """Find the source, the rules and the models before anything starts, so that a typo is answered at once."""
+    """Find the source, the rules and the GPU before anything starts, so that a typo is answered at once."""
+    from assay.infra.engines.routing import require_gpu_here
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 
+    require_gpu_here(project.compute)
     resolve(pipeline.source, project.folder)
     if pipeline.labeling is not None:
         refer_to_rulebook(pipeline.labeling.functions, project.folder)

@@ -69,7 +69,8 @@ class Folder:
     def read_json(self, name: str) -> dict[str, Any] | None:
         """The content of a JSON file, or None where there is none or it is not whole."""
         try:
-            value = json.loads(self.read(name))
+            with self._in_words():
+                value = json.loads(self.read(name))
         except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError):
             return None
         return value if isinstance(value, dict) else None

@@ -6,7 +6,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from assay.infra.compute import Slot, Slots
+from assay.infra.engines.gpus import cuda_devices
 from assay.infra.errors import InputError
+from assay.infra.settings import Compute
+
+HERE = ("local", "serial")
 
 
 class Notices(list[str]):
@@ -37,8 +41,17 @@ def route(
     return "CPU"
 
 
+def require_gpu_here(settings: Compute) -> None:
+    """Raise at once, before anything is started, where the settings require a GPU of this machine and it has none."""
+    if settings.gpu != "required" or settings.engine not in HERE:
+        return
+    offered = len(cuda_devices()) if settings.gpu_workers == "auto" else settings.gpu_workers
+    if not offered:
+        raise InputError(_nobody(settings.engine))
+
+
 def _nobody(engine: str) -> str:
-    if engine in ("local", "serial"):
+    if engine in HERE:
         return (
             "compute.gpu is required, but this machine shows no CUDA device (nvidia-smi lists none); run where there "
             "is one, let compute.engine name a Dask scheduler that a GPU worker has joined (`assay worker --gpu "
