@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from assay.data.published.pugh import APPROACHES, TABLE_1, Study
+from assay.data.published.pugh import APPROACHES, BROUGHT, TABLE_1, Study
 from assay.flows.commands.answers import columns
 from assay.flows.mistakes import suggestion
 from assay.flows.records import findings_of
@@ -41,7 +41,10 @@ def pugh_1(store: Store) -> str:
     for study in TABLE_1:
         record = runs.get(study.pipeline)
         if record is None:
-            missing.append(f"{study.name}: no run yet; make one with  assay run {study.pipeline}")
+            way = f"make one with  assay run {study.pipeline}"
+            if study.why == BROUGHT:
+                way = f"its data is not public; with data and rules of your own, call the pipeline {study.pipeline}"
+            missing.append(f"{study.name}: no run yet; {way}")
             continue
         rows += study_rows(study, findings_of(store, record))
         measured.append(f"{study.name}: run {record.id}, {_n(store, record)}")
