@@ -20,6 +20,7 @@ from assay.tasks.weak_labels.models import Labeler, Training
 from assay.tasks.weak_labels.settings import WeakLabelling
 
 FEWEST_FUNCTIONS = 3  # with fewer, agreements do not tell whom to trust; Snorkel refuses them
+_MOMENTUM = 0.9  # of Snorkel's optimizer, torch.optim.SGD; importing that drags in Torch's compiler: two seconds
 _PRECISION = 0.7  # Snorkel's prior guess of P(class y | i votes y)
 _SETTLED = 1e-3  # once no conditional probability moves further than this until the end, training has settled
 _TAIL = 0.1  # training must have settled this share of its epochs before the end to have converged
@@ -62,11 +63,11 @@ def _trained(counts: VoteCounts, settings: WeakLabelling) -> tuple[Any, list[flo
     """Snorkel's LabelModel as after `LabelModel.fit`, its loss before every step, and how far the step moved μ."""
     model = _untrained(counts, settings)
     model.train()
-    model._set_optimizer()
+    velocity = None
     losses: list[float] = []
     steps: list[float] = []
     for _ in range(settings.epochs):
-        model.optimizer.zero_grad()
+        model.mu.grad = None
         loss = model._loss_mu(l2=0.0)
         losses.append(loss.item())
         if not np.isfinite(losses[-1]):
@@ -75,9 +76,11 @@ def _trained(counts: VoteCounts, settings: WeakLabelling) -> tuple[Any, list[flo
                 f"lower weak_labels.learning_rate (now {settings.learning_rate:g})."
             )
         loss.backward()
-        before = model.mu.detach().clone()
-        model.optimizer.step()
-        steps.append((model.mu.detach() - before).abs().max().item())
+        gradient, mu = model.mu.grad, model.mu.detach()
+        before = mu.clone()
+        velocity = gradient.clone() if velocity is None else velocity.mul_(_MOMENTUM).add_(gradient)
+        mu.add_(velocity, alpha=-settings.learning_rate)
+        steps.append((mu - before).abs().max().item())
     model._clamp_params()
     model._break_col_permutation_symmetry()
     model.eval()
