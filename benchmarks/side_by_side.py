@@ -12,6 +12,10 @@ import sys
 import time
 from collections.abc import Callable
 
+from claims import claim, tell
+
+_QUICK_ROWS = 20_000
+
 
 class Stopwatch:
     """Adds up the wall and CPU time of the blocks it times; making the data is not timed."""
@@ -40,15 +44,18 @@ def compare(claims: dict[str, tuple[Work, Work]], rows: int, peer_rows: dict[str
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=rows)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="small and once: whether it works, not how fast it is")
     parser.add_argument("--only", choices=list(claims), help="one claim instead of all")
     parser.add_argument("--side", choices=["ours", "peer"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
         print(json.dumps(_measured(claims[options.only][options.side == "peer"], options.rows)))
         return
+    if options.quick:
+        options.rows, options.repeats = _QUICK_ROWS, 1
     for name in [options.only] if options.only else list(claims):
         fewer = min((peer_rows or {}).get(name, options.rows), options.rows)
-        print(json.dumps(_compared(name, options.rows, fewer, options.repeats)), flush=True)
+        tell(_compared(name, options.rows, fewer, options.repeats))
 
 
 def _compared(name: str, rows: int, peer_rows: int, repeats: int) -> dict[str, object]:
@@ -57,17 +64,14 @@ def _compared(name: str, rows: int, peer_rows: int, repeats: int) -> dict[str, o
         for side, count in (("ours", rows), ("peer", peer_rows)):
             runs[side].append(_in_a_process(name, side, count))
     scale = rows / peer_rows
-    ours, peer = (statistics.median(run["cpu"] for run in runs[side]) for side in ("ours", "peer"))
-    ratios = [scale * p["cpu"] / o["cpu"] for o, p in zip(runs["ours"], runs["peer"], strict=True)]
-    return {
-        "name": name, "ours": round(ours, 3), "peer": round(scale * peer, 3),
-        "ratio": round(statistics.median(ratios), 2), "unit": "CPU s", "repeats": repeats, "rows": rows,
-        "peer_rows": peer_rows, "ratio_spread": [round(min(ratios), 2), round(max(ratios), 2)],
-        "ours_wall": round(statistics.median(run["wall"] for run in runs["ours"]), 3),
-        "peer_wall": round(scale * statistics.median(run["wall"] for run in runs["peer"]), 3),
-        "ours_peak_mb": round(max(run["peak_mb"] for run in runs["ours"])),
-        "peer_peak_mb": round(max(run["peak_mb"] for run in runs["peer"])),
-    }  # fmt: skip
+    return claim(
+        name, [run["cpu"] for run in runs["ours"]], [scale * run["cpu"] for run in runs["peer"]], unit="CPU s",
+        rows=rows, peer_rows=peer_rows,
+        ours_wall=round(statistics.median(run["wall"] for run in runs["ours"]), 3),
+        peer_wall=round(scale * statistics.median(run["wall"] for run in runs["peer"]), 3),
+        ours_peak_mb=round(max(run["peak_mb"] for run in runs["ours"])),
+        peer_peak_mb=round(max(run["peak_mb"] for run in runs["peer"])),
+    )  # fmt: skip
 
 
 def _in_a_process(name: str, side: str, rows: int) -> dict[str, float]:

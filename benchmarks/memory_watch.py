@@ -1,0 +1,59 @@
+"""How much memory each process of a run had at its highest: the flow's, the workers', Prefect's server."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+_SECONDS = 0.1
+
+
+class MemoryWatch:
+    """Watches a process and all that descend from it; on Linux by the kernel's own high-water mark (VmHWM)."""
+
+    def __init__(self, pid: int) -> None:
+        self._root = psutil.Process(pid)
+        self._peaks: dict[tuple[str, int], int] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> MemoryWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def peaks(self, role: str) -> list[int]:
+        """The peaks in megabytes of all processes of a role (`flow`, `worker`, `server`, `other`), largest first."""
+        return sorted((round(peak / 1e6) for (of, _), peak in self._peaks.items() if of == role), reverse=True)
+
+    def _watch(self) -> None:
+        while not self._over.wait(_SECONDS):
+            with suppress(psutil.Error):
+                for process in [self._root, *self._root.children(recursive=True)]:
+                    with suppress(psutil.Error, OSError):
+                        key = (self._role(process), process.pid)
+                        self._peaks[key] = max(self._peaks.get(key, 0), _peak(process))
+
+    def _role(self, process: psutil.Process) -> str:
+        if process == self._root:
+            return "flow"
+        words = " ".join(process.cmdline())
+        if "spawn_main" in words:
+            return "worker"
+        return "server" if "prefect_server_process" in words else "other"
+
+
+def _peak(process: psutil.Process) -> int:
+    status = Path(f"/proc/{process.pid}/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak: int = process.memory_info().rss
+    return peak

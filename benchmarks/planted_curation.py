@@ -1,0 +1,106 @@
+"""The curation chain on planted votes, in a process of its own: how long each stage took, and every digest.
+
+    python benchmarks/planted_curation.py --rows 100000 --partitions 40 --workers 2
+
+prints one JSON object; `curation` runs that command and adds the peak memory of each process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from memory_watch import MemoryWatch
+
+FUNCTIONS, SEED = 60, 0
+LABELERS = ("majority", "snorkel")
+
+
+def curation(rows: int, partitions: int, workers: int, memory: str = "2GiB") -> dict[str, object]:
+    """What the chain took and made on so many rows, over an empty store that is thrown away afterwards."""
+    with tempfile.TemporaryDirectory() as store:
+        command = [
+            sys.executable, str(Path(__file__)), "--rows", str(rows), "--partitions", str(partitions),
+            "--workers", str(workers), "--memory", memory, "--store", store,
+        ]  # fmt: skip
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        )
+        with MemoryWatch(process.pid) as watch:
+            answer, _ = process.communicate()
+        if process.returncode:
+            raise SystemExit(f"the chain on {rows} rows ended with code {process.returncode}")
+        found: dict[str, object] = json.loads(answer.splitlines()[-1])
+        return found | {"worker_peaks_mb": watch.peaks("worker"), "flow_peak_mb": watch.peaks("flow")[0]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--partitions", type=int, required=True)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--memory", default="2GiB")
+    parser.add_argument("--store", required=True)
+    options = parser.parse_args()
+    from assay.infra.environment import prepare_environment
+
+    prepare_environment()
+    print(json.dumps(_run(options)))
+
+
+def _run(options: argparse.Namespace) -> dict[str, object]:
+    from assay.infra.engines.opening import open_engine
+    from assay.infra.progress import open_progress
+    from assay.infra.runs import Run
+    from assay.infra.settings import Compute
+    from assay.infra.store import Store
+
+    compute = Compute(workers=options.workers, memory=options.memory, gpu="never")
+    with Run(
+        "planted", Store(options.store).open(), lambda: open_engine(compute), open_progress(), compute=compute
+    ) as run:
+        began = time.perf_counter()
+        _ = run.engine
+        started = time.perf_counter()
+        _chain(options.rows, options.partitions)
+        ended = time.perf_counter()
+        stages = [(record.title, record.summary, record.seconds) for record in run.record.stages]
+        digests = [output["digest"] for record in run.record.stages for output in record.outputs.values()]
+    return {
+        "rows": options.rows, "workers": options.workers, "partitions": options.partitions,
+        "workers_started_in": round(started - began, 2), "seconds": round(ended - started, 2),
+        "stages": stages, "digests": digests,
+    }  # fmt: skip
+
+
+def _chain(rows: int, partitions: int) -> None:
+    """Votes → pruning → both labelers → weak labels → intervals → order → validity, as the curation flow does it."""
+    from planted_votes import plant_votes
+
+    from assay.tasks.ordering.approaches import OURS
+    from assay.tasks.ordering.settings import Ordering
+    from assay.tasks.ordering.task import bound_confidence, measure_ordering, order_adversarially
+    from assay.tasks.pruning.settings import Pruning
+    from assay.tasks.pruning.task import prune_labeling_functions
+    from assay.tasks.weak_labels.settings import WeakLabelling
+    from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
+
+    ordering, labelling = Ordering(), WeakLabelling()
+    samples, votes, classes = plant_votes(rows, FUNCTIONS, partitions, SEED)
+    panel = prune_labeling_functions(votes, classes, Pruning())
+    for labeler in LABELERS:
+        model = train_labeler(votes, panel, classes, labelling, labeler, "panel")
+        labels = label_probabilistically(votes, model, classes, labelling)
+        intervals = bound_confidence(labels, ordering)
+        order_adversarially(intervals, samples, ordering)
+        measure_ordering(intervals, samples, ordering, OURS.name, labeler)
+
+
+if __name__ == "__main__":
+    main()
