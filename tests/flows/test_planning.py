@@ -1,0 +1,100 @@
+"""What `assay plan` says of a run is what the run then does, and saying it writes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from team_project import team_project
+
+from assay.flows.audit import audit
+from assay.flows.cli import answer
+from assay.flows.pipeline import Project, load_project
+from assay.flows.planning import plan
+from assay.flows.running import engine_of
+from assay.infra.errors import InputError
+from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.store import Store
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Path:
+    return team_project(tmp_path / "team")
+
+
+def project(team: Path, *overrides: str) -> Project:
+    settings = ["compute.engine=serial", *overrides]
+    return load_project(team / "pipelines.yaml", pipeline="night", overrides=settings, store=str(team / "store"))
+
+
+def planned(team: Path, *overrides: str, seed: int = 0) -> list[tuple[str, str]]:
+    chosen = project(team, *overrides)
+    return [(stage.stage, stage.outlook) for stage in plan(chosen, chosen.pipeline("night"), seed)]
+
+
+def perform(team: Path, *overrides: str) -> list[tuple[str, bool]]:
+    """The stages of a run, and whether each was cached."""
+    chosen, progress = project(team, *overrides), SilentProgress()
+    with Run("night", Store(chosen.store).open(), engine_of(chosen, progress), progress, compute=chosen.compute) as run:
+        assert audit(chosen.pipeline("night"), chosen.folder).failures == []
+        run.record.status = "done"
+        return [(stage.stage, stage.cached) for stage in run.record.stages]
+
+
+def everything(folder: Path) -> dict[str, tuple[int, int]]:
+    """Every file with its size and time."""
+    files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    return {str(file): (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
+
+
+def test_before_the_first_run_only_the_first_stage_is_certain(team: Path) -> None:
+    before = everything(team)
+    stages = planned(team)
+    assert stages[0] == ("ingest", WILL_RUN)
+    assert {outlook for _, outlook in stages[1:]} == {MAY_RUN}
+    assert [name for name, _ in stages][:3] == ["ingest", "apply_labeling_functions", "summarize_labeling"]
+    assert everything(team) == before
+    assert not (team / "store").exists()
+
+
+def test_a_plan_is_what_the_run_then_does(team: Path) -> None:
+    perform(team)
+    before = everything(team)
+    assert {outlook for _, outlook in planned(team)} == {CACHED}
+    changed = dict(planned(team, "pruning.correlation=0.5"))
+    assert changed["apply_labeling_functions"] == CACHED
+    assert changed["prune_labeling_functions"] == WILL_RUN
+    assert changed["order_adversarially"] == MAY_RUN
+    assert everything(team) == before
+
+    done = perform(team, "pruning.correlation=0.5")
+    assert [name for name, _ in done] == [name for name, _ in planned(team, "pruning.correlation=0.5")]
+    for name, cached in done:
+        assert cached or changed[name] in (WILL_RUN, MAY_RUN)
+        assert not cached or changed[name] in (CACHED, MAY_RUN)
+
+
+def test_another_seed_redoes_what_draws(team: Path) -> None:
+    perform(team)
+    other = dict(planned(team, seed=1))
+    assert other["apply_labeling_functions"] == CACHED
+    assert other["measure_ordering"] == WILL_RUN
+
+
+def test_the_command_prints_it_as_a_table(
+    team: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(team)
+    assert answer(["plan", "night", "--store", "store"]) == 0
+    head, first, second, *_ = capsys.readouterr().out.splitlines()
+    assert head.split() == ["stage", "will", "where"]
+    assert [word.strip() for word in first.split("  ") if word] == ["ingest", WILL_RUN, "CPU workers"]
+    assert [word.strip() for word in second.split("  ") if word] == ["label", MAY_RUN, "CPU workers"]
+
+
+def test_wrong_input_is_told_by_the_plan_already(team: Path) -> None:
+    (team / "patients.csv").unlink()
+    with pytest.raises(InputError, match=r"There is no file patients\.csv"):
+        planned(team)
