@@ -113,11 +113,19 @@ def _ask(table: pa.Table, suite: Mapping[str, Any], parameters: dict[str, int]) 
 
 
 def _as_pandas(table: pa.Table) -> Any:
-    """A data frame in which whole numbers stay whole where some are missing."""
+    """A data frame in which whole numbers stay whole where some are missing, and are plain where none is.
+
+    Great Expectations compares plain int64 and float64 columns as a whole, any other one value by value in Python.
+    """
     import pandas as pd
 
     kinds = {pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
-    return table.to_pandas(types_mapper=kinds.get)
+    plain = [name for name in table.column_names if _is_whole(table.column(name))]
+    return table.to_pandas(types_mapper=kinds.get).astype(dict.fromkeys(plain, "int64"))
+
+
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_integer(column.type)) and column.null_count == 0
 
 
 def _result(name: str, answer: Any, rows: int, note: str) -> dict[str, object]:
