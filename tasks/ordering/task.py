@@ -51,7 +51,7 @@ class _Order:
 
     positions: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float64]
-    gold: npt.NDArray[np.int64]  # of every sample, -1 where unknown
+    gold: npt.NDArray[np.int16]  # of every sample, -1 where unknown
     cuts: npt.NDArray[np.int64]
 
 
@@ -147,19 +147,22 @@ def _every(curated: Artifact[CuratedSets], stride: int, last: int) -> Artifact[C
 
 def _ordered(intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, score: str) -> _Order:
     gold = _gold_beside(intervals, samples)
-    chosen = np.flatnonzero(gold != _NO_GOLD) if settings.curate == "labelled" else np.arange(len(gold))
+    columns = collect(intervals, columns=[score, "tie_break"])
+    scores, ties = columns.column(score).to_numpy(), columns.column("tie_break").to_numpy()
+    if settings.curate == "all":
+        order = adversarial_order(scores, ties)
+        return _Order(order, scores[order], gold, cut_points(len(order), settings.datasets))
+    chosen = np.flatnonzero(gold != _NO_GOLD)
     if not len(chosen):
         raise InputError(
             "ordering.curate is labelled, but no sample has a gold label; name the column that holds it in "
             "source.label, or set ordering.curate: all."
         )
-    columns = collect(intervals, columns=[score, "tie_break"])
-    scores = columns.column(score).to_numpy()[chosen]
-    order = adversarial_order(scores, columns.column("tie_break").to_numpy()[chosen])
-    return _Order(chosen[order], scores[order], gold, cut_points(len(chosen), settings.datasets))
+    order = adversarial_order(scores[chosen], ties[chosen])
+    return _Order(chosen[order], scores[chosen[order]], gold, cut_points(len(chosen), settings.datasets))
 
 
-def _gold_beside(intervals: Artifact[Intervals], samples: Artifact[Samples]) -> npt.NDArray[np.int64]:
+def _gold_beside(intervals: Artifact[Intervals], samples: Artifact[Samples]) -> npt.NDArray[np.int16]:
     """The gold class of each sample that has an interval; samples of quarantined partitions have none."""
     if samples.rows == intervals.rows:
         gold = collect(samples, columns=["gold"]).column("gold")
@@ -167,7 +170,7 @@ def _gold_beside(intervals: Artifact[Intervals], samples: Artifact[Samples]) -> 
         known = collect(samples, columns=["id", "gold"])
         places = pc.index_in(collect(intervals, columns=["id"]).column("id"), known.column("id"))
         gold = known.column("gold").take(places)
-    classes: npt.NDArray[np.int64] = pc.fill_null(gold, _NO_GOLD).to_numpy().astype(np.int64)
+    classes: npt.NDArray[np.int16] = pc.fill_null(gold, _NO_GOLD).to_numpy()
     return classes
 
 

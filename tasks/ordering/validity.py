@@ -169,10 +169,10 @@ def _per_stratum(chosen: npt.NDArray[np.bool_], cuts: Counts) -> Counts:
     return np.array([np.count_nonzero(chosen[first:last]) for first, last in pairwise(bounds)], dtype=np.int64)
 
 
-def outcomes(labels: npt.NDArray[np.int16], gold: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+def outcomes(labels: npt.NDArray[np.int16], gold: npt.NDArray[np.signedinteger]) -> npt.NDArray[np.int8]:
     """Whether each weak label is RIGHT or WRONG, or UNKNOWN where gold is negative.
 
     >>> outcomes(np.array([0, 1, 1], dtype=np.int16), np.array([0, 0, -1])).tolist()
     [1, 0, -1]
     """
-    return np.select([gold < 0, labels == gold], [UNKNOWN, RIGHT], WRONG).astype(np.int8)
+    return np.where(gold < 0, np.int8(UNKNOWN), (labels == gold).astype(np.int8))
