@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("house", "recsys_size", "majority", "intervals", "rules", "label_model", "scale")
+NAMES = (
+    "house", "recsys_size", "majority", "intervals", "rules", "label_model", "label_model_memory", "scale",
+)  # fmt: skip
 
 
 def main() -> int:
