@@ -1,4 +1,4 @@
-"""The peak memory of training and applying the label model from counts, as the number of samples grows a hundredfold."""
+"""The peak memory of training and applying the label model from counts, from a hundred thousand rows to ten million."""
 
 from __future__ import annotations
 
