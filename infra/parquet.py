@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,12 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assay.infra.artifacts import Table
-from assay.infra.digests import row_sum
+from assay.infra.digests import row_sums
 from assay.infra.errors import RunError
 from assay.infra.folders import Folder
 from assay.infra.manifests import PartFile
 
 _ROW_GROUP_BYTES = 64 << 20
+_LOOKED_AT = 4096
 
 
 def conform(table: pa.Table, kind: type[Table], what: str) -> pa.Table:
@@ -40,8 +42,8 @@ def conform(table: pa.Table, kind: type[Table], what: str) -> pa.Table:
 
 def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
     """The file that now holds the table, named after its content: writing it twice is writing it once."""
-    total = row_sum(table)
-    name = f"{prefix}-{total % (1 << 48):012x}.parquet"
+    sums = row_sums(table).text
+    name = f"{prefix}-{hashlib.blake2b(sums.encode(), digest_size=6).hexdigest()}.parquet"
     blobs = {
         field.name for field in table.schema if pa.types.is_large_binary(field.type) or pa.types.is_binary(field.type)
     }
@@ -50,10 +52,19 @@ def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
     with folder.writing(name) as sink:
         pq.write_table(
             table, sink, row_group_size=rows, compression="zstd", write_page_checksum=True,
-            use_dictionary=plain if blobs else True, write_statistics=plain if blobs else True,
+            use_dictionary=[name for name in plain if _repeats(table.column(name))],
+            write_statistics=plain if blobs else True,
         )  # fmt: skip
         size = sink.tell()
-    return PartFile(name, table.num_rows, f"{total:064x}", size)
+    return PartFile(name, table.num_rows, sums, size)
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    """Whether values repeat, to judge by the first ones: a dictionary of all different ones costs time and space."""
+    if pa.types.is_nested(column.type):
+        return False
+    first = column.slice(0, _LOOKED_AT)
+    return 2 * len(first.unique()) <= len(first)
 
 
 def read_parquet(folder: Folder, name: str, columns: list[str] | None = None) -> pa.Table:
