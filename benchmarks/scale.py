@@ -17,6 +17,11 @@ SIZES = (100_000, 1_000_000, 10_000_000)
 _ROWS_PER_PARTITION = 100_000  # as ingest cuts them
 _LEAST_PARTITIONS = 8
 _MEMORY = "2GiB"
+_CURVES = (
+    ("ours", "seconds", "#0b7a75"),
+    ("worker_peak_mb", "megabytes, a worker", "#b5541c"),
+    ("flow_peak_mb", "megabytes, the flow", "#7a66b5"),
+)
 
 
 def measured(rows: int) -> dict[str, Any]:
@@ -44,26 +49,26 @@ def plot(lines: list[dict[str, Any]]) -> str:
     low, high = min(rows), max(rows) if max(rows) > min(rows) else min(rows) + 1
 
     def place(value: float, count: int) -> tuple[float, float]:
-        across = left + (math.log10(count) - low) / (high - low) * (width - left - 150)
-        return across, height - bottom - math.log10(max(value, 1)) / 4 * (height - bottom - 20)
+        across = left + (math.log10(count) - low) / (high - low) * (width - left - 70)
+        return across, height - bottom - math.log10(max(value, 1)) / 4 * (height - bottom - 40)
 
     drawn = []
     for power in range(5):
         y = place(10.0**power, lines[0]["rows"])[1]
-        drawn.append(f'<line x1="{left}" x2="{width - 140}" y1="{y:.1f}" y2="{y:.1f}" stroke="#8884"/>')
+        drawn.append(f'<line x1="{left}" x2="{width - 60}" y1="{y:.1f}" y2="{y:.1f}" stroke="#8884"/>')
         drawn.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{10**power:,}</text>')
     for line in lines:
         x = place(1, line["rows"])[0]
         drawn.append(f'<text x="{x:.1f}" y="{height - 14}" text-anchor="middle">{line["rows"]:,} samples</text>')
-    for field, name, colour in (
-        ("ours", "seconds", "#0b7a75"), ("worker_peak_mb", "MB, a worker", "#b5541c"),
-        ("flow_peak_mb", "MB, the flow", "#5b4b8a"),
-    ):  # fmt: skip
+    for number, (field, name, colour) in enumerate(_CURVES):
         points = [place(line[field], line["rows"]) for line in lines]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         drawn += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in points]
-        drawn.append(f'<text x="{points[-1][0] + 10:.1f}" y="{points[-1][1] + 4:.1f}" fill="{colour}">{name}</text>')
+        legend = left + 170 * number
+        drawn.append(
+            f'<circle cx="{legend}" cy="14" r="4" fill="{colour}"/><text x="{legend + 9}" y="18">{name}</text>'
+        )
     style = "text{font:12px system-ui,sans-serif;fill:#777}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
