@@ -1,0 +1,52 @@
+"""The benchmarks: each can be called by name, and each claim is a line that says what it compares."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_claim_gives_medians_and_the_ratio_of_neighbours():
+    line = loaded("claims").claim("sums", [1.0, 2.0, 4.0], [4.0, 2.0, 40.0], unit="s", rows=7)
+    assert (line["ours"], line["peer"], line["ratio"], line["ratio_spread"]) == (2.0, 4.0, 4.0, [1.0, 10.0])
+    assert (line["unit"], line["repeats"], line["rows"]) == ("s", 3, 7)
+
+
+def test_without_a_peer_there_is_no_ratio():
+    line = loaded("claims").claim("start", [1.0], unit="s")
+    assert line["peer"] is line["ratio"] is line["ratio_spread"] is None
+
+
+def test_every_benchmark_is_a_script_and_an_unknown_one_is_refused_by_name():
+    assert all((ROOT / "benchmarks" / f"{name}.py").exists() for name in loaded("__main__").NAMES)
+    asked = subprocess.run([sys.executable, "-m", "benchmarks", "majoriti"], cwd=ROOT, capture_output=True, text=True)
+    assert asked.returncode == 2
+    assert "there is no benchmark 'majoriti'; there are house, " in asked.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", loaded("__main__").NAMES)
+def test_every_benchmark_runs_small_and_tells_its_claims(name):
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", name, "--quick"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines
+    for line in lines:
+        assert {"name", "ours", "peer", "ratio", "ratio_spread", "unit", "repeats"} <= line.keys()
+        assert line["ours"] > 0
+        assert line.get("digests_equal", True)
