@@ -1,14 +1,18 @@
-"""What a table holds, in one number: independent of partitions, row groups, row order and Parquet version.
+"""What a table holds, in one number: independent of partitions, row groups and Parquet version.
 
-Each row becomes canonical bytes, each row's bytes a 256-bit BLAKE2b; the table's digest is the sum of those modulo
-2^256, together with its schema and row count. Sums of partitions add up to the sum of the whole.
+Each row becomes canonical bytes, each row's bytes a 256-bit BLAKE2b h. A table's digest is made of Σ h and Σ rank · h
+modulo 2^256, its schema and its row count. Both sums of partitions add up to those of the whole, so the digest knows in
+which order the rows stand and not how they were cut: artifacts that are laid side by side row by row are the same only
+if their rows stand in the same order.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import operator
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -22,14 +26,44 @@ _ROWS_AT_ONCE = 8_192
 Bytes = npt.NDArray[np.uint8]
 
 
-def row_sum(table: pa.Table) -> int:
-    """The sum modulo 2^256 of the BLAKE2b of every row; the order of rows does not matter, that of columns does.
+@dataclass(frozen=True)
+class RowSums:
+    """The sums of a stretch of rows: of their hashes, and of their hashes times their ranks in it, from 0."""
+
+    rows: int = 0
+    plain: int = 0
+    ranked: int = 0
+
+    def then(self, other: RowSums) -> RowSums:
+        """The sums of these rows followed by the others."""
+        plain = (self.plain + other.plain) % _MODULUS
+        ranked = (self.ranked + other.ranked + self.rows * other.plain) % _MODULUS
+        return RowSums(self.rows + other.rows, plain, ranked)
+
+    @property
+    def text(self) -> str:
+        """The sums as text, for manifests and file names."""
+        return f"{self.plain:064x}{self.ranked:064x}"
+
+    @classmethod
+    def from_text(cls, text: str, rows: int) -> RowSums:
+        """The sums that `text` was made of."""
+        return cls(rows, int(text[:64], 16), int(text[64:], 16))
+
+
+def row_sums(table: pa.Table) -> RowSums:
+    """The sums of a table's rows.
 
     >>> whole = pa.table({"id": ["a", "b"], "x": [0.0, -0.0]})
-    >>> row_sum(whole) == (row_sum(whole.slice(0, 1)) + row_sum(whole.slice(1))) % 2**256
+    >>> row_sums(whole) == row_sums(whole.slice(0, 1)).then(row_sums(whole.slice(1)))
     True
+    >>> row_sums(whole) == row_sums(whole.take([1, 0]))
+    False
     """
-    return sum(_block_sum(table.slice(at, _ROWS_AT_ONCE)) for at in range(0, table.num_rows, _ROWS_AT_ONCE)) % _MODULUS
+    sums = RowSums()
+    for at in range(0, table.num_rows, _ROWS_AT_ONCE):
+        sums = sums.then(_block_sums(table.slice(at, _ROWS_AT_ONCE)))
+    return sums
 
 
 def schema_text(schema: pa.Schema) -> str:
@@ -37,10 +71,10 @@ def schema_text(schema: pa.Schema) -> str:
     return ";".join(f"{field.name}:{_value_type(field.type)}" for field in schema)
 
 
-def table_digest(schema: pa.Schema, sums: Iterable[int], rows: int) -> str:
-    """The digest of a table from its schema, the row sums of its partitions and its number of rows."""
-    total = sum(sums) % _MODULUS
-    text = f"{schema_text(schema)}|{rows}|{total:064x}"
+def table_digest(schema: pa.Schema, parts: Iterable[RowSums]) -> str:
+    """The digest of a table from its schema and the sums of its partitions, in their order."""
+    whole = functools.reduce(RowSums.then, parts, RowSums())
+    text = f"{schema_text(schema)}|{whole.rows}|{whole.text}"
     return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
 
 
@@ -54,12 +88,19 @@ def _value_type(dtype: pa.DataType) -> pa.DataType:
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
-def _block_sum(table: pa.Table) -> int:
+def _block_sums(table: pa.Table) -> RowSums:
     rows = _row_bytes([table.column(i).combine_chunks() for i in range(table.num_columns)], table.num_rows)
     blake2b = hashlib.blake2b
     hashes = b"".join([blake2b(row, digest_size=32).digest() for row in rows])
-    limbs = np.frombuffer(hashes, dtype="<u4").reshape(-1, 8).sum(axis=0, dtype=np.uint64)
-    return sum(int(limb) << (32 * place) for place, limb in enumerate(limbs))
+    limbs = np.frombuffer(hashes, dtype="<u4").reshape(-1, 8).astype(np.uint64)
+    # 2^32 times a rank below 2^13, added up 2^13 times, stays below 2^64.
+    ranks = np.arange(len(limbs), dtype=np.uint64)
+    return RowSums(len(limbs), _joined(limbs.sum(axis=0)), _joined(ranks @ limbs))
+
+
+def _joined(limbs: npt.NDArray[np.uint64]) -> int:
+    """The number whose 32-bit limbs, least first, were added up."""
+    return sum(int(limb) << (32 * place) for place, limb in enumerate(limbs)) % _MODULUS
 
 
 def _row_bytes(arrays: Sequence[pa.Array], rows: int) -> Iterable[bytes]:

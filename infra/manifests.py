@@ -15,7 +15,7 @@ class PartFile:
 
     file: str
     rows: int
-    row_sum: str
+    sums: str
     bytes: int
 
 

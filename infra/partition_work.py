@@ -39,7 +39,7 @@ class Slice:
     @property
     def mark(self) -> str:
         """What a finished partition notes of this input, so that it is reused only beside the same rows."""
-        return self.part.row_sum if self.rows == self.part.rows else f"{self.part.row_sum}[{self.start}+{self.rows}]"
+        return self.part.sums if self.rows == self.part.rows else f"{self.part.sums}[{self.start}+{self.rows}]"
 
 
 @dataclass(frozen=True)

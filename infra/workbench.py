@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay.infra.artifacts import Artifact, Files, Kind, Table
-from assay.infra.digests import files_digest, table_digest
+from assay.infra.digests import RowSums, files_digest, table_digest
 from assay.infra.manifests import Output, Part
 from assay.infra.runs import Run
 from assay.infra.seeds import Seeds
@@ -59,7 +59,7 @@ class Workbench:
         """The handle of a table whose parts are written."""
         files = [part.files[place] for part in parts]
         rows = sum(file.rows for file in files)
-        digest = table_digest(schema, (int(file.row_sum, 16) for file in files), rows)
+        digest = table_digest(schema, (RowSums.from_text(file.sums, file.rows) for file in files))
         return self._add(name, kind, digest, rows, parts, place, {})
 
     def add_files(

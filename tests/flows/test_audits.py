@@ -164,3 +164,40 @@ def test_stages_that_are_not_configured_are_skipped(tmp_path: Path, make_run: Ca
     with make_run() as run:
         audit(project.pipeline("bare"), project.folder)
         assert [stage.stage for stage in run.record.stages] == ["ingest", "conclude"]
+
+
+def test_a_resorted_source_is_another_source(tmp_path: Path):
+    """Votes and labels of the old order must not be laid beside the samples of the new one."""
+    rows = [f"s{i},{i},{'yes' if i > 150 else 'no'}" for i in range(300)]
+    config, data = tmp_path / "pipelines.yaml", tmp_path / "rows.csv"
+    (tmp_path / "rules.py").write_text(
+        "def high(x): return 1 if x.x > 140 else 0\n"
+        "def higher(x): return 1 if x.x > 170 else -1\n"
+        "RULES = [high, higher]\nCLASSES = ['no', 'yes']\n"
+    )
+    config.write_text(
+        "compute: {engine: serial}\n"
+        "pipelines:\n"
+        "  sorted:\n"
+        "    source: {csv: rows.csv, id: id, label: gold}\n"
+        "    labeling: {functions: rules.py}\n"
+        "    weak_labels: {labelers: [majority]}\n"
+        "    ordering: {datasets: 5}\n"
+    )
+
+    def accuracy(store: str, order: list[str], datasets: int) -> float | None:
+        data.write_text("id,x,gold\n" + "\n".join(order) + "\n")
+        overrides = [f"ordering.datasets={datasets}"]
+        project = load_project(config, pipeline="sorted", overrides=overrides, store=str(tmp_path / store))
+        progress = SilentProgress()
+        with Run(
+            "sorted", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute
+        ) as run:
+            audit(project.pipeline("sorted"), project.folder)
+        return next(one.value for one in findings(run) if one.metric == "ordering.accuracy")
+
+    first = accuracy("kept", rows, 5)
+    resorted = accuracy("kept", rows[::-1], 6)
+    assert resorted == first == accuracy("fresh", rows[::-1], 6)
+    assert first is not None
+    assert first > 0.9

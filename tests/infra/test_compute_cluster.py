@@ -159,7 +159,7 @@ def test_an_address_that_is_not_encrypted_is_remarked_upon(monkeypatch: pytest.M
 
 
 def test_an_address_that_cannot_be_used_is_wrong_input() -> None:
-    with pytest.raises(InputError, match="compute.engine: smoke://signals:1 cannot be connected to"):
+    with pytest.raises(InputError, match=r"compute.engine: smoke://signals:1 cannot be connected to"):
         open_engine(Compute(engine="smoke://signals:1"))
 
 
