@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec
 
 from assay.data.schemas import CuratedSets, Findings
 from assay.flows.curation import Curation, curate
@@ -13,30 +11,23 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.subflows import subflow
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import AssayError
-from assay.infra.runs import current_run
 from assay.tasks.statistics.task import conclude
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.task import measure_subject, predict_samples, train_subject
 
-P = ParamSpec("P")
-
 
 @dataclass
 class Audit:
-    """What an audit made: its curation, all its findings, and the branches that failed."""
+    """What an audit made: its curation, and all its findings, corrected together."""
 
     curation: Curation
     findings: Artifact[Findings] | None = None
-    failures: list[AssayError] = field(default_factory=list)
 
-    def attempt(self, what: str, branch: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Run an independent branch; if it fails, the others go on, and the run ends with its error."""
-        try:
-            branch(*args, **kwargs)
-        except AssayError as error:
-            self.failures.append(error)
-            current_run().record.failures.append(f"{what}: {error}")
+    @property
+    def failures(self) -> list[AssayError]:
+        """The errors of the branches that failed."""
+        return self.curation.branches.failures
 
 
 @subflow("audit")
@@ -44,7 +35,9 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     """Everything that the pipeline asks for."""
     result = Audit(curate(pipeline, folder))
     for subject in pipeline.subjects:
-        result.attempt(f"subject {subject.name}", measure_on_curated_sets, result.curation, pipeline, subject, folder)
+        result.curation.branches.attempt(
+            f"subject {subject.name}", measure_on_curated_sets, result.curation, pipeline, subject, folder
+        )
     result.findings = conclude(result.curation.findings, pipeline.statistics)
     return result
 

@@ -19,6 +19,7 @@ from assay.data.schemas import (
     Votes,
     WeakLabels,
 )
+from assay.flows.branches import Branches
 from assay.flows.pipeline import Pipeline
 from assay.flows.subflows import subflow
 from assay.infra.artifacts import Artifact
@@ -47,6 +48,7 @@ class Curation:
     curves: list[Artifact[OrderingCurve]] = field(default_factory=list)
     findings: list[Artifact[Findings]] = field(default_factory=list)
     contracts: list[Artifact[ContractResults]] = field(default_factory=list)
+    branches: Branches = field(default_factory=Branches)
 
     @property
     def samples(self) -> Artifact[Samples]:
@@ -65,7 +67,7 @@ def curate(pipeline: Pipeline, folder: Path) -> Curation:
         curation.findings.append(summarize_panel(curation.panel))
     if curation.votes is not None and pipeline.weak_labels is not None:
         for labeler in pipeline.weak_labels.labelers:
-            order(curation, pipeline, labeler)
+            curation.branches.attempt(f"labeler {labeler}", order, curation, pipeline, labeler)
     return curation
 
 
@@ -95,7 +97,7 @@ def order(curation: Curation, pipeline: Pipeline, labeler: str) -> None:
             continue
         intervals = bound_confidence(labels, pipeline.ordering)
         if functions == OURS.functions:
-            curation.curated[labeler] = order_adversarially(intervals, curation.samples, pipeline.ordering)
+            curation.curated[labeler] = order_adversarially(intervals, curation.samples, pipeline.ordering, labeler)
             classes = curation.ingested.classes
             curation.contracts.append(check_order(curation.curated[labeler], classes, pipeline.ordering))
             curation.sketches[labeler] = sketch_order(curation.curated[labeler])

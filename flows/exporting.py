@@ -16,10 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assay import __version__
+from assay.data.schemas import CuratedSets
 from assay.flows.croissant import ExportedFile, Origin, croissant
 from assay.flows.curated_folder import ABOUT, CuratedFolder, curated_folder
 from assay.flows.data_card import CardFacts, Lineage, data_card, verdict_in_words
-from assay.flows.records import findings_of, tables_of
+from assay.flows.records import findings_of, read_table, tables_of
+from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
@@ -98,17 +100,18 @@ def _write(folder: Path, name: str, table: pa.Table, about: str) -> ExportedFile
 
 def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str, pa.Table]:
     """The labeler whose order is exported, and that order."""
-    tables = [table for *_, table in tables_of(store, record, "CuratedSets")]
-    if not tables:
+    found: dict[str, Artifact[CuratedSets]] = {
+        str(manifest.ingredients["arguments"]["labeler"]): Artifact.from_json(stage.outputs["result"])
+        for stage in record.stages
+        if stage.stage == "order_adversarially" and (manifest := store.manifest(stage.stage, stage.key))
+    }
+    if not found:
         said = f"its pipeline configures no ordering, or it is {record.status}"
         raise InputError(f"Run {record.id} has no curated sets: {said}.  (assay runs shows all)")
-    # One labeler after the other is ordered, in the order in which the pipeline names them.
-    named = (record.settings.get("weak_labels") or {}).get("labelers") or ["majority"]
-    found = dict(zip(named, tables, strict=False))
     chosen = labeler or next(iter(found))
     if chosen not in found:
         raise InputError(f"Run {record.id} has no curated sets of the labeler {chosen}; it has {', '.join(found)}.")
-    return chosen, found[chosen]
+    return chosen, read_table(store, found[chosen])
 
 
 def _licence_of(record: RunRecord) -> str:

@@ -10,7 +10,7 @@ from assay.data.schemas import CuratedSets, OrderingCurve, Rejects
 from assay.flows.audit import Audit, headline_order
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.keys import numeric_profile, package_versions
+from assay.infra.keys import package_versions
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
 from assay.infra.runs import Run
@@ -28,14 +28,14 @@ _STAGES = ("labeling", "pruning", "weak_labels", "ordering", "subjects", "gates"
 
 
 def write_report(
-    run: Run, pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult]
+    run: Run, pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult], status: str
 ) -> tuple[tuple[Verdict, ...], str]:
     """The lines of verdict, and where the page now lies; the index over all nights is brought up to date."""
     verdicts = verdicts_of(findings, gates)
     record = run.record
     report = Report(
         run=run.id, pipeline=pipeline.name, started=record.started, seconds=record.seconds, seed=run.seed,
-        status=record.status, verdicts=verdicts, parts=tuple(parts_of(pipeline, made, findings, gates)),
+        status=status, verdicts=verdicts, parts=tuple(parts_of(pipeline, made, findings, gates)),
         failures=tuple(record.failures), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
         lineage=tuple(lineage_of(record)), settings=tuple(settings_of(pipeline)), versions=package_versions(),
         machine=machine_of(run), index_link="../index.html",
@@ -133,21 +133,23 @@ def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
 
 def machine_of(run: Run) -> dict[str, str]:
     """Where the run ran."""
-    profile = numeric_profile()
+    profile = run.numeric_profile()
     return {
         "host": run.record.host,
         "system": f"{platform.system()} {platform.machine()}",
-        "processor features": profile["cpu"],
+        "processor features": profile["processor"],
         "workers": str(run.slots()),
     }
 
 
 def write_index(run: Run) -> None:
     """The page over all nights, from the line that every report left beside it."""
-    folder = run.store.folder
-    lines = (folder.read_json(f"reports/{name}/entry.json") for name in folder.folders("reports"))
-    entries = [RunEntry.model_validate(line) for line in lines if line]
-    folder.write("reports/index.html", render_index(entries).encode())
+    folder, shown = run.store.folder, None
+    while (names := folder.folders("reports")) != shown:  # another run may have ended while this one wrote
+        lines = (folder.read_json(f"reports/{name}/entry.json") for name in names)
+        entries = [RunEntry.model_validate(line) for line in lines if line]
+        folder.write("reports/index.html", render_index(entries).encode())
+        shown = names
 
 
 def _options(options: object) -> Iterator[tuple[str, str]]:

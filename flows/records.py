@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assay.infra.artifacts import Artifact, Kind
+from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.store import Store
@@ -59,7 +59,7 @@ def tables_of(store: Store, record: RunRecord, kind: str) -> list[tuple[StageRec
     return found
 
 
-def read_table(store: Store, artifact: Artifact[Kind]) -> pa.Table:
+def read_table(store: Store, artifact: Artifact[Any]) -> pa.Table:
     """The whole table behind a handle, in sample order."""
     import pyarrow as pa
 

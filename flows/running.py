@@ -97,19 +97,20 @@ def _perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     findings = _named_findings(run, made)
     gates = judge(pipeline.gates, findings)
     code = _exit_code(made, gates)
-    run.record.status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
+    status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
     run.record.seconds = round(time.perf_counter() - began, 2)
     run.record.findings = _write_findings(run, findings)
     from assay.flows.pages import write_report
 
-    verdicts, report = write_report(run, pipeline, made, findings, gates)
+    verdicts, report = write_report(run, pipeline, made, findings, gates, status)
+    run.record.status = status
     run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
     run.save()
     run.progress.close()
     _say_verdict(run.progress, run.record)
     if made.failures:
         raise made.failures[0]
-    return RunResult(run.id, run.record.status, report, run.record.findings, run.record.seconds, code)
+    return RunResult(run.id, status, report, run.record.findings, run.record.seconds, code)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,6 +99,11 @@ class Folder:
                 os.link(self.path(claim), target)
             except FileExistsError:
                 return False
+            except OSError:
+                # No hard links there (exFAT, some network disks): the second best is to look before one writes.
+                if os.path.exists(target):
+                    return False
+                self.write(name, content)
             finally:
                 os.unlink(self.path(claim))
             return True
@@ -113,9 +119,11 @@ class Folder:
         target = self.path(name)
         with self._in_words():
             if not self.is_local:
-                # Object stores show a file when its upload is complete; an abandoned upload shows nothing.
-                with self.fs.open(target, "wb") as sink:
-                    yield sink
+                # Closing a remote file uploads what is there, whole or not: so it is written here and sent when whole.
+                with tempfile.NamedTemporaryFile() as here:
+                    yield cast(BinaryIO, here)
+                    here.flush()
+                    self.fs.put_file(here.name, target)
                 return
             os.makedirs(os.path.dirname(target), exist_ok=True)
             draft = f"{target}.tmp-{uuid.uuid4().hex}"

@@ -70,14 +70,9 @@ def ingredient(value: object) -> Any:
 @cache
 def numeric_profile() -> dict[str, str]:
     """Within one profile equal keys give equal digests; floating point differs between CPUs, devices and versions."""
-    import numpy as np
+    from assay.infra.engines.versions import processor_here
 
-    features = getattr(np, "_core", None)
-    found = getattr(getattr(features, "_multiarray_umath", None), "__cpu_features__", {})
-    levels = ("AVX512_SKX", "AVX512F", "AVX2", "AVX", "ASIMD", "NEON", "SSE42")
-    capability = next((name for name in levels if found.get(name)), "baseline")
-    versions = {name: _version(name) for name in _NUMERIC}
-    return {"machine": platform.machine(), "cpu": capability, "precision": "float64", **versions}
+    return {"processor": processor_here(), "precision": "float64", **{name: _version(name) for name in _NUMERIC}}
 
 
 @cache

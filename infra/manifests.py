@@ -133,4 +133,7 @@ class RunRecord:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunRecord:
         """The record that `to_json` described."""
-        return cls(**{**value, "stages": [StageRecord(**stage) for stage in value["stages"]]})
+        known = {name: item for name, item in value.items() if name in cls.__dataclass_fields__}
+        fields = StageRecord.__dataclass_fields__
+        stages = [{name: item for name, item in stage.items() if name in fields} for stage in value["stages"]]
+        return cls(**{**known, "stages": [StageRecord(**stage) for stage in stages]})

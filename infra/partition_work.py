@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from assay.infra.artifacts import Table
+from assay.infra.engines.work import slot_here
 from assay.infra.errors import RunError
 from assay.infra.exact import mergeable
 from assay.infra.folders import Folder
@@ -107,14 +108,13 @@ def _read(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:
 
 
 def whereabouts() -> tuple[str, str]:
-    """The worker that this runs on, and `gpu` where it offers one, else `cpu`."""
+    """The worker that this runs on, and the kind of slot that it gives the work: `gpu` or `cpu`."""
     if "distributed" not in sys.modules:
-        return "this process", "cpu"
+        return "this process", slot_here().lower()
     from distributed import get_worker
 
     try:
         worker = get_worker()
     except ValueError:
-        return "this process", "cpu"
-    offers = worker.state.total_resources
-    return str(worker.name), "gpu" if offers.get("GPU") else "cpu"
+        return "this process", slot_here().lower()
+    return str(worker.name), slot_here().lower()

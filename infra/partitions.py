@@ -125,15 +125,14 @@ def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:
     import hashlib
 
     output, folder = _output(artifact), current_run().store.folder
+    place = artifact.uri.rsplit("/", 1)[-1]
     contents: dict[str, bytes] = {}
-    for part in output.parts:
-        for file in part.files:
-            name = file.file.rsplit("/", 1)[-1]
-            contents[name] = folder.read(file.file)
-            if hashlib.sha256(contents[name]).hexdigest() != output.checksums[name]:
-                raise RunError(
-                    f"The file {folder.url}/{file.file} is not what was written there: delete it and run again."
-                )
+    for file in (file.file for part in output.parts for file in part.files):
+        name = file.split(f"/{place}/", 1)[1]
+        content = folder.read(file) if folder.exists(file) else b""
+        if hashlib.sha256(content).hexdigest() != output.checksums[name]:
+            raise RunError(f"The file {folder.url}/{file} is not what was written there: delete it and run again.")
+        contents[name] = content
     return contents
 
 
@@ -287,7 +286,7 @@ def _raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
             raise outcome.error
     names = [f"{bench.title}, partition {outcome.index + 1}" for outcome in ordered]
     first = ordered[0].error
-    if len(failures) > bench.run.compute.quarantine:
+    if len(bench.quarantined) + len(failures) > bench.run.compute.quarantine:
         reason = str(first) if isinstance(first, AssayError) else f"{type(first).__name__}: {first}"
         listed = "; ".join(names[:5])
         raise RunError(f"{len(failures)} partitions failed for good ({listed}). The first said: {reason}") from first

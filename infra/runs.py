@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from assay.infra.compute import Slots
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.engines.opening import expected_slots
+from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord
 from assay.infra.settings import Compute
 from assay.infra.store import Store
@@ -68,6 +69,13 @@ class Run:
         """The CPU and GPU slots of the run's engine; asking for them starts it only where nothing else can tell."""
         expected = expected_slots(self.compute) if self._engine is None else None
         return expected or self.engine.slots()
+
+    def numeric_profile(self) -> dict[str, str]:
+        """The profile of where partitions are computed: this machine, or the workers of a cluster."""
+        profile = dict(numeric_profile())
+        if self.compute.engine not in ("local", "serial"):
+            profile["processor"] = self.engine.profile().processor
+        return profile
 
     def warm_up(self) -> threading.Thread:
         """Open the engine in the background, while other things start."""

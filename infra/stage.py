@@ -17,10 +17,11 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.conductors import OnProgress
 from assay.infra.errors import RunError
-from assay.infra.keys import git_commit, ingredient, numeric_profile, package_versions, stage_key
+from assay.infra.keys import git_commit, ingredient, package_versions, stage_key
 from assay.infra.manifests import Manifest, Output, Part, PartFile, StageRecord
 from assay.infra.runs import Run, current_run
 from assay.infra.seeds import Seeds
+from assay.infra.sweep import is_shared
 from assay.infra.workbench import Workbench, current_workbench
 
 if typing.TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Stage(Generic[P, R]):
         """Everything that the stage's key is made of."""
         bound = inspect.signature(self.body).bind(*args, **kwargs)
         bound.apply_defaults()
-        profile = dict(numeric_profile())
+        profile = run.numeric_profile()
         if self.gpu:
             profile["device"] = "gpu" if run.compute.gpu != "never" and run.slots().gpu else "cpu"
         return {
@@ -107,7 +108,6 @@ class Stage(Generic[P, R]):
         with bench:
             result = self.body(*args, **kwargs)
         outputs = {name: bench.output(artifact) for name, artifact in _named(result).items()}
-        self._drop_scraps(bench, outputs)
         manifest = Manifest(
             stage=self.name, version=self.version, key=bench.key, title=self.title,
             outputs=outputs, ingredients=ingredients,
@@ -117,16 +117,18 @@ class Stage(Generic[P, R]):
             packages=package_versions(), commit=git_commit(), quarantined=tuple(bench.quarantined),
         )  # fmt: skip
         committed = bench.run.store.commit(manifest)
-        if not bench.quarantined:
-            bench.run.store.folder.remove(f"{bench.place}/marks")
+        if not is_shared(bench.run.store, f"{self.name}/{bench.key}", but=bench.run.id):
+            self._drop_scraps(bench, outputs)
         return committed
 
     def _drop_scraps(self, bench: Workbench, outputs: Mapping[str, Output]) -> None:
-        """Remove intermediate tables that the stage did not return."""
+        """Remove intermediate tables that the stage did not return, and the marks of finished partitions."""
         kept = {output.artifact.uri for output in outputs.values()}
         for name, output in bench.outputs.items():
             if output.artifact.uri not in kept:
                 bench.run.store.folder.remove(f"{bench.place}/{name}")
+        if not bench.quarantined:
+            bench.run.store.folder.remove(f"{bench.place}/marks")
 
     def handles(self, manifest: Manifest) -> R:
         """The handles in the shape that the function announces: one, or a named tuple of several."""

@@ -26,6 +26,10 @@ class Store:
     def open(self) -> Store:
         """The store, ready to write to; refused where it cannot be written or is of a newer format than we know."""
         known = self.folder.read_json("store.json")
+        if known is None and self.folder.exists("store.json"):
+            raise InputError(
+                f"{self.folder.url}/store.json cannot be read: mend it, or choose another store with --store."
+            )
         if known is None:
             self.folder.write_json("store.json", {"format": FORMAT, "what": "a store of Assay"})
         elif known.get("format", 0) > FORMAT:
@@ -117,7 +121,16 @@ class Store:
     @staticmethod
     def _matching(manifest: Manifest | None, artifact: Artifact[Kind]) -> Output | None:
         outputs = manifest.outputs.values() if manifest else ()
-        return next((found for found in outputs if found.artifact == artifact), None)
+        place = artifact.uri.rsplit("/", 1)[-1]
+        wanted = (artifact.kind, artifact.digest, place)
+        return next(
+            (
+                one
+                for one in outputs
+                if (one.artifact.kind, one.artifact.digest, one.artifact.uri.rsplit("/", 1)[-1]) == wanted
+            ),
+            None,
+        )
 
     @cached_property
     def _manifests(self) -> dict[tuple[str, str], Manifest]:
@@ -129,22 +142,28 @@ class Store:
 
     def run(self, run_id: str) -> RunRecord:
         """The record of a run by its id, or by the last part of it."""
-        value = self.folder.read_json(f"runs/{run_id}.json")
-        if value is not None:
-            return RunRecord.from_json(value)
+        found = self._record(f"runs/{run_id}.json")
+        if found is not None:
+            return found
         matches = [record for record in self.runs() if record.id.endswith(run_id)]
         if len(matches) == 1:
             return matches[0]
         latest = f" The latest is {self.runs()[-1].id}." if self.runs() else " No run is recorded there."
         raise InputError(f'There is no run "{run_id}" in {self.url}.{latest} (assay runs shows all)')
 
+    def _record(self, name: str) -> RunRecord | None:
+        """The record in a file; None where there is none, or where it is no record of a run."""
+        value = self.folder.read_json(name)
+        try:
+            return RunRecord.from_json(value) if value else None
+        except (KeyError, TypeError):
+            return None
+
     def runs(self, pipeline: str | None = None) -> list[RunRecord]:
         """All recorded runs, oldest first."""
         names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
-        values = [self.folder.read_json(name) for name in names]
-        records = sorted(
-            (RunRecord.from_json(value) for value in values if value), key=lambda one: (one.started, one.id)
-        )
+        records = [record for name in names if (record := self._record(name)) is not None]
+        records.sort(key=lambda one: (one.started, one.id))
         return [record for record in records if pipeline in (None, record.pipeline)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -33,7 +34,9 @@ class Lease:
 
     def _keep(self) -> None:
         while not self._stop.wait(_LEASE_SECONDS / 5):
-            self._renew()
+            # A full disk or a slow network must not end the lease: the next beat tries again, well before it runs out.
+            with contextlib.suppress(Exception):
+                self._renew()
 
     def _renew(self) -> None:
         lease = {"host": socket.gethostname(), "pid": os.getpid(), "until": time.time() + _LEASE_SECONDS}
@@ -51,6 +54,7 @@ def is_alive(store: Store, run: str) -> bool:
 def close_crashed_runs(store: Store) -> list[RunRecord]:
     """Mark runs that were killed as crashed; they stay `running` in their record otherwise."""
     crashed = [run for run in store.runs() if run.status == "running" and not is_alive(store, run.id)]
+    crashed = [again for run in crashed if (again := store.run(run.id)).status == "running"]  # it may just have ended
     for run in crashed:
         run.status = "crashed"
         run.failures.append("The run's process ended without a word (killed, or the machine went down).")
@@ -90,10 +94,24 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
                 store.folder.remove(name)
         for name in results:
+            if name.removeprefix("stages/") in _in_use(store):
+                continue  # a run has just come upon it
             # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
             store.folder.remove(f"{name}/manifest.json")
             store.folder.remove(name)
     return Sweep(tuple(run.id for run in forgotten), tuple(results), freed)
+
+
+def _in_use(store: Store, but: str = "") -> set[str]:
+    """The keys that living runs have used or are working on, `but` for one run."""
+    names = [name.removeprefix("leases/").removesuffix(".json") for name in store.folder.sizes("leases")]
+    living = [name for name in names if name != but and is_alive(store, name)]
+    return {key for name in living for key in _keys(store.run(name))}
+
+
+def is_shared(store: Store, key: str, but: str) -> bool:
+    """Whether another living run works on the same key just now."""
+    return key in _in_use(store, but)
 
 
 def _keys(run: RunRecord) -> list[str]:

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from assay.infra.errors import RunError
 
-COMPARED = ("assay-audit", "numpy", "torch", "pyarrow")
+COMPARED = ("assay-audit", "numpy", "torch", "pyarrow", "scipy", "scikit-learn", "snorkel")
 _FEATURES = ("AVX512_SPR", "AVX512_ICL", "AVX512_SKX", "AVX512F", "AVX2", "SVE", "ASIMD", "VSX", "SSE42")
 
 

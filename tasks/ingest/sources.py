@@ -60,6 +60,11 @@ class ResolvedSource:
         content = [(file.name, file.format, hash_of_file(file.url)) for file in self.files]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
+    def require_unchanged(self) -> None:
+        """Refuse what was read if a file became another one meanwhile: it would be kept under the old one's hash."""
+        if self.given is None and ResolvedSource(self.settings, self.files).fingerprint != self.fingerprint:
+            raise InputError(f"{self.label} changed while it was read: run again when nobody writes to it.")
+
     @property
     def label(self) -> str:
         """What an error calls the source: the data set's name, the one file, or the first of several."""

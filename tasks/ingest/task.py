@@ -44,6 +44,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     samples, rejects = map_pieces(read_piece, pieces, into=(Samples, Rejects), reading=reading, classes=classes)
     _require_few_rejects(source.label, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)
+    source.require_unchanged()
     loading.join()
     results = _contract(samples, reading, classes)
     contract = write_table(expectations.require_contract(results, source.label), into=ContractResults)

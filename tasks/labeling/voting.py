@@ -76,11 +76,21 @@ def apply_rules(table: pa.Table, rulebook: Rulebook, patience: int | None = None
         votes[rule.name] = np.full(table.num_rows, ABSTAIN, np.int8)
         if isinstance(rule, ColumnRule) and table.num_rows:
             if rule.frame not in frames:
-                frames[rule.frame] = rule.frame(seen)
+                frames[rule.frame] = _framed(rule, seen)
             _ask_columns(rule, seen, frames[rule.frame], votes[rule.name], classes, ledger)
     _ask_samples([rule for rule in rulebook.rules if isinstance(rule, SampleRule)], seen, votes, classes, ledger)
     columns = {"id": table.column("id")} | {name: pa.array(vector, pa.int8()) for name, vector in votes.items()}
     return pa.table(columns), ledger.faults
+
+
+def _framed(rule: ColumnRule[object], table: pa.Table) -> object:
+    """What a column rule is shown of a partition; a frame that cannot be made is nobody's vote, but a mistake."""
+    try:
+        return rule.frame(table)
+    except Exception as fault:
+        raise InputError(
+            f"The frame of the labelling function {rule.name} cannot be made: {type(fault).__name__}: {fault}."
+        ) from fault
 
 
 def _ask_columns(
@@ -97,7 +107,7 @@ def _ask_columns(
             return
         half = table.num_rows // 2
         for part, out in ((table.slice(0, half), votes[:half]), (table.slice(half), votes[half:])):
-            _ask_columns(rule, part, rule.frame(part), out, classes, ledger)
+            _ask_columns(rule, part, _framed(rule, part), out, classes, ledger)
         return
     votes[:] = _checked(rule.name, _vector(rule.name, answer, table.num_rows), table, classes)
 

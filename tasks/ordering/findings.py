@@ -44,11 +44,13 @@ def _tests(tested: Validity | None, n: int, significance: float, concluded: bool
     permutation, verdict = tested.permutation, tested.permutation.verdict(significance)
     return [
         _trend("spearman", tested.nested, n, significance),
-        replace(_trend("spearman_tie_free", tested.tie_free, n, significance), p_value=None, low=low, high=high),
+        replace(
+            _trend("spearman_tie_free", tested.tie_free, n, significance), p_value=None, verdict="", low=low, high=high
+        ),
         _trend("spearman_disjoint", tested.disjoint, n, significance),
         Finding(
             "ordering.permutation_p", value=permutation.p_adverse, n=n, verdict=verdict, unit="p",
-            p_value=permutation.p_adverse if concluded else None,
+            p_value=permutation.p_of(verdict) if concluded else None,
         ),
         Finding("ordering.permutation_p_violation", value=permutation.p_violation, n=n, verdict=verdict, unit="p"),
     ]  # fmt: skip

@@ -65,7 +65,7 @@ def bound_confidence(labels: Artifact[WeakLabels], settings: Ordering) -> Artifa
 
 @stage(version=1, title="order")
 def order_adversarially(
-    intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering
+    intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, labeler: str
 ) -> Artifact[CuratedSets]:
     """The curated sets D1 ⊂ … ⊂ DN: samples by the lower bound of their interval, most certain first."""
     order = _ordered(intervals, samples, settings, OURS.score)
@@ -74,7 +74,7 @@ def order_adversarially(
     curated: Artifact[CuratedSets] = map_partitions(
         curated_rows, intervals, samples, into=CuratedSets, aligned={"ranks": ranks}, cuts=order.cuts.tolist()
     )
-    say(f"{settings.datasets} data sets · largest tie {largest_tie(order.scores)} of {len(order.scores)}")
+    say(f"{labeler} · {settings.datasets} data sets · largest tie {largest_tie(order.scores)} of {len(order.scores)}")
     return curated
 
 

@@ -104,7 +104,8 @@ def _trend(
     return [
         Finding("subject.spearman", of=yardstick, subject=subject, value=test.rho, n=total),
         Finding(
-            "subject.trend_p", of=yardstick, subject=subject, value=test.p_adverse, p_value=test.p_adverse, n=total,
+            "subject.trend_p", of=yardstick, subject=subject, value=test.p_adverse, n=total,
+            p_value=test.p_of(test.verdict(significance)),
             verdict=test.verdict(significance), unit="p",
         ),
     ]  # fmt: skip

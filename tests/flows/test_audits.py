@@ -201,3 +201,26 @@ def test_a_resorted_source_is_another_source(tmp_path: Path):
     assert resorted == first == accuracy("fresh", rows[::-1], 6)
     assert first is not None
     assert first > 0.9
+
+
+def test_one_labeler_that_fails_leaves_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from assay.flows import curation
+
+    train = curation.train_labeler
+
+    def fail_for_snorkel(*args: object) -> object:
+        if "snorkel" in args:
+            raise ZeroDivisionError("a bug in one labeler")
+        return train(*args)
+
+    monkeypatch.setattr(curation, "train_labeler", fail_for_snorkel)
+    project = load_project(
+        ROOT / "pipelines.yaml", pipeline="breast-cancer",
+        overrides=[SMALL[0], "weak_labels.labelers=[snorkel, majority]", SMALL[2]], store=str(tmp_path / "store"),
+    )  # fmt: skip
+    progress = SilentProgress()
+    with Run("b", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
+        made = audit(project.pipeline("breast-cancer"), project.folder)
+        assert list(made.curation.curated) == ["majority"]
+        assert [str(failure)[:44] for failure in made.failures] == ["labeler snorkel broke: ZeroDivisionError: a "]
+    assert any(one.metric == "ordering.permutation_p" for one in findings(run))

@@ -41,7 +41,16 @@ def make_samples() -> Made:
 
 
 @stage(version=1, title="order")
-def make_order(samples: Artifact[Samples], flip: bool) -> Artifact[CuratedSets]:
+def order_adversarially(samples: Artifact[Samples], labeler: str) -> Artifact[CuratedSets]:
+    return write_table(an_order(flip=labeler == "snorkel"), into=CuratedSets)
+
+
+@stage(version=1, title="sketch")
+def sketch_order(samples: Artifact[Samples], labeler: str) -> Artifact[CuratedSets]:
+    return write_table(an_order(flip=labeler == "snorkel").slice(0, 3), into=CuratedSets)
+
+
+def an_order(flip: bool) -> pa.Table:
     order = list(range(N))[:: -1 if flip else 1]
     columns = {
         "id": [f"s{n}" for n in order], "rank": range(N), "dataset": [1 + place * SETS // N for place in range(N)],
@@ -49,7 +58,7 @@ def make_order(samples: Artifact[Samples], flip: bool) -> Artifact[CuratedSets]:
         "lower": [0.9 - place / N for place in range(N)], "upper": [1.0] * N, "votes_cast": [5] * N,
         "gold": [n % 2 if n < 30 else None for n in order],
     }  # fmt: skip
-    return write_table(pa.table(columns).cast(CuratedSets.schema).take(list(range(N))[::-1]), into=CuratedSets)
+    return pa.table(columns).cast(CuratedSets.schema).take(list(range(N))[::-1])
 
 
 @pytest.fixture
@@ -60,8 +69,9 @@ def finished(make_run: Callable[..., Run]) -> tuple[Store, Run]:
     ]
     with make_run("night") as run:
         made = make_samples()
-        make_order(made.samples, False)
-        make_order(made.samples, True)
+        for labeler in ("majority", "snorkel"):
+            order_adversarially(made.samples, labeler)
+            sketch_order(made.samples, labeler)  # of the same kind, and nothing to hand out
         run.record.settings = {"description": EVIL, "weak_labels": {"labelers": ["majority", "snorkel"]}}
         with run.store.folder.writing(f"runs/{run.id}/findings.parquet") as sink:
             pq.write_table(findings_table(findings), sink)

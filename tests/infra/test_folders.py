@@ -40,14 +40,25 @@ def test_a_write_that_breaks_leaves_what_was_there(folder: Folder):
     with pytest.raises(RuntimeError):
         half()
     assert list(folder.sizes("x")) == ["x"]
-    if folder.is_local:  # object stores keep an upload to themselves until it is complete; `memory://` does not
-        assert folder.read("x") == b"old"
+    assert folder.read("x") == b"old"
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "", "a//b", "."])
 def test_names_cannot_leave_the_folder(folder: Folder, name: str):
     with pytest.raises(InputError, match="not a name inside"):
         folder.write(name, b"")
+
+
+def test_without_hard_links_the_first_still_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def unsupported(*_args: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr("os.link", unsupported)
+    folder = Folder(str(tmp_path))
+    assert folder.create("manifest.json", b"first")
+    assert not folder.create("manifest.json", b"second")
+    assert folder.read("manifest.json") == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
 
 
 def test_removing_what_is_not_there_is_no_error(folder: Folder):

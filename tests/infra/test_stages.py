@@ -173,6 +173,7 @@ def test_a_repair_with_another_plan_does_not_mix_the_plans(make_run):
         repaired = source(20)
         assert repaired.digest == whole.digest
         assert collect(repaired, ["x"])["x"].to_pylist() == list(range(20))
+        assert collect(whole, ["x"]) == collect(repaired, ["x"])  # the handle of an older run still opens
 
 
 def test_quarantined_partitions_are_named_and_tried_again_next_time(make_run, tmp_path):
@@ -191,6 +192,19 @@ def test_quarantined_partitions_are_named_and_tried_again_next_time(make_run, tm
     marker.unlink()
     with make_run():
         assert fragile(make(10, 5)).rows == 10
+
+
+def test_quarantine_counts_over_a_whole_stage(make_run, tmp_path):
+    marker = tmp_path / "broken"
+    marker.touch()
+
+    @stage(version=1)
+    def twice(numbers: Artifact[Numbers]) -> Artifact[Scaled]:
+        first = map_partitions(explode_on, numbers, into=Scaled, name="first", marker=str(marker), bad="7")
+        return map_partitions(explode_on, first, into=Scaled, marker=str(marker), bad="2")
+
+    with make_run(quarantine=1, retries=0), pytest.raises(RunError, match="failed for good"):
+        twice(make(10, 5))
 
 
 def test_input_errors_stop_the_stage_at_once_and_commit_nothing(make_run, tmp_path):

@@ -1,6 +1,7 @@
 """The store stays small, and nothing that is in use or being written goes."""
 
 import os
+import threading
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.stage import stage, write_files
-from assay.infra.sweep import clean, close_crashed_runs
+from assay.infra.sweep import Lease, clean, close_crashed_runs, is_shared
 
 
 @stage(version=1)
@@ -88,3 +89,48 @@ def test_an_unknown_run_is_named_with_the_latest(make_run):
     assert store.run(latest[-4:]).id == latest
     with pytest.raises(InputError, match=f'no run "nope".*latest is {latest}'):
         store.run("nope")
+
+
+def test_a_run_that_just_ended_is_not_called_crashed(make_run, monkeypatch):
+    ended = finished(make_run, "x")
+    store = make_run().store
+    stale = store.run(ended)
+    stale.status = "running"
+    monkeypatch.setattr(store, "runs", lambda *_: [stale])
+    assert close_crashed_runs(store) == []
+    assert store.run(ended).status == "done"
+
+
+def test_what_another_living_run_works_on_is_shared(make_run):
+    with make_run() as one, make_run() as other:
+        other.record.writing.append("keep/some-key")
+        other.save()
+        assert is_shared(one.store, "keep/some-key", but=one.id)
+        assert not is_shared(one.store, "keep/some-key", but=other.id)
+    assert not is_shared(one.store, "keep/some-key", but=one.id)
+
+
+def test_a_file_that_is_no_record_is_passed_over(make_run):
+    kept = finished(make_run, "x")
+    store = make_run().store
+    store.folder.write_json("runs/junk.json", {"a": 1})
+    newer = store.run(kept).to_json() | {"id": "2099-01-01-0000-next", "a field of tomorrow": 1}
+    store.folder.write_json("runs/2099-01-01-0000-next.json", newer)
+    assert {run.id for run in store.runs()} == {kept, "2099-01-01-0000-next"}
+
+
+def test_a_hiccup_does_not_end_the_lease(make_run, monkeypatch):
+    beats = []
+
+    def fail(self: Lease) -> None:
+        beats.append(1)
+        raise OSError("the network is gone")
+
+    monkeypatch.setattr("assay.infra.sweep._LEASE_SECONDS", 0.05)
+    lease = Lease(make_run().store, "a-run")
+    monkeypatch.setattr(Lease, "_renew", fail)
+    thread = threading.Thread(target=lease._keep, daemon=True)
+    thread.start()
+    while len(beats) < 3:
+        assert thread.is_alive()
+    lease.release()

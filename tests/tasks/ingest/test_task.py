@@ -147,3 +147,13 @@ def test_what_is_sent_to_workers_can_be_sent(read: Callable[..., Any], tmp_path:
         assert pickle.loads(pickle.dumps(result.pieces)) == result.pieces
         again = pickle.loads(pickle.dumps(result.reading))
         assert again.layout == result.reading.layout
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept_under_its_old_hash(run: Any, tmp_path: Path) -> None:
+    folder = write(tmp_path / "d")
+    source = resolve(Source.model_validate({"csv": "*.csv", "id": "id", "label": "kind"}), folder)
+    assert source.fingerprint  # taken before the file is read, as a stage's key is
+    write(folder, [(name, x + 1, kind) for name, x, kind in ROWS])
+    with pytest.raises(InputError, match=r"a\.csv changed while it was read"):
+        ingest(source, source.settings)
+    assert run.record.stages == []

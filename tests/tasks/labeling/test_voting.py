@@ -207,3 +207,11 @@ def test_more_samples_than_one_block_keep_their_order():
         return int(x.text) - 1
 
     assert votes_of(third, table)[0] == [place % 3 - 1 for place in range(n)]
+
+
+def test_a_frame_that_cannot_be_made_names_its_rule():
+    def no_frame(table):
+        raise KeyError("no such column")
+
+    with pytest.raises(InputError, match="frame of the labelling function f cannot be made: KeyError"):
+        votes_of(ColumnRule("f", link_in_column, frame=no_frame))

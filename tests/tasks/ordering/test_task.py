@@ -90,7 +90,7 @@ def by_name(artifact):
 
 
 def test_the_curated_sets_nest_and_follow_the_lower_bound(run):
-    table = collect(order_adversarially(*ordered()), CuratedSets.schema.names).sort_by("rank")
+    table = collect(order_adversarially(*ordered(), "majority"), CuratedSets.schema.names).sort_by("rank")
     assert table["rank"].to_pylist() == list(range(N))
     lower = table["lower"].to_numpy()
     assert (np.diff(lower) <= 0).all()
@@ -100,8 +100,8 @@ def test_the_curated_sets_nest_and_follow_the_lower_bound(run):
 
 def test_the_partitioning_changes_neither_the_order_nor_what_it_is_worth(run):
     names = CuratedSets.schema.names
-    whole = order_adversarially(*ordered())
-    cut = order_adversarially(*ordered(cuts=(0, 3, 100, 399, N)))
+    whole = order_adversarially(*ordered(), "majority")
+    cut = order_adversarially(*ordered(cuts=(0, 3, 100, 399, N)), "majority")
     assert collect(cut, names).equals(collect(whole, names))
     assert cut.digest == whole.digest
     measured = [measure_ordering(*ordered(cuts=c), "ours", "majority") for c in ((0, N), (0, 3, 100, 399, N))]
@@ -124,20 +124,20 @@ def test_a_real_trend_is_adverse_and_every_approach_can_be_measured(run):
 
 def test_without_gold_everything_works_and_validity_is_not_measured(run):
     inputs = ordered(known=0)
-    assert collect(order_adversarially(*inputs), ["gold"])["gold"].null_count == N
+    assert collect(order_adversarially(*inputs, "majority"), ["gold"])["gold"].null_count == N
     findings = by_name(measure_ordering(*inputs, "ours", "snorkel").findings)
     assert findings["ordering.permutation_p"].verdict == "not measured"
     assert findings["ordering.permutation_p"].n == 0
     with pytest.raises(InputError, match=r"no sample has a gold label; .* or set ordering\.curate: all"):
-        order_adversarially(*ordered(known=0, curate="labelled"))
+        order_adversarially(*ordered(known=0, curate="labelled"), "majority")
 
 
 def test_with_gold_for_some_either_all_or_the_labelled_are_curated_and_the_labelled_measured(run):
     everyone = ordered(known=3)
-    assert collect(order_adversarially(*everyone), ["id"]).num_rows == N
+    assert collect(order_adversarially(*everyone, "majority"), ["id"]).num_rows == N
     assert by_name(measure_ordering(*everyone, "ours", "majority").findings)["ordering.permutation_p"].n == 134
     labelled = ordered(known=3, curate="labelled")
-    table = collect(order_adversarially(*labelled), ["rank", "gold", "dataset"])
+    table = collect(order_adversarially(*labelled, "majority"), ["rank", "gold", "dataset"])
     assert sorted(table["rank"].to_pylist()) == list(range(134))
     assert table["gold"].null_count == 0
     assert by_name(measure_ordering(*labelled, "ours", "majority").findings)["ordering.permutation_p"].n == 134
@@ -145,7 +145,7 @@ def test_with_gold_for_some_either_all_or_the_labelled_are_curated_and_the_label
 
 def test_fewer_samples_than_data_sets_are_refused_with_a_way_out(run):
     with pytest.raises(InputError, match=r"8 samples cannot be cut into 10 data sets; lower ordering\.datasets to 8"):
-        order_adversarially(*ordered(cuts=(0, 8)))
+        order_adversarially(*ordered(cuts=(0, 8)), "majority")
 
 
 def test_a_partition_that_was_quarantined_does_not_stop_the_others(run):
@@ -159,12 +159,16 @@ def test_a_partition_that_was_quarantined_does_not_stop_the_others(run):
 def test_a_curated_order_keeps_its_contract(run):
     intervals, samples, settings = ordered()
     classes = given_classes()
-    results = collect(check_order(order_adversarially(intervals, samples, settings), classes, settings), None)
+    results = collect(
+        check_order(order_adversarially(intervals, samples, settings, "majority"), classes, settings), None
+    )
     assert results["success"].to_pylist() == [True] * results.num_rows
     assert set(results["contract"].to_pylist()) == {"curated_sets"}
 
 
 def test_a_sketch_holds_every_so_manieth_sample_and_the_hardest(run, monkeypatch):
     monkeypatch.setattr("assay.tasks.ordering.task._SKETCHED", 40)
-    sketch = collect(sketch_order(order_adversarially(*ordered(cuts=(0, 150, N)))), ["rank"])["rank"].to_pylist()
+    sketch = collect(sketch_order(order_adversarially(*ordered(cuts=(0, 150, N)), "majority")), ["rank"])[
+        "rank"
+    ].to_pylist()
     assert sorted(sketch) == sorted({*range(0, N, 10), *range(N - 15, N)})
