@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from assay.infra.errors import RunError
+from assay.infra.errors import InputError, RunError
 
 _START_SECONDS = 180.0
 _SLOTS = 16
@@ -144,8 +145,18 @@ def send_what_is_queued() -> None:
 
 
 def configured_api() -> str | None:
-    """The Prefect server that the user's environment names, if any."""
-    return os.environ.get("PREFECT_API_URL") or None
+    """The Prefect server that the user's environment names, or the active profile of `prefect config set`, if any."""
+    if os.environ.get("PREFECT_API_URL"):
+        return os.environ["PREFECT_API_URL"]
+    profiles = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect") / "profiles.toml"
+    if not profiles.is_file():
+        return None
+    try:
+        known = tomllib.loads(profiles.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, OSError) as error:
+        raise InputError(f"Prefect's {profiles} cannot be read ({error}); mend it, or set PREFECT_API_URL.") from error
+    active = os.environ.get("PREFECT_PROFILE") or known.get("active", "")
+    return known.get("profiles", {}).get(active, {}).get("PREFECT_API_URL") or None
 
 
 def state_folder() -> Path:

@@ -74,11 +74,13 @@ def _require_few_rejects(source: str, settings: Source, samples: int, rejects: A
     if samples and rejects.rows <= settings.max_rejects * total:
         return
     reasons = collect(rejects, ["file", "row", "column", "reason"])
-    first = reasons.slice(0, 1).to_pylist()[0] if reasons.num_rows else {"file": source, "row": 0, "reason": "no rows"}
+    nothing = {"file": source, "row": 0, "column": None, "reason": "no rows"}
+    first = reasons.slice(0, 1).to_pylist()[0] if reasons.num_rows else nothing
+    column = f", column {first['column']}" if first["column"] else ""
+    where = f"{first['file']} row {first['row']}{column} ({first['reason']})"
     raise InputError(
-        f"{rejects.rows} of {total} rows of {source} do not fit, the first in {first['file']} row {first['row']} "
-        f"({first['reason']}), and max_rejects allows a share of {settings.max_rejects:g}; correct the rows, or the "
-        f"source's settings."
+        f"{rejects.rows} of {total} rows of {source} do not fit, the first in {where}, and max_rejects allows a share "
+        f"of {settings.max_rejects:g}; correct the rows, or the source's settings."
     )
 
 
