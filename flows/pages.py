@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from assay.data.classes import class_names
 from assay.data.schemas import CuratedSets, OrderingCurve, Rejects
 from assay.flows.audit import Audit, headline_order
 from assay.flows.pipeline import Pipeline
@@ -100,8 +101,7 @@ def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
     import pyarrow as pa
 
     curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in made.curation.curves])
-    names = _whole(made.curation.ingested.classes)
-    classes = dict(zip(names["code"].to_pylist(), names["name"].to_pylist(), strict=True))
+    classes = dict(enumerate(class_names(_whole(made.curation.ingested.classes))))
     sketch = collect(next(iter(made.curation.sketches.values())), CuratedSets.schema.names)
     yield ordering_page(curves, findings, sketch, classes, samples=curated.rows)
 

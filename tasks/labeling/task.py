@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from assay.data.classes import class_names
 from assay.data.schemas import Classes, Findings, LabelingTable, Samples, Votes
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
@@ -36,7 +37,7 @@ def apply_labeling_functions(
 ) -> Artifact[Votes]:
     """The votes of every labelling function on every sample, in the pipeline's class codes."""
     book = rulebook.load()
-    codes = class_codes(book.name, book.classes, class_names(classes))
+    codes = class_codes(book.name, book.classes, class_names(collect(classes, None)))
     patience = faults_allowed(settings.fault_limit, samples.rows)
     votes: Artifact[Votes] = map_partitions(
         vote_on, samples, into=Votes, rulebook=rulebook, codes=codes, patience=patience
@@ -60,7 +61,7 @@ def summarize_labeling(
     votes: Artifact[Votes], samples: Artifact[Samples], classes: Artifact[Classes]
 ) -> LabelingSummary:
     """The table of labelling functions and the findings, from counts that add up over partitions."""
-    names = class_names(classes)
+    names = class_names(collect(classes, None))
     merged = reduce_partitions(count_partition, votes, samples, classes=len(names))
     counts = labeling_counts(merged.pop("functions").value, merged)
     faults = faults_of(votes)
@@ -98,12 +99,6 @@ def count_partition(votes: pa.Table, samples: pa.Table, classes: int) -> dict[st
     """One partition's counts for the table of labelling functions, and the functions' names."""
     counts = count_votes(votes, samples.column("gold"), classes)
     return {"functions": Least(tuple(name for name in votes.column_names if name != "id")), **counts}
-
-
-def class_names(classes: Artifact[Classes]) -> tuple[str, ...]:
-    """The names of the pipeline's classes, in the order of their codes."""
-    rows = collect(classes, columns=["code", "name"]).to_pylist()
-    return tuple(row["name"] for row in sorted(rows, key=lambda row: int(row["code"])))
 
 
 def faults_of(votes: Artifact[Votes]) -> dict[str, tuple[int, str]]:

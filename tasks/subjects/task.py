@@ -7,9 +7,9 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from assay.data.classes import class_names
 from assay.data.schemas import Classes, CuratedSets, Findings, Predictions, Samples, SubjectFiles, WeakLabels
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
@@ -47,7 +47,7 @@ def train_subject(
     """
     if subject.kind != "logistic":
         return write_files({"card.json": _json(_card_of_given(subject))}, into=SubjectFiles)
-    names = _class_names(classes)
+    names = class_names(collect(classes, None))
     inputs = _teaching(samples, labels, subject)
     found = reduce_partitions(survey, *inputs, classes=len(names), features=subject.settings.features)
     targets, (features,) = found["targets"], found["features"]
@@ -71,7 +71,7 @@ def predict_samples(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Predictions]:
     """What the subject says of every sample; a trained one always through the model that has not seen the sample."""
-    names = _class_names(classes)
+    names = class_names(collect(classes, None))
     say(f"{subject.kind} · {samples.rows} samples")
     if subject.kind == "predictions":
         column = subject.settings.predictions
@@ -88,7 +88,7 @@ def measure_subject(
     name: str, datasets: int, permutations: int, significance: float,
 ) -> Artifact[Findings]:  # fmt: skip
     """The findings on one subject: accuracy on D1…DN and on every stratum, the trend, and a flag if it is constant."""
-    names = _class_names(classes)
+    names = class_names(collect(classes, None))
     if curated.rows == predictions.rows and curated.partitions == predictions.partitions:
         counts = reduce_partitions(count_agreement, predictions, curated, datasets=datasets)
     else:  # only some samples were curated (those with gold, say), so the partitions do not match row by row
@@ -129,12 +129,6 @@ def _teaching(
             "`weak_labels`, or set `train_on: gold`."
         )
     return samples, labels
-
-
-def _class_names(classes: Artifact[Classes]) -> list[str]:
-    """The names of the classes, in the order of their codes."""
-    table = collect(classes, ["code", "name"])
-    return [str(table["name"][int(row)].as_py()) for row in np.argsort(table["code"].to_numpy())]
 
 
 def _card_of_trained(

@@ -7,6 +7,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.classes import class_names
 from assay.data.schemas import Classes, LabelModel, Panel, Votes, WeakLabels
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
@@ -46,11 +47,11 @@ def label_probabilistically(
     votes: Artifact[Votes], model: Artifact[LabelModel], classes: Artifact[Classes], settings: WeakLabelling
 ) -> Artifact[WeakLabels]:
     """Per sample the class that the labeler finds most probable, and how sure it is."""
-    rows = sorted(collect(classes, columns=["code", "name"]).to_pylist(), key=lambda row: int(row["code"]))
-    default = default_class(settings.default_label, [str(row["name"]) for row in rows])
+    names = class_names(collect(classes, None))
+    default = default_class(settings.default_label, names)
     labeler = labeler_from(collect(model, columns=None))
     labels: Artifact[WeakLabels] = map_partitions(
-        label_partition, votes, into=WeakLabels, labeler=labeler, classes=len(rows), default=default
+        label_partition, votes, into=WeakLabels, labeler=labeler, classes=len(names), default=default
     )
     undecided = tally_of(labels)["undecided"]
     say(f"{labels.rows} samples labelled by {len(labeler.functions)} rules · {undecided} undecided")
