@@ -98,7 +98,7 @@ def _chain(rows: int, partitions: int) -> None:
         model = train_labeler(votes, panel, classes, labelling, labeler, "panel")
         labels = label_probabilistically(votes, model, classes, labelling)
         intervals = bound_confidence(labels, ordering)
-        order_adversarially(intervals, samples, ordering, "snorkel")
+        order_adversarially(intervals, samples, ordering, labeler)
         measure_ordering(intervals, samples, ordering, OURS.name, labeler)
 
 
