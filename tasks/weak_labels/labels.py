@@ -72,15 +72,20 @@ def class_sums(columns: Sequence[npt.NDArray[np.int8]], tables: npt.NDArray[np.f
     m, outcomes, q = tables.shape
     together = max(1, int(np.log(_PATTERNS) / np.log(outcomes)))
     sums = np.zeros((q, size))
+    pattern = np.empty(size, dtype=np.int16)  # fewer than _PATTERNS, so two bytes will do
     for start in range(0, m, together):
         group = range(start, min(start + together, m))
-        pattern = np.zeros(size, dtype=np.int64)
         lookup = np.zeros((1, q))
+        pattern[:] = 0
         for i in group:
-            pattern = pattern * outcomes + (columns[i] + 1)
+            pattern *= np.int16(outcomes)
+            pattern += columns[i]
             lookup = (lookup[:, None, :] + tables[i][None, :, :]).reshape(-1, q)
+        place = pattern.astype(np.intp) + sum(
+            outcomes**digit for digit in range(len(group))
+        )  # every vote counts from -1
         for row in range(q):
-            sums[row] += np.ascontiguousarray(lookup[:, row])[pattern]
+            sums[row] += np.ascontiguousarray(lookup[:, row]).take(place)
     return sums
 
 
