@@ -74,11 +74,6 @@ class ResolvedSource:
         return self.files[0].name + more
 
 
-def source_fingerprint(source: Source, base_dir: str | Path) -> str:
-    """The content hash of a source whose relative paths start at `base_dir`."""
-    return resolve(source, base_dir).fingerprint
-
-
 @contextlib.contextmanager
 def opened(url: str, name: str) -> Iterator[BinaryIO]:
     """A text file's bytes, unpacked where its ending says that it is packed; what cannot be read is said by name."""

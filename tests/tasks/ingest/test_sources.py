@@ -13,11 +13,15 @@ from pydantic import ValidationError
 
 from assay.infra.errors import InputError
 from assay.tasks.ingest.settings import Source
-from assay.tasks.ingest.sources import resolve, source_fingerprint
+from assay.tasks.ingest.sources import resolve
 
 Reader = Callable[..., Any]
 
 GOOD = "id,x,y\na,1,0\nb,2,1\n"
+
+
+def source_fingerprint(source: Source, base_dir: object) -> str:
+    return resolve(source, str(base_dir)).fingerprint
 
 
 def fill(folder: Path, content: str = GOOD, name: str = "a.csv") -> Path:
