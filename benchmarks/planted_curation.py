@@ -93,7 +93,7 @@ def _chain(rows: int, partitions: int) -> None:
 
     ordering, labelling = Ordering(), WeakLabelling()
     samples, votes, classes = plant_votes(rows, FUNCTIONS, partitions, SEED)
-    panel = prune_labeling_functions(votes, classes, Pruning())
+    panel = prune_labeling_functions(votes, classes, Pruning()).panel
     for labeler in LABELERS:
         model = train_labeler(votes, panel, classes, labelling, labeler, "panel")
         labels = label_probabilistically(votes, model, classes, labelling)

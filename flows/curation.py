@@ -29,7 +29,7 @@ from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 from assay.tasks.labeling.task import apply_labeling_functions, summarize_labeling, take_votes
 from assay.tasks.ordering.approaches import APPROACHES, OURS, Approach
 from assay.tasks.ordering.task import bound_confidence, check_order, measure_ordering, order_adversarially, sketch_order
-from assay.tasks.pruning.task import prune_labeling_functions, summarize_panel
+from assay.tasks.pruning.task import prune_labeling_functions
 from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 
 
@@ -63,8 +63,9 @@ def curate(pipeline: Pipeline, folder: Path) -> Curation:
     curation = Curation(ingest(source, source.settings))
     vote(curation, pipeline, folder)
     if curation.votes is not None and pipeline.pruning is not None:
-        curation.panel = prune_labeling_functions(curation.votes, curation.ingested.classes, pipeline.pruning)
-        curation.findings.append(summarize_panel(curation.panel))
+        pruned = prune_labeling_functions(curation.votes, curation.ingested.classes, pipeline.pruning)
+        curation.panel = pruned.panel
+        curation.findings.append(pruned.findings)
     if curation.votes is not None and pipeline.weak_labels is not None:
         for labeler in pipeline.weak_labels.labelers:
             curation.branches.attempt(f"labeler {labeler}", order, curation, pipeline, labeler)

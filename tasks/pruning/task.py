@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pyarrow as pa
 
 from assay.data.schemas import Classes, Findings, Panel, Votes
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, reduce_partitions
+from assay.infra.partitions import reduce_partitions
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.pruning.panel import kept_functions, panel, panel_findings
 from assay.tasks.pruning.settings import Pruning
@@ -14,21 +16,21 @@ from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
 
 
+class Pruned(NamedTuple):
+    """The panel, and what there is to say about it."""
+
+    panel: Artifact[Panel]
+    findings: Artifact[Findings]
+
+
 @stage(version=1, title="prune")
-def prune_labeling_functions(votes: Artifact[Votes], classes: Artifact[Classes], settings: Pruning) -> Artifact[Panel]:
+def prune_labeling_functions(votes: Artifact[Votes], classes: Artifact[Classes], settings: Pruning) -> Pruned:
     """The panel of labelling functions of which no two depend on each other (Algorithm 1)."""
     counted: dict[str, object] = reduce_partitions(count_partition, votes, classes=classes.rows)
     table = panel(vote_counts(counted, classes.rows), settings)
     say(_in_words(table, settings))
-    return write_table(table, into=Panel)
-
-
-@stage(version=1, title="sum up panel")
-def summarize_panel(panel: Artifact[Panel]) -> Artifact[Findings]:
-    """The findings about a panel: how many functions are kept of how many."""
-    findings = panel_findings(collect(panel, columns=["kept", "constant"]))
-    say(f"{findings[0].value:.0f} of {findings[0].n} rules kept")
-    return write_table(findings_table(findings), into=Findings)
+    findings = findings_table(panel_findings(table))
+    return Pruned(write_table(table, into=Panel), write_table(findings, into=Findings))
 
 
 def _in_words(table: pa.Table, settings: Pruning) -> str:

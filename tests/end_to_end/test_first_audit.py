@@ -59,7 +59,7 @@ def test_it_says_what_it_does_and_nothing_else(newcomer: Command) -> None:
 def test_the_panel_is_the_seven_rules_of_the_golden_numbers(newcomer: Command) -> None:
     [record] = records(store_of(newcomer))
     [pruned] = [stage for stage in record["stages"] if stage["stage"] == "prune_labeling_functions"]
-    [file] = Path(pruned["outputs"]["result"]["uri"]).glob("*.parquet")
+    [file] = Path(pruned["outputs"]["panel"]["uri"]).glob("*.parquet")
     rows = pq.read_table(file).to_pylist()
     assert sorted(row["function"] for row in rows if row["kept"]) == PANEL
 

@@ -74,7 +74,7 @@ def again(first: Run, *overrides: str, seed: int = 0) -> Run:
 
 
 def test_the_panel_is_the_seven_functions_of_the_golden_numbers(first: Run):
-    rows = table(first, "prune_labeling_functions", "result").to_pylist()
+    rows = table(first, "prune_labeling_functions", "panel").to_pylist()
     assert sorted(row["function"] for row in rows if row["kept"]) == sorted(PANEL)
 
 

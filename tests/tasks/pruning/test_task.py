@@ -13,7 +13,7 @@ from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage, write_table
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
-from assay.tasks.pruning.task import prune_labeling_functions, summarize_panel
+from assay.tasks.pruning.task import prune_labeling_functions
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
 
@@ -44,7 +44,7 @@ def given_classes() -> Artifact[Classes]:
 
 @pytest.mark.parametrize("cuts", [[0, 90], [0, 1, 40, 90], list(range(0, 91, 10))])
 def test_the_stage_gives_the_panel_of_all_votes_however_they_are_cut(run, cuts):
-    artifact = prune_labeling_functions(given_votes(cuts), given_classes(), Pruning())
+    artifact = prune_labeling_functions(given_votes(cuts), given_classes(), Pruning()).panel
     expected = panel(vote_counts(count_partition(votes_table(Rows(0, 90)), 2), 2), Pruning())
     table = collect(artifact, Panel.schema.names)
     assert table.equals(expected)
@@ -52,7 +52,7 @@ def test_the_stage_gives_the_panel_of_all_votes_however_they_are_cut(run, cuts):
 
 
 def test_the_findings_count_the_functions_kept(run):
-    artifact = prune_labeling_functions(given_votes([0, 90]), given_classes(), Pruning())
-    findings = findings_from(collect(summarize_panel(artifact), None))
+    pruned = prune_labeling_functions(given_votes([0, 90]), given_classes(), Pruning())
+    findings = findings_from(collect(pruned.findings, None))
     kept = next(one for one in findings if one.metric == "pruning.kept")
     assert (kept.value, kept.n) == (5, 6)
