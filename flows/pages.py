@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.data.classes import class_names
@@ -15,6 +15,7 @@ from assay.infra.keys import package_versions
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
 from assay.infra.runs import Run
+from assay.tasks.reporting.appendix import settings_rows
 from assay.tasks.reporting.headline import headline
 from assay.tasks.reporting.index import RunEntry, entry_of, render_index
 from assay.tasks.reporting.layout import render_report
@@ -125,10 +126,14 @@ def lineage_of(record: RunRecord) -> Iterator[LineageRow]:
 
 
 def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
-    """Every option that the run was given or took by default."""
-    for stage, options in pipeline.model_dump(mode="json", exclude={"name", "description", "subject"}).items():
-        for option, value in _options(options):
-            yield SettingRow(stage, option, value)
+    """Every option that the run was given or took by default; a stage that was left out has none."""
+    for name in ("source", "labeling", "pruning", "weak_labels", "ordering", "statistics"):
+        options = getattr(pipeline, name)
+        yield from settings_rows(name, options) if options is not None else ()
+    for subject in pipeline.subjects:
+        yield from settings_rows(f"subject {subject.name}", subject)
+    for position, gate in enumerate(pipeline.gates, start=1):
+        yield SettingRow("gates", str(position), gate.title())
 
 
 def machine_of(run: Run) -> dict[str, str]:
@@ -150,13 +155,6 @@ def write_index(run: Run) -> None:
         entries = [RunEntry.model_validate(line) for line in lines if line]
         folder.write("reports/index.html", render_index(entries).encode())
         shown = names
-
-
-def _options(options: object) -> Iterator[tuple[str, str]]:
-    if isinstance(options, Mapping):
-        yield from ((str(name), str(value)) for name, value in options.items() if value is not None)
-    elif options not in (None, [], ()):
-        yield "", str(options)
 
 
 def _whole(artifact: Artifact[Any]) -> pa.Table:

@@ -17,8 +17,6 @@ _DEFAULTS = {
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    # A whole grid of stages is submitted by one flow; Prefect's own SDK shows no progress bars or colours for us.
-    "PREFECT_CLI_COLORS": "false",
 }
 
 

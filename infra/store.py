@@ -142,7 +142,7 @@ class Store:
 
     def run(self, run_id: str) -> RunRecord:
         """The record of a run by its id, or by the last part of it."""
-        found = self._record(f"runs/{run_id}.json")
+        found = self.record(run_id)
         if found is not None:
             return found
         matches = [record for record in self.runs() if record.id.endswith(run_id)]
@@ -151,9 +151,9 @@ class Store:
         latest = f" The latest is {self.runs()[-1].id}." if self.runs() else " No run is recorded there."
         raise InputError(f'There is no run "{run_id}" in {self.url}.{latest} (assay runs shows all)')
 
-    def _record(self, name: str) -> RunRecord | None:
-        """The record in a file; None where there is none, or where it is no record of a run."""
-        value = self.folder.read_json(name)
+    def record(self, run_id: str) -> RunRecord | None:
+        """The record of exactly that run; None where there is none yet, or where the file is no record of a run."""
+        value = self.folder.read_json(f"runs/{run_id}.json")
         try:
             return RunRecord.from_json(value) if value else None
         except (KeyError, TypeError):
@@ -162,7 +162,7 @@ class Store:
     def runs(self, pipeline: str | None = None) -> list[RunRecord]:
         """All recorded runs, oldest first."""
         names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
-        records = [record for name in names if (record := self._record(name)) is not None]
+        records = [record for name in names if (record := self.record(name[len("runs/") : -len(".json")])) is not None]
         records.sort(key=lambda one: (one.started, one.id))
         return [record for record in records if pipeline in (None, record.pipeline)]
 

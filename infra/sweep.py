@@ -54,7 +54,8 @@ def is_alive(store: Store, run: str) -> bool:
 def close_crashed_runs(store: Store) -> list[RunRecord]:
     """Mark runs that were killed as crashed; they stay `running` in their record otherwise."""
     crashed = [run for run in store.runs() if run.status == "running" and not is_alive(store, run.id)]
-    crashed = [again for run in crashed if (again := store.run(run.id)).status == "running"]  # it may just have ended
+    latest = [store.record(run.id) for run in crashed]
+    crashed = [run for run in latest if run is not None and run.status == "running"]  # the others have just ended
     for run in crashed:
         run.status = "crashed"
         run.failures.append("The run's process ended without a word (killed, or the machine went down).")
@@ -88,25 +89,30 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
         if f"{stage}/{key}" not in used
     ]
     forgotten = [run for run in records if run.id not in kept]
-    freed = sum(size for name in results for size in store.folder.sizes(name).values())
+    removed: list[str] = []
+    freed = 0
     if not dry_run:
         for run in forgotten:
             for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
                 store.folder.remove(name)
-        for name in results:
-            if name.removeprefix("stages/") in _in_use(store):
-                continue  # a run has just come upon it
+    for name in results:
+        if name.removeprefix("stages/") in _in_use(store):
+            continue  # a run has just come upon it
+        removed.append(name)
+        freed += sum(store.folder.sizes(name).values())
+        if not dry_run:
             # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
             store.folder.remove(f"{name}/manifest.json")
             store.folder.remove(name)
-    return Sweep(tuple(run.id for run in forgotten), tuple(results), freed)
+    return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
 
 
 def _in_use(store: Store, but: str = "") -> set[str]:
     """The keys that living runs have used or are working on, `but` for one run."""
     names = [name.removeprefix("leases/").removesuffix(".json") for name in store.folder.sizes("leases")]
     living = [name for name in names if name != but and is_alive(store, name)]
-    return {key for name in living for key in _keys(store.run(name))}
+    # A run takes its lease a moment before it writes its record.
+    return {key for name in living if (run := store.record(name)) is not None for key in _keys(run)}
 
 
 def is_shared(store: Store, key: str, but: str) -> bool:

@@ -33,7 +33,6 @@ class Workbench:
     seeds: Seeds | None
     on_progress: Callable[[int, int], None]
     outputs: dict[str, Output] = field(default_factory=dict)
-    tallies: dict[str, object] = field(default_factory=dict)
     summary: str = ""
     computed: int = 0
     reused: int = 0

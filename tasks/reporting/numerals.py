@@ -6,7 +6,7 @@ import math
 import re
 from datetime import datetime
 
-from assay.tasks.reporting.parts import Estimate, Scale
+from assay.tasks.reporting.parts import Scale
 
 MINUS, THIN, NONE = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}", "\N{EN DASH}"
 
@@ -107,15 +107,6 @@ def interval(low: float | None, high: float | None, scale: Scale = "percent", di
     if scale == "percent":
         return f"[{percent(low, digits, sign=False)}, {percent(high, digits, sign=False)}]"
     return f"[{number(low)}, {number(high)}]"
-
-
-def estimate(cell: Estimate, scale: Scale = "percent") -> str:
-    """A value with its interval.
-
-    >>> estimate(Estimate(0.94, 0.88, 0.97, 57)).replace(THIN, " ")
-    '94.0 % [88.0, 97.0]'
-    """
-    return " ".join(piece for piece in (scaled(cell.value, scale), interval(cell.low, cell.high, scale)) if piece)
 
 
 def duration(seconds: float | None) -> str:

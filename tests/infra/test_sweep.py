@@ -134,3 +134,10 @@ def test_a_hiccup_does_not_end_the_lease(make_run, monkeypatch):
     while len(beats) < 3:
         assert thread.is_alive()
     lease.release()
+
+
+def test_a_run_whose_record_is_not_written_yet_disturbs_nobody(make_run):
+    with make_run() as run:
+        Lease(run.store, "2099-01-01-0000-next").take()
+        assert not is_shared(run.store, "keep/some-key", but=run.id)
+        keep("x")
