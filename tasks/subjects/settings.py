@@ -6,6 +6,67 @@ from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
 
+NETWORKS = (
+    "small-cnn", "attnmel", "vgg19", "resnet50", "resnet101", "resnet152", "inception-v3", "chexnet",
+)  # fmt: skip
+"""The image networks that can be built by name."""
+
+WAYS = ("model", "network", "classifier", "predictions")
+"""The ways to name a subject; each has exactly one."""
+
+
+class Training(Settings):
+    """How a network, or a text classifier, is trained. What is audited never trains: see `evaluation`."""
+
+    epochs: int = Field(default=15, ge=1, le=10_000)
+    """How often every training sample is seen."""
+
+    batch_size: int = Field(default=64, ge=1, le=65_536)
+    """Samples per step."""
+
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """Adam, or stochastic gradient descent with Nesterov momentum."""
+
+    learning_rate: float = Field(default=1e-3, gt=0, le=10)
+    """The step size; with the schedule `one-cycle`, the highest one."""
+
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    """The momentum of `sgd`."""
+
+    weight_decay: float = Field(default=0.0, ge=0, le=1)
+    """The L2 penalty on the weights."""
+
+    schedule: Literal["one-cycle", "step", "constant"] = "one-cycle"
+    """How the step size moves: up and down once, a tenth of it every `step_epochs`, or not at all."""
+
+    step_epochs: int = Field(default=10, ge=1)
+    """After how many epochs the schedule `step` divides by ten."""
+
+    loss: Literal["cross-entropy", "focal"] = "cross-entropy"
+    """The loss; where samples bear several labels, binary cross-entropy per label in either case."""
+
+    augment: tuple[Literal["flip-horizontal", "flip-vertical", "shift", "rotate", "crop"], ...] = ()
+    """How training images are varied."""
+
+    validation: float = Field(default=0.1, ge=0, lt=1)
+    """The share of the training samples that is set aside for the validation curve; it chooses nothing by default."""
+
+
+class Evaluation(Settings):
+    """Which samples are audited, and which may train. No sample is ever in both."""
+
+    split: str = "test"
+    """The value of the split column that is audited; everything in `train` may train."""
+
+    train: str = "train"
+    """The value of the split column that subjects and generators learn from."""
+
+    holdout: float = Field(default=0.25, gt=0, lt=1)
+    """Where samples come without a split column: the share that is audited, chosen by a hash of the id."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """At most so many samples are audited, drawn evenly over the classes; left out, all of the split are."""
+
 
 class Subject(Settings):
     """A model under audit: one that Assay trains, one that the user brings, or only its predictions."""
@@ -22,6 +83,32 @@ class Subject(Settings):
     weights: str | None = Field(default=None, min_length=1)
     """A safetensors file with the weights of the Torch module that `model` builds."""
 
+    network: str | None = Field(default=None, min_length=1)
+    """An image network by name (small-cnn, attnmel, vgg19, resnet50, resnet101, resnet152, inception-v3, chexnet), or
+    a builder of your own as `module:object` or `file.py:object`: a function that makes a Torch module of logits."""
+
+    width: float = Field(default=1.0, gt=0, le=4)
+    """The number of channels of a named network, as a multiple of the published one."""
+
+    mean: tuple[float, ...] | None = None
+    """What `network` subtracts per channel before it looks; left out, measured on the training images."""
+
+    std: tuple[float, ...] | None = None
+    """What `network` divides by per channel; left out, measured on the training images."""
+
+    classifier: str | None = Field(default=None, min_length=1)
+    """A text classifier: `small-bert` or `minilm-linear` (trained by Assay), a Hugging Face directory or hub id, or a
+    function of your own as `module:object` or `file.py:object` that gives probabilities for a list of texts."""
+
+    revision: str | None = Field(default=None, min_length=1)
+    """The commit of a hub `classifier`."""
+
+    text: str = Field(default="text", min_length=1)
+    """The column that `classifier` reads."""
+
+    train: Training | None = None
+    """How `network` or `classifier` is trained; left out, it comes with `weights`, or as it is."""
+
     features: tuple[str, ...] | None = Field(default=None, min_length=1)
     """The feature columns the model sees, in this order; left out, `logistic` takes every numeric column."""
 
@@ -33,13 +120,25 @@ class Subject(Settings):
 
     @model_validator(mode="after")
     def _one_way_to_predict(self) -> Self:
-        if (self.model is None) == (self.predictions is None):
+        given = [name for name in WAYS if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "none of them"
             raise ValueError(
-                f"the subject {self.name} needs either `model` (logistic, module:object or file.py:object) or "
-                "`predictions` (a column of the samples), and not both"
+                f"the subject {self.name} needs exactly one of `model` (logistic, module:object or file.py:object), "
+                f"`network` (images), `classifier` (text) or `predictions` (a column of the samples), and has {found}"
             )
-        if self.weights is not None and self.model in (None, "logistic"):
-            raise ValueError(f"the subject {self.name} has `weights` but no Torch builder as `model` to load them into")
+        if self.weights is not None and (self.model == "logistic" or self.model is self.network is None):
+            raise ValueError(f"the subject {self.name} has `weights` but no Torch module to load them into")
+        if self.network not in (None, *NETWORKS) and ":" not in str(self.network):
+            raise ValueError(
+                f"the network {self.network!r} of the subject {self.name} is neither one of {', '.join(NETWORKS)} nor "
+                "written as module:object or file.py:object"
+            )
+        if self.network is not None and (self.weights is None) == (self.train is None):
+            raise ValueError(
+                f"the subject {self.name} needs either `train` (Assay trains the network) or `weights` (a safetensors "
+                "file), and not both"
+            )
         if self.model not in (None, "logistic") and ":" not in str(self.model):
             raise ValueError(
                 f"the model {self.model!r} of the subject {self.name} is neither `logistic` nor written as "

@@ -72,7 +72,7 @@ def test_a_model_that_is_not_there_is_refused(folder: Path, written: str, said: 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({}, "needs either `model`"),
+        ({}, "needs exactly one of `model`"),
         ({"model": "logistic", "predictions": "said"}, "and not both"),
         ({"model": "logistic", "weights": "w.safetensors"}, "no Torch builder"),
         ({"model": "logistics"}, "neither `logistic` nor"),

@@ -1,0 +1,63 @@
+"""The kinds of artifact that image audits make: their columns, their keys, their meaning."""
+
+import pyarrow as pa
+
+from assay.infra.artifacts import Files, Table
+
+_S, _I2, _I4, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
+_SHARES = pa.list_(pa.float64())
+_LABELS = pa.list_(pa.int8())
+
+
+def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
+    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+
+
+class Attacked(Table):
+    """One row per sample and ε: what the subject says of the clean image and of the attacked one.
+
+    `success` means that the attack reached its goal; `distance` is the L∞ distance in pixel values of [0, 1]. Where
+    samples bear several labels `gold`, `clean` and `attacked` are -1 or null and the labels and probabilities speak.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("subject", _S, False), ("attack", _S, False), ("eps", _F, False), ("gold", _I2, True),
+        ("labels", _LABELS, True), ("clean", _I2, False), ("attacked", _I2, False),
+        ("clean_probabilities", _SHARES, False), ("attacked_probabilities", _SHARES, False), ("success", _B, False),
+        ("distance", _F, False), ("distance_l2", _F, False), ("steps", _I4, False), ("queries", _I4, False),
+    )  # fmt: skip
+
+
+class AdversarialImages(Table):
+    """Attacked images as float32 pixels [channels, height, width], bit for bit what a subject was shown."""
+
+    schema = _schema(
+        ("id", _S, False), ("subject", _S, False), ("attack", _S, False), ("eps", _F, False),
+        ("image", pa.large_binary(), False), ("height", _I2, False), ("width", _I2, False), ("channels", _I2, False),
+    )  # fmt: skip
+
+
+class FrameFlips(Table):
+    """One row per sample, subject, perturbation and severity: how often the prediction flips along the sequence.
+
+    `comparisons` is the number of pairs of frames that were compared (times labels, where samples bear several),
+    `flips` how many of them differ; `correct` of `judged` frames are right, where a gold label is known (else 0 of 0).
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("subject", _S, False), ("perturbation", _S, False), ("severity", _I2, False),
+        ("flips", _I4, False), ("comparisons", _I4, False), ("correct", _I4, False), ("judged", _I4, False),
+    )  # fmt: skip
+
+
+class TrainingCurve(Table):
+    """One row per epoch of a training: the loss, and the accuracy on training and validation samples."""
+
+    schema = _schema(
+        ("epoch", _I4, False), ("loss", _F, False), ("train_accuracy", _F, True), ("validation_accuracy", _F, True),
+        ("seconds", _F, False),
+    )  # fmt: skip
+
+
+class GeneratorFiles(Files):
+    """A trained perturbation generator: safetensors and a card."""

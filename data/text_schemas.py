@@ -1,0 +1,50 @@
+"""The kinds of artifact that text audits make: their columns, their keys, their meaning."""
+
+import pyarrow as pa
+
+from assay.infra.artifacts import Table
+
+_S, _I2, _I4, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
+
+
+def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
+    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+
+
+class Explanations(Table):
+    """One row per sample: the words that speak for the predicted class, the most important first, with their spans.
+
+    `importance` is signed: below zero speaks against the prediction. `starts` and `ends` are character offsets of the
+    word's first occurrence.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("explainer", _S, False), ("gold", _I2, True), ("predicted", _I2, False),
+        ("confidence", _F, False), ("words", pa.list_(_S), False), ("starts", pa.list_(_I4), False),
+        ("ends", pa.list_(_I4), False), ("importance", pa.list_(_F), False),
+    )  # fmt: skip
+
+
+class Keywords(Table):
+    """One row per provider, class and word of the class's pool: its mean importance, its cluster, whether it is a
+    keyword by this provider (`elected`), and by the vote of all (`keyword`)."""
+
+    schema = _schema(
+        ("provider", _S, False), ("explainer", _S, False), ("code", _I2, False), ("word", _S, False),
+        ("importance", _F, False), ("explanations", _I4, False), ("cluster", _I4, False),
+        ("relatedness", _F, True), ("elected", _B, False), ("keyword", _B, False),
+    )  # fmt: skip
+
+
+class TrustLabels(Table):
+    """One row per sample and explainer: trustworthy, untrustworthy, undecided (with the reason) or out of scope.
+
+    `words`, `importance` and `related` belong together; `related_mass` and `unrelated_mass` are the two sides of Eq. 6.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("explainer", _S, False), ("oracle", _S, False), ("gold", _I2, True),
+        ("predicted", _I2, False), ("confidence", _F, False), ("label", _S, False), ("reason", _S, False),
+        ("related_mass", _F, False), ("unrelated_mass", _F, False), ("words", pa.list_(_S), False),
+        ("importance", pa.list_(_F), False), ("related", pa.list_(_B), False),
+    )  # fmt: skip

@@ -1,0 +1,122 @@
+"""Options of the image attacks. An attack is an immutable settings object; every ε is in pixel values of [0, 1]."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from assay.infra.settings import Settings
+
+
+def _as_number(value: object) -> object:
+    """A fraction written as text, such as `4/255`, as a number; anything else as it is."""
+    if isinstance(value, str) and "/" in value:
+        try:
+            return float(Fraction(value.replace(" ", "")))
+        except (ValueError, ZeroDivisionError) as error:
+            raise ValueError(f"{value!r} is no fraction such as 4/255") from error
+    return value
+
+
+def _as_many(value: object) -> object:
+    return (value,) if isinstance(value, int | float | str) else value
+
+
+Eps = Annotated[float, BeforeValidator(_as_number), Field(ge=0, le=1)]
+EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(_as_many), Field(min_length=1)]
+Goal = Literal["untargeted", "targeted", "least-likely"]
+
+
+class ImageAttack(Settings):
+    """What every image attack has."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=80)
+    """What findings call it; left out, the kind of attack."""
+
+    eps: EpsGrid = (4 / 255,)
+    """How far any pixel may move, of [0, 1]: one number or several (a robustness curve); `4/255` is legal."""
+
+    goal: Goal = "untargeted"
+    """Any wrong class, the class `target`, or the class the subject finds least likely."""
+
+    target: int | None = Field(default=None, ge=0)
+    """The code of the class that a targeted attack aims at."""
+
+    keep: int = Field(default=4, ge=0)
+    """Adversarial images kept for the report, per class and ε."""
+
+    keep_all: bool = False
+    """Whether every adversarial image is kept."""
+
+
+class PGD(ImageAttack):
+    """Projected gradient descent (Xu et al., Eq. 1-2): uniform start, sign steps, projection, clip to the bounds."""
+
+    attack: Literal["pgd"] = "pgd"
+    steps: int = Field(default=20, ge=1, le=100_000)
+    """How many steps it takes."""
+    step_size: Eps | None = None
+    """How far a step goes; left out, max(1/255, 2.5·ε/steps)."""
+    restarts: int = Field(default=1, ge=1, le=1000)
+    """How many random starts are tried; the first success counts."""
+    random_start: bool = True
+    """Whether it starts at a random point within ε, or at the image."""
+
+
+class FGSM(ImageAttack):
+    """The fast gradient sign method: one step of ε from the image itself."""
+
+    attack: Literal["fgsm"] = "fgsm"
+
+
+class MomentumPGD(ImageAttack):
+    """PGD that follows a running mean of the normalised gradients (Dong et al. 2018)."""
+
+    attack: Literal["momentum-pgd"] = "momentum-pgd"
+    steps: int = Field(default=20, ge=1, le=100_000)
+    """How many steps it takes."""
+    step_size: Eps | None = None
+    """How far a step goes; left out, max(1/255, 2.5·ε/steps)."""
+    decay: float = Field(default=1.0, ge=0, le=10)
+    """How much of the earlier gradients is kept."""
+
+
+class APGD(ImageAttack):
+    """Auto-PGD (Croce and Hein 2020): halves its step where progress stalls, and restarts from the best point."""
+
+    attack: Literal["apgd"] = "apgd"
+    steps: int = Field(default=50, ge=2, le=100_000)
+    """How many steps it takes."""
+    loss: Literal["cross-entropy", "margin"] = "cross-entropy"
+    """What it climbs: cross-entropy, or the difference of logits ratio (the plain margin with two classes)."""
+
+
+class Square(ImageAttack):
+    """The Square attack (Andriushchenko et al. 2020): random squares, no gradients, only queries."""
+
+    attack: Literal["square"] = "square"
+    queries: int = Field(default=500, ge=1, le=1_000_000)
+    """How many times it may ask the subject per image."""
+    share: float = Field(default=0.3, gt=0, le=1)
+    """The share of the image that the first squares cover."""
+
+
+class GAP(ImageAttack):
+    """Generative adversarial perturbations (Xu et al., Eq. 4): a U-Net trained on the training split makes them."""
+
+    attack: Literal["gap"] = "gap"
+    epochs: int = Field(default=10, ge=1, le=10_000)
+    """How often the generator sees every training sample."""
+    batch_size: int = Field(default=64, ge=1, le=4096)
+    """Samples per step of the generator's training."""
+    learning_rate: float = Field(default=2e-4, gt=0, le=1)
+    """The step size of Adam."""
+    loss: Literal["true-label", "least-likely"] = "true-label"
+    """What the generator minimises: the mean log probability of the true label (Eq. 4), or the least-likely loss."""
+    width: int = Field(default=64, ge=4, le=256)
+    """The channels of the generator's first layer."""
+
+
+AnyImageAttack = Annotated[PGD | FGSM | MomentumPGD | APGD | Square | GAP, Field(discriminator="attack")]

@@ -1,0 +1,1 @@
+"""Corruptions: what cameras and scanners do to images, in sequences along which a prediction should not flip."""

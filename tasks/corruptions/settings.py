@@ -1,0 +1,31 @@
+"""Options of the Robust-Benchmark: which perturbations, how strong, how long a sequence is."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from assay.infra.settings import Settings
+
+Perturbation = Literal[
+    "gaussian-noise", "shot-noise", "speckle-noise", "gaussian-blur", "motion-blur", "zoom-blur", "snow", "spatter",
+    "brightness", "translate", "rotate", "tilt", "scale", "shear",
+]  # fmt: skip
+PERTURBATIONS: tuple[str, ...] = get_args(Perturbation)
+
+
+class Corruptions(Settings):
+    """The 14 perturbations of Xu et al. as sequences of frames, one of which is the clean image, bit for bit."""
+
+    perturbations: tuple[Perturbation, ...] = Field(default=get_args(Perturbation), min_length=1)
+    """Which perturbations are tried."""
+
+    severities: tuple[int, ...] = Field(default=(1, 2, 3, 4, 5), min_length=1)
+    """How strong they are, from 1 (slight) to 5."""
+
+    frames: int = Field(default=31, ge=3, le=1001)
+    """How many frames a sequence has, the clean one among them; an odd number."""
+
+    reference: str | None = Field(default=None, min_length=1)
+    """The subject whose flip probability the relative ones are divided by; left out, the first."""

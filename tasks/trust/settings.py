@@ -1,0 +1,67 @@
+"""Options of the trust oracle."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from assay.infra.settings import Settings
+
+Explainer = Literal["lime", "lime-package", "omission", "gradient", "gradient-l1"]
+
+
+class Trust(Settings):
+    """The trust oracle (TOKI): explain, pool and cluster words, find keywords, label each correct prediction."""
+
+    explainers: tuple[Explainer, ...] = Field(default=("lime",), min_length=1)
+    """How predictions are explained: LIME by our engine or by the `lime` package, omission, gradient × embedding, or
+    the gradient's L1 norm."""
+
+    top_words: int = Field(default=10, ge=1, le=1000)
+    """How many words an explanation has."""
+
+    samples: int = Field(default=5000, ge=10, le=1_000_000)
+    """How many perturbed texts LIME asks the subject about."""
+
+    training_texts: int = Field(default=200, ge=1)
+    """How many correctly predicted training texts are explained for the word pools, drawn evenly over the classes."""
+
+    providers: tuple[str, ...] = Field(
+        default=("fasttext", "ppmi", "subject", "encoder", "encoder-prompted"), min_length=1
+    )
+    """The word embeddings that vote: `fasttext` and `ppmi` (trained on the corpus), `subject` (its input embeddings),
+    `encoder`, `encoder-prompted` (MiniLM, with the extra `encoders`), or a file of word vectors."""
+
+    theta_dist: float = Field(default=0.3, gt=0, lt=2)
+    """Clusters of words are cut at this cosine distance (average linkage, Eq. 3)."""
+
+    theta_relate: float | None = Field(default=None, ge=-1, le=1)
+    """How related a cluster must be to its class name (Eq. 4); left out, found per provider from word pairs."""
+
+    synonyms: str | None = Field(default=None, min_length=1)
+    """A TSV file of synonym pairs that `theta_relate` is found from; left out, the list that comes with Assay."""
+
+    class_names: dict[str, str] = Field(default_factory=dict)
+    """What a class is about, in words, where its name does not say it: `{"0": negative, "1": positive}`."""
+
+    lemmatise: bool = False
+    """Whether words are reduced to their lemmas before they are pooled."""
+
+    importance: Literal["different", "equivalent"] = "different"
+    """Whether an important word counts more than another (Eq. 6), or every word the same."""
+
+    confidence: float = Field(default=0.9, ge=0, le=1)
+    """The baseline Naive calls a prediction trustworthy at this confidence."""
+
+    rationales: str | None = Field(default=None, min_length=1)
+    """The column of human rationales (character spans, token masks or phrases) that trust is measured against."""
+
+    truth: str | None = Field(default=None, min_length=1)
+    """A column with the known trust label, or a table of human verdicts (Parquet or CSV) beside pipelines.yaml."""
+
+    masked: bool = False
+    """Whether the report masks every word of the texts: for hateful or private ones."""
+
+    repeats: int = Field(default=1, ge=1, le=100)
+    """How often the whole oracle is repeated with other draws; the paper's tables average 10."""
