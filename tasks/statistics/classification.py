@@ -1,0 +1,191 @@
+"""What a classifier gets right: accuracy, recall, how often it changes its mind, and whether it only says one thing.
+
+One class per sample: `said` and `truth` are class codes [n], and the truth is −1 where unknown. Several labels per
+sample: `said` is bool [n, k], `truth` 1, 0 or −1 (unknown) [n, k]; a rate is then taken per label, and the mean over
+the labels is reported, as the paper does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.statistics.proportions import wilson
+
+Truth = npt.NDArray[np.int8] | npt.NDArray[np.int16] | npt.NDArray[np.int64]
+Said = Truth | npt.NDArray[np.bool_]
+Bools = npt.NDArray[np.bool_]
+
+MOSTLY = 0.95
+"""A predictor is degenerate if it gives at least this share of samples one and the same answer …"""
+BARELY = 0.05
+"""… and finds at most this share of the samples that need another one.
+
+Both are needed: where 99 % of the samples are benign an honest model says so 99 % of the time, but it finds most of the
+others. And both are not zero and one: a defended model of the paper with an accuracy of exactly the benign share may
+have called a few samples malignant, one of them rightly, and still know nothing.
+"""
+
+
+@dataclass(frozen=True)
+class Proportion:
+    """A share of samples with its interval and the samples behind it; no value where there were none."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class OneAnswer:
+    """How often a classifier gives its most frequent answer, and whether that is all it knows."""
+
+    answer: tuple[int, ...]  # the class, or the labels it says
+    share: Proportion
+    found: Proportion  # of what needs another answer
+    verdict: str  # degenerate, varied, or not measured
+
+
+def proportion(hits: npt.ArrayLike, known: npt.ArrayLike | None = None, level: float = 0.95) -> Proportion:
+    """The share of hits with Wilson's interval; of [n, k], the mean over the columns.
+
+    The labels of one sample are hit or missed together, so n·k of them say less than n·k samples would. The interval is
+    Wilson's for as many independent samples as have the variance that the samples show.
+
+    >>> proportion([True, True, False, True]).value
+    0.75
+    """
+    cells = np.asarray(hits, dtype=np.bool_)
+    mask = np.ones_like(cells) if known is None else np.asarray(known, dtype=np.bool_)
+    cells, mask = (one[:, None] if one.ndim == 1 else one for one in (cells, mask))
+    n = int(mask.any(axis=1).sum()) if mask.size else 0
+    counts = mask.sum(axis=0)
+    cells, mask, counts = cells[:, counts > 0], mask[:, counts > 0], counts[counts > 0]
+    if n == 0:
+        return Proportion(None, None, None, 0)
+    rates = (cells & mask).sum(axis=0) / counts
+    value = float(rates.mean())
+    influence = np.where(mask, cells - rates, 0.0) / counts / len(rates)
+    variance = float((influence.sum(axis=1) ** 2).sum())
+    worth = n if len(rates) == 1 or variance <= 1e-18 else min(value * (1 - value) / variance, float(counts.sum()))
+    low, high = wilson([value * worth], [worth], level)
+    return Proportion(value, float(low[0]), float(high[0]), n)
+
+
+def accuracy(said: Said, truth: Truth) -> Proportion:
+    """The share of samples with a known class that got it, or the mean over the labels of each label's share.
+
+    >>> accuracy(np.array([1, 0, 1]), np.array([1, 1, -1])).value
+    0.5
+    """
+    _require_same(said, truth)
+    return proportion(said == truth, truth >= 0)
+
+
+def recalls(said: Said, truth: Truth, classes: int) -> list[Proportion]:
+    """Per class (or label): the share of its samples that were called so."""
+    _require_same(said, truth)
+    if truth.ndim == 2:
+        return [proportion(said[:, one], truth[:, one] == 1) for one in range(classes)]
+    return [proportion(said == one, truth == one) for one in range(classes)]
+
+
+def majority_rate(truth: Truth, classes: int) -> Proportion:
+    """The accuracy of always giving the most frequent answer: the class, or each label's more frequent value.
+
+    >>> round(majority_rate(np.repeat([0, 1], [304, 75]), 2).value, 3)
+    0.802
+    """
+    if truth.ndim == 2:
+        often = (truth == 1).sum(axis=0) * 2 >= (truth >= 0).sum(axis=0)
+        return proportion(truth == often, truth >= 0)
+    most = int(np.bincount(truth[truth >= 0], minlength=classes).argmax())
+    return proportion(truth == most, truth >= 0)
+
+
+def fooling_rate(before: Said, after: Said) -> Proportion:
+    """The share of samples whose prediction changes, whether it was right before or not; per label, then the mean.
+
+    >>> fooling_rate(np.array([0, 1, 1, 2]), np.array([0, 2, 1, 2])).value
+    0.25
+    """
+    _require_same(before, after)
+    return proportion(before != after)
+
+
+def prediction_entropy(said: Said, classes: int, level: float = 0.95) -> Proportion:
+    """The entropy of the distribution of answers in bits, 0 for one answer; several labels: per label, then the mean.
+
+    The interval is by the delta method; where only one answer occurs, its upper end is the entropy with as much of the
+    other answers as Wilson's interval allows.
+
+    >>> prediction_entropy(np.array([0, 1, 0, 1]), 2).value
+    1.0
+    """
+    from scipy.stats import norm
+
+    n = len(said)
+    if n == 0:
+        return Proportion(None, None, None, 0)
+    columns = said.astype(np.int64) if said.ndim == 2 else said[:, None].astype(np.int64)
+    answers = 2 if said.ndim == 2 else classes
+    surprise = np.empty(columns.shape)  # [n, labels]: −log2 of the share of this sample's answer
+    for label, column in enumerate(columns.T):
+        surprise[:, label] = -np.log2(np.bincount(column, minlength=answers)[column] / n)
+    per_sample = surprise.mean(axis=1)
+    value, half = float(per_sample.mean()), float(norm.isf((1 - level) / 2) * per_sample.std() / np.sqrt(n))
+    if value == 0.0:
+        rest = 1 - float(wilson([n], [n], level).low[0])
+        other = np.array([1 - rest, *[rest / max(1, answers - 1)] * (answers - 1)])
+        return Proportion(0.0, 0.0, float(-(other * np.log2(other)).sum()), n)
+    return Proportion(value, max(0.0, value - half), min(float(np.log2(answers)), value + half), n)
+
+
+def one_answer(said: Said, truth: Truth, classes: int) -> OneAnswer:
+    """Whether (almost) every sample gets the same answer, and (almost) none that needs another one gets it.
+
+    The paper's "Standard" defence of 80.2 % is exactly the benign share of its test set, 304 of 379:
+
+    >>> one_answer(np.zeros(379, np.int64), np.repeat([0, 1], [304, 75]), 2).verdict
+    'degenerate'
+    """
+    _require_same(said, truth)
+    if len(said) == 0:
+        nothing = Proportion(None, None, None, 0)
+        return OneAnswer((), nothing, nothing, "not measured")
+    if said.ndim == 2:
+        patterns, where, counts = np.unique(said, axis=0, return_inverse=True, return_counts=True)
+        pattern = patterns[counts.argmax()]
+        answer, same = tuple(np.flatnonzero(pattern).tolist()), where.ravel() == counts.argmax()
+        other = (truth >= 0) & (truth != pattern)
+    else:
+        most = int(np.bincount(said.astype(np.int64), minlength=classes).argmax())
+        answer, same, other = (most,), said == most, (truth >= 0) & (truth != most)
+    share, found = proportion(same), proportion((said == truth)[other])
+    return OneAnswer(answer, share, found, _verdict(share, found, bool((truth >= 0).any())))
+
+
+def _verdict(share: Proportion, found: Proportion, judged: bool) -> str:
+    if (share.value or 0.0) < MOSTLY:
+        return "varied"
+    if found.value is None:  # nothing needs another answer, or nobody knows
+        return "degenerate" if share.value == 1.0 and not judged else "not measured"
+    return "degenerate" if found.value <= BARELY else "varied"
+
+
+def answer_name(answer: Sequence[int], classes: Sequence[str]) -> str:
+    """An answer in words.
+
+    >>> answer_name((), ["mass", "nodule"]), answer_name((1,), ["mass", "nodule"])
+    ('no label', 'nodule')
+    """
+    return " and ".join(classes[one] for one in answer) or "no label"
+
+
+def _require_same(first: Said, second: Said) -> None:
+    if first.shape != second.shape or first.ndim not in (1, 2):
+        raise ValueError(f"answers of shapes {list(first.shape)} and {list(second.shape)} cannot be compared")

@@ -1,0 +1,87 @@
+"""The findings on one set of predictions: right or wrong, per class, beside what a model that knows nothing would get."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc
+from assay.tasks.statistics.classification import (
+    OneAnswer,
+    Proportion,
+    Said,
+    Truth,
+    accuracy,
+    answer_name,
+    majority_rate,
+    one_answer,
+    prediction_entropy,
+    recalls,
+)
+from assay.tasks.statistics.findings import Finding
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What a set of findings is about: the stage that measured, of what, which slice, whose predictions."""
+
+    stage: str  # "subject", "attack", …
+    of: str
+    group: str = ""
+    subject: str = ""
+
+    def finding(self, metric: str, measured: Proportion, *, part: str = "", verdict: str = "", unit: str = "share"
+    ) -> Finding:  # fmt: skip
+        """The finding `stage.metric`; `part` (a class, say) is added to the group."""
+        group = ", ".join(one for one in (self.group, part) if one)
+        said = verdict if measured.value is not None else verdict or "not measured"
+        return Finding(
+            f"{self.stage}.{metric}", of=self.of, group=group, subject=self.subject, value=measured.value,
+            low=measured.low, high=measured.high, n=measured.n, verdict=said, unit=unit,
+        )  # fmt: skip
+
+
+def prediction_findings(
+    about: Slice, said: Said, probabilities: npt.NDArray[np.float64], truth: Truth, classes: Sequence[str]
+) -> list[Finding]:
+    """Accuracy, AUC, recall per class, the majority rate, the entropy of the answers, and whether there is but one.
+
+    `said` and `truth` as in `classification`; `probabilities` [n, k].
+
+    >>> flat = np.full((4, 2), 0.5)
+    >>> one = Slice("subject", "clean")
+    >>> found = prediction_findings(one, np.zeros(4, np.int64), flat, np.array([0, 0, 0, 1]), ["benign", "malignant"])
+    >>> found[0].metric, found[0].value, found[-1].verdict
+    ('subject.accuracy', 0.75, 'degenerate: every sample is called benign')
+    """
+    k = len(classes)
+    if (np.asarray(truth) < 0).all():
+        area = AUC(None, None, None, 0)
+        most = Proportion(None, None, None, 0)
+    else:
+        area = label_auc(probabilities, truth) if truth.ndim == 2 else macro_auc(probabilities, truth)
+        most = majority_rate(truth, k)
+    measured = [
+        about.finding("accuracy", accuracy(said, truth)),
+        auc_finding(f"{about.stage}.auc", area, classes, of=about.of, group=about.group, subject=about.subject),
+        about.finding("majority_rate", most),
+        about.finding("prediction_entropy", prediction_entropy(said, k), unit="bits"),
+    ]
+    measured += [
+        about.finding("recall", one, part=name) for name, one in zip(classes, recalls(said, truth, k), strict=True)
+    ]
+    alone = one_answer(said, truth, k)
+    return [*measured, about.finding("degenerate", alone.share, verdict=_verdict(alone, classes))]
+
+
+def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:
+    """The verdict in words: which answer it is that a degenerate predictor gives."""
+    if alone.verdict != "degenerate":
+        return alone.verdict
+    every = "every" if alone.share.value == 1.0 else f"{alone.share.value:.1%} of"
+    noun = "sample" if alone.share.value == 1.0 else "samples"
+    called = "are" if noun == "samples" else "is"
+    return f"degenerate: {every} {noun} {called} called {answer_name(alone.answer, classes)}"
