@@ -15,7 +15,9 @@ from assay.flows.records import in_bytes
 from assay.infra.errors import AssayError
 from assay.tasks.ingest.settings import Source
 
-STAGES = ("labeling", "pruning", "weak_labels", "ordering", "subjects", "gates")
+STAGES = (
+    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "trust", "gates",
+)  # fmt: skip
 PACKAGES = ("prefect", "dask", "distributed", "pyarrow", "numpy", "pandas", "torch", "snorkel", "great-expectations")
 
 

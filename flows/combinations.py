@@ -20,6 +20,9 @@ STAGES = {
     "weak_labels": ("weak_labels",),
     "ordering": ("ordering",),
     "subject": ("subject", "subjects"),
+    "attack": ("attacks",),
+    "corruption": ("corruptions",),
+    "trust": ("trust",),
 }
 """What must be configured for a stage's findings to exist: any one of these."""
 

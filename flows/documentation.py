@@ -73,6 +73,28 @@ SHOWN = {
     "Source.gold_in": "[valid, test]",
     "Source.delimiter": '";"',
     "WeakLabelling.default_label": "benign",
+    "Pipeline.evaluation": "{split: test, limit: 500}",
+    "Subject.network": "resnet50",
+    "Subject.width": "0.25",
+    "Subject.mean": "[0.5]",
+    "Subject.std": "[0.25]",
+    "Subject.classifier": "models/sentiment",
+    "Subject.revision": "a1b2c3d",
+    "Subject.text": "review",
+    "Subject.train": "{epochs: 15}",
+    "Training.augment": "[flip-horizontal, shift]",
+    "Evaluation.limit": "500",
+    "ImageAttack.name": "pgd-20",
+    "ImageAttack.eps": "[0, 4/255, 0.1]",
+    "ImageAttack.target": "3",
+    "PGD.step_size": "1/255",
+    "MomentumPGD.step_size": "1/255",
+    "Corruptions.reference": "attnmel",
+    "Trust.theta_relate": "0.4",
+    "Trust.synonyms": "synonyms.tsv",
+    "Trust.rationales": "rationale",
+    "Trust.truth": "verdicts.csv",
+    "Trust.class_names": '{"0": negative, "1": positive}',
     "Subject.name": "night-model",
     "Subject.model": "net.py:build",
     "Subject.predictions": "their_answer",
@@ -87,6 +109,12 @@ SHOWN = {
     "Gate.verdict": "adverse",
 }
 """Examples of settings whose type alone does not show how they are written."""
+
+HEADINGS = {
+    "subject": "`subject`, and each of `subjects`",
+    "attacks": "Each of `attacks`",
+    "gates": "Each of `gates`",
+}
 
 
 def page(example: str) -> str:
@@ -103,11 +131,24 @@ def _models() -> Iterator[tuple[str, type[BaseModel]]]:
     yield "`compute`", _model_in(ProjectFile.model_fields["compute"])
     yield "A pipeline: `pipelines.NAME`", Pipeline
     for name, field in Pipeline.model_fields.items():
-        if name != "subjects" and (inner := _models_in(field.annotation)):
-            yield (
-                {"subject": "`subject`, and each of `subjects`", "gates": "Each of `gates`"}.get(name, f"`{name}`"),
-                inner[0],
-            )
+        if name != "subjects":
+            yield from _with_inner(HEADINGS.get(name, f"`{name}`"), _models_in(field.annotation))
+
+
+def _with_inner(heading: str, models: list[type[BaseModel]]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The models that may stand under a heading, and those inside them."""
+    for model in models:
+        kind = next((f"{heading}: `{field.default}`" for field in _tags(model)), heading)
+        yield kind, model
+        for name, field in model.model_fields.items():
+            yield from _with_inner(f"`{name}` inside {heading[0].lower()}{heading[1:]}", _models_in(field.annotation))
+
+
+def _tags(model: type[BaseModel]) -> Iterator[FieldInfo]:
+    """The fields that say which of several models a mapping is: a single word is allowed, and it is the default."""
+    for field in model.model_fields.values():
+        if get_origin(field.annotation) is Literal and get_args(field.annotation) == (field.default,):
+            yield field
 
 
 def _section(heading: str, model: type[BaseModel]) -> str:
@@ -141,11 +182,12 @@ def default_of(field: FieldInfo) -> str:
 def examples_of(model: type[BaseModel], name: str) -> list[str]:
     """Values of a setting as they may be written: those its field gives, those shown here, or what its type offers."""
     field = model.model_fields[name]
-    shown = SHOWN.get(f"{model.__name__}.{name}")
+    shown = next((SHOWN[key] for kind in model.__mro__ if (key := f"{kind.__name__}.{name}") in SHOWN), None)
     if field.examples or shown:
         return [*map(_written, field.examples or ()), *([shown] if shown else [])]
     if get_origin(field.annotation) is Literal:
-        return [str(next(choice for choice in get_args(field.annotation) if choice != field.default))]
+        choices = get_args(field.annotation)
+        return [str(next((choice for choice in choices if choice != field.default), field.default))]
     if isinstance(field.default, bool):
         return [_written(not field.default)]
     return [_written(field.default)] if field.default not in (None, PydanticUndefined) else []

@@ -32,9 +32,7 @@ def expected_of(annotation: object, metadata: Sequence[object] = ()) -> str:
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        alone = any(isinstance(item, BeforeValidator) for item in arguments[1:]) and get_origin(arguments[0]) is tuple
-        inner = expected_of(arguments[0], [*metadata, *arguments[1:]])
-        return f"{expected_of(get_args(arguments[0])[0])}, or {inner}" if alone else inner
+        return expected_of(arguments[0], [*metadata, *arguments[1:]])
     if origin in (Union, types.UnionType):
         parts = dict.fromkeys(expected_of(part, metadata) for part in arguments if part is not type(None))
         return " or ".join(parts)
@@ -43,7 +41,8 @@ def expected_of(annotation: object, metadata: Sequence[object] = ()) -> str:
     if annotation in (int, float):
         return _number(annotation, _flat(metadata))
     if origin in (list, tuple, set, frozenset, Sequence):
-        return _list(arguments[0], _flat(metadata))
+        alone = f"{expected_of(arguments[0])}, or " if any(isinstance(m, BeforeValidator) for m in metadata) else ""
+        return alone + _list(arguments[0], _flat(metadata))
     if origin is dict:
         return f"a mapping of names, each to {expected_of(arguments[1])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -26,7 +26,9 @@ from assay.tasks.statistics.gates import GateResult
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_STAGES = ("labeling", "pruning", "weak_labels", "ordering", "subjects", "gates")
+_STAGES = (
+    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "trust", "gates",
+)  # fmt: skip
 
 
 def write_report(

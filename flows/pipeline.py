@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from pydantic import Field, field_validator
 
@@ -19,19 +20,26 @@ from assay.flows.validation import validate, value_or_nothing
 from assay.flows.yaml_source import Document, Value, read_yaml
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
+from assay.tasks.attacks.settings import AnyImageAttack
+from assay.tasks.corruptions.settings import Corruptions
 from assay.tasks.ingest.settings import Source
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.gates import Gate
 from assay.tasks.statistics.settings import Statistics
-from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.settings import Evaluation, Subject
+from assay.tasks.trust.settings import Trust
 from assay.tasks.weak_labels.settings import WeakLabelling
 
 DEFAULT_FILE = "pipelines.yaml"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 OUTSIDE = frozenset({"store", "compute"})
-SHORT_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {"subjects": ("model", frozenset(Subject.model_fields))}
+ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyImageAttack)[0]) for name in attack.model_fields)
+SHORT_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "subjects": ("model", frozenset(Subject.model_fields)),
+    "attacks": ("attack", ATTACK_FIELDS),
+}
 """Lists whose items may be written `- name: {options}`: the setting that the name stands for, and all settings."""
 
 
@@ -67,6 +75,18 @@ class Pipeline(Settings):
 
     subjects: tuple[Subject, ...] = ()
     """The models under audit, each with a name of its own."""
+
+    evaluation: Evaluation = Evaluation()
+    """Which samples images and texts are audited on, and which may train."""
+
+    attacks: tuple[AnyImageAttack, ...] = Field(default=(), examples=["[{attack: pgd, eps: [0, 4/255, 0.1], steps: 20}]"])
+    """What is done to images to make the subjects wrong."""
+
+    corruptions: Corruptions | None = Field(default=None, examples=["{severities: [1, 3, 5]}"])
+    """Sequences of perturbed images along which a prediction should not flip."""
+
+    trust: Trust | None = Field(default=None, examples=["{explainers: [lime], top_words: 10}"])
+    """Whether correct predictions on texts are right for the right reasons."""
 
     statistics: Statistics = Statistics()
     """How the findings are judged together."""

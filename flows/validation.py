@@ -129,6 +129,8 @@ def _mistake(model: type[BaseModel], document: Document, where: Where, error: Er
     written = "" if isinstance(value, dict) and kind in _SAID_BY_VALIDATORS else shown(value)
     if kind == "extra_forbidden":
         return _made(document, where, "", f"unknown key; {suggestion(str(where[-1]), fields_at(model, where[:-1]))}")
+    if kind == "union_tag_invalid":
+        return _unknown_kind(document, where, error)
     if kind == "missing":
         return _made(document, where, "", f"missing; expected {expected}")
     if kind in _SAID_BY_VALIDATORS:
@@ -143,6 +145,14 @@ def _mistake(model: type[BaseModel], document: Document, where: Where, error: Er
             document, where, written, f"expected {expected} of the form {error.get('ctx', {}).get('pattern', '')}"
         )
     return _made(document, where, written, f"expected {expected}")
+
+
+def _unknown_kind(document: Document, where: Where, error: ErrorDetails) -> Mistake:
+    """The mistake of a mapping whose word for what it is (`attack: pdg`) is none of those that are known."""
+    context: Mapping[str, str] = error.get("ctx", {})
+    key = context.get("discriminator", "").strip("'")
+    known = [tag.strip(" '") for tag in context.get("expected_tags", "").split(",")]
+    return _made(document, (*where, key), shown(context.get("tag", "")), suggestion(context.get("tag", ""), known))
 
 
 def _made(document: Document, where: Where, value: str, expected: str) -> Mistake:

@@ -55,6 +55,7 @@ class PGD(ImageAttack):
     """Projected gradient descent (Xu et al., Eq. 1-2): uniform start, sign steps, projection, clip to the bounds."""
 
     attack: Literal["pgd"] = "pgd"
+    """Which attack it is."""
     steps: int = Field(default=20, ge=1, le=100_000)
     """How many steps it takes."""
     step_size: Eps | None = None
@@ -69,12 +70,14 @@ class FGSM(ImageAttack):
     """The fast gradient sign method: one step of ε from the image itself."""
 
     attack: Literal["fgsm"] = "fgsm"
+    """Which attack it is."""
 
 
 class MomentumPGD(ImageAttack):
     """PGD that follows a running mean of the normalised gradients (Dong et al. 2018)."""
 
     attack: Literal["momentum-pgd"] = "momentum-pgd"
+    """Which attack it is."""
     steps: int = Field(default=20, ge=1, le=100_000)
     """How many steps it takes."""
     step_size: Eps | None = None
@@ -87,6 +90,7 @@ class APGD(ImageAttack):
     """Auto-PGD (Croce and Hein 2020): halves its step where progress stalls, and restarts from the best point."""
 
     attack: Literal["apgd"] = "apgd"
+    """Which attack it is."""
     steps: int = Field(default=50, ge=2, le=100_000)
     """How many steps it takes."""
     loss: Literal["cross-entropy", "margin"] = "cross-entropy"
@@ -97,6 +101,7 @@ class Square(ImageAttack):
     """The Square attack (Andriushchenko et al. 2020): random squares, no gradients, only queries."""
 
     attack: Literal["square"] = "square"
+    """Which attack it is."""
     queries: int = Field(default=500, ge=1, le=1_000_000)
     """How many times it may ask the subject per image."""
     share: float = Field(default=0.3, gt=0, le=1)
@@ -107,6 +112,7 @@ class GAP(ImageAttack):
     """Generative adversarial perturbations (Xu et al., Eq. 4): a U-Net trained on the training split makes them."""
 
     attack: Literal["gap"] = "gap"
+    """Which attack it is."""
     epochs: int = Field(default=10, ge=1, le=10_000)
     """How often the generator sees every training sample."""
     batch_size: int = Field(default=64, ge=1, le=4096)
