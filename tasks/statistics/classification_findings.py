@@ -1,4 +1,4 @@
-"""The findings on one set of predictions: right or wrong, per class, beside what a model that knows nothing would get."""
+"""The findings on one set of predictions: right or wrong, per class, beside what knowing nothing would get."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def prediction_findings(
     ('subject.accuracy', 0.75, 'degenerate: every sample is called benign')
     """
     k = len(classes)
-    if (np.asarray(truth) < 0).all():
+    if not (truth >= 0).any():
         area = AUC(None, None, None, 0)
         most = Proportion(None, None, None, 0)
     else:

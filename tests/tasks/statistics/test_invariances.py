@@ -8,6 +8,16 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from assay.tasks.statistics.auc import AUC, binary_auc, label_auc, macro_auc
+from assay.tasks.statistics.classification import (
+    Proportion,
+    accuracy,
+    fooling_rate,
+    majority_rate,
+    one_answer,
+    prediction_entropy,
+    recalls,
+)
 from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.paired import bootstrap_difference, mcnemar
 from assay.tasks.statistics.proportions import normal_band, wilson
@@ -21,6 +31,13 @@ CURVE = RNG.integers(0, 8, 10) / 8  # with ties
 HITS, SIZES = RNG.integers(0, 20, 10), np.full(10, 20)
 P_VALUES = RNG.random(9) ** 2
 SHUFFLE_60, SHUFFLE_9 = RNG.permutation(60), RNG.permutation(9)
+SCORES = RNG.integers(0, 12, 60) / 12  # with ties
+THREE = np.stack([RNG.random(60), SCORES, RNG.random(60)], axis=1)
+GOLD, SAID, LATER = RNG.integers(-1, 3, 60), RNG.integers(0, 3, 60), RNG.integers(0, 3, 60)
+LABELS, TICKED, TICKED_LATER = RNG.integers(-1, 2, (60, 3)), RNG.random((60, 3)) < 0.4, RNG.random((60, 3)) < 0.5
+RENAMED = np.array([2, 0, 1])
+MOVED = np.argsort(RENAMED)  # the column that class c had before it was renamed
+KNOWN = GOLD >= 0
 
 
 def seeded() -> np.random.Generator:
@@ -51,6 +68,26 @@ def trend(hits: np.ndarray, sizes: np.ndarray) -> Result:
     result = permutation_p(hits, sizes, 400, seeded())
     assert result.rho is not None
     return result.rho, result.p_adverse, result.p_violation
+
+
+def area(found: AUC) -> Result:
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
+    return found.value, found.low, found.high, float(found.n)
+
+
+def of(*found: Proportion) -> Result:
+    return tuple(float(one) for each in found for one in (each.value, each.low, each.high, each.n))
+
+
+def alone(said: np.ndarray, truth: np.ndarray) -> Result:
+    found = one_answer(said, truth, 3)
+    return *of(found.share, found.found), float(found.verdict == "degenerate")
+
+
+def renamed(codes: np.ndarray) -> np.ndarray:
+    return np.where(codes >= 0, RENAMED[codes], -1)
 
 
 def mirrored(result: Result) -> Result:
@@ -95,6 +132,66 @@ TABLE = [
     Invariance("trend: every sample twice leaves ρ", lambda: trend(HITS, SIZES)[:1],
                lambda: trend(2 * HITS, 2 * SIZES)[:1]),
     Invariance("trend: the same seed", lambda: trend(HITS, SIZES), lambda: trend(HITS, SIZES)),
+    Invariance("auc: permuted samples", lambda: area(binary_auc(SCORES, RIGHT_A)),
+               lambda: area(binary_auc(SCORES[SHUFFLE_60], RIGHT_A[SHUFFLE_60]))),
+    Invariance("auc: any rising map of the scores", lambda: area(binary_auc(SCORES, RIGHT_A)),
+               lambda: area(binary_auc(np.exp(5 * SCORES), RIGHT_A))),
+    Invariance("auc: scores negated and classes swapped", lambda: area(binary_auc(SCORES, RIGHT_A)),
+               lambda: area(binary_auc(-SCORES, ~RIGHT_A))),
+    Invariance("auc: scores negated mirror it", lambda: area(binary_auc(SCORES, RIGHT_A))[:3],
+               lambda: tuple(1 - area(binary_auc(-SCORES, RIGHT_A))[at] for at in (0, 2, 1))),
+    Invariance("macro auc: permuted samples", lambda: area(macro_auc(THREE, GOLD)),
+               lambda: area(macro_auc(THREE[SHUFFLE_60], GOLD[SHUFFLE_60]))),
+    Invariance("macro auc: renamed classes", lambda: area(macro_auc(THREE, GOLD)),
+               lambda: area(macro_auc(THREE[:, MOVED], renamed(GOLD)))),
+    Invariance("macro auc: samples of unknown class", lambda: area(macro_auc(THREE, GOLD)),
+               lambda: area(macro_auc(THREE[KNOWN], GOLD[KNOWN]))),
+    Invariance("macro auc: two classes are the binary area", lambda: area(binary_auc(SCORES, RIGHT_A)),
+               lambda: area(macro_auc(np.stack([1 - SCORES, SCORES], axis=1), RIGHT_A.astype(int)))),
+    Invariance("label auc: permuted samples", lambda: area(label_auc(THREE, LABELS)),
+               lambda: area(label_auc(THREE[SHUFFLE_60], LABELS[SHUFFLE_60]))),
+    Invariance("label auc: reordered labels", lambda: area(label_auc(THREE, LABELS)),
+               lambda: area(label_auc(THREE[:, RENAMED], LABELS[:, RENAMED]))),
+    Invariance("label auc: labels one-hot are macro", lambda: area(macro_auc(THREE[KNOWN], GOLD[KNOWN])),
+               lambda: area(label_auc(THREE[KNOWN], np.eye(3, dtype=int)[GOLD[KNOWN]]))),
+    Invariance("accuracy: permuted samples", lambda: of(accuracy(SAID, GOLD)),
+               lambda: of(accuracy(SAID[SHUFFLE_60], GOLD[SHUFFLE_60]))),
+    Invariance("accuracy: renamed classes", lambda: of(accuracy(SAID, GOLD)),
+               lambda: of(accuracy(renamed(SAID), renamed(GOLD)))),
+    Invariance("accuracy: samples of unknown class", lambda: of(accuracy(SAID, GOLD)),
+               lambda: of(accuracy(SAID[KNOWN], GOLD[KNOWN]))),
+    Invariance("accuracy: one label is the binary accuracy", lambda: of(accuracy(RIGHT_A, RIGHT_B.astype(int))),
+               lambda: of(accuracy(RIGHT_A[:, None], RIGHT_B[:, None].astype(int)))),
+    Invariance("accuracy of labels: permuted samples", lambda: of(accuracy(TICKED, LABELS)),
+               lambda: of(accuracy(TICKED[SHUFFLE_60], LABELS[SHUFFLE_60]))),
+    Invariance("accuracy of labels: reordered labels", lambda: of(accuracy(TICKED, LABELS)),
+               lambda: of(accuracy(TICKED[:, RENAMED], LABELS[:, RENAMED]))),
+    Invariance("accuracy of labels: a label twice knows no more", lambda: of(accuracy(TICKED[:, :1], LABELS[:, :1])),
+               lambda: of(accuracy(TICKED[:, [0, 0]], LABELS[:, [0, 0]]))),
+    Invariance("recalls: permuted samples", lambda: of(*recalls(SAID, GOLD, 3)),
+               lambda: of(*recalls(SAID[SHUFFLE_60], GOLD[SHUFFLE_60], 3))),
+    Invariance("recalls: renamed classes", lambda: of(*recalls(SAID, GOLD, 3)),
+               lambda: of(*(recalls(renamed(SAID), renamed(GOLD), 3)[one] for one in RENAMED))),
+    Invariance("majority rate: renamed classes", lambda: of(majority_rate(GOLD, 3)),
+               lambda: of(majority_rate(renamed(GOLD[SHUFFLE_60]), 3))),
+    Invariance("majority rate of labels: swapped values", lambda: of(majority_rate(LABELS, 3)),
+               lambda: of(majority_rate(np.where(LABELS >= 0, 1 - LABELS, -1)[SHUFFLE_60], 3))),
+    Invariance("fooling rate: permuted samples", lambda: of(fooling_rate(SAID, LATER)),
+               lambda: of(fooling_rate(SAID[SHUFFLE_60], LATER[SHUFFLE_60]))),
+    Invariance("fooling rate: renamed classes", lambda: of(fooling_rate(SAID, LATER)),
+               lambda: of(fooling_rate(renamed(SAID), renamed(LATER)))),
+    Invariance("fooling rate: before and after swapped", lambda: of(fooling_rate(SAID, LATER)),
+               lambda: of(fooling_rate(LATER, SAID))),
+    Invariance("fooling rate of labels: swapped values", lambda: of(fooling_rate(TICKED, TICKED_LATER)),
+               lambda: of(fooling_rate(~TICKED[SHUFFLE_60], ~TICKED_LATER[SHUFFLE_60]))),
+    Invariance("entropy: renamed classes", lambda: of(prediction_entropy(SAID, 3)),
+               lambda: of(prediction_entropy(renamed(SAID[SHUFFLE_60]), 3))),
+    Invariance("entropy of labels: swapped values", lambda: of(prediction_entropy(TICKED, 3)),
+               lambda: of(prediction_entropy(~TICKED[SHUFFLE_60], 3))),
+    Invariance("one answer: renamed classes", lambda: alone(SAID, GOLD),
+               lambda: alone(renamed(SAID[SHUFFLE_60]), renamed(GOLD[SHUFFLE_60]))),
+    Invariance("one answer of labels: reordered labels", lambda: alone(TICKED, LABELS),
+               lambda: alone(TICKED[SHUFFLE_60][:, RENAMED], LABELS[SHUFFLE_60][:, RENAMED])),
 ]  # fmt: skip
 
 
@@ -106,6 +203,10 @@ def test_statistic_does_not_change(row: Invariance) -> None:
 NARROWER = {
     "wilson": lambda k: band(wilson, 13 * k, 40 * k),
     "normal band": lambda k: band(normal_band, 13 * k, 40 * k),
+    "auc": lambda k: area(binary_auc(np.tile(SCORES, k), np.tile(RIGHT_A, k)))[1:3],
+    "label auc": lambda k: area(label_auc(np.tile(THREE, (k, 1)), np.tile(LABELS, (k, 1))))[1:3],
+    "accuracy of labels": lambda k: of(accuracy(np.tile(TICKED, (k, 1)), np.tile(LABELS, (k, 1))))[1:3],
+    "entropy": lambda k: of(prediction_entropy(np.tile(RIGHT_A, k).astype(int), 2))[1:3],
     "bootstrap": lambda k: difference(np.tile(RIGHT_A, k), np.tile(RIGHT_B, k))[1:],
 }
 

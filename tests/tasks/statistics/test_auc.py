@@ -1,0 +1,126 @@
+"""The area under the ROC curve against scikit-learn, DeLong's variance against the sum over all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from assay.tasks.statistics.auc import auc_finding, binary_auc, label_auc, macro_auc, roc_points
+
+Case = tuple[list[int], list[bool]]
+
+
+@st.composite
+def ranked(draw: st.DrawFn) -> Case:
+    """Scores with many ties, and at least two positives and two negatives among them."""
+    truth = draw(st.permutations([True, True, False, False, *draw(st.lists(st.booleans(), max_size=40))]))
+    top = draw(st.sampled_from([3, 10, 1000]))
+    return draw(st.lists(st.integers(0, top), min_size=len(truth), max_size=len(truth))), list(truth)
+
+
+def delong(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
+    """The area and its variance by comparing every pair, as DeLong, DeLong and Clarke-Pearson (1988) write it."""
+    x, y = scores[positive], scores[~positive]
+    psi = np.where(x[:, None] > y, 1.0, np.where(x[:, None] == y, 0.5, 0.0))
+    v10, v01 = psi.mean(axis=1), psi.mean(axis=0)
+    return float(psi.mean()), float(v10.var(ddof=1) / len(x) + v01.var(ddof=1) / len(y))
+
+
+@given(ranked())
+@settings(max_examples=100, deadline=None)
+def test_area_is_that_of_scikit_learn(case: Case) -> None:
+    scores, truth = case
+    assert binary_auc(scores, truth).value == pytest.approx(roc_auc_score(truth, scores), abs=1e-14)
+
+
+@given(ranked())
+@settings(max_examples=100, deadline=None)
+def test_interval_has_the_variance_of_delong_on_the_logit_scale(case: Case) -> None:
+    scores, truth = np.array(case[0]), np.array(case[1])
+    area, variance = delong(scores, truth)
+    found = binary_auc(scores, truth)
+    assert found.low is not None
+    assert found.high is not None
+    if not 0 < area < 1 or variance < 1e-12:
+        return
+    logits = [np.log(end / (1 - end)) for end in (found.low, found.high)]
+    half = norm.ppf(0.975) * np.sqrt(variance) / (area * (1 - area))
+    assert logits[1] - logits[0] == pytest.approx(2 * half, rel=1e-6)
+    assert found.low < area < found.high
+
+
+def test_interval_of_a_macro_mean_covers_the_truth_as_often_as_it_says() -> None:
+    rng, covered, nights = np.random.default_rng(0), 0, 300
+    shifts = np.array([1.0, 0.8, 1.2])
+    truth = float(norm.cdf(shifts / np.sqrt(2)).mean())
+    for _ in range(nights):
+        labels = (rng.random((120, 1)) < [0.3, 0.5, 0.6]).astype(int)  # findings that come together
+        noise = 0.7 * rng.normal(size=(120, 1)) + np.sqrt(0.51) * rng.normal(size=(120, 3))
+        found = label_auc(labels * shifts + noise, labels)
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= truth <= found.high
+    assert 0.92 <= covered / nights <= 0.98
+
+
+def test_macro_means_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(1)
+    probabilities = rng.dirichlet(np.ones(4), 90)
+    gold = rng.integers(0, 4, 90)
+    expected = roc_auc_score(gold, probabilities, multi_class="ovr", average="macro")
+    assert macro_auc(probabilities, gold).value == pytest.approx(expected, abs=1e-14)
+    labels = rng.integers(0, 2, (90, 4))
+    expected = roc_auc_score(labels, probabilities, average="macro")
+    assert label_auc(probabilities, labels).value == pytest.approx(expected, abs=1e-14)
+
+
+def test_a_label_with_one_class_only_is_left_out_and_named() -> None:
+    labels = np.array([[1, 0, -1], [0, 0, 1], [1, 0, 1], [0, 0, -1]])
+    found = label_auc(np.array([[0.9, 0.1, 0.5], [0.2, 0.3, 0.5], [0.8, 0.2, 0.5], [0.1, 0.9, 0.1]]), labels)
+    assert (found.value, found.left_out, found.n) == (1.0, (1, 2), 4)
+    said = auc_finding("subject.auc", found, ["mass", "nodule", "edema"])
+    assert said.verdict == "without nodule, edema: only one kind of sample"
+
+
+def test_without_two_classes_nothing_is_measured() -> None:
+    found = macro_auc(np.full((5, 2), 0.5), np.ones(5, int))
+    assert found.value is None
+    assert auc_finding("subject.auc", found, ["benign", "malignant"]).verdict == "not measured"
+
+
+def test_perfect_separation_of_few_samples_is_not_certain() -> None:
+    few, many = (binary_auc(np.arange(2 * n), np.arange(2 * n) >= n) for n in (5, 500))
+    assert (few.value, many.value) == (1.0, 1.0)
+    assert few.low == pytest.approx(0.566, abs=1e-3)  # Wilson's for five wins in five disjoint pairs
+    assert many.low == pytest.approx(0.992, abs=1e-3)
+
+
+def test_one_positive_sample_gives_a_wide_interval() -> None:
+    found = binary_auc(np.arange(50), np.arange(50) == 30)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high - found.low > 0.8
+
+
+def test_scores_that_are_not_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be ranked"):
+        binary_auc([0.1, float("nan")], [True, False])
+
+
+@given(ranked())
+@settings(max_examples=60, deadline=None)
+def test_roc_points_are_those_of_scikit_learn_and_span_the_area(case: Case) -> None:
+    scores, truth = np.array(case[0], float), np.array(case[1])
+    found = roc_points(scores, truth)
+    false_rate, true_rate, _ = roc_curve(truth, scores, drop_intermediate=False)
+    ours = np.interp(false_rate, found.false_positive_rate, found.true_positive_rate)
+    inside = np.diff(false_rate, prepend=-1) > 0  # the curve jumps where a rate repeats
+    tops = np.array([true_rate[false_rate == x].max() for x in false_rate])
+    assert ours[inside] == pytest.approx(tops[inside], abs=1e-12)
+    area = np.trapezoid(found.true_positive_rate, found.false_positive_rate)
+    assert area == pytest.approx(binary_auc(scores, truth).value, abs=1e-12)
+    assert np.isinf(found.thresholds[0])

@@ -1,0 +1,142 @@
+"""Accuracy, fooling rate and the verdict on predictors that know one answer, by hand and on the paper's counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from assay.tasks.statistics.classification import (
+    accuracy,
+    fooling_rate,
+    majority_rate,
+    one_answer,
+    prediction_entropy,
+    proportion,
+    recalls,
+)
+from assay.tasks.statistics.classification_findings import Slice, prediction_findings
+from assay.tasks.statistics.proportions import wilson
+
+MELANOMA = np.repeat([0, 1], [304, 75])  # the paper's test set: benign, malignant
+
+
+def test_single_label_intervals_are_wilsons() -> None:
+    found = accuracy(np.array([0, 1, 1, 1, 0]), np.array([0, 1, 0, 1, -1]))
+    low, high = wilson([3], [4])
+    assert (found.value, found.low, found.high, found.n) == (0.75, low[0], high[0], 4)
+
+
+def test_accuracy_of_labels_is_the_mean_of_each_labels_own() -> None:
+    said = np.array([[1, 0], [1, 1], [0, 1], [0, 0]], bool)
+    truth = np.array([[1, 0], [0, 1], [0, -1], [0, -1]])
+    assert accuracy(said, truth).value == (3 / 4 + 2 / 2) / 2
+
+
+def test_interval_of_labels_covers_the_truth_where_labels_fail_together() -> None:
+    rng, covered, nights = np.random.default_rng(2), 0, 400
+    for _ in range(nights):
+        blurred = rng.random((80, 1)) < 0.4  # on such a sample every label is likelier to be missed
+        found = proportion(rng.random((80, 14)) < np.where(blurred, 0.4, 0.95))
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= 0.4 * 0.4 + 0.6 * 0.95 <= found.high
+    assert 0.92 <= covered / nights <= 0.98
+
+
+def test_recall_of_a_class_that_is_not_there_is_not_measured() -> None:
+    found = recalls(np.array([0, 0, 1]), np.array([0, 0, 0]), 2)
+    assert [one.value for one in found] == [2 / 3, None]
+
+
+def test_recall_of_a_label_looks_at_its_own_samples_only() -> None:
+    found = recalls(np.array([[1, 1], [0, 1]], bool), np.array([[1, 0], [1, -1]]), 2)
+    assert [(one.value, one.n) for one in found] == [(0.5, 2), (None, 0)]
+
+
+def test_fooling_rate_counts_samples_that_were_wrong_already() -> None:
+    gold, before, after = np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([1, 0, 0])
+    assert fooling_rate(before, after).value == pytest.approx(2 / 3)
+    assert accuracy(after, gold).value == pytest.approx(1 / 3)
+
+
+def test_fooling_rate_of_labels_is_per_label_then_the_mean() -> None:
+    before = np.array([[1, 0, 0], [1, 1, 0]], bool)
+    after = np.array([[0, 0, 0], [1, 0, 0]], bool)
+    assert fooling_rate(before, after).value == pytest.approx((0.5 + 0.5 + 0.0) / 3)
+
+
+def test_majority_rate_is_the_papers_standard_defence() -> None:
+    assert majority_rate(MELANOMA, 2).value == 304 / 379
+    assert round(100 * 304 / 379, 1) == 80.2
+
+
+@pytest.mark.parametrize(("missed", "rightly"), [(0, 0), (2, 1), (6, 3)])
+def test_a_predictor_that_knows_one_answer_is_degenerate(missed: int, rightly: int) -> None:
+    """Calling two or six samples malignant, half of them rightly, is no knowledge either."""
+    said = np.zeros(379, int)
+    said[: missed - rightly] = 1
+    said[379 - rightly :] = 1
+    assert one_answer(said, MELANOMA, 2).verdict == "degenerate"
+
+
+def test_an_honest_model_of_rare_cases_is_not_degenerate() -> None:
+    truth = np.repeat([0, 1], [990, 10])
+    said = truth.copy()
+    said[990:996] = 0
+    found = one_answer(said, truth, 2)
+    assert found.share.value == 0.996
+    assert found.found.value == 0.4
+    assert found.verdict == "varied"
+
+
+def test_a_model_that_is_wrong_in_many_ways_is_not_degenerate() -> None:
+    assert one_answer((MELANOMA + 1) % 2, MELANOMA, 2).verdict == "varied"
+
+
+def test_where_one_class_is_all_there_is_nobody_can_tell() -> None:
+    assert one_answer(np.zeros(50, int), np.zeros(50, int), 2).verdict == "not measured"
+    assert one_answer(np.zeros(50, int), np.full(50, -1), 2).verdict == "degenerate"
+
+
+def test_labels_that_are_always_the_same_are_degenerate() -> None:
+    truth = (np.random.default_rng(3).random((200, 4)) < [0.1, 0.2, 0.7, 0.3]).astype(int)
+    constant = np.tile(np.array([False, False, True, False]), (200, 1))
+    found = one_answer(constant, truth, 4)
+    assert (found.answer, found.verdict) == ((2,), "degenerate")
+    assert one_answer(truth == 1, truth, 4).verdict == "varied"
+
+
+def test_entropy_of_one_answer_is_zero_with_an_interval() -> None:
+    few, many = prediction_entropy(np.zeros(10, int), 4), prediction_entropy(np.zeros(10_000, int), 4)
+    assert few.value == many.value == 0.0
+    assert few.high is not None
+    assert many.high is not None
+    assert few.high > 1.0
+    assert 0 < many.high < 0.02
+
+
+def test_entropy_is_log2_of_the_classes_said_equally_often() -> None:
+    assert prediction_entropy(np.tile(np.arange(8), 5), 8).value == pytest.approx(3.0)
+    assert prediction_entropy(np.array([[1, 0], [0, 0]], bool), 2).value == pytest.approx(0.5)
+
+
+def test_findings_name_stage_attack_and_class() -> None:
+    probabilities = np.eye(2)[MELANOMA] * 0.8 + 0.1
+    about = Slice("attack", "pgd", "eps=4/255", "plain")
+    found = prediction_findings(about, np.zeros(379, int), probabilities, MELANOMA, ["benign", "malignant"])
+    by_name = {(one.metric, one.group): one for one in found}
+    assert by_name["attack.accuracy", "eps=4/255"].value == by_name["attack.majority_rate", "eps=4/255"].value
+    assert by_name["attack.auc", "eps=4/255"].value == 1.0
+    assert by_name["attack.recall", "eps=4/255, malignant"].value == 0.0
+    assert by_name["attack.degenerate", "eps=4/255"].verdict == "degenerate: every sample is called benign"
+    assert {(one.of, one.subject) for one in found} == {("pgd", "plain")}
+    assert all(one.n and one.low is not None and one.high is not None for one in found)
+
+
+def test_without_a_known_class_only_the_answers_are_measured() -> None:
+    found = prediction_findings(
+        Slice("subject", "clean"), np.array([0, 1]), np.full((2, 2), 0.5), np.array([-1, -1]), ["a", "b"]
+    )
+    measured = {one.metric for one in found if one.value is not None}
+    assert measured == {"subject.prediction_entropy", "subject.degenerate"}
+    assert {one.verdict for one in found if one.value is None} == {"not measured"}
