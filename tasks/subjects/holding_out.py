@@ -1,0 +1,90 @@
+"""Which samples are audited and which may train: by the column `split`, else by a hash of the id; never both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from hashlib import blake2b
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.infra.errors import InputError
+from assay.tasks.subjects.folds import drawn
+from assay.tasks.subjects.settings import Evaluation
+
+SPLIT = "split"
+Side = Literal["training", "evaluation"]
+
+
+def splits_in(samples: pa.Table) -> dict[str, frozenset[str]]:
+    """The values of the split column in a partition, and an empty name where there is no such column."""
+    if SPLIT not in samples.column_names:
+        return {"splits": frozenset([""])}
+    return {"splits": frozenset(str(value) for value in samples[SPLIT].drop_null().unique().to_pylist())}
+
+
+def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
+    """Whether the samples come with a split column; raises where it lacks a value that is asked for."""
+    if set(splits) == {""}:
+        return False
+    for option, value in (("split", settings.split), ("train", settings.train)):
+        if value not in splits:
+            raise InputError(
+                f"The column {SPLIT!r} has no value {value!r}, which `evaluation.{option}` asks for: its values are "
+                f"{', '.join(sorted(splits))}."
+            )
+    if settings.split == settings.train:
+        raise InputError(
+            f"`evaluation` audits and trains on the same split {settings.split!r}: what is audited must not train."
+        )
+    return True
+
+
+def on_side(samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool) -> npt.NDArray[np.bool_]:
+    """Which rows of a partition train, or are audited [n].
+
+    >>> rows = pa.table({"id": ["a", "b", "c", "d"], "split": ["train", "test", "val", None]})
+    >>> on_side(rows, side="evaluation", settings=Evaluation(), by_column=True).tolist()
+    [False, True, False, False]
+    """
+    if by_column:
+        wanted = settings.split if side == "evaluation" else settings.train
+        text = samples[SPLIT].cast(pa.string())
+        return np.asarray(pc.fill_null(pc.equal(text, wanted), False).to_numpy())
+    audited = drawn(samples["id"].to_pylist(), settings.holdout, "hold out")
+    return audited if side == "evaluation" else ~audited
+
+
+def rows_on_side(
+    samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, only: frozenset[str] | None = None
+) -> pa.Table:
+    """The rows of a partition that train, or are audited; of these `only` those named, where a limit chose them."""
+    chosen = on_side(samples, side=side, settings=settings, by_column=by_column)
+    if only is not None:
+        chosen &= np.fromiter((sample in only for sample in samples["id"].to_pylist()), bool, samples.num_rows)
+    return samples.take(pa.array(np.flatnonzero(chosen)))
+
+
+def draw_evenly(ids: Iterable[str], classes: Iterable[int | None], limit: int) -> frozenset[str]:
+    """At most `limit` ids, as evenly over the classes as there are samples, each by the hash of its id.
+
+    >>> len(draw_evenly(["a", "b", "c", "d", "e"], [0, 0, 0, 0, 1], limit=4))
+    4
+    >>> "e" in draw_evenly(["a", "b", "c", "d", "e"], [0, 0, 0, 0, 1], limit=2)
+    True
+    """
+    queues: dict[int, list[tuple[bytes, str]]] = {}
+    for sample, gold in zip(ids, classes, strict=True):
+        queues.setdefault(-1 if gold is None else gold, []).append((_draw(sample), sample))
+    # The i-th sample of every class comes before the (i+1)-th of any: so classes fill up side by side.
+    ranked = [
+        (place, code, sample) for code, queue in queues.items() for place, (_, sample) in enumerate(sorted(queue))
+    ]
+    return frozenset(sample for _, _, sample in sorted(ranked)[:limit])
+
+
+def _draw(sample: str) -> bytes:
+    return blake2b(b"assay limit\0" + sample.encode(), digest_size=16).digest()

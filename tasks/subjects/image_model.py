@@ -1,0 +1,171 @@
+"""An image model under audit: a Torch network behind the one wrapper that knows value bounds and normalisation.
+
+Images enter as pixels within [0, 1]; what the network was trained to subtract and divide by happens inside. So every
+ε in Assay is in pixel space, whatever the network's normalisation (Xu et al. attacked normalised values, so that
+their "4/255" was less than one pixel level).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.devices import torch_device_here
+from assay.infra.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from assay.tasks.subjects.resolved import ResolvedSubject
+
+Pixels = npt.NDArray[np.float32]  # [n, c, h, w] in [0, 1]
+Probabilities = npt.NDArray[np.float64]  # [n, k]
+
+BLOCK = 64  # images a network sees at a time in prediction: always as many, so that no cut of the samples shows
+THRESHOLD = 0.5  # from this probability on, a label counts as said
+CARD, WEIGHTS = "card.json", "model.safetensors"
+
+
+@dataclass(frozen=True)
+class ImageModel:
+    """A network in eval mode that takes pixels within [0, 1]; `network` gives logits unless `softmaxed`."""
+
+    network: torch.nn.Module
+    classes: int
+    multilabel: bool
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    device: str = "cpu"
+    block: int = BLOCK
+    softmaxed: bool = False
+    name: str = "subject"
+
+    def logits(self, images: Tensor) -> Tensor:
+        """What the network says before softmax or sigmoid [n, k], differentiable in the images [n, c, h, w].
+
+        A network whose last layer is a softmax (`softmaxed`) gives its probabilities here: that is a red flag, since
+        their gradients vanish where it is sure, and an attack on them looks weaker than it is.
+        """
+        return self.network((images - self._mean) / self._std)
+
+    def probabilities(self, images: Tensor) -> Tensor:
+        """The probability of every class [n, k]: softmax, or one sigmoid per label where images bear several."""
+        return self.normalized(self.logits(images))
+
+    def normalized(self, logits: Tensor) -> Tensor:
+        """Probabilities from what `logits` gave."""
+        if self.softmaxed:
+            return logits
+        return logits.sigmoid() if self.multilabel else logits.softmax(dim=1)
+
+    def predict(self, pixels: Pixels, ids: Sequence[str] | None = None) -> Probabilities:
+        """The probabilities of images [n, c, h, w] as float64 [n, k], computed in blocks of one fixed size.
+
+        Raises where a pixel lies outside [0, 1], or where the network returns something that is no number; `ids`
+        name the rows in the error.
+        """
+        require_pixels(pixels, ids)
+        if len(pixels) == 0:
+            return np.zeros((0, self.classes))
+        import torch
+
+        outputs = []
+        with torch.inference_mode():
+            for start in range(0, len(pixels), self.block):
+                rows = np.minimum(np.arange(start, start + self.block), len(pixels) - 1)
+                images = torch.from_numpy(pixels[rows]).to(self.device)
+                said = self.logits(images)[: len(pixels) - start]
+                outputs.append(self.normalized(said.to(torch.float64)).cpu().numpy())
+        probabilities = np.concatenate(outputs)
+        wrong = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))
+        if len(wrong):
+            raise InputError(
+                f"The subject {self.name} returned {probabilities[wrong[0]].tolist()} for {_row(wrong[0], ids)}, "
+                "expected finite numbers."
+            )
+        return probabilities
+
+    @cached_property
+    def _mean(self) -> Tensor:
+        return self._per_channel(self.mean)
+
+    @cached_property
+    def _std(self) -> Tensor:
+        return self._per_channel(self.std)
+
+    def _per_channel(self, values: tuple[float, ...]) -> Tensor:
+        import torch
+
+        return torch.tensor(values, dtype=torch.float32, device=self.device).reshape(1, -1, 1, 1)
+
+
+def said(probabilities: Probabilities, multilabel: bool) -> npt.NDArray[Any]:
+    """What a model says: the code of the most probable class, int16 [n], or which labels hold, bool [n, k].
+
+    >>> said(np.array([[0.2, 0.8]]), multilabel=False).tolist(), said(np.array([[0.5, 0.2]]), multilabel=True).tolist()
+    ([1], [[True, False]])
+    """
+    if multilabel:
+        return np.asarray(probabilities >= THRESHOLD)
+    return np.asarray(probabilities.argmax(axis=1), dtype=np.int16)
+
+
+def require_pixels(pixels: Pixels, ids: Sequence[str] | None = None) -> None:
+    """Raises where a value is none of a pixel, naming its row."""
+    if pixels.size and not (pixels.min() >= 0 and pixels.max() <= 1):  # a comparison with NaN is false
+        inside = ((pixels >= 0) & (pixels <= 1)).reshape(len(pixels), -1)
+        row = int(np.flatnonzero(~inside.all(axis=1))[0])
+        value = float(pixels[row].ravel()[np.flatnonzero(~inside[row])[0]])
+        raise InputError(
+            f"The image of {_row(row, ids)} holds the value {value:g}, expected values from 0 to 1: scale the pixels, "
+            "or store them as whole numbers from 0 to 255."
+        )
+
+
+_loaded: dict[str, ImageModel] = {}  # by content; two, since an audit often compares a subject with its reference
+
+
+def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], device: str | None = None) -> ImageModel:
+    """The model behind a subject's files (`card.json`, `model.safetensors`), on the device of this call's slot."""
+    if CARD not in files or WEIGHTS not in files:
+        raise RunError(
+            f"The files of {subject.settings.name} hold {', '.join(sorted(files)) or 'nothing'}: no network."
+        )
+    where = device or torch_device_here()
+    state = hashlib.blake2b(f"{where}\0{subject.settings.name}\0{subject.fingerprint}\0".encode(), digest_size=16)
+    for name in (CARD, WEIGHTS):
+        state.update(hashlib.blake2b(files[name]).digest())
+    key = state.hexdigest()
+    if key not in _loaded:
+        while len(_loaded) >= 2:
+            del _loaded[next(iter(_loaded))]
+        _loaded[key] = _load(subject, json.loads(files[CARD]), files[WEIGHTS], where)
+    return _loaded[key]
+
+
+def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, device: str) -> ImageModel:
+    import torch
+
+    from assay.tasks.subjects.building import load_state, network_of
+
+    network = network_of(subject, classes=card["classes"], channels=card["channels"], size=card["size"], seed=0)
+    load_state(network, weights, subject.settings.name)
+    network.eval().requires_grad_(False)
+    if device == "cuda":
+        network = network.to(device, memory_format=torch.channels_last)
+    return ImageModel(
+        network, card["classes"], card["multilabel"], tuple(card["mean"]), tuple(card["std"]), device,
+        softmaxed=card["softmaxed"], name=subject.settings.name,
+    )  # fmt: skip
+
+
+def _row(row: int, ids: Sequence[str] | None) -> str:
+    return f"row {row}" if ids is None else f"sample {ids[row]!r}"

@@ -1,0 +1,62 @@
+"""VGG (Simonyan and Zisserman, 2015): the trunk of stacked 3×3 convolutions, and VGG19 with its published head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from assay.tasks.subjects.networks.pooling import pool_to
+
+SMALLEST = 32
+VGG16 = (2, 2, 3, 3, 3)  # convolutions per stage
+VGG19 = (2, 2, 4, 4, 4)
+STAGES = (64, 128, 256, 512, 512)  # channels per stage
+_HIDDEN, _EXTENT = 4096, 7
+
+
+def trunk(depths: Sequence[int], *, channels: int, width: float, normalized: bool) -> tuple[nn.ModuleList, list[int]]:
+    """The five stages without their poolings (a 2×2 maximum follows each), and the channels each gives."""
+    stages, before = nn.ModuleList(), channels
+    wide = [max(1, round(count * width)) for count in STAGES]
+    for depth, after in zip(depths, wide, strict=True):
+        layers: list[nn.Module] = []
+        for _ in range(depth):
+            layers += [nn.Conv2d(before, after, 3, padding=1)]
+            layers += [nn.BatchNorm2d(after)] if normalized else []
+            layers += [nn.ReLU()]
+            before = after
+        stages.append(nn.Sequential(*layers))
+    return stages, wide
+
+
+class VGG(nn.Module):  # type: ignore[misc]
+    """VGG19 without batch normalisation: five stages, 7×7 average pooling, two hidden layers, the logits."""
+
+    def __init__(self, *, classes: int, channels: int, size: int, width: float) -> None:  # noqa: ARG002 - any size fits
+        super().__init__()
+        self.stages, wide = trunk(VGG19, channels=channels, width=width, normalized=False)
+        hidden = max(1, round(_HIDDEN * width))
+        self.classifier = nn.Sequential(
+            nn.Linear(wide[-1] * _EXTENT**2, hidden), nn.ReLU(), nn.Dropout(0.5),
+            nn.Linear(hidden, hidden), nn.ReLU(), nn.Dropout(0.5),
+            nn.Linear(hidden, classes),
+        )  # fmt: skip
+        _initialise(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits [n, k]."""
+        for stage in self.stages:
+            images = nn.functional.max_pool2d(stage(images), 2)
+        return self.classifier(pool_to(images, _EXTENT).flatten(1))
+
+
+def _initialise(network: nn.Module) -> None:
+    """As published: convolutions by He et al., the linear layers small."""
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+            nn.init.zeros_(layer.bias)
+        elif isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, 0.0, 0.01)
+            nn.init.zeros_(layer.bias)
