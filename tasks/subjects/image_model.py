@@ -104,7 +104,8 @@ class ImageModel:
     def _per_channel(self, values: tuple[float, ...]) -> Tensor:
         import torch
 
-        return torch.tensor(values, dtype=torch.float32, device=self.device).reshape(1, -1, 1, 1)
+        with torch.inference_mode(False):  # kept for later calls, some of which ask for gradients
+            return torch.tensor(values, dtype=torch.float32, device=self.device).reshape(1, -1, 1, 1)
 
 
 def said(probabilities: Probabilities, multilabel: bool) -> npt.NDArray[Any]:
