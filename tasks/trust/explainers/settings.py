@@ -1,0 +1,29 @@
+"""The options of one explainer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from assay.infra.settings import Settings
+
+ExplainerName = Literal["lime", "lime-package", "omission", "gradient", "gradient-l1"]
+
+GRADIENTS: tuple[ExplainerName, ...] = ("gradient", "gradient-l1")
+"""The explainers that must see inside the subject."""
+
+
+class Explaining(Settings):
+    """How a prediction is explained: by which method, in how many words."""
+
+    explainer: ExplainerName = "lime"
+    """LIME by our engine or by the `lime` package, omission of one word at a time, gradient × embedding (signed), or
+    the gradient's L1 norm (unsigned: every word speaks for the prediction)."""
+
+    top_words: int = Field(default=10, ge=1, le=1000)
+    """How many words an explanation has at most. Like the `lime` package, LIME selects up to 6 words by forward
+    selection, and more by their weight in a model of all words."""
+
+    samples: int = Field(default=5000, ge=10, le=1_000_000)
+    """How many perturbed texts LIME asks the subject about, the text itself among them."""
