@@ -1,0 +1,21 @@
+"""The lemma of an English word, by lemminflect's dictionary."""
+
+from __future__ import annotations
+
+import functools
+
+_ORDER = ("AUX", "NOUN", "VERB", "ADJ", "ADV", "PROPN")
+
+
+@functools.lru_cache(maxsize=65_536)
+def lemma(word: str) -> str:
+    """The lemma of a lower-case word; a word that is itself a lemma, or that the dictionary does not know, stays.
+
+    >>> [lemma(word) for word in ("films", "hated", "boring", "was", "children", "xyzzing")]
+    ['film', 'hate', 'boring', 'be', 'child', 'xyzzing']
+    """
+    from lemminflect import getAllLemmas
+
+    found: dict[str, tuple[str, ...]] = getAllLemmas(word)
+    firsts = [found[part][0].lower() for part in _ORDER if found.get(part)]
+    return word if not firsts or word in firsts else firsts[0]

@@ -1,0 +1,152 @@
+"""How related words are: cosines of their vectors, mean vectors, and θ_relate, the least cosine that counts as related.
+
+Nguyen Tung et al. (TOKI, §3.1) search θ_relate until synonyms and random pairs are told apart with balanced precision
+and recall. With as many random pairs as synonyms that search has a closed form: the median of all similarities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.errors import InputError
+from assay.infra.seeds import Seeds
+from assay.tasks.language.embeddings.provider import Provider, Vectors
+from assay.tasks.language.words import words_of
+
+FEWEST_PAIRS = 10
+"""With fewer synonym pairs than this, a threshold would be a guess."""
+
+Cosines = npt.NDArray[np.float64]
+AnyVectors = npt.NDArray[np.floating[Any]]  # [n, d]
+
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class Theta:
+    """θ_relate of one provider and what it rests on."""
+
+    value: float
+    """Two words are related if the cosine of their vectors is at least this."""
+    pairs: int
+    """How many synonym pairs it was found from, and as many random ones."""
+    unknown: int
+    """How many synonym pairs were left out because the provider does not know a word."""
+    balance: float
+    """The share of synonyms at or above it, and of random pairs below it: precision and recall of both kinds."""
+
+
+def unit(vectors: AnyVectors) -> Cosines:
+    """The vectors with length 1; a row of NaN where a vector is unknown or zero.
+
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)).round(6).tolist()
+    [[0.6, 0.8], [nan, nan]]
+    """
+    wide = np.asarray(vectors, dtype=np.float64)
+    lengths = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
+    made: Cosines = wide / np.where(lengths > 0, lengths, np.nan)
+    return made
+
+
+def cosines(these: AnyVectors, those: AnyVectors) -> Cosines:
+    """The cosine of each of these with each of those vectors, [n, m]; NaN where either is unknown.
+
+    Rows are computed in blocks of one shape, so a row is the same bits whatever other rows there are.
+    """
+    a, b = unit(these), unit(those).T
+    blocks = [np.zeros((0, b.shape[1]))]
+    for start in range(0, len(a), _BLOCK):
+        rows = a[start : start + _BLOCK]
+        padded = np.zeros((_BLOCK, a.shape[1]))
+        padded[: len(rows)] = rows
+        blocks.append((padded @ b)[: len(rows)])
+    return np.clip(np.concatenate(blocks), -1.0, 1.0)
+
+
+def pair_cosines(these: AnyVectors, those: AnyVectors) -> Cosines:
+    """The cosine of each of these vectors with its partner, [n].
+
+    >>> pair_cosines(np.eye(2, dtype=np.float32), np.ones((2, 2), dtype=np.float32)).round(4).tolist()
+    [0.7071, 0.7071]
+    """
+    made: Cosines = np.clip((unit(these) * unit(those)).sum(axis=1), -1.0, 1.0)
+    return made
+
+
+def mean_vector(vectors: Vectors) -> Vectors:
+    """The mean of the known vectors, [d]; NaN where none is known: a cluster's vector (Eq. 4) or a class name's.
+
+    >>> mean_vector(np.array([[1.0, 0.0], [0.0, 1.0], [np.nan, np.nan]], dtype=np.float32)).tolist()
+    [0.5, 0.5]
+    """
+    known = np.asarray(vectors, dtype=np.float64)
+    known = known[~np.isnan(known).any(axis=1)]
+    mean = known.mean(axis=0) if len(known) else np.full(np.shape(vectors)[1], np.nan)
+    return mean.astype(np.float32)
+
+
+def name_vector(provider: Provider, name: str) -> Vectors:
+    """The vector of a class name of one or several words, [d]: the mean of those the provider knows."""
+    words = [word.normalised for word in words_of(name)]
+    if not words:
+        raise InputError(
+            f"The class name {name!r} has no word in it; say what the class is about in trust.class_names."
+        )
+    return mean_vector(provider.vectors(words))
+
+
+def theta_relate(provider: Provider, pairs: Sequence[tuple[str, str]], seed: int = 0) -> Theta:
+    """θ_relate of a provider, from synonym pairs and as many random pairs of the same words.
+
+    A pair with a word that the provider does not know is left out; random pairs are drawn from the words that remain.
+    """
+    words = sorted({word for pair in pairs for word in pair})
+    vectors = provider.vectors(words)
+    unknown = np.isnan(unit(vectors)).any(axis=1)
+    row = {word: position for position, word in enumerate(words) if not unknown[position]}
+    synonyms = [(row[a], row[b]) for a, b in pairs if a in row and b in row]
+    if len(synonyms) < FEWEST_PAIRS:
+        raise InputError(
+            f"The word vectors {provider.name} know only {len(synonyms)} of {len(pairs)} synonym pairs, too few to "
+            f"find how similar related words are ({FEWEST_PAIRS} are needed); name a TSV file with pairs of your domain in "
+            "trust.synonyms, or set trust.theta_relate."
+        )
+    drawn = random_pairs(synonyms, seed)
+    related, unrelated = (pair_cosines(vectors[[a for a, _ in some]], vectors[[b for _, b in some]])
+                          for some in (synonyms, drawn))  # fmt: skip
+    value = balanced_threshold(related, unrelated)
+    return Theta(value, len(synonyms), len(pairs) - len(synonyms), float((related >= value).mean()))
+
+
+def balanced_threshold(related: Cosines, unrelated: Cosines) -> float:
+    """The threshold at which precision equals recall for both kinds of pair: the median of all similarities.
+
+    With n of each kind, precision = recall ⇔ as many are called related as are related ⇔ n of 2n lie at or above it.
+
+    >>> balanced_threshold(np.array([0.9, 0.7, 0.2]), np.array([0.0, 0.1, 0.4]))
+    0.30000000000000004
+    """
+    if len(related) != len(unrelated) or not len(related):
+        raise ValueError(f"as many random pairs as synonyms are needed, not {len(unrelated)} and {len(related)}")
+    return float(np.median(np.concatenate([related, unrelated])))
+
+
+def random_pairs(synonyms: Sequence[tuple[int, int]], seed: int) -> list[tuple[int, int]]:
+    """As many random pairs of the same words, none of them drawn twice, none a synonym pair."""
+    words = sorted({word for pair in synonyms for word in pair})
+    taken = {pair for a, b in synonyms for pair in ((a, b), (b, a))}
+    if len(words) * (len(words) - 1) < 2 * len(taken):
+        raise InputError("There are too few words in the synonym pairs to draw as many random pairs; add pairs.")
+    generator = Seeds(seed, "theta_relate").generator()
+    drawn: list[tuple[int, int]] = []
+    while len(drawn) < len(synonyms):
+        a, b = (words[place] for place in generator.integers(len(words), size=2))
+        if a != b and (a, b) not in taken:
+            taken |= {(a, b), (b, a)}
+            drawn.append((a, b))
+    return drawn
