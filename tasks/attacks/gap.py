@@ -1,0 +1,184 @@
+"""Generative adversarial perturbations (Poursaeed et al. 2018; Xu et al., section 4.2.2, Eq. 3-4).
+
+A generator learns on the training split to make the perturbation of an image in one pass. At attack time it is in eval
+mode: neither dropout nor the statistics of a batch may move what a sample gets. The paper's budget was in pixel levels
+here and in normalised values for PGD; in Assay both are in pixel space, so the two can be compared.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.infra.errors import RunError
+from assay.infra.seeds import Seeds
+from assay.tasks.attacks.generator import PerturbationUNet, depth_for, seeded_generator
+from assay.tasks.attacks.settings import GAP
+from assay.tasks.subjects.image_model import ImageModel
+
+CARD, WEIGHTS = "card.json", "generator.safetensors"
+STATE = "state.pt"
+
+
+class Checkpoints(Protocol):
+    """Where a training leaves what it needs to go on after an interruption."""
+
+    def latest(self) -> tuple[int, dict[str, bytes]] | None:
+        """The last step that was saved, and its files."""
+
+    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
+        """Keeps the files of a step, and says how far the training is."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a generator was made for: it fits images of these channels and this ε only."""
+
+    channels: int
+    size: int
+    width: int
+    eps: float
+    loss: str
+    epochs: int
+    losses: tuple[float, ...]  # per epoch, the mean of what was minimised
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A trained generator, in eval mode, on the subject's device."""
+
+    network: PerturbationUNet
+    card: Card
+
+    def perturb(self, images: Tensor) -> Tensor:
+        """The adversarial images [n, c, h, w] of clean ones, within ε and the bounds; one block at a time is best."""
+        with torch.inference_mode():
+            return within_eps(images, images + scaled(self.network(images), self.card.eps), self.card.eps)
+
+
+def scaled(perturbations: Tensor, eps: float) -> Tensor:
+    """Per image, the perturbation times min(1, ε/‖·‖∞), as after Eq. 3.
+
+    >>> scaled(torch.tensor([[[[0.5, -1.0]]], [[[0.1, 0.05]]]]), 0.2).flatten(1).tolist()[0]
+    [0.10000000149011612, -0.20000000298023224]
+    """
+    largest = perturbations.detach().abs().flatten(1).amax(dim=1).clamp_min(1e-12)
+    return perturbations * (eps / largest).clamp_max(1.0).reshape(-1, 1, 1, 1)
+
+
+def within_eps(clean: Tensor, moved: Tensor, eps: float) -> Tensor:
+    """`moved` within ε of `clean` and within [0, 1], exactly: no float32 of it is further than ε in real numbers."""
+    exact = clean.to(torch.float64)
+    high, low = (exact + eps).to(torch.float32), (exact - eps).to(torch.float32)
+    up, down = torch.full_like(clean, 2.0), torch.full_like(clean, -2.0)
+    high = torch.where(high.to(torch.float64) - exact > eps, torch.nextafter(high, down), high)
+    low = torch.where(exact - low.to(torch.float64) > eps, torch.nextafter(low, up), low)
+    return torch.minimum(torch.maximum(moved, low), high).clamp(0.0, 1.0)
+
+
+def fooling_loss(model: ImageModel, adversarial: Tensor, targets: Tensor, loss: str) -> Tensor:
+    """What the generator minimises: Eq. 4, the mean log probability of the true label, or the least-likely loss.
+
+    `targets` come from `training_targets`. Where images bear several labels, both are the binary cross-entropy towards
+    flipped labels, as the authors train against CheXNet.
+    """
+    logits = model.logits(adversarial)
+    if model.multilabel:
+        if model.softmaxed:
+            return torch.nn.functional.binary_cross_entropy(logits, targets)
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, targets)
+    logs = logits.clamp_min(1e-12).log() if model.softmaxed else logits.log_softmax(dim=1)
+    picked = logs.gather(1, targets.reshape(-1, 1)).mean()
+    return picked if loss == "true-label" else -picked
+
+
+def training_targets(model: ImageModel, images: Tensor, truth: Tensor, loss: str) -> Tensor:
+    """What the loss looks at: the true class, or the least likely; of several labels, the opposite of every one.
+
+    `truth` holds class codes [n] or labels [n, k]; −1, unknown, becomes what the subject says of the clean image.
+    """
+    with torch.no_grad():
+        probabilities = model.probabilities(images)
+    if model.multilabel:
+        said = (probabilities >= 0.5).to(torch.float32)
+        known = (truth >= 0) & (loss == "true-label")
+        return 1 - torch.where(known, truth.to(torch.float32), said)
+    if loss == "least-likely":
+        return probabilities.argmin(dim=1)
+    return torch.where(truth >= 0, truth.long(), probabilities.argmax(dim=1))
+
+
+def train_generator(
+    model: ImageModel, images: Tensor, truth: Tensor, attack: GAP, eps: float, seeds: Seeds,
+    checkpoints: Checkpoints | None = None,
+) -> dict[str, bytes]:  # fmt: skip
+    """The files of a generator trained against the subject; goes on after the last checkpoint, with the same result."""
+    size = min(images.shape[-2:])
+    network = seeded_generator(images.shape[1], size, attack.width, seeds.integer("weights")).to(model.device)
+    optimizer = torch.optim.Adam(network.parameters(), lr=attack.learning_rate)
+    losses: list[float] = []
+    found = checkpoints.latest() if checkpoints else None
+    if found is not None:
+        state = torch.load(io.BytesIO(found[1][STATE]), map_location=model.device, weights_only=True)
+        network.load_state_dict(state["network"])
+        optimizer.load_state_dict(state["optimizer"])
+        losses = list(state["losses"])
+    for epoch in range(len(losses), attack.epochs):
+        losses.append(_epoch(model, network, optimizer, images, truth, attack, eps, seeds, epoch))
+        if checkpoints is not None:
+            state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
+            buffer = io.BytesIO()
+            torch.save(state, buffer)
+            checkpoints.save(epoch + 1, attack.epochs, {STATE: buffer.getvalue()})
+    card = Card(images.shape[1], size, attack.width, eps, attack.loss, attack.epochs, tuple(losses))
+    return generator_files(network, card)
+
+
+def generator_files(network: PerturbationUNet, card: Card) -> dict[str, bytes]:
+    """A generator as safetensors and a card."""
+    from safetensors.torch import save
+
+    weights = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    return {CARD: json.dumps(asdict(card), indent=2, sort_keys=True).encode(), WEIGHTS: save(weights)}
+
+
+def load_generator(files: dict[str, bytes], device: str) -> Generator:
+    """The generator behind the files."""
+    from safetensors.torch import load
+
+    if CARD not in files or WEIGHTS not in files:
+        raise RunError(f"The files of a generator hold {', '.join(sorted(files)) or 'nothing'}: no network.")
+    content = json.loads(files[CARD])
+    card = Card(**{**content, "losses": tuple(content["losses"])})
+    network = PerturbationUNet(card.channels, depth_for(card.size), card.width)
+    network.load_state_dict(load(files[WEIGHTS]))
+    return Generator(network.eval().requires_grad_(False).to(device), card)
+
+
+def _epoch(
+    model: ImageModel, network: PerturbationUNet, optimizer: torch.optim.Adam, images: Tensor, truth: Tensor,
+    attack: GAP, eps: float, seeds: Seeds, epoch: int,
+) -> float:  # fmt: skip
+    """One pass over the training images in this epoch's own order; gives the mean loss."""
+    order = torch.from_numpy(seeds.generator(f"epoch {epoch}").permutation(len(images)))
+    network.train()
+    devices = [torch.cuda.current_device()] if model.device == "cuda" else []
+    total = []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seeds.integer(f"epoch {epoch}"))  # dropout; so a resumed epoch draws what it would have drawn
+        for rows in order.split(attack.batch_size):
+            clean, known = images[rows].to(model.device), truth[rows].to(model.device)
+            targets = training_targets(model, clean, known, attack.loss)
+            adversarial = (clean + scaled(network(clean), eps)).clamp(0.0, 1.0)
+            loss = fooling_loss(model, adversarial, targets, attack.loss)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            total.append(loss.detach() * len(rows))
+    return float(np.sum([float(one) for one in total]) / len(images))
