@@ -12,10 +12,11 @@ def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
 
 
 class Explanations(Table):
-    """One row per sample: the words that speak for the predicted class, the most important first, with their spans.
+    """One row per sample: the words that matter for the predicted class, the largest importance in size first.
 
-    `importance` is signed: below zero speaks against the prediction. `starts` and `ends` are character offsets of the
-    word's first occurrence.
+    `importance` is signed: below zero speaks against the prediction. A word stands for all its occurrences; `starts`
+    and `ends` are character offsets of the first. Two columns may follow: `text_words`, how many words the text has,
+    and `read_words`, how many of them the subject read and the explanation is about.
     """
 
     schema = _schema(
@@ -23,6 +24,7 @@ class Explanations(Table):
         ("confidence", _F, False), ("words", pa.list_(_S), False), ("starts", pa.list_(_I4), False),
         ("ends", pa.list_(_I4), False), ("importance", pa.list_(_F), False),
     )  # fmt: skip
+    extras = _I4
 
 
 class Keywords(Table):

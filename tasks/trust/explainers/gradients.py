@@ -1,4 +1,4 @@
-"""Gradients of the prediction with respect to a word's input embeddings (TOKI, section 5, after Li et al. 2016)."""
+"""Gradients of the prediction with respect to a word's input embeddings (TOKI, section 5, after Mohebbi et al. 2021)."""
 
 from __future__ import annotations
 
