@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -63,7 +64,7 @@ class PartitionWork:
         if self.piece is not None:
             return (self.piece,)
         folder = Folder(self.store)
-        return tuple(_read(folder, slices) for slices in self.sources)
+        return tuple(read_slices(folder, slices) for slices in self.sources)
 
     def marks(self) -> tuple[str, ...]:
         """What went in, as a finished part remembers it."""
@@ -102,9 +103,22 @@ def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> object
     return mergeable(counted, work.name)
 
 
-def _read(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:
-    tables = [read_part(folder, one.part).slice(one.start, one.rows) for one in slices]
+def read_slices(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:
+    """The rows of the slices, one after the other."""
+    tables = [_read_slice(folder, one) for one in slices]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def _read_slice(folder: Folder, one: Slice) -> pa.Table:
+    if one.rows == one.part.rows:
+        return read_part(folder, one.part)
+    return _read_part_once(folder.url, one.part).slice(one.start, one.rows)
+
+
+@lru_cache(maxsize=1)
+def _read_part_once(store: str, part: PartFile) -> pa.Table:
+    """A part of which only some rows are wanted: the next partition, likely worked on here, wants its next rows."""
+    return read_part(Folder(store), part)
 
 
 def whereabouts() -> tuple[str, str]:

@@ -7,20 +7,19 @@ workers there are, or on which finished first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Table
 from assay.infra.compute import Call, Folded, Outcome
+from assay.infra.cuts import aligned_slices, common_plan
 from assay.infra.errors import AssayError, InputError, RunError
 from assay.infra.exact import merge
 from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import open_parquet, read_part
-from assay.infra.partition_work import PartitionWork, Slice, Tallied, count_partition, write_partition
+from assay.infra.partition_work import PartitionWork, Tallied, count_partition, write_partition
 from assay.infra.runs import current_run
 from assay.infra.tallies import decode_tally
 from assay.infra.workbench import Workbench, current_workbench
@@ -36,16 +35,18 @@ def map_partitions(
     into: type[Table] | tuple[type[Table], ...],
     name: str | None = None,
     aligned: Mapping[str, npt.NDArray[Any]] | None = None,
+    rows: int | None = None,
     **constants: Any,
 ) -> Any:
     """The artifact (or tuple of them) whose partitions are `function` of the inputs' partitions.
 
-    Inputs must be cut alike. Arrays in `aligned` are in sample order; each call gets its slice. Constants go to every
-    call and are shipped once. Partitions that an earlier, broken attempt finished are taken as they are.
+    Inputs must be cut alike. Arrays in `aligned` are in sample order; each call gets its slice. With `rows`, the
+    inputs are cut anew into partitions of that many rows. Constants go to every call and are shipped once. Partitions
+    that an earlier, broken attempt finished are taken as they are.
     """
     bench = current_workbench()
-    plan = _common_plan(bench, inputs)
-    slices = _slices(plan, aligned or {})
+    plan = common_plan(bench, inputs, rows)
+    slices = aligned_slices(plan, aligned or {})
     kinds = into if isinstance(into, tuple) else (into,)
     names = [bench.name_output(kind, name) for kind in kinds]
     work = [
@@ -85,7 +86,7 @@ def map_pieces(
 def reduce_partitions(function: Callable[..., object], *inputs: Artifact[Any], **constants: Any) -> Any:
     """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion."""
     bench = current_workbench()
-    plan = _common_plan(bench, inputs)
+    plan = common_plan(bench, inputs)
     engine = bench.run.engine
     shared = engine.share(constants)
     calls = (
@@ -145,68 +146,11 @@ def tally_of(artifact: Artifact[Any]) -> Any:
     return merged
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """One partition across all inputs of a step."""
-
-    index: int
-    rows: int
-    sources: tuple[tuple[Slice, ...], ...]
-
-
 def _output(artifact: Artifact[Any]) -> Any:
     try:
         return current_workbench().output(artifact)
     except LookupError:
         return current_run().store.output(artifact)
-
-
-def _common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]]) -> list[_Cut]:
-    """The partitions of the first input, and beside each the same rows of the others."""
-    if not inputs:
-        raise TypeError("map_partitions and reduce_partitions need at least one artifact")
-    outputs = [bench.output(artifact) for artifact in inputs]
-    files = [{part.index: part.files[output.place] for part in output.parts} for output in outputs]
-    shared = sorted(set.intersection(*(set(found) for found in files)))
-    cuts = [_Cut(i, files[0][i].rows, tuple((Slice(found[i], 0, found[i].rows),) for found in files)) for i in shared]
-    if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources) and len(shared) == len(files[0]):
-        return cuts
-    if len({sum(file.rows for file in found.values()) for found in files}) == 1:
-        # The same rows, cut differently: an input that came from the store while another was made anew.
-        return [
-            _Cut(index, file.rows, tuple(_beside(found, start, file.rows) for found in files))
-            for index, file, start in _with_starts(files[0])
-        ]
-    if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources):
-        return cuts  # one input lacks partitions that were quarantined: so does what is made of it
-    kinds = " and ".join(f"{artifact.kind} ({artifact.rows} rows)" for artifact in inputs)
-    raise RunError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
-
-
-def _with_starts(found: Mapping[int, PartFile]) -> list[tuple[int, PartFile, int]]:
-    starts = np.cumsum([0, *(found[index].rows for index in sorted(found))])
-    return [(index, found[index], int(start)) for index, start in zip(sorted(found), starts, strict=False)]
-
-
-def _beside(found: Mapping[int, PartFile], start: int, rows: int) -> tuple[Slice, ...]:
-    """The slices of parts that hold the given range of rows."""
-    slices = [
-        Slice(file, max(0, start - first), min(start + rows, first + file.rows) - max(start, first))
-        for _, file, first in _with_starts(found)
-        if first < start + rows and first + file.rows > start
-    ]
-    return tuple(slices) or (Slice(found[min(found)], 0, 0),)
-
-
-def _slices(plan: Sequence[_Cut], aligned: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:
-    ends = np.cumsum([cut.rows for cut in plan])
-    for name, array in aligned.items():
-        if len(array) != (ends[-1] if len(ends) else 0):
-            raise RunError(f"The aligned array {name!r} has {len(array)} rows, the samples {ends[-1]}.")
-    return [
-        {name: array[end - cut.rows : end] for name, array in aligned.items()}
-        for cut, end in zip(plan, ends, strict=True)
-    ]
 
 
 def _named(names: Sequence[str], index: int, total: int) -> str:

@@ -112,7 +112,7 @@ class PlainProgress:
         """A line, if the last one is long ago."""
         if time.monotonic() - self._spoke.get(title, 0.0) >= self._quiet and done < total:
             self._spoke[title] = time.monotonic()
-            self._write(f"  {title:<{TITLE_WIDTH}} {done} of {total} partitions …")
+            self._write(f"  {title:<{TITLE_WIDTH}} {done} of {total} …")
 
     def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
         """The line that stays."""

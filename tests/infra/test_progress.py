@@ -35,7 +35,7 @@ def test_a_long_stage_gives_a_sign_of_life() -> None:
     progress.stage_started("label", 3)
     progress.advance("label", 1, 3)
     progress.advance("label", 3, 3)
-    assert stream.getvalue() == "  label        1 of 3 partitions …\n"
+    assert stream.getvalue() == "  label        1 of 3 …\n"
 
 
 def test_a_terminal_shows_bars_and_keeps_the_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,93 @@
+"""How the rows of several inputs are cut into partitions that are worked on side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import RunError
+from assay.infra.manifests import PartFile
+from assay.infra.partition_work import Slice
+from assay.infra.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One partition across all inputs of a step."""
+
+    index: int
+    rows: int
+    sources: tuple[tuple[Slice, ...], ...]
+
+
+def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | None = None) -> list[Cut]:
+    """The partitions of the first input (or new ones of `rows` rows), and beside each the same rows of the others."""
+    if not inputs:
+        raise TypeError("map_partitions and reduce_partitions need at least one artifact")
+    outputs = [bench.output(artifact) for artifact in inputs]
+    files = [{part.index: part.files[output.place] for part in output.parts} for output in outputs]
+    if rows is not None:
+        return _cut_anew(files, rows, inputs)
+    shared = sorted(set.intersection(*(set(found) for found in files)))
+    cuts = [Cut(i, files[0][i].rows, tuple((Slice(found[i], 0, found[i].rows),) for found in files)) for i in shared]
+    if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources) and len(shared) == len(files[0]):
+        return cuts
+    if len({sum(file.rows for file in found.values()) for found in files}) == 1:
+        # The same rows, cut differently: an input that came from the store while another was made anew.
+        return [
+            Cut(index, file.rows, tuple(_beside(found, start, file.rows) for found in files))
+            for index, file, start in _with_starts(files[0])
+        ]
+    if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources):
+        return cuts  # one input lacks partitions that were quarantined: so does what is made of it
+    raise _not_alike(inputs)
+
+
+def _cut_anew(files: Sequence[Mapping[int, PartFile]], rows: int, inputs: Sequence[Artifact[Any]]) -> list[Cut]:
+    """Partitions of `rows` rows over all that the inputs hold; a last one of what is left, one where there is none."""
+    totals = {sum(file.rows for file in found.values()) for found in files}
+    if len(totals) > 1:
+        raise _not_alike(inputs)
+    total = totals.pop()
+    starts = range(0, max(1, total), rows)
+    return [
+        Cut(index, min(rows, total - start), tuple(_beside(found, start, min(rows, total - start)) for found in files))
+        for index, start in enumerate(starts)
+    ]
+
+
+def _not_alike(inputs: Sequence[Artifact[Any]]) -> RunError:
+    kinds = " and ".join(f"{artifact.kind} ({artifact.rows} rows)" for artifact in inputs)
+    return RunError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
+
+
+def _with_starts(found: Mapping[int, PartFile]) -> list[tuple[int, PartFile, int]]:
+    starts = np.cumsum([0, *(found[index].rows for index in sorted(found))])
+    return [(index, found[index], int(start)) for index, start in zip(sorted(found), starts, strict=False)]
+
+
+def _beside(found: Mapping[int, PartFile], start: int, rows: int) -> tuple[Slice, ...]:
+    """The slices of parts that hold the given range of rows."""
+    slices = [
+        Slice(file, max(0, start - first), min(start + rows, first + file.rows) - max(start, first))
+        for _, file, first in _with_starts(found)
+        if first < start + rows and first + file.rows > start
+    ]
+    return tuple(slices) or (Slice(found[min(found)], 0, 0),)
+
+
+def aligned_slices(plan: Sequence[Cut], aligned: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:
+    """The rows of arrays in sample order that belong to each partition."""
+    ends = np.cumsum([cut.rows for cut in plan])
+    for name, array in aligned.items():
+        if len(array) != (ends[-1] if len(ends) else 0):
+            raise RunError(f"The aligned array {name!r} has {len(array)} rows, the samples {ends[-1]}.")
+    return [
+        {name: array[end - cut.rows : end] for name, array in aligned.items()}
+        for cut, end in zip(plan, ends, strict=True)
+    ]

@@ -1,0 +1,38 @@
+"""A training that can be disturbed, where worker processes can import it: each step multiplies and adds."""
+
+import os
+import signal
+from pathlib import Path
+
+import pyarrow as pa
+
+from assay.infra.artifacts import Table
+from assay.infra.trainings import Checkpoints
+
+STEPS = 5
+
+
+class Steps(Table):
+    """What a training was like: its state after every step."""
+
+    schema = pa.schema([pa.field("step", pa.int64(), nullable=False), pa.field("state", pa.int64(), nullable=False)])
+
+
+def learn(
+    numbers: pa.Table, *, checkpoints: Checkpoints, factor: int, marker: str = "", how: str = "raise"
+) -> tuple[dict[str, bytes], pa.Table]:
+    """The state after five steps. Where the marker file is named and not there, it is made after step 2, and then the
+    training ends: by an error, or with its process."""
+    saved = checkpoints.latest()
+    step, history = (0, []) if saved is None else (saved[0], [int(one) for one in saved[1]["history"].split()])
+    while step < STEPS:
+        state = (history[-1] if history else 1) * factor + sum(numbers["x"].to_pylist())
+        history, step = [*history, state], step + 1
+        checkpoints.save(step, STEPS, {"history": b" ".join(str(one).encode() for one in history)})
+        if step == 2 and marker and not Path(marker).exists():
+            Path(marker).write_text(str(step))
+            if how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise KeyboardInterrupt if how == "interrupt" else OSError("the machine went away")
+    curve = pa.table({"step": range(1, STEPS + 1), "state": history}, schema=Steps.schema)
+    return {"model": str(history[-1]).encode()}, curve
