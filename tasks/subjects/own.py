@@ -30,6 +30,12 @@ Predictor = Callable[[pa.Table], object]
 
 def read_weights(path: Path) -> bytes:
     """The bytes of a safetensors file; anything else is refused, since unpickling a file can run what is in it."""
+    if path.suffix == ".pt2":
+        raise InputError(
+            f'Assay does not open the exported program "{path}": torch.export.load unpickles what is in it and so can '
+            "run code hidden there; name the function that builds the network, and save its state_dict with "
+            "safetensors.torch.save_file."
+        )
     if path.suffix != ".safetensors":
         raise InputError(
             f'The weights "{path}" are no .safetensors file, and Assay opens no other: a pickle (.pt, .bin) can run '

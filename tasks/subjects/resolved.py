@@ -17,6 +17,7 @@ _MATTERS: dict[str, set[str]] = {
     "logistic": {"model", "features", "train_on", "folds"},
     "own": {"features"},
     "predictions": {"predictions"},
+    "network": {"network", "width", "mean", "std", "train"},
 }
 
 
@@ -29,10 +30,12 @@ class ResolvedSubject:
     weights: bytes | None = None
 
     @property
-    def kind(self) -> Literal["logistic", "own", "predictions"]:
-        """Who predicts: a model that Assay trains, one of the user's, or another system that already has."""
+    def kind(self) -> Literal["logistic", "own", "predictions", "network"]:
+        """Who predicts: a model that Assay trains, one of the user's, a network, or another system that already has."""
         if self.settings.predictions is not None:
             return "predictions"
+        if self.settings.network is not None:
+            return "network"
         return "logistic" if self.code is None else "own"
 
     @cached_property
@@ -52,9 +55,12 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
     >>> resolve_subject(Subject(model="logistic"), Path()).kind
     'logistic'
     """
+    weights = None if settings.weights is None else read_weights(beside / settings.weights)
+    if settings.network is not None:
+        code = refer_to_code(settings.network, beside) if ":" in settings.network else None
+        return ResolvedSubject(settings, code, weights)
     if settings.model in (None, "logistic"):
         return ResolvedSubject(settings)
-    weights = None if settings.weights is None else read_weights(beside / settings.weights)
     code = refer_to_code(str(settings.model), beside)
     require_usable(code, weights, settings.features)
     return ResolvedSubject(settings, code, weights)
