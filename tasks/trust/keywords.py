@@ -1,0 +1,64 @@
+"""Keywords: the clusters of a class's word pool that are related to its name, by the vote of providers (Eq. 3-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.language.clustering import cluster_words
+from assay.tasks.language.relatedness import cosines
+from assay.tasks.trust.pools import Pool
+from assay.tasks.trust.spaces import Space
+
+
+@dataclass(frozen=True)
+class Election:
+    """What every provider says of a pool's words, and what they decide together."""
+
+    clusters: npt.NDArray[np.int32]  # [providers, n]
+    relatedness: npt.NDArray[np.float64]  # [providers, n]: of the word's cluster to the class name; NaN if unknown
+    elected: npt.NDArray[np.bool_]  # [providers, n]
+    keyword: npt.NDArray[np.bool_]  # [n]
+
+
+def elect_keywords(
+    pool: Pool, name: Sequence[str], spaces: Sequence[Space], theta_dist: float, agree: float = 0.5
+) -> Election:
+    """K_c of one class: Eq. 3-4 per provider, then more than the share `agree` of the providers that know the word.
+
+    `name` is the class name in words; several of them stand for the class by their mean vector.
+    """
+    opinions = [_opinion(pool, name, space, theta_dist) for space in spaces]
+    clusters = np.array([opinion[0] for opinion in opinions], dtype=np.int32).reshape(len(spaces), len(pool.words))
+    relatedness = np.array([opinion[1] for opinion in opinions]).reshape(len(spaces), len(pool.words))
+    thetas = np.array([space.theta for space in spaces])[:, None]
+    elected = np.nan_to_num(relatedness, nan=-np.inf) >= thetas
+    return Election(clusters, relatedness, elected, agreed(elected, ~np.isnan(relatedness), agree))
+
+
+def agreed(says_yes: npt.NDArray[np.bool_], votes: npt.NDArray[np.bool_], share: float = 0.5) -> npt.NDArray[np.bool_]:
+    """Where more than a share of those who vote say yes, [voters, n] → [n]; nobody's vote is no majority.
+
+    >>> agreed(np.array([[True, True], [False, False]]), np.array([[True, True], [False, True]])).tolist()
+    [True, False]
+    """
+    return np.asarray((says_yes & votes).sum(axis=0) > share * votes.sum(axis=0))
+
+
+def _opinion(
+    pool: Pool, name: Sequence[str], space: Space, theta_dist: float
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """Each word's cluster, and how related that cluster's mean vector is to the class name."""
+    vectors = space.of(pool.words)
+    clusters = cluster_words(pool.words, vectors, theta_dist)
+    known = ~np.isnan(vectors).any(axis=1)
+    relatedness = np.full(len(pool.words), np.nan)
+    numbers = np.unique(clusters[known])
+    if len(numbers):
+        means = np.stack([vectors[known & (clusters == number)].mean(axis=0) for number in numbers])
+        towards = cosines(means, space.mean(name)[None, :])[:, 0]
+        relatedness[known] = towards[np.searchsorted(numbers, clusters[known])]
+    return clusters, relatedness

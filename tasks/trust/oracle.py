@@ -1,0 +1,105 @@
+"""The oracle: is a correct prediction made for words that are related to its class? (Eq. 5-6)"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.trust.spaces import Space
+
+Label = Literal["trustworthy", "untrustworthy", "undecided"]
+NO_KEYWORDS = "no word of the class was found to be a keyword"
+NO_WORDS = "no word speaks for the prediction"
+UNKNOWN_WORDS = "no provider knows a word that speaks for the prediction"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One prediction's label, both sides of Eq. 6, and which words are related (None: no provider knows the word)."""
+
+    label: Label
+    reason: str
+    related_mass: float
+    unrelated_mass: float
+    related: tuple[bool | None, ...]
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """What a class is recognised by: the words of its pool, and which of them are keywords."""
+
+    words: tuple[str, ...]
+    keyword: npt.NDArray[np.bool_]  # [n]
+
+
+class Relatedness:
+    """r(w, c) of Eq. 5 for the words of one class, by the vote of all providers; every word is looked up once."""
+
+    def __init__(self, anchors: Anchors, spaces: Sequence[Space]) -> None:
+        self.anchors, self._spaces = anchors, spaces
+        self._known: dict[str, bool | None] = {}
+
+    def of(self, words: Sequence[str]) -> list[bool | None]:
+        """Whether each word is related to the class; None where no provider can say."""
+        new = [word for word in dict.fromkeys(words) if word not in self._known]
+        if new:
+            self._known.update(zip(new, related_words(new, self.anchors, self._spaces), strict=True))
+        return [self._known[word] for word in words]
+
+
+def related_words(words: Sequence[str], anchors: Anchors, spaces: Sequence[Space]) -> list[bool | None]:
+    """r(w, c) of Eq. 5: the nearest word of the pool is a keyword (as near as any other: related), by plurality.
+
+    A provider that knows the word, and at least one word of the pool, has a vote; a tied vote is "related", as a tied
+    distance is.
+    """
+    yes, votes = np.zeros(len(words), dtype=np.int64), np.zeros(len(words), dtype=np.int64)
+    for space in spaces:
+        near = space.cosines(words, anchors.words)
+        keywords, others = _nearest(near, anchors.keyword), _nearest(near, ~anchors.keyword)
+        votes += np.isfinite(keywords) | np.isfinite(others)
+        yes += np.isfinite(keywords) & (keywords >= others)
+    return [bool(2 * y >= v) if v else None for y, v in zip(yes.tolist(), votes.tolist(), strict=True)]
+
+
+def judge(
+    words: Mapping[str, float], relatedness: Relatedness, importance: Literal["different", "equivalent"]
+) -> Judgement:
+    """D(f, x) of Eq. 6 for the words that speak for a correct prediction, each with its importance above zero.
+
+    With `equivalent` importance every word counts as much as another (s = 1).
+    """
+    listed = list(words)
+    if not listed:
+        return Judgement("undecided", NO_WORDS, 0.0, 0.0, ())
+    if not relatedness.anchors.keyword.any():
+        return Judgement("undecided", NO_KEYWORDS, 0.0, 0.0, (None,) * len(listed))
+    related = relatedness.of(listed)
+    weights = [1.0 if importance == "equivalent" else words[word] for word in listed]
+    return weigh(weights, related)
+
+
+def weigh(weights: Sequence[float], related: Sequence[bool | None]) -> Judgement:
+    """The label by the weight of both sides: trustworthy iff IS_rel ≥ IS_unr.
+
+    >>> weigh([0.5, 0.3, 0.2], [True, False, False]).label
+    'trustworthy'
+    """
+    for_it = math.fsum(weight for weight, yes in zip(weights, related, strict=True) if yes is True)
+    against = math.fsum(weight for weight, yes in zip(weights, related, strict=True) if yes is False)
+    if all(yes is None for yes in related):
+        return Judgement("undecided", UNKNOWN_WORDS, 0.0, 0.0, tuple(related))
+    label: Label = "trustworthy" if for_it >= against else "untrustworthy"
+    return Judgement(label, "", for_it, against, tuple(related))
+
+
+def _nearest(near: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """The largest cosine with any of the chosen words, [m]; −∞ where there is none."""
+    if not chosen.any():
+        return np.full(len(near), -np.inf)
+    return np.asarray(np.nan_to_num(near[:, chosen], nan=-np.inf).max(axis=1))

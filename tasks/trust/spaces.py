@@ -1,0 +1,59 @@
+"""The vectors that each provider gives the words of an audit: what the oracle looks words up in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.tasks.language.relatedness import Cosines, cosines, mean_vector
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from assay.tasks.language.embeddings.provider import Vectors
+
+
+@dataclass(frozen=True)
+class Space:
+    """One provider's vectors, and the cosine from which on it calls two words related (θ_relate)."""
+
+    provider: str
+    vectors: Vectors  # [n, d]; NaN where the provider does not know the word
+    rows: Mapping[str, int]
+    theta: float
+
+    def of(self, words: Sequence[str]) -> Vectors:
+        """The vectors of these words, [m, d]; a word that was never looked up is unknown."""
+        found = np.full((len(words), self.vectors.shape[1]), np.nan, dtype=np.float32)
+        for place, word in enumerate(words):
+            row = self.rows.get(word)
+            if row is not None:
+                found[place] = self.vectors[row]
+        return found
+
+    def mean(self, words: Sequence[str]) -> Vectors:
+        """The mean vector of words, such as those of a class name, [d]."""
+        return mean_vector(self.of(words))
+
+    def cosines(self, these: Sequence[str], those: Sequence[str]) -> Cosines:
+        """The cosine of each of these with each of those words, [n, m]; NaN where either is unknown."""
+        return cosines(self.of(these), self.of(those))
+
+
+def spaces_from(vectors: pa.Table, thetas: Mapping[str, float]) -> list[Space]:
+    """The spaces in a table of `WordVectors`, one per provider that has a θ_relate, in their order."""
+    names = np.asarray(vectors["provider"].to_pylist(), dtype=object)
+    return [_space(vectors.filter(names == name), name, theta) for name, theta in thetas.items()]
+
+
+def _space(table: pa.Table, provider: str, theta: float) -> Space:
+    words = table["word"].to_pylist()
+    known = [row for row, vector in enumerate(table["vector"]) if vector.is_valid]
+    lengths = {len(table["vector"][row]) for row in known[:1]}
+    matrix = np.full((len(words), max(lengths, default=1)), np.nan, dtype=np.float32)
+    for row in known:
+        matrix[row] = table["vector"][row].values.to_numpy()
+    return Space(provider, matrix, {word: row for row, word in enumerate(words)}, theta)

@@ -1,0 +1,41 @@
+"""What is known about trust without asking the oracle: counterfactual predictions, and human rationales."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from assay.tasks.trust.verdicts import Truth
+
+LEAST_PRECISION = 0.5
+
+
+def counterfactual_truth(predicted: int, without_reasons: int, without_shortcuts: int) -> Truth | None:
+    """Why a prediction was made, by what flips it: its valid reasons (trustworthy), or its shortcuts (untrustworthy).
+
+    Where deleting either flips it, or neither does, nothing is known.
+
+    >>> counterfactual_truth(1, 1, 0), counterfactual_truth(1, 0, 1), counterfactual_truth(1, 0, 0)
+    ('untrustworthy', 'trustworthy', None)
+    """
+    by_reasons, by_shortcuts = without_reasons != predicted, without_shortcuts != predicted
+    if by_reasons == by_shortcuts:
+        return None
+    return "trustworthy" if by_reasons else "untrustworthy"
+
+
+def explanation_precision(explanation: Collection[str], rationale: Collection[str]) -> float | None:
+    """|E ∩ G| / |E|: the share of the explanation's words that people point to as well; None without words.
+
+    >>> explanation_precision(["good", "film"], ["good", "fun"])
+    0.5
+    """
+    said = set(explanation)
+    return len(said & set(rationale)) / len(said) if said else None
+
+
+def truth_by_rationale(explanation: Collection[str], rationale: Collection[str]) -> Truth | None:
+    """Trustworthy iff at least half of the explanation's words are in the human rationale; None where one is empty."""
+    precision = explanation_precision(explanation, rationale)
+    if precision is None or not rationale:
+        return None
+    return "trustworthy" if precision >= LEAST_PRECISION else "untrustworthy"
