@@ -16,8 +16,10 @@ def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
 class Attacked(Table):
     """One row per sample and ε: what the subject says of the clean image and of the attacked one.
 
-    `success` means that the attack reached its goal; `distance` is the L∞ distance in pixel values of [0, 1]. Where
-    samples bear several labels `gold`, `clean` and `attacked` are -1 or null and the labels and probabilities speak.
+    ε = 0 is the clean image and always there. `success` means that the attack reached its goal, after so many `steps`
+    (or all of them where it never did); `distance` is the L∞ distance in pixel values of [0, 1]. Where samples bear
+    several labels `gold` is null, `clean` and `attacked` are -1, and the labels and probabilities speak. In a table of
+    the worst case `winner` is the attack whose image it was; elsewhere it is null.
     """
 
     schema = _schema(
@@ -25,11 +27,15 @@ class Attacked(Table):
         ("labels", _LABELS, True), ("clean", _I2, False), ("attacked", _I2, False),
         ("clean_probabilities", _SHARES, False), ("attacked_probabilities", _SHARES, False), ("success", _B, False),
         ("distance", _F, False), ("distance_l2", _F, False), ("steps", _I4, False), ("queries", _I4, False),
+        ("winner", _S, True),
     )  # fmt: skip
 
 
 class AdversarialImages(Table):
-    """Attacked images as float32 pixels [channels, height, width], bit for bit what a subject was shown."""
+    """Attacked images as float32 pixels [channels, height, width], bit for bit what a subject was shown.
+
+    Of the samples that are kept for the report the clean image is there as well, at ε = 0.
+    """
 
     schema = _schema(
         ("id", _S, False), ("subject", _S, False), ("attack", _S, False), ("eps", _F, False),
@@ -51,11 +57,14 @@ class FrameFlips(Table):
 
 
 class TrainingCurve(Table):
-    """One row per epoch of a training: the loss, and the accuracy on training and validation samples."""
+    """One row per epoch of a training: the loss, and the accuracy on training and validation samples.
+
+    The accuracy is that of the running epoch on samples as they were varied; with several labels, per label. How long
+    it took is in the manifest: a clock has no place in a table that is the same in every run.
+    """
 
     schema = _schema(
         ("epoch", _I4, False), ("loss", _F, False), ("train_accuracy", _F, True), ("validation_accuracy", _F, True),
-        ("seconds", _F, False),
     )  # fmt: skip
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
 
@@ -22,6 +22,18 @@ def _as_number(value: object) -> object:
 
 def _as_many(value: object) -> object:
     return (value,) if isinstance(value, int | float | str) else value
+
+
+def eps_name(eps: float) -> str:
+    """How an ε is written in findings and gates: as a short decimal, or in levels of 255 where it has none.
+
+    >>> [eps_name(eps) for eps in (0, 4 / 255, 0.1, 0.2, 1)]
+    ['eps=0', 'eps=4/255', 'eps=0.1', 'eps=0.2', 'eps=1']
+    """
+    short, levels = f"{eps:g}", eps * 255
+    if float(short) != eps and abs(levels - round(levels)) < 1e-9:
+        return f"eps={round(levels)}/255"
+    return f"eps={short}"
 
 
 Eps = Annotated[float, BeforeValidator(_as_number), Field(ge=0, le=1)]
@@ -50,6 +62,23 @@ class ImageAttack(Settings):
     keep_all: bool = False
     """Whether every adversarial image is kept."""
 
+    only_accuracy: bool = False
+    """Whether only the robust accuracy counts: a sample that is wrong, or made wrong, is not attacked any further. It
+    is the same accuracy for a fraction of the time; AUC and pictures then show where each attack stopped."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or str(getattr(self, "attack", "attack"))
+
+    @model_validator(mode="after")
+    def _target_fits_the_goal(self) -> Self:
+        if self.target is not None and self.goal != "targeted":
+            raise ValueError(f"`target: {self.target}` is aimed at only with `goal: targeted`, not `{self.goal}`")
+        if self.only_accuracy and self.keep_all:
+            raise ValueError("`only_accuracy` stops early, so there is no point in `keep_all`: leave one of them out")
+        return self
+
 
 class PGD(ImageAttack):
     """Projected gradient descent (Xu et al., Eq. 1-2): uniform start, sign steps, projection, clip to the bounds."""
@@ -64,6 +93,14 @@ class PGD(ImageAttack):
     """How many random starts are tried; the first success counts."""
     random_start: bool = True
     """Whether it starts at a random point within ε, or at the image."""
+    last: bool = False
+    """Whether the last point counts even where only an earlier one was a success, as it does in other libraries."""
+
+    @model_validator(mode="after")
+    def _last_point_needs_every_step(self) -> Self:
+        if self.last and (self.only_accuracy or self.restarts > 1):
+            raise ValueError("`last` takes every step of one start: leave out `only_accuracy` and `restarts`")
+        return self
 
 
 class FGSM(ImageAttack):
@@ -125,4 +162,39 @@ class GAP(ImageAttack):
     """The channels of the generator's first layer."""
 
 
-AnyImageAttack = Annotated[PGD | FGSM | MomentumPGD | APGD | Square | GAP, Field(discriminator="attack")]
+def _paper(levels: int, steps: int) -> PGD:
+    return PGD(name=f"xu-pgd-{levels}", eps=(levels / 255,), steps=steps, step_size=1 / 255)
+
+
+PRESETS: dict[str, ImageAttack] = {
+    **{f"xu-pgd-{levels}": _paper(levels, steps) for levels, steps in ((2, 1), (4, 4), (5, 40), (10, 60))},
+    **{f"xu-gap-{levels}": GAP(name=f"xu-gap-{levels}", eps=(levels / 255,)) for levels in (7, 11, 13)},
+}
+"""The attacks of Xu et al. by name, called after their ε in levels of 255 (section 5.1): PGD with t = 1, 4, 40 and 60
+steps of 1/255 (components 1 to 4; component 4 is component 1's second), GAP at the three norms."""
+
+KINDS: dict[str, type[ImageAttack]] = {
+    "pgd": PGD, "fgsm": FGSM, "momentum-pgd": MomentumPGD, "apgd": APGD, "square": Square, "gap": GAP,
+}  # fmt: skip
+
+
+def _spelt_out(value: object) -> object:
+    """An attack written short, spelt out: `xu-pgd-4` and `fgsm` by name, `pgd: {steps: 20}` under its kind."""
+    if isinstance(value, str):
+        if value in PRESETS:
+            return PRESETS[value]
+        if value in KINDS:
+            return {"attack": value}
+        raise ValueError(f"there is no attack {value!r}; there are {', '.join((*KINDS, *PRESETS))}")
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, options),) = value.items()
+        if kind in KINDS and (options is None or isinstance(options, dict)):
+            return {**(options or {}), "attack": kind}
+    return value
+
+
+AnyImageAttack = Annotated[
+    Annotated[PGD | FGSM | MomentumPGD | APGD | Square | GAP, Field(discriminator="attack")],
+    BeforeValidator(_spelt_out),
+]
+"""Any attack, also written short: `- fgsm`, `- pgd: {steps: 20}`, or the paper's by name, `- xu-pgd-4`."""

@@ -1,0 +1,172 @@
+"""What an attack is after: which loss it climbs, and when it has reached its goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from assay.infra.errors import InputError
+from assay.tasks.attacks.settings import ImageAttack
+
+_NO_ZERO = 1e-12  # keeps a ratio of logits finite where all logits are equal
+
+
+class Criterion(Protocol):
+    """The goal of an attack for a batch of samples; everything is per sample, [n], and more is nearer to the goal."""
+
+    def losses(self, logits: Tensor) -> Tensor:
+        """Cross-entropy: away from the truth, or towards the aim."""
+
+    def margins(self, logits: Tensor) -> Tensor:
+        """By how much the goal is reached, in logits; above zero it is."""
+
+    def ratios(self, logits: Tensor) -> Tensor:
+        """The margin over the spread of the logits, so that scaling them changes nothing (DLR)."""
+
+    def reached(self, logits: Tensor) -> Tensor:
+        """Whether the goal is reached, bool."""
+
+    def of(self, rows: Tensor | slice) -> Self:
+        """The criterion for some of the samples."""
+
+
+@dataclass(frozen=True)
+class OneLabel:
+    """One class per sample: any class but the truth, or the class in `aim`."""
+
+    truth: Tensor  # int64 [n]
+    aim: Tensor | None
+
+    def losses(self, logits: Tensor) -> Tensor:
+        """Cross-entropy with the truth (Xu et al., Eq. 2), or minus that with the aim."""
+        if self.aim is None:
+            return functional.cross_entropy(logits, self.truth, reduction="none")
+        return -functional.cross_entropy(logits, self.aim, reduction="none")
+
+    def margins(self, logits: Tensor) -> Tensor:
+        """The best wrong logit minus that of the truth, or the aim's minus the best other one."""
+        chosen = self.truth if self.aim is None else self.aim
+        own = logits.gather(1, chosen[:, None]).squeeze(1)
+        others = logits.scatter(1, chosen[:, None], -torch.inf).amax(dim=1)
+        return others - own if self.aim is None else own - others
+
+    def ratios(self, logits: Tensor) -> Tensor:
+        """The difference of logits ratio (Croce and Hein 2020, Eq. 5 and 6) where there are classes enough for it.
+
+        With two classes there is no third logit and it is the plain margin; aimed, with three, the best minus the third
+        stands below.
+        """
+        classes = logits.shape[1]
+        if classes < 3:
+            return self.margins(logits)
+        ordered = logits.topk(min(4, classes), dim=1).values
+        if self.aim is None:
+            return self.margins(logits) / (ordered[:, 0] - ordered[:, 2] + _NO_ZERO)
+        low = ordered[:, 2] if classes == 3 else (ordered[:, 2] + ordered[:, 3]) / 2
+        towards = logits.gather(1, self.aim[:, None]) - logits.gather(1, self.truth[:, None])
+        return towards.squeeze(1) / (ordered[:, 0] - low + _NO_ZERO)
+
+    def reached(self, logits: Tensor) -> Tensor:
+        """Whether the predicted class is wrong, or the one aimed at."""
+        predicted = logits.argmax(dim=1)
+        return predicted != self.truth if self.aim is None else predicted == self.aim
+
+    def of(self, rows: Tensor | slice) -> OneLabel:
+        """The criterion for some of the samples."""
+        return OneLabel(self.truth[rows], None if self.aim is None else self.aim[rows])
+
+
+@dataclass(frozen=True)
+class ManyLabels:
+    """Several labels per sample: any label said differently than of the clean image, or exactly the labels in `aim`.
+
+    `threshold` is what a logit of probability one half is: 0, or 0.5 where the network gives probabilities.
+    """
+
+    truth: Tensor  # float [n, k]
+    known: Tensor  # float [n, k], 0 where the truth is unknown
+    said: Tensor  # bool [n, k], of the clean image
+    aim: Tensor | None  # bool [n, k]
+    threshold: float = 0.0
+
+    def losses(self, logits: Tensor) -> Tensor:
+        """Binary cross-entropy over the known labels with the truth, or minus that over all labels with the aim."""
+        if self.aim is None:
+            each = functional.binary_cross_entropy_with_logits(logits, self.truth, weight=self.known, reduction="none")
+            return each.sum(dim=1)
+        return -functional.binary_cross_entropy_with_logits(logits, self.aim.to(logits.dtype), reduction="none").sum(
+            dim=1
+        )
+
+    def margins(self, logits: Tensor) -> Tensor:
+        """The largest move of a label across its threshold, or the smallest distance of a label to its aim."""
+        if self.aim is None:
+            return torch.where(self.said, self.threshold - logits, logits - self.threshold).amax(dim=1)
+        return torch.where(self.aim, logits - self.threshold, self.threshold - logits).amin(dim=1)
+
+    def ratios(self, logits: Tensor) -> Tensor:
+        """The mean over the labels of how far each has moved: no single label hides the others."""
+        wanted = ~self.said if self.aim is None else self.aim
+        return torch.where(wanted, logits - self.threshold, self.threshold - logits).mean(dim=1)
+
+    def reached(self, logits: Tensor) -> Tensor:
+        """Whether a label has flipped, or all labels are as aimed at."""
+        now = logits >= self.threshold
+        return (now != self.said).any(dim=1) if self.aim is None else (now == self.aim).all(dim=1)
+
+    def of(self, rows: Tensor | slice) -> ManyLabels:
+        """The criterion for some of the samples."""
+        aim = None if self.aim is None else self.aim[rows]
+        return ManyLabels(self.truth[rows], self.known[rows], self.said[rows], aim, self.threshold)
+
+
+def criterion_for(
+    settings: ImageAttack, clean_logits: Tensor, targets: Tensor, *, multilabel: bool, softmaxed: bool = False
+) -> OneLabel | ManyLabels:
+    """The criterion of an attack, given what the subject says of the clean images and what is true of them.
+
+    `targets` are class codes [n], or labels [n, k] of 1, 0 and -1 (unknown). Several labels: `targeted` at a class
+    means that label alone; without a class, and for `least-likely`, every label is to flip (as in the code of Xu et
+    al.). A sample of which no label is known is attacked away from what the subject said.
+    """
+    classes = clean_logits.shape[1]
+    if settings.target is not None and settings.target >= classes:
+        raise InputError(
+            f"The attack {settings.called} aims at class {settings.target}, and the subject has the classes 0 to "
+            f"{classes - 1}: set `target` to one of them."
+        )
+    if not multilabel:
+        return OneLabel(targets.long(), _aimed_class(settings, clean_logits, targets))
+    threshold = 0.5 if softmaxed else 0.0
+    said = clean_logits >= threshold
+    known = targets >= 0
+    nothing = ~known.any(dim=1, keepdim=True)
+    truth = torch.where(nothing, said, targets > 0)
+    dtype = clean_logits.dtype
+    return ManyLabels(truth.to(dtype), (known | nothing).to(dtype), said, _aimed_labels(settings, said), threshold)
+
+
+def _aimed_class(settings: ImageAttack, clean_logits: Tensor, targets: Tensor) -> Tensor | None:
+    if settings.goal == "untargeted":
+        return None
+    if settings.goal == "least-likely":
+        return clean_logits.argmin(dim=1)
+    if settings.target is None:
+        raise InputError(
+            f"The attack {settings.called} is targeted and names no class: add `target: 0`, or another class code."
+        )
+    return torch.full_like(targets, settings.target, dtype=torch.int64)
+
+
+def _aimed_labels(settings: ImageAttack, said: Tensor) -> Tensor | None:
+    if settings.goal == "untargeted":
+        return None
+    if settings.target is None:
+        return ~said
+    alone = torch.zeros_like(said)
+    alone[:, settings.target] = True
+    return alone

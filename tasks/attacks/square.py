@@ -1,0 +1,100 @@
+"""The Square attack (Andriushchenko et al. 2020, Algorithms 1 and 2, L∞): random squares and no gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.tasks.attacks.batch import Batch
+from assay.tasks.attacks.ledger import Ledger
+from assay.tasks.attacks.settings import Square
+
+HALVED_AFTER = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)  # of 10 000 queries
+
+
+def share_covered(query: int, queries: int, initial: float) -> float:
+    """The share p of the image that the square of a query covers: halved again and again on the paper's schedule.
+
+    >>> [share_covered(query, 10_000, 0.8) for query in (1, 10, 11, 8001)]
+    [0.8, 0.8, 0.4, 0.0015625]
+    """
+    at = query / queries * 10_000
+    return float(initial / 2 ** sum(at > mark for mark in HALVED_AFTER))
+
+
+def side_of_square(share: float, height: int, width: int) -> int:
+    """The side of the square that covers this share of the image: at least one pixel, and within it.
+
+    >>> side_of_square(0.25, 32, 32), side_of_square(0.0001, 32, 32), side_of_square(1.0, 8, 16)
+    (16, 1, 8)
+    """
+    return max(1, min(round(math.sqrt(share * height * width)), height, width))
+
+
+def square(settings: Square, batch: Batch) -> Ledger:
+    """Stripes first, then squares; a change stays where it brings the sample nearer to the goal.
+
+    A sample is asked about until it falls: its steps are the queries that took. So nothing is saved by knowing that
+    only accuracy counts.
+    """
+    ledger = Ledger(batch, steps=settings.queries)
+    rows = ledger.unreached()
+    if len(rows) == 0:
+        return ledger
+    batch = batch.of(rows)
+    x = _stripes(batch)
+    corners, signs = _draw_squares(batch, settings.queries)
+    margins, best = torch.full((len(rows),), -torch.inf, device=x.device), x
+    for query in range(1, settings.queries + 1):
+        if query > 1:
+            side = side_of_square(share_covered(query - 1, settings.queries, settings.share), *x.shape[2:])
+            x = batch.ball.clip(_with_square(best, corners[:, query - 2], signs[:, query - 2], side, batch.eps))
+        logits = batch.ask(x)
+        asked = batch.criterion.margins(logits)
+        better = asked > margins
+        best = torch.where(better[:, None, None, None], x, best)
+        margins = torch.where(better, asked, margins)
+        still = ledger.close(rows, x, batch.criterion.reached(logits), query)
+        if len(still) < len(rows):
+            rows, batch, best, margins = rows[still], batch.of(still), best[still], margins[still]
+            corners, signs = corners[still], signs[still]
+            if len(rows) == 0:
+                return ledger
+    ledger.leave(rows, best)
+    return ledger
+
+
+def _stripes(batch: Batch) -> Tensor:
+    """Vertical stripes one pixel wide, each channel up or down by ε: where the search begins."""
+    n, channels, _, width = batch.images.shape
+    drawn = np.stack([batch.draws.generator(row, "stripes").integers(0, 2, (channels, 1, width)) for row in range(n)])
+    signs = torch.from_numpy(drawn * 2 - 1).to(batch.images)
+    return batch.ball.clip(batch.images + batch.eps * signs)
+
+
+def _draw_squares(batch: Batch, queries: int) -> tuple[Tensor, Tensor]:
+    """Per sample and query where the square lies, as shares [n, queries, 2], and its signs [n, queries, channels]."""
+    corners, signs = [], []
+    for row in range(len(batch)):
+        generator = batch.draws.generator(row, "squares")
+        corners.append(generator.random((queries, 2), dtype=np.float32))
+        signs.append(generator.integers(0, 2, (queries, batch.images.shape[1]), dtype=np.int8) * 2 - 1)
+    device = batch.images.device
+    return torch.from_numpy(np.stack(corners)).to(device), torch.from_numpy(np.stack(signs)).to(device)
+
+
+def _with_square(best: Tensor, corner: Tensor, signs: Tensor, side: int, eps: float) -> Tensor:
+    """The best images with one square each, moved by 2ε up or down per channel (Algorithm 2)."""
+    height, width = best.shape[2:]
+    limits = torch.tensor([height - side + 1, width - side + 1], device=best.device)
+    top, left = (corner * limits).long().minimum(limits - 1).unbind(dim=1)
+    inside = _within(top, side, height)[:, None, :, None] & _within(left, side, width)[:, None, None, :]
+    return torch.where(inside, best + 2 * eps * signs[:, :, None, None], best)
+
+
+def _within(first: Tensor, side: int, length: int) -> Tensor:
+    places = torch.arange(length, device=first.device)
+    return (places >= first[:, None]) & (places < first[:, None] + side)
