@@ -123,10 +123,10 @@ def ask(model: Attackable, x: Tensor) -> Tensor:
     return answers[0][: len(x)] if len(answers) == 1 else torch.cat(answers)[: len(x)]
 
 
-def blocks(n: int, size: int, device: torch.device | str) -> list[Rows]:
+def blocks(n: int, size: int, device: torch.device | str = "cpu") -> list[Rows]:
     """The rows of n samples in blocks of one size; the last row fills the last block up.
 
-    >>> [rows.tolist() if isinstance(rows, torch.Tensor) else rows for rows in blocks(3, 2, "cpu")]
+    >>> [rows.tolist() if isinstance(rows, torch.Tensor) else rows for rows in blocks(3, 2)]
     [slice(0, 2, None), [2, 2]]
     """
     whole: list[Rows] = [slice(start, start + size) for start in range(0, n - size + 1, size)]
