@@ -1,4 +1,4 @@
-"""Gradients of the prediction with respect to a word's input embeddings (TOKI, section 5, after Mohebbi et al. 2021)."""
+"""Gradients of the prediction with respect to the input embeddings of words (TOKI, section 5, its reference 38)."""
 
 from __future__ import annotations
 

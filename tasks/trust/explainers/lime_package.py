@@ -19,15 +19,19 @@ def explain_by_lime_package(
     """What `lime.lime_text.LimeTextExplainer` says with its default settings, our words, and a seed per sample."""
     from lime.lime_text import LimeTextExplainer
 
+    end = document.occurrences[-1].end
+    words, tail = document.text[:end], document.text[end:]  # it takes quadratic time over what it is given
+
     def classify(texts: list[str]) -> npt.NDArray[np.float64]:
-        return np.concatenate([model.probabilities(texts[at : at + _TEXTS]) for at in range(0, len(texts), _TEXTS)])
+        batches = ([text + tail for text in texts[at : at + _TEXTS]] for at in range(0, len(texts), _TEXTS))
+        return np.concatenate([model.probabilities(batch) for batch in batches])
 
     def split(_: str) -> list[str]:
         return [word.text for word in document.occurrences]
 
     explainer = LimeTextExplainer(split_expression=split, random_state=int(generator.integers(2**32)))
     found = explainer.explain_instance(
-        document.text, classify, labels=(target,), num_features=settings.top_words, num_samples=settings.samples
+        words, classify, labels=(target,), num_features=settings.top_words, num_samples=settings.samples
     )
     pairs = found.local_exp[target]
     place = {word.text: feature for feature, word in enumerate(document.words)}
