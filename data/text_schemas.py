@@ -50,3 +50,27 @@ class TrustLabels(Table):
         ("related_mass", _F, False), ("unrelated_mass", _F, False), ("words", pa.list_(_S), False),
         ("importance", pa.list_(_F), False), ("related", pa.list_(_B), False),
     )  # fmt: skip
+
+
+class TrustTruth(Table):
+    """One row per sample whose trust label is known without the oracle: by counterfactuals, rationales or people.
+
+    `precision` is the explanation precision, where rationales tell; such rows hold for one explainer only.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("explainer", _S, False), ("truth", _S, True), ("precision", _F, True),
+    )  # fmt: skip
+
+
+class TrustSettings(Table):
+    """What the oracle says under other thresholds: one row per explainer, setting and value of it.
+
+    `trustworthy` of `n` predictions are; `g_mean` where the truth is known of `known` of them.
+    """
+
+    schema = _schema(
+        ("explainer", _S, False), ("setting", _S, False), ("value", _F, False), ("used", _B, False),
+        ("n", _I4, False), ("trustworthy", _I4, False), ("undecided", _I4, False), ("known", _I4, False),
+        ("g_mean", _F, True),
+    )  # fmt: skip

@@ -29,7 +29,7 @@ def judge_by_name(
     """TOKI(−K.I): as Eq. 6, with a word related iff most providers find it related to the class name itself."""
     listed = list(words)
     if not listed:
-        return Judgement("undecided", NO_WORDS, 0.0, 0.0, ())
+        return Judgement("undecided", NO_WORDS)
     near = np.stack([cosines(space.of(listed), space.mean(name)[None, :])[:, 0] for space in spaces])
     known = ~np.isnan(near)
     thetas = np.array([space.theta for space in spaces])[:, None]

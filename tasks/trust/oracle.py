@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from assay.tasks.trust.spaces import Space
 
-Label = Literal["trustworthy", "untrustworthy", "undecided"]
+Label = Literal["trustworthy", "untrustworthy", "undecided", "out of scope"]
 NO_KEYWORDS = "no word of the class was found to be a keyword"
 NO_WORDS = "no word speaks for the prediction"
+WRONG = "the prediction is wrong, or its truth is not known"
 UNKNOWN_WORDS = "no provider knows a word that speaks for the prediction"
 
 
@@ -23,10 +24,10 @@ class Judgement:
     """One prediction's label, both sides of Eq. 6, and which words are related (None: no provider knows the word)."""
 
     label: Label
-    reason: str
-    related_mass: float
-    unrelated_mass: float
-    related: tuple[bool | None, ...]
+    reason: str = ""
+    related_mass: float = 0.0
+    unrelated_mass: float = 0.0
+    related: tuple[bool | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ def judge(
     """
     listed = list(words)
     if not listed:
-        return Judgement("undecided", NO_WORDS, 0.0, 0.0, ())
+        return Judgement("undecided", NO_WORDS)
     if not relatedness.anchors.keyword.any():
-        return Judgement("undecided", NO_KEYWORDS, 0.0, 0.0, (None,) * len(listed))
+        return Judgement("undecided", NO_KEYWORDS, related=(None,) * len(listed))
     related = relatedness.of(listed)
     weights = [1.0 if importance == "equivalent" else words[word] for word in listed]
     return weigh(weights, related)
@@ -93,7 +94,7 @@ def weigh(weights: Sequence[float], related: Sequence[bool | None]) -> Judgement
     for_it = math.fsum(weight for weight, yes in zip(weights, related, strict=True) if yes is True)
     against = math.fsum(weight for weight, yes in zip(weights, related, strict=True) if yes is False)
     if all(yes is None for yes in related):
-        return Judgement("undecided", UNKNOWN_WORDS, 0.0, 0.0, tuple(related))
+        return Judgement("undecided", UNKNOWN_WORDS, related=tuple(related))
     label: Label = "trustworthy" if for_it >= against else "untrustworthy"
     return Judgement(label, "", for_it, against, tuple(related))
 

@@ -1,0 +1,119 @@
+"""Explanations in, trust labels out: for the oracle and for the baselines it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from assay.data.text_schemas import TrustLabels
+from assay.tasks.trust.baselines import judge_by_name, naive_label
+from assay.tasks.trust.keywords import Election, elect_keywords
+from assay.tasks.trust.oracle import WRONG, Anchors, Judgement, Relatedness, judge
+from assay.tasks.trust.pools import Pool, spoken_for
+from assay.tasks.trust.settings import Trust
+from assay.tasks.trust.spaces import Space
+
+TOKI, BY_NAME, NAIVE = "toki", "toki-ki", "naive"
+Names = Sequence[Sequence[str]]  # of every class, the words of its name
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Everything a label depends on besides the explanation: small enough to travel to the workers."""
+
+    anchors: tuple[Anchors, ...]  # per class
+    spaces: tuple[Space, ...]
+    names: tuple[tuple[str, ...], ...]
+    importance: Literal["different", "equivalent"]
+    confidence: float
+    lemmatise: bool
+
+
+def oracle_of(pools: Sequence[Pool], elections: Sequence[Election], spaces: Sequence[Space], names: Names,
+              settings: Trust) -> Oracle:  # fmt: skip
+    """The oracle that a keyword election makes."""
+    anchors = tuple(Anchors(pool.words, found.keyword) for pool, found in zip(pools, elections, strict=True))
+    return Oracle(
+        anchors, tuple(spaces), tuple(map(tuple, names)), settings.importance, settings.confidence, settings.lemmatise
+    )
+
+
+def elect_all(
+    pools: Sequence[Pool], names: Names, spaces: Sequence[Space], theta_dist: float, agree: float = 0.5
+) -> list[Election]:
+    """The keywords of every class."""
+    return [elect_keywords(pool, name, spaces, theta_dist, agree) for pool, name in zip(pools, names, strict=True)]
+
+
+def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
+    """One row of `TrustLabels` per explanation and oracle; a wrong prediction is out of scope, whatever its reasons."""
+    relatedness = [Relatedness(anchors, oracle.spaces) for anchors in oracle.anchors]
+    rows: list[dict[str, object]] = []
+    for row in explanations.select(_READ).to_pylist():
+        words = spoken_for(row, oracle.lemmatise)
+        if row["gold"] != row["predicted"]:
+            rows += [_row(row, name, {}, Judgement("out of scope", WRONG)) for name in (TOKI, BY_NAME, NAIVE)]
+            continue
+        code = row["predicted"]
+        rows += [
+            _row(row, TOKI, words, judge(words, relatedness[code], oracle.importance)),
+            _row(row, BY_NAME, words, judge_by_name(words, oracle.names[code], oracle.spaces, oracle.importance)),
+            _row(row, NAIVE, {}, Judgement(naive_label(row["confidence"], oracle.confidence))),
+        ]
+    return pa.Table.from_pylist(rows, schema=TrustLabels.schema)
+
+
+_READ = ["id", "explainer", "gold", "predicted", "confidence", "words", "importance"]
+
+
+def _row(row: Mapping[str, object], oracle: str, words: Mapping[str, float], found: Judgement) -> dict[str, object]:
+    order = sorted(range(len(words)), key=lambda place: -list(words.values())[place])
+    listed, scores = list(words), list(words.values())
+    related = found.related or (None,) * len(listed)
+    return {
+        **{name: row[name] for name in ("id", "explainer", "gold", "predicted", "confidence")},
+        "oracle": oracle, "label": found.label, "reason": found.reason,
+        "related_mass": found.related_mass, "unrelated_mass": found.unrelated_mass,
+        "words": [listed[place] for place in order], "importance": [scores[place] for place in order],
+        "related": [related[place] for place in order],
+    }  # fmt: skip
+
+
+def toki_labels(explanations: Sequence[tuple[int, Mapping[str, float]]], oracle: Oracle) -> list[str]:
+    """The oracle's label of every correct prediction, given as its class and the words that speak for it."""
+    relatedness = [Relatedness(anchors, oracle.spaces) for anchors in oracle.anchors]
+    return [str(judge(words, relatedness[code], oracle.importance).label) for code, words in explanations]
+
+
+def in_scope(explanations: pa.Table, lemmatise: bool) -> tuple[list[str], list[tuple[int, dict[str, float]]]]:
+    """The ids of the correct predictions, and of each its class and the words that speak for it."""
+    rows = [row for row in explanations.select(_READ).to_pylist() if row["gold"] == row["predicted"]]
+    return [row["id"] for row in rows], [(row["predicted"], spoken_for(row, lemmatise)) for row in rows]
+
+
+def class_words(classes: Sequence[str], given: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The words that stand for each class: those given under its code or its name, else its name's.
+
+    >>> class_words(["neg", "pos"], {"0": "bad film", "pos": "good"})
+    [('bad', 'film'), ('good',)]
+    """
+    from assay.infra.errors import InputError
+    from assay.tasks.language.words import words_of
+
+    known = {*classes, *map(str, range(len(classes)))}
+    stranger = next((name for name in given if name not in known), None)
+    if stranger is not None:
+        raise InputError(
+            f"`trust.class_names` names {stranger!r}, which is no class: the classes are {', '.join(classes)}."
+        )
+    named = [given.get(str(code), given.get(name, name)) for code, name in enumerate(classes)]
+    found = [tuple(word.normalised for word in words_of(name)) for name in named]
+    for name, words in zip(named, found, strict=True):
+        if not words:
+            raise InputError(
+                f"The class {name!r} has no word in its name; say what it is about in `trust.class_names`."
+            )
+    return found
