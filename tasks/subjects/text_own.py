@@ -63,14 +63,14 @@ class OwnTextModel:
 def classifier_function(code: CodeReference) -> Callable[[list[str]], object]:
     """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
     found = code.load()
-    method = getattr(found, "predict_proba", None)
+    method: Callable[[list[str]], object] | None = getattr(found, "predict_proba", None)
     if isinstance(found, type):
         raise InputError(f'The classifier "{code.written}" is a class: name an object or a function.')
-    if callable(method):
+    if method is not None and callable(method):
         return method
     if not callable(found):
         raise InputError(
-            f'The classifier "{code.written}" is a {type(found).__name__}, expected a function that gives probabilities '
-            "for a list of texts, or an object with predict_proba."
+            f'The classifier "{code.written}" is a {type(found).__name__}, expected a function that gives '
+            "probabilities for a list of texts, or an object with predict_proba."
         )
     return found
