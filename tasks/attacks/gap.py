@@ -18,7 +18,9 @@ from torch import Tensor
 
 from assay.infra.errors import RunError
 from assay.infra.seeds import Seeds
-from assay.tasks.attacks.generator import PerturbationUNet, depth_for, seeded_generator
+from assay.tasks.attacks.ball import ball_around
+from assay.tasks.attacks.batch import blocks
+from assay.tasks.attacks.generator import PerturbationUNet, seeded_generator, untrained_generator
 from assay.tasks.attacks.settings import GAP
 from assay.tasks.subjects.image_model import ImageModel
 
@@ -55,11 +57,16 @@ class Generator:
 
     network: PerturbationUNet
     card: Card
+    block: int
 
-    def perturb(self, images: Tensor) -> Tensor:
-        """The adversarial images [n, c, h, w] of clean ones, within ε and the bounds; one block at a time is best."""
+    def perturb(self, images: Tensor, eps: float) -> Tensor:
+        """The adversarial images [n, c, h, w] of clean ones, within ε and the bounds; every block has one size."""
+        if eps != self.card.eps:
+            raise RunError(f"A generator that was trained for ε = {self.card.eps:g} was asked for ε = {eps:g}.")
         with torch.inference_mode():
-            return within_eps(images, images + scaled(self.network(images), self.card.eps), self.card.eps)
+            moved = [scaled(self.network(images[rows]), eps) for rows in blocks(len(images), self.block, images.device)]
+            perturbations = torch.cat(moved)[: len(images)]
+        return ball_around(images, eps).clip(images + perturbations)
 
 
 def scaled(perturbations: Tensor, eps: float) -> Tensor:
@@ -70,16 +77,6 @@ def scaled(perturbations: Tensor, eps: float) -> Tensor:
     """
     largest = perturbations.detach().abs().flatten(1).amax(dim=1).clamp_min(1e-12)
     return perturbations * (eps / largest).clamp_max(1.0).reshape(-1, 1, 1, 1)
-
-
-def within_eps(clean: Tensor, moved: Tensor, eps: float) -> Tensor:
-    """`moved` within ε of `clean` and within [0, 1], exactly: no float32 of it is further than ε in real numbers."""
-    exact = clean.to(torch.float64)
-    high, low = (exact + eps).to(torch.float32), (exact - eps).to(torch.float32)
-    up, down = torch.full_like(clean, 2.0), torch.full_like(clean, -2.0)
-    high = torch.where(high.to(torch.float64) - exact > eps, torch.nextafter(high, down), high)
-    low = torch.where(exact - low.to(torch.float64) > eps, torch.nextafter(low, up), low)
-    return torch.minimum(torch.maximum(moved, low), high).clamp(0.0, 1.0)
 
 
 def fooling_loss(model: ImageModel, adversarial: Tensor, targets: Tensor, loss: str) -> Tensor:
@@ -148,17 +145,17 @@ def generator_files(network: PerturbationUNet, card: Card) -> dict[str, bytes]:
     return {CARD: json.dumps(asdict(card), indent=2, sort_keys=True).encode(), WEIGHTS: save(weights)}
 
 
-def load_generator(files: dict[str, bytes], device: str) -> Generator:
-    """The generator behind the files."""
+def load_generator(files: dict[str, bytes], device: str, block: int) -> Generator:
+    """The generator behind the files; it will see `block` images at a time."""
     from safetensors.torch import load
 
     if CARD not in files or WEIGHTS not in files:
         raise RunError(f"The files of a generator hold {', '.join(sorted(files)) or 'nothing'}: no network.")
     content = json.loads(files[CARD])
     card = Card(**{**content, "losses": tuple(content["losses"])})
-    network = PerturbationUNet(card.channels, depth_for(card.size), card.width)
+    network = untrained_generator(card.channels, card.size, card.width)
     network.load_state_dict(load(files[WEIGHTS]))
-    return Generator(network.eval().requires_grad_(False).to(device), card)
+    return Generator(network.eval().requires_grad_(False).to(device), card, block)
 
 
 def _epoch(

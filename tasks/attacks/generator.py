@@ -61,10 +61,16 @@ class PerturbationUNet(nn.Module):  # type: ignore[misc]
         raise AssertionError("a U-Net has at least one layer")
 
 
+def untrained_generator(channels: int, size: int, width: int) -> PerturbationUNet:
+    """A generator for images of `size` pixels (the shorter side), whose weights are still to be filled in."""
+    with torch.random.fork_rng(devices=[]):  # Torch draws weights whether they are wanted or not
+        return PerturbationUNet(channels, depth_for(size), width)
+
+
 def seeded_generator(channels: int, size: int, width: int, seed: int) -> PerturbationUNet:
     """A generator for images of `size` pixels (the shorter side), its weights drawn from N(0, .02)."""
     drawn = torch.Generator().manual_seed(seed)
-    network = PerturbationUNet(channels, depth_for(size), width)
+    network = untrained_generator(channels, size, width)
     for module in network.modules():
         if isinstance(module, nn.Conv2d | nn.ConvTranspose2d):
             nn.init.normal_(module.weight, 0.0, 0.02, generator=drawn)

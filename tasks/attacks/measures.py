@@ -1,0 +1,57 @@
+"""The findings on attacks: what they leave of the accuracy, how far they went for it, and which of them was worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.attacks.trials import Trial
+from assay.tasks.statistics.classification import Proportion, fooling_rate, proportion
+from assay.tasks.statistics.classification_findings import Slice, prediction_findings
+from assay.tasks.statistics.findings import Finding
+
+UNITS = {"distance": "of [0, 1]", "distance_l2": "L2", "steps": "steps", "queries": "queries"}
+
+
+def attack_findings(trial: Trial, classes: Sequence[str]) -> list[Finding]:
+    """Everything measured about one attack at one ε: `attack.accuracy`, `.auc`, `.fooling_rate`, `.recall` and so on.
+
+    Accuracy and fooling rate are of the attacked images; the latter counts every sample whose prediction changes, also
+    one that was wrong before. The distances and steps are means over the samples.
+    """
+    about = Slice("attack", trial.attack, trial.group, trial.subject)
+    findings = prediction_findings(about, trial.attacked, trial.probabilities, trial.truth, classes)
+    findings += [
+        about.finding("fooling_rate", fooling_rate(trial.clean, trial.attacked)),
+        about.finding("success_rate", proportion(trial.success)),
+    ]
+    findings += [
+        about.finding(name, mean_of(values), unit=UNITS[name]) for name, values in sorted(trial.measured.items())
+    ]
+    return findings + _winners(trial, about)
+
+
+def mean_of(values: npt.NDArray[np.float64]) -> Proportion:
+    """A mean with its 95 % interval by Student's t; of one sample, which shows no spread, without one.
+
+    >>> mean_of(np.array([1.0, 1.0, 1.0])).high
+    1.0
+    """
+    from scipy.stats import t
+
+    n = len(values)
+    if n < 2:
+        return Proportion(float(values[0]) if n else None, None, None, n)
+    half = float(t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    mean = float(values.mean())
+    return Proportion(mean, mean - half, mean + half, n)
+
+
+def _winners(trial: Trial, about: Slice) -> list[Finding]:
+    """Of the samples that fell in the worst case: whose image it was, per attack."""
+    if trial.winner is None:
+        return []
+    won = trial.winner[trial.success]
+    return [about.finding("winner", proportion(won == name), part=str(name)) for name in np.unique(won)]

@@ -1,0 +1,118 @@
+"""Probes of a model before anybody believes an attack on it: its logits, its gradients, its repeatability, ε = 1.
+
+Per sample a row (`probe_samples`), from the rows the flags (`flags_of_probes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+
+from assay.tasks.attacks.batch import Attackable, Batch, ask, pose
+from assay.tasks.attacks.draws import Draws
+from assay.tasks.attacks.red_flags import Reading
+from assay.tasks.attacks.running import run_attack
+from assay.tasks.attacks.settings import PGD
+from assay.tasks.attacks.trials import matrix
+from assay.tasks.statistics.classification import Truth, accuracy, majority_rate
+from assay.tasks.subjects.image_model import said
+
+START = 4 / 255
+"""How far from the image gradients are looked at a second time, as an attack with a random start would."""
+REPAINT = PGD(eps=(1.0,), steps=40)
+"""The attack that may change everything."""
+REPEATS = 3
+_STILL = 1e-5  # how much a logit may differ between two calls, relative to its size: rounding of the same sums
+_MANY = 0.05  # the share of samples without a gradient that raises the flag
+
+
+def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws) -> pa.Table:
+    """One row per sample: what its logits look like, its largest gradients, how far repeated answers lie apart, and
+    the probabilities after an attack with ε = 1."""
+    batch = pose(PGD(), model, images.to(model.device), truth, START, draws)
+    answers = torch.stack([ask(model, batch.images) for _ in range(REPEATS)])
+    logits, spread = answers[0], (answers.amax(dim=0) - answers.amin(dim=0)) / (1 + answers[0].abs())
+    repainted = run_attack(REPAINT, model, images, truth, 1.0, draws)
+    after = ask(model, repainted.images.to(model.device)).double()
+    if not model.softmaxed:
+        after = after.sigmoid() if model.multilabel else after.softmax(dim=1)
+    columns = {
+        "smallest_logit": logits.amin(dim=1), "largest_logit": logits.amax(dim=1),
+        "sum_of_logits": logits.double().sum(dim=1), "gradient": _largest_slope(batch, batch.images),
+        "gradient_nearby": _largest_slope(batch, batch.start("probe")), "spread": spread.amax(dim=1),
+    }  # fmt: skip
+    found = {name: values.double().cpu().numpy() for name, values in columns.items()}
+    return pa.table({"id": list(draws.ids), **found, "repainted": list(after.cpu().numpy())})
+
+
+def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool) -> list[Reading]:
+    """The four flags that probes raise."""
+    columns = {name: rows[name].to_numpy() for name in rows.column_names if pa.types.is_floating(rows[name].type)}
+    n = rows.num_rows
+    if n == 0:
+        why = "there are no samples"
+        return [Reading(name, False, 0, why) for name in
+                ("softmax-output", "zero-gradients", "randomised-output", "eps-1-above-chance")]  # fmt: skip
+    return [
+        _softmax(columns, n, multilabel), _flat(columns, n), _randomised(columns, n),
+        _unreached(matrix(rows["repainted"], np.float64), truth, multilabel),
+    ]  # fmt: skip
+
+
+def known_rows(gold: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """The class codes, −1 where unknown."""
+    codes: npt.NDArray[np.int64] = pc.fill_null(gold, -1).to_numpy().astype(np.int64)
+    return codes
+
+
+def _softmax(columns: dict[str, npt.NDArray[np.float64]], n: int, multilabel: bool) -> Reading:
+    within = (columns["smallest_logit"] >= 0) & (columns["largest_logit"] <= 1)
+    alike = within if multilabel else within & (np.abs(columns["sum_of_logits"] - 1) <= 1e-3)
+    of = "sigmoid" if multilabel else "softmax"
+    why = f"every output lies between 0 and 1{'' if multilabel else ' and they add up to 1'}, as a {of}'s do"
+    return Reading("softmax-output", bool(alike.all()), n, why if alike.all() else "")
+
+
+def _flat(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
+    for name, where in (("gradient", "at the image"), ("gradient_nearby", "next to the image")):
+        flat = int((columns[name] == 0).sum())
+        if flat / n >= _MANY:
+            return Reading("zero-gradients", True, n, f"{flat} of {n} samples have none {where}")
+    return Reading("zero-gradients", False, n)
+
+
+def _randomised(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
+    moved = int((columns["spread"] > _STILL).sum())
+    why = f"{moved} of {n} images got other logits when asked {REPEATS} times" if moved else ""
+    return Reading("randomised-output", moved > 0, n, why)
+
+
+def _unreached(probabilities: npt.NDArray[np.float64], truth: Truth, multilabel: bool) -> Reading:
+    """Raised where even the lower end of the accuracy's interval lies above what a constant answer gets."""
+    name = "eps-1-above-chance"
+    if not (truth >= 0).any():
+        return Reading(name, False, 0, "no sample's class is known")
+    right = accuracy(said(probabilities, multilabel), truth)
+    chance = majority_rate(truth, probabilities.shape[1])
+    if right.low is None or right.value is None or chance.value is None or right.low <= chance.value:
+        return Reading(name, False, right.n)
+    why = f"{right.value:.0%} of {right.n} samples stay right at ε = 1, and a constant answer gets {chance.value:.0%}"
+    return Reading(name, True, right.n, why)
+
+
+def _largest_slope(batch: Batch, images: Tensor) -> Tensor:
+    gradient, _, _ = batch.slope(images)
+    return gradient.abs().flatten(1).amax(dim=1)
+
+
+def chosen(ids: Sequence[str], limit: int, generator: np.random.Generator) -> list[str]:
+    """At most so many of the ids, in their order: the samples that are probed."""
+    if len(ids) <= limit:
+        return list(ids)
+    return [ids[row] for row in sorted(generator.choice(len(ids), limit, replace=False))]

@@ -1,0 +1,208 @@
+"""Signs that an evaluation cannot be trusted: most say that gradients are hidden, so that the model only looks robust.
+
+None of them stops a run. Each is raised beyond what chance explains: of the samples on which two attacks differ, a
+fair coin would have to say so rarely (one-sided exact test) that all comparisons of a flag together are wrong at most
+once in a hundred honest audits. Carlini et al. 2019 and the checks of AutoAttack are where most of them come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.attacks.ball import step_size_for
+from assay.tasks.attacks.settings import APGD, FGSM, PGD, ImageAttack, MomentumPGD, Square
+from assay.tasks.attacks.trials import Trial
+from assay.tasks.statistics.classification import accuracy, answer_name, majority_rate, one_answer
+from assay.tasks.statistics.findings import Finding
+
+CHANCE = 0.01
+"""How often all comparisons of one flag together may raise it on an honest model."""
+ENOUGH_STEPS = 5
+"""An attack of fewer steps is not counted among those that a single step must not beat."""
+
+FLAGS: dict[str, tuple[str, str]] = {
+    "softmax-output": (
+        "The attacked output is a softmax",
+        "Its gradients vanish where the model is sure. Let the network return logits.",
+    ),
+    "zero-gradients": (
+        "Gradients are zero",
+        "Attacks that follow them stand still. Look for rounding, thresholds or saturation; trust Square alone.",
+    ),
+    "randomised-output": (
+        "The same image gets different answers",
+        "A gradient of one draw misleads. Switch dropout and noise off, or average over many draws.",
+    ),
+    "eps-1-above-chance": (
+        "An attack that may repaint the image does not fool it",
+        "At ε = 1 any image can become any other, so the attack is broken or blinded.",
+    ),
+    "one-step-beats-multi-step": (
+        "One step fools more than many",
+        "Many steps contain the one: gradients mislead, or the steps are too small.",
+    ),
+    "black-box-beats-white-box": (
+        "Queries fool more than gradients",
+        "Whoever sees the gradients knows more: they are hidden.",
+    ),
+    "transfer-beats-white-box": (
+        "Images made against another subject fool more",
+        "Whoever attacks the subject itself knows more: its gradients are hidden.",
+    ),
+    "non-monotone-curve": (
+        "A larger ε fools fewer",
+        "What fits into a small ball fits into a larger one: the attack loses its way.",
+    ),
+    "majority-predictor": (
+        "The accuracy is that of one constant answer",
+        "It says nothing about robustness. Look at the recall of every class.",
+    ),
+}
+"""Every flag: its title, and what it means and what to do, in words."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Whether a flag is raised, on how many samples that rests, and in words why; not measured where n is 0."""
+
+    flag: str
+    raised: bool
+    n: int
+    why: str = ""
+    surprise: float = 1.0  # the p-value that decided, where one did
+
+    def finding(self, subject: str) -> Finding:
+        """The finding `attack.red_flag`: 1 where raised, so that a gate can ask for `at_most: 0`."""
+        if self.n == 0:
+            verdict = f"not measured: {self.why}" if self.why else "not measured"
+            return Finding("attack.red_flag", of=self.flag, subject=subject, n=0, verdict=verdict)
+        said = "raised" if self.raised else "silent"
+        return Finding(
+            "attack.red_flag", of=self.flag, subject=subject, value=float(self.raised), n=self.n,
+            verdict=f"{said}: {self.why}" if self.why else said,
+        )  # fmt: skip
+
+
+def chance_of_more(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> float:
+    """How likely the first would win that many of the samples on which the two differ if each were a coin toss.
+
+    >>> chance_of_more(np.array([True] * 10), np.array([False] * 10)) == 0.5**10
+    True
+    """
+    from scipy.stats import binom
+
+    first_only, second_only = int((first & ~second).sum()), int((second & ~first).sum())
+    return float(binom.sf(first_only - 1, first_only + second_only, 0.5))
+
+
+def flags_of_attacks(
+    trials: Sequence[Trial], attacks: Sequence[ImageAttack], transfers: Sequence[Trial] = ()
+) -> list[Reading]:
+    """The flags that results of one subject's attacks raise; `transfers` are attacks made against other subjects."""
+    known = {attack.called: attack for attack in attacks}
+    mine = [trial for trial in trials if trial.attack in known]
+    one_step = [t for t in mine if _takes_one_step(known[t.attack])]
+    queries = [t for t in mine if isinstance(known[t.attack], Square)]
+    foreign = [t for t in transfers if t.eps > 0]
+    strongest = _strongest(mine, known)
+    return [
+        _beaten("one-step-beats-multi-step", one_step, strongest, known),
+        _beaten("black-box-beats-white-box", queries, strongest, known),
+        _beaten("transfer-beats-white-box", foreign, strongest, known),
+        rising_curve([t for t in mine if known[t.attack].__class__.__name__ != "GAP"]),
+        constant_answer(mine),
+    ]
+
+
+def rising_curve(trials: Iterable[Trial]) -> Reading:
+    """Whether an attack fools fewer samples with a larger ε; a generator, trained anew for each, is no such curve."""
+    curves: dict[str, dict[float, Trial]] = {}
+    for trial in trials:
+        curves.setdefault(trial.attack, {})[trial.eps] = trial
+    pairs = [
+        (curve[small], curve[large])
+        for curve in curves.values()
+        for small, large in combinations(sorted(curve), 2)
+    ]  # fmt: skip
+    return _surprising("non-monotone-curve", pairs, "{first} at {at} fools {more} of {n} samples that it does not at "
+                       "{other_at}, and there only {less} others", "needs an attack at two ε")  # fmt: skip
+
+
+def constant_answer(trials: Sequence[Trial], classes: Sequence[str] | None = None) -> Reading:
+    """Whether clean or attacked images (almost) all get one answer, and that answer is why the accuracy looks good."""
+    flag, judged = "majority-predictor", 0
+    for trial in sorted(trials, key=lambda trial: trial.eps):
+        k = trial.probabilities.shape[1]
+        names = classes or [f"class {code}" for code in range(k)]
+        for said, when in ((trial.clean, "without an attack"), (trial.attacked, f"{trial.attack} at {trial.group}")):
+            alone = one_answer(said, trial.truth, k)
+            judged = max(judged, alone.share.n)
+            if alone.verdict != "degenerate":
+                continue
+            right, most = accuracy(said, trial.truth).value, majority_rate(trial.truth, k)
+            if said is trial.clean or (right is not None and most.low is not None and right >= most.low):
+                share = f"{alone.share.value:.0%} of the images are called {answer_name(alone.answer, names)}"
+                return Reading(flag, True, alone.share.n, f"{share} ({when})")
+    return Reading(flag, False, judged, "" if judged else "there are no predictions")
+
+
+def _beaten(
+    flag: str, contenders: Sequence[Trial], strongest: Mapping[tuple[float, str], Trial],
+    known: Mapping[str, ImageAttack],
+) -> Reading:  # fmt: skip
+    """Whether a contender fools more than the strongest white-box attack at the same ε and with the same goal."""
+    pairs = []
+    for one in contenders:
+        goal = known[one.attack].goal if one.attack in known else "untargeted"
+        if one.eps > 0 and (other := strongest.get((one.eps, goal))) is not None:
+            pairs.append((one, other))
+    said = "at {at} {first} fools {more} of {n} samples that {second} does not, and {second} {less} that it does not"
+    return _surprising(flag, pairs, said, "needs both kinds of attack at the same ε")
+
+
+def _surprising(flag: str, pairs: Sequence[tuple[Trial, Trial]], said: str, missing: str) -> Reading:
+    """Raised where the first of a pair fools more samples than the second than chance explains over all the pairs."""
+    readings = []
+    for first, second in pairs:
+        ids = np.intersect1d(first.ids, second.ids, assume_unique=True)
+        ours, theirs = first.at(ids), second.at(ids)
+        p = chance_of_more(ours, theirs)
+        why = said.format(
+            first=first.attack, second=second.attack, at=first.group, other_at=second.group, n=len(ids),
+            more=int((ours & ~theirs).sum()), less=int((theirs & ~ours).sum()),
+        )  # fmt: skip
+        readings.append(Reading(flag, p <= CHANCE / len(pairs), len(ids), f"{why} (p = {p:.2g})", p))
+    if not readings:
+        return Reading(flag, False, 0, missing)
+    decisive = min(readings, key=lambda reading: reading.surprise)
+    return decisive if decisive.raised else replace(decisive, why="")
+
+
+def _strongest(trials: Sequence[Trial], known: Mapping[str, ImageAttack]) -> dict[tuple[float, str], Trial]:
+    """Per ε and goal, the attack that sees the gradients, takes many steps and fools the most."""
+    best: dict[tuple[float, str], Trial] = {}
+    for trial in trials:
+        attack = known[trial.attack]
+        place = (trial.eps, attack.goal)
+        if _climbs(attack, trial.eps) and (place not in best or trial.success.sum() > best[place].success.sum()):
+            best[place] = trial
+    return best
+
+
+def _takes_one_step(attack: ImageAttack) -> bool:
+    return isinstance(attack, FGSM) or (isinstance(attack, PGD | MomentumPGD) and attack.steps == 1)
+
+
+def _climbs(attack: ImageAttack, eps: float) -> bool:
+    """Whether it follows gradients for many steps, and could cross the ball with them."""
+    if isinstance(attack, APGD):
+        return attack.steps >= ENOUGH_STEPS
+    if isinstance(attack, PGD | MomentumPGD):
+        reach = attack.steps * step_size_for(eps, attack.steps, attack.step_size)
+        return attack.steps >= ENOUGH_STEPS and reach >= eps
+    return False
