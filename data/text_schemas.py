@@ -74,3 +74,9 @@ class TrustSettings(Table):
         ("n", _I4, False), ("trustworthy", _I4, False), ("undecided", _I4, False), ("known", _I4, False),
         ("g_mean", _F, True),
     )  # fmt: skip
+
+
+class WordVectors(Table):
+    """One row per provider and word: its vector, null where the provider does not know the word."""
+
+    schema = _schema(("provider", _S, False), ("word", _S, False), ("vector", pa.list_(pa.float32()), True))

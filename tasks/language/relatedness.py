@@ -107,14 +107,14 @@ def theta_relate(provider: Provider, pairs: Sequence[tuple[str, str]], seed: int
     """
     words = sorted({word for pair in pairs for word in pair})
     vectors = provider.vectors(words)
-    unknown = np.isnan(unit(vectors)).any(axis=1)
-    row = {word: position for position, word in enumerate(words) if not unknown[position]}
+    known = np.flatnonzero(~np.isnan(unit(vectors)).any(axis=1)).tolist()
+    row = {words[position]: position for position in known}
     synonyms = [(row[a], row[b]) for a, b in pairs if a in row and b in row]
     if len(synonyms) < FEWEST_PAIRS:
         raise InputError(
             f"The word vectors {provider.name} know only {len(synonyms)} of {len(pairs)} synonym pairs, too few to "
-            f"find how similar related words are ({FEWEST_PAIRS} are needed); name a TSV file with pairs of your domain in "
-            "trust.synonyms, or set trust.theta_relate."
+            f"find how similar related words are ({FEWEST_PAIRS} are needed); name a TSV file with pairs of your "
+            "domain in trust.synonyms, or set trust.theta_relate."
         )
     drawn = random_pairs(synonyms, seed)
     related, unrelated = (pair_cosines(vectors[[a for a, _ in some]], vectors[[b for _, b in some]])

@@ -88,8 +88,8 @@ def _read(text: str, name: str) -> list[Pair]:
         cells = [normalised(cell.strip()) for cell in line.split("\t")[:2]]
         if len(cells) < 2 or any([word.text for word in words_of(cell)] != [cell] for cell in cells):
             raise InputError(
-                f"{name}, line {number}: {line.strip()!r} is no pair of synonyms; two single words are expected, with a "
-                "tab between them."
+                f"{name}, line {number}: {line.strip()!r} is no pair of synonyms; two single words are expected, with "
+                "a tab between them."
             )
         if cells[0] != cells[1]:
             pairs.add((min(cells), max(cells)))

