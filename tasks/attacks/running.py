@@ -11,7 +11,7 @@ from torch import Tensor
 
 from assay.infra.errors import InputError, RunError
 from assay.tasks.attacks.apgd import apgd
-from assay.tasks.attacks.batch import Attackable, Batch, pose
+from assay.tasks.attacks.batch import Attackable, Batch, pose, require_numbers
 from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.ledger import Ledger
 from assay.tasks.attacks.pgd import Perturb, fgsm, momentum_pgd, perturbed, pgd
@@ -49,7 +49,9 @@ def run_attack(
     if len(images) == 0:
         nothing = torch.zeros(0, dtype=torch.int32)
         return AttackResult(images, nothing, nothing, nothing.bool())
-    ledger = _algorithm(settings, perturb)(pose(settings, model, images, targets, eps, draws))
+    batch = pose(settings, model, images, targets, eps, draws)
+    ledger = Ledger(batch, steps=0) if eps == 0 else _algorithm(settings, perturb)(batch)
+    require_numbers(model, ledger.images, draws)
     return AttackResult(*(column.cpu() for column in ledger.result()))
 
 

@@ -1,0 +1,120 @@
+"""Attacks as stages: a subject under one attack, the worst case over several, and images shown to other subjects."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from assay.data.image_schemas import AdversarialImages, Attacked, GeneratorFiles
+from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import map_partitions, read_files, reduce_partitions
+from assay.infra.seeds import Seeds
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.attacks.keeping import candidates, kept
+from assay.tasks.attacks.records import Assault, attack_partition
+from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.transfer import transfer_findings, transfer_partition
+from assay.tasks.attacks.worst import on_grid, worst_of
+from assay.tasks.statistics.findings import findings_table
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+
+class Attacks(NamedTuple):
+    """What became of every sample, and the images that are kept."""
+
+    attacked: Artifact[Attacked]
+    images: Artifact[AdversarialImages]
+
+
+@stage(version=1, title="attack", draws=True, gpu=True)
+def attack_subject(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
+    subject: ResolvedSubject, attack: AnyImageAttack, name: str,
+    generators: dict[str, Artifact[GeneratorFiles]] | None = None,
+) -> Attacks:  # fmt: skip
+    """A record per sample and ε (the clean point among them), and adversarial images for the report.
+
+    `name` is what the records call the subject. `generators` are those of an attack that has them, by `eps_name`.
+    """
+    assault = _assault(classes, files, subject, attack, name, generators)
+    found = reduce_partitions(candidates, evaluation, per_class=attack.keep)
+    attacked, images = map_partitions(
+        attack_partition,
+        evaluation,
+        into=(Attacked, AdversarialImages),
+        assault=assault,
+        kept=kept(found, attack.keep),
+    )
+    say(_summary(reduce_partitions(count_successes, attacked), assault))
+    return Attacks(attacked, images)
+
+
+@stage(version=1, title="worst case")
+def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
+    """Per sample and ε the record of the attack that did most to one subject, in a table called `worst-case`."""
+    found = [reduce_partitions(what_was_attacked, table) for table in attacked]
+    subjects = sorted({subject for one in found for subject in one["subjects"]})
+    if len(subjects) > 1:
+        raise InputError(f"The worst case is that of one subject, and these tables are of {', '.join(subjects)}.")
+    grid = sorted({float(eps) for one in found for eps in one["grid"]})
+    tables = [
+        map_partitions(on_grid, table, into=Attacked, name=f"grid-{at}", grid=grid) for at, table in enumerate(attacked)
+    ]
+    worst: Artifact[Attacked] = map_partitions(worst_of, *tables, into=Attacked)
+    say(f"{len(attacked)} attacks, {len(grid)} ε")
+    return worst
+
+
+@stage(version=1, title="transfer", draws=True, gpu=True)
+def transfer_attacks(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], attack: AnyImageAttack,
+    files: dict[str, Artifact[SubjectFiles]], subjects: dict[str, ResolvedSubject],
+    generators: dict[str, dict[str, Artifact[GeneratorFiles]]] | None = None,
+) -> Artifact[Findings]:  # fmt: skip
+    """`attack.transfer`: how every subject answers for images that were made against every subject.
+
+    Subjects, and the generators of an attack that has them, go by the names of the subjects. The images are those that
+    `attack_subject` makes.
+    """
+    trained = generators or {}
+    assaults = [_assault(classes, files[name], subjects[name], attack, name, trained.get(name)) for name in files]
+    counts = reduce_partitions(transfer_partition, evaluation, assaults=assaults)
+    say(f"{attack.called} · images made for each of {len(assaults)} subjects, shown to all")
+    return write_table(findings_table(transfer_findings(counts, assaults)), into=Findings)
+
+
+def what_was_attacked(attacked: pa.Table) -> dict[str, frozenset[str]]:
+    """The subjects in a partition of records, and every ε, spelt so that it can be read back exactly."""
+    grid = frozenset(repr(eps) for eps in attacked["eps"].unique().to_pylist())
+    return {"subjects": frozenset(attacked["subject"].unique().to_pylist()), "grid": grid}
+
+
+def count_successes(attacked: pa.Table) -> dict[str, int]:
+    """How many samples of a partition fell, at every ε, and how many there are."""
+    counted = attacked.group_by("eps").aggregate([("success", "sum"), ("success", "count")]).to_pylist()
+    fell = {f"fell {row['eps']!r}": int(row["success_sum"] or 0) for row in counted}
+    return fell | {f"of {row['eps']!r}": int(row["success_count"]) for row in counted}
+
+
+def _assault(
+    classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject, attack: Any, name: str,
+    generators: dict[str, Artifact[GeneratorFiles]] | None,
+) -> Assault:  # fmt: skip
+    if attack.target is not None and attack.target >= classes.rows:
+        raise InputError(
+            f"The attack {attack.called} aims at class {attack.target}, and the classes are 0 to {classes.rows - 1}: "
+            "set `target` to one of them."
+        )
+    trained = None if generators is None else {eps: read_files(found) for eps, found in generators.items()}
+    seeds = Seeds(stage_seeds().run_seed, "attack")  # the same in every stage that attacks
+    return Assault(subject, name, read_files(files), classes.rows, attack, seeds, trained)
+
+
+def _summary(counted: dict[str, int], assault: Assault) -> str:
+    largest = max(assault.grid())
+    fell, n = counted.get(f"fell {largest!r}", 0), counted.get(f"of {largest!r}", 0)
+    share = f"{fell / n:.0%}" if n else "none"
+    return f"{assault.attack.called} on {assault.name} · {share} of {n} fell at {eps_name(largest)}"
