@@ -28,7 +28,6 @@ from assay.infra.workbench import Workbench, current_workbench
 
 KEPT = 2  # checkpoints: the last one, and the one before should the last turn out damaged
 _POLL_SECONDS = 0.5
-_TELL_SECONDS = 0.5  # how often a training writes down how far it is
 
 
 class Checkpoints:
@@ -36,7 +35,6 @@ class Checkpoints:
 
     def __init__(self, store: str, place: str) -> None:
         self._folder, self._place = Folder(store), place
-        self._told = 0.0
 
     def latest(self) -> tuple[int, dict[str, bytes]] | None:
         """The last step that is saved whole, and its files; None where there is none."""
@@ -58,15 +56,7 @@ class Checkpoints:
         for old in sorted(one for one in self._steps() if one < step)[: -(KEPT - 1)]:
             self._folder.remove(f"{self._at(old)}.json")
             self._folder.remove(self._at(old))
-        self._told = 0.0
-        self.advance(step, total)
-
-    def advance(self, done: int, total: int) -> None:
-        """Let whoever watches know how far it is; as often as one likes."""
-        now = time.monotonic()
-        if now - self._told >= _TELL_SECONDS:
-            self._told = now
-            self._folder.write_json(f"{self._place}/progress.json", {"done": done, "total": total})
+        self._folder.write_json(f"{self._place}/progress.json", {"done": step, "total": total})
 
     def progress(self) -> tuple[int, int] | None:
         """How far the training said it was: done, total."""

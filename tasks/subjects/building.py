@@ -68,7 +68,7 @@ def load_state(network: nn.Module, weights: bytes, who: str) -> None:
         raise InputError(f"The weights do not fit the network of {who}: {said}") from fault
 
 
-def output_of(network: nn.Module, channels: int, height: int, width: int, classes: int, who: str) -> None:
+def require_output(network: nn.Module, channels: int, height: int, width: int, classes: int, who: str) -> None:
     """Raises unless the network gives one number per class for an image of that shape."""
     import torch
 

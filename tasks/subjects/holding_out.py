@@ -68,6 +68,22 @@ def rows_on_side(
     return samples.take(pa.array(np.flatnonzero(chosen)))
 
 
+def audited_ids(samples: pa.Table, *, settings: Evaluation, by_column: bool) -> pa.Table:
+    """Ids and classes of the rows that are audited: what a limit is drawn from."""
+    found = rows_on_side(samples, side="evaluation", settings=settings, by_column=by_column)
+    return found.select(["id", "gold"])
+
+
+def rows_as_they_are(samples: pa.Table) -> pa.Table:
+    """The rows: what is copied when samples are only cut anew."""
+    return samples
+
+
+def columns_of(samples: pa.Table) -> dict[str, frozenset[str]]:
+    """The names of the columns in a partition."""
+    return {"columns": frozenset(samples.column_names)}
+
+
 def draw_evenly(ids: Iterable[str], classes: Iterable[int | None], limit: int) -> frozenset[str]:
     """At most `limit` ids, as evenly over the classes as there are samples, each by the hash of its id.
 

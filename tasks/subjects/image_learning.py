@@ -1,0 +1,148 @@
+"""An image subject in the making, on a worker: from training samples to weights, a card and the curve."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data.image_schemas import TrainingCurve
+from assay.infra.devices import torch_device_here
+from assay.infra.errors import InputError
+from assay.infra.seeds import Seeds
+from assay.tasks.subjects.building import load_state, network_of, require_output
+from assay.tasks.subjects.image_lessons import Lessons, channel_statistics, lessons_of
+from assay.tasks.subjects.image_model import CARD, WEIGHTS, ImageModel
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.image_training import BatchHook, Checkpoints, Epoch
+    from assay.tasks.subjects.settings import Training
+
+_PROBED = 32  # images from which one sees whether a network's output is a softmax already
+
+
+def learn_images(
+    training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, classes: Sequence[str], seeds: Seeds
+) -> tuple[dict[str, bytes], pa.Table]:
+    """The subject's files and its curve: trained, or, where it came with weights, as it is and without a curve."""
+    lessons = lessons_of(training, classes)
+    model = new_model(subject, lessons, classes, seeds)
+    options = subject.settings.train
+    if options is None:
+        load_state(model.network, subject.weights or b"", model.name)
+        model = _softmaxed(model, lessons)
+    return trained(model, lessons, options, subject, classes, seeds=seeds, checkpoints=checkpoints)
+
+
+def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str], seeds: Seeds) -> ImageModel:
+    """The subject's network with seeded weights on this call's device, and the normalisation for these images."""
+    import torch
+
+    channels, height, width = lessons.images.shape[1:]
+    size = min(height, width)
+    network = network_of(
+        subject, classes=len(classes), channels=channels, size=size, seed=seeds.integer("initialisation", bits=62)
+    )
+    name = subject.settings.name
+    require_output(network, channels, height, width, len(classes), name)
+    mean, std = normalisation(subject, lessons)
+    device = torch_device_here()
+    if device == "cuda":
+        network = network.to(device, memory_format=torch.channels_last)
+    model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, name=name)
+    return _softmaxed(model, lessons)
+
+
+def normalisation(subject: ResolvedSubject, lessons: Lessons) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """What to subtract and divide by per channel: as the settings say, else measured on the training images."""
+    mean, std = channel_statistics(lessons.images)
+    given = subject.settings.mean or mean, subject.settings.std or std
+    channels = lessons.images.shape[1]
+    for option, values in zip(("mean", "std"), given, strict=True):
+        if len(values) != channels:
+            raise InputError(
+                f"`{option}` of the subject {subject.settings.name} has {len(values)} values, and its images have "
+                f"{channels} channel{'s' * (channels != 1)}: give one per channel, or leave it out."
+            )
+    if not all(value > 0 for value in given[1]):
+        raise InputError(f"`std` of the subject {subject.settings.name} must be above 0: it divides.")
+    return given
+
+
+def trained(
+    model: ImageModel, lessons: Lessons, options: Training | None, subject: ResolvedSubject, classes: Sequence[str], *,
+    seeds: Seeds, checkpoints: Checkpoints, hook: BatchHook | None = None, about: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
+    """The files (`card.json`, `model.safetensors`) and the curve of a model, trained further where there are options.
+
+    A defence hands over its hook, and in `about` what the card should say of it.
+    """
+    from assay.tasks.subjects.image_training import plainly, train
+    from assay.tasks.subjects.learning_state import weights_of
+
+    curve: list[Epoch] = []
+    if options is not None:
+        curve = train(model, lessons, options, seeds=seeds, checkpoints=checkpoints, hook=hook or plainly)
+    card = _card(model, lessons, options, subject, classes) | dict(about or {})
+    encoded = json.dumps(card, indent=2, sort_keys=True, ensure_ascii=False).encode()
+    return {CARD: encoded, WEIGHTS: weights_of(model.network)}, _curve_table(curve)
+
+
+def _softmaxed(model: ImageModel, lessons: Lessons) -> ImageModel:
+    """The model, told whether its network's last layer is a softmax (or, for labels, a sigmoid)."""
+    from dataclasses import replace
+
+    import torch
+
+    model.network.eval()
+    rows = np.arange(min(_PROBED, len(lessons.ids)))
+    with torch.inference_mode():
+        output = model.logits(torch.from_numpy(lessons.pixels(rows)).to(model.device)).double().cpu().numpy()
+    if not np.isfinite(output).all():
+        row = int(np.flatnonzero(~np.isfinite(output).all(axis=1))[0])
+        raise InputError(
+            f"The subject {model.name} returned {output[row].tolist()} for sample {lessons.ids[row]!r}, expected "
+            "finite numbers."
+        )
+    within = bool(((output >= 0) & (output <= 1)).all())
+    return replace(
+        model, softmaxed=within and (model.multilabel or bool(np.allclose(output.sum(axis=1), 1, atol=1e-4)))
+    )
+
+
+def _card(
+    model: ImageModel, lessons: Lessons, options: Training | None, subject: ResolvedSubject, classes: Sequence[str]
+) -> dict[str, Any]:
+    channels, height, width = lessons.images.shape[1:]
+    return {
+        "kind": "network",
+        "network": subject.settings.network,
+        "width": subject.settings.width,
+        "parameters": sum(weights.numel() for weights in model.network.parameters()),
+        "classes": len(classes),
+        "class_names": list(classes),
+        "multilabel": model.multilabel,
+        "channels": channels,
+        "height": height,
+        "image_width": width,
+        "size": min(height, width),
+        "mean": list(model.mean),
+        "std": list(model.std),
+        "softmaxed": model.softmaxed,
+        "train": None if options is None else options.model_dump(mode="json"),
+        "training_samples": len(lessons.ids),
+        "fingerprint": subject.fingerprint,
+    }
+
+
+def _curve_table(curve: Sequence[Epoch]) -> pa.Table:
+    rows = [
+        {"epoch": one.epoch, "loss": one.loss, "train_accuracy": one.train_accuracy,
+         "validation_accuracy": one.validation_accuracy}
+        for one in curve
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=TrainingCurve.schema)

@@ -1,0 +1,138 @@
+"""What an image subject learns from: the images of a table as they are stored, and the classes or labels they bear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.images import Pixels, pixels_of
+from assay.infra.errors import InputError
+from assay.tasks.subjects.image_model import require_pixels
+
+LABELS = "labels"
+
+Stored = npt.NDArray[np.uint8] | Pixels  # [n, c, h, w]: whole levels, or floats within [0, 1]
+Targets = npt.NDArray[np.int64]  # [n] class codes, or [n, k] labels of 1, 0 and −1 (unknown)
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """Images with what they show, in sample order; where `targets` is [n, k], images bear several labels."""
+
+    ids: tuple[str, ...]
+    images: Stored
+    targets: Targets
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether images bear several labels."""
+        return self.targets.ndim == 2
+
+    def pixels(self, rows: npt.NDArray[np.int64]) -> Pixels:
+        """The pixels of some images as float32 in [0, 1], the same bits that `pixels_of` gives."""
+        chosen = self.images[rows]
+        return np.asarray(chosen / np.float32(255) if chosen.dtype == np.uint8 else chosen, dtype=np.float32)
+
+
+def lessons_of(samples: pa.Table, classes: Sequence[str]) -> Lessons:
+    """The samples whose class, or of whose labels one at least, is known; raises in words where a value is wrong."""
+    targets = targets_of(samples, classes)
+    known = targets >= 0 if targets.ndim == 1 else (targets >= 0).any(axis=1)
+    kept = np.flatnonzero(known)
+    rows = samples.take(pa.array(kept))
+    _require_teachable(targets[kept], classes)
+    return Lessons(tuple(rows["id"].to_pylist()), stored_images(rows), targets[kept])
+
+
+def targets_of(samples: pa.Table, classes: Sequence[str]) -> Targets:
+    """The class code of every sample [n], −1 where unknown; or its labels [n, k], where there is such a column."""
+    if LABELS not in samples.column_names:
+        codes: Targets = pc.fill_null(samples["gold"], -1).to_numpy().astype(np.int64)
+        wrong = np.flatnonzero((codes < -1) | (codes >= len(classes)))
+        if len(wrong):
+            raise InputError(
+                f"Sample {samples['id'][int(wrong[0])].as_py()!r} has the class code {codes[wrong[0]]}, expected 0 to "
+                f"{len(classes) - 1} ({', '.join(classes)})."
+            )
+        return codes
+    labels = samples[LABELS].combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(labels), 0).to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero(lengths != len(classes))
+    if len(wrong):
+        raise InputError(
+            f"Sample {samples['id'][int(wrong[0])].as_py()!r} has {lengths[wrong[0]]} labels, expected one for each of "
+            f"{', '.join(classes)}: 1, 0, or -1 where unknown."
+        )
+    flat = pc.fill_null(labels.flatten(), -1).to_numpy(zero_copy_only=False)
+    matrix: Targets = flat.astype(np.int64).reshape(len(labels), len(classes))
+    wrong = np.flatnonzero(((matrix < -1) | (matrix > 1)).any(axis=1))
+    if len(wrong):
+        raise InputError(
+            f"Sample {samples['id'][int(wrong[0])].as_py()!r} has the labels {matrix[wrong[0]].tolist()}, expected 1, "
+            "0, or -1 where unknown."
+        )
+    return matrix
+
+
+def stored_images(samples: pa.Table) -> Stored:
+    """The images of all rows [n, c, h, w]: bytes where all have 8 bits (a quarter of the memory), else float32."""
+    if samples.num_rows == 0:
+        return pixels_of(samples)
+    shape = require_one_shape(samples)
+    sizes = pc.unique(pc.binary_length(samples["image"])).to_pylist()
+    if sizes == [int(np.prod(shape))]:
+        joined = b"".join(blob.as_buffer() for blob in samples["image"])
+        return np.frombuffer(joined, np.uint8).reshape(samples.num_rows, *shape)
+    pixels = pixels_of(samples)
+    require_pixels(pixels, samples["id"].to_pylist())
+    return pixels
+
+
+def require_one_shape(samples: pa.Table) -> tuple[int, int, int]:
+    """Channels, height and width of the images; raises naming a sample of another shape."""
+    columns = [samples[name].to_numpy() for name in ("channels", "height", "width")]
+    shapes = np.stack(columns, axis=1)
+    other = np.flatnonzero((shapes != shapes[0]).any(axis=1))
+    if len(other):
+        first, second = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))
+        raise InputError(
+            f"Sample {samples['id'][int(other[0])].as_py()!r} is an image of {second} (channels, height, width) and "
+            f"sample {samples['id'][0].as_py()!r} one of {first}: a network takes one shape; let the source resize."
+        )
+    channels, height, width = (int(one) for one in shapes[0])
+    return channels, height, width
+
+
+def channel_statistics(images: Stored) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of every channel over all pixels, rounded to six digits; 1 where nothing varies.
+
+    >>> channel_statistics(np.array([[[[0, 255]]], [[[0, 255]]]], np.uint8))
+    ((0.5,), (0.5,))
+    """
+    unit = 255.0 if images.dtype == np.uint8 else 1.0
+    totals = [images[:, channel].sum(dtype=np.float64) for channel in range(images.shape[1])]
+    means = [float(total) / images[:, 0].size for total in totals]
+    spreads = []
+    for channel, mean in enumerate(means):
+        squares = sum(float(((image.astype(np.float64) - mean) ** 2).sum()) for image in images[:, channel])
+        spreads.append((squares / images[:, 0].size) ** 0.5)
+    mean_of = tuple(round(mean / unit, 6) for mean in means)
+    return mean_of, tuple(round(spread / unit, 6) or 1.0 for spread in spreads)
+
+
+def _require_teachable(targets: Targets, classes: Sequence[str]) -> None:
+    if len(targets) == 0:
+        raise InputError(
+            "The network is to learn and no training sample has a known class: name the gold column of the source, or "
+            "bring weights (`weights: file.safetensors`)."
+        )
+    if targets.ndim == 1 and len(found := np.unique(targets)) == 1:
+        raise InputError(
+            f"All {len(targets)} training samples are {classes[int(found[0])]}: a classifier needs two classes at "
+            "least; look at the split, or at `evaluation.train`."
+        )

@@ -1,0 +1,56 @@
+"""Predictions of images as a table, and the findings on the clean ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.images import pixels_of
+from assay.data.schemas import Predictions
+from assay.infra.errors import RunError
+from assay.tasks.statistics.classification_findings import Slice, prediction_findings
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.subjects.image_lessons import require_one_shape, targets_of
+from assay.tasks.subjects.image_model import Probabilities, load_image_model, said
+from assay.tasks.subjects.predictions import predictions_table
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+SEVERAL = -1  # what stands for the predicted class where images bear several labels
+
+
+def predict_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> pa.Table:
+    """Predictions for a partition of the samples; where images bear several labels the class is −1."""
+    model = load_image_model(subject, files)
+    if samples.num_rows:
+        require_one_shape(samples)
+    probabilities = model.predict(pixels_of(samples), samples["id"].to_pylist())
+    return image_predictions(samples["id"], probabilities, model.multilabel)
+
+
+def image_predictions(ids: pa.ChunkedArray, probabilities: Probabilities, multilabel: bool) -> pa.Table:
+    """Predictions from probabilities [n, k]: the most probable class, or −1 and the probability of every label."""
+    table = predictions_table(ids, probabilities)
+    if not multilabel:
+        return table
+    several = pa.array(np.full(table.num_rows, SEVERAL, np.int16))
+    return table.set_column(1, Predictions.schema.field("predicted"), several)
+
+
+def clean_findings(predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str) -> list[Finding]:
+    """How good the subject is on images that nobody has touched, and whether it says more than one thing."""
+    if not predictions["id"].equals(samples["id"]):
+        raise RunError(f"The predictions of {name} are not those of these samples, row by row; run again with --fresh.")
+    truth = targets_of(samples, classes)
+    probabilities = probabilities_of(predictions, len(classes))
+    about = Slice("subject", "clean", subject=name)
+    return prediction_findings(about, said(probabilities, truth.ndim == 2), probabilities, truth, classes)
+
+
+def probabilities_of(predictions: pa.Table, classes: int) -> Probabilities:
+    """The probabilities of a table of predictions [n, k]."""
+    flat: npt.NDArray[Any] = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, classes)

@@ -1,0 +1,148 @@
+"""The stages of an image subject: samples are set apart, a network learns from some and predicts the others."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from assay.data.classes import class_names
+from assay.data.image_schemas import TrainingCurve
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.infra.trainings import train_on_worker
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.subjects.holding_out import (
+    Side,
+    audited_ids,
+    columns_of,
+    draw_evenly,
+    require_splits,
+    rows_as_they_are,
+    rows_on_side,
+    splits_in,
+)
+from assay.tasks.subjects.image_learning import learn_images
+from assay.tasks.subjects.image_lessons import LABELS
+from assay.tasks.subjects.image_measures import clean_findings, predict_table
+from assay.tasks.subjects.image_model import CARD
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.settings import Evaluation
+
+ROWS = 128  # of a partition that networks work on: small, since each image is worked on for long
+
+
+class HeldOut(NamedTuple):
+    """The samples that may train, and those that are audited; none is in both."""
+
+    training: Artifact[Samples]
+    evaluation: Artifact[Samples]
+
+
+class TrainedNetwork(NamedTuple):
+    """A subject's weights and card, and how it learned (no rows where it came with its weights)."""
+
+    files: Artifact[SubjectFiles]
+    curve: Artifact[TrainingCurve]
+
+
+@stage(version=1, title="hold out")
+def hold_out(samples: Artifact[Samples], settings: Evaluation) -> HeldOut:
+    """The samples apart, by their column `split` or else by a hash of their id, in partitions of few rows."""
+    by_column = require_splits(reduce_partitions(splits_in, samples)["splits"], settings)
+
+    def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
+        chosen: Artifact[Samples] = map_partitions(
+            rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, settings=settings,
+            by_column=by_column, only=only,
+        )  # fmt: skip
+        if chosen.rows == 0:
+            raise InputError(
+                f"No sample is left for {which} out of {samples.rows}: look at `evaluation`, or bring more samples."
+            )
+        dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name=which, rows=ROWS)
+        return dense
+
+    only = None
+    if settings.limit is not None:
+        audited = map_partitions(
+            audited_ids, samples, into=Samples, name="audited", settings=settings, by_column=by_column
+        )
+        known = collect(audited, ["id", "gold"])
+        only = draw_evenly(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
+    held = HeldOut(side("training"), side("evaluation", only))
+    how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train")
+    return held
+
+
+@stage(version=1, title="train", draws=True, gpu=True)
+def train_network(training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject) -> TrainedNetwork:
+    """The subject's files: its network trained on these samples, or with the weights that it came with."""
+    names = class_names(collect(classes, None))
+    made = train_on_worker(
+        learn_images, training, into=SubjectFiles, curve=TrainingCurve, subject=subject, classes=tuple(names),
+        seeds=stage_seeds(),
+    )  # fmt: skip
+    trained = TrainedNetwork(*made)
+    say(_summary(trained, subject, training.rows))
+    return trained
+
+
+@stage(version=1, title="predictions", gpu=True)
+def predict_images(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
+) -> Artifact[Predictions]:
+    """What the subject says of every audited image."""
+    contents = read_files(files)
+    require_classes(contents, classes.rows, subject.settings.name)
+    say(f"{subject.settings.network} · {evaluation.rows} images")
+    predictions: Artifact[Predictions] = map_partitions(
+        predict_table, evaluation, into=Predictions, subject=subject, files=contents
+    )
+    return predictions
+
+
+@stage(version=1, title="clean")
+def measure_images(
+    predictions: Artifact[Predictions], evaluation: Artifact[Samples], classes: Artifact[Classes], name: str
+) -> Artifact[Findings]:
+    """The findings on one subject and clean images: accuracy, AUC, recall per class, entropy, and if it is constant."""
+    names = class_names(collect(classes, None))
+    columns = ["id", "gold", *([LABELS] if _bears_labels(evaluation) else [])]
+    findings = clean_findings(collect(predictions, None), collect(evaluation, columns), names, name)
+    say(f"{name} · {_measured(findings)}")
+    return write_table(findings_table(findings), into=Findings)
+
+
+def require_classes(files: dict[str, bytes], classes: int, name: str) -> None:
+    """Raises unless the subject's network knows as many classes as the pipeline has."""
+    known = json.loads(files[CARD])["classes"]
+    if known != classes:
+        raise InputError(f"The network of {name} knows {known} classes, and the pipeline has {classes}.")
+
+
+def _bears_labels(samples: Artifact[Samples]) -> bool:
+    found: bool = reduce_partitions(columns_of, samples)["columns"] >= {LABELS}
+    return found
+
+
+def _summary(trained: TrainedNetwork, subject: ResolvedSubject, samples: int) -> str:
+    settings = subject.settings
+    curve = collect(trained.curve, None).sort_by("epoch").to_pylist()
+    if not curve:
+        return f"{settings.network}, with the weights it came with"
+    last = curve[-1]
+    aside = last["validation_accuracy"]
+    shown = "" if aside is None else f", {aside:.1%} of the validation samples right"
+    return f"{settings.network} · {len(curve)} epochs of {samples} samples{shown}"
+
+
+def _measured(findings: list[Finding]) -> str:
+    by_metric = {one.metric: one for one in findings if not one.group}
+    accuracy, area = by_metric["subject.accuracy"], by_metric["subject.auc"]
+    shown = ["–" if one.value is None else f"{one.value:.1%}" for one in (accuracy, area)]
+    degenerate = findings[-1].verdict
+    return f"{shown[0]} right, AUC {shown[1]}" + (f" · {degenerate}" if degenerate.startswith("degenerate") else "")
