@@ -11,6 +11,8 @@ from typing import Literal
 from assay.infra.code_reference import CodeReference, refer_to_code
 from assay.tasks.subjects.own import read_weights, require_usable
 from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.text_own import require_function
+from assay.tasks.subjects.text_sources import ModelSource, find_model, minilm_source
 
 # What a subject's predictions depend on, by its kind; its name is not among it, so renaming one computes nothing.
 _MATTERS: dict[str, set[str]] = {
@@ -18,6 +20,7 @@ _MATTERS: dict[str, set[str]] = {
     "own": {"features"},
     "predictions": {"predictions"},
     "network": {"network", "width", "mean", "std", "train"},
+    "classifier": {"text", "train"},
 }
 
 
@@ -28,23 +31,39 @@ class ResolvedSubject:
     settings: Subject
     code: CodeReference | None = None
     weights: bytes | None = None
+    source: ModelSource | None = None
 
     @property
-    def kind(self) -> Literal["logistic", "own", "predictions", "network"]:
-        """Who predicts: a model that Assay trains, one of the user's, a network, or another system that already has."""
+    def kind(self) -> Literal["logistic", "own", "predictions", "network", "classifier"]:
+        """Who predicts: a model that Assay trains, one of the user's, a network over images, a classifier of texts, or
+        another system that already has."""
         if self.settings.predictions is not None:
             return "predictions"
         if self.settings.network is not None:
             return "network"
+        if self.settings.classifier is not None:
+            return "classifier"
         return "logistic" if self.code is None else "own"
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of the settings that matter, the code's source and the weights."""
+        """The hash of the settings that matter, the code's source, the weights and a named model's files."""
         state = hashlib.sha256(f"{self.kind}\0{self.settings.model_dump_json(include=_MATTERS[self.kind])}".encode())
         state.update(f"\0{self.code.fingerprint if self.code else ''}\0".encode())
         state.update(hashlib.sha256(self.weights or b"").digest())
+        if self.kind == "classifier":
+            state.update(f"{self.way}\0{self.source.fingerprint if self.source else ''}".encode())
         return state.hexdigest()
+
+    @property
+    def way(self) -> Literal["small-bert", "minilm-linear", "hugging-face", "own"]:
+        """What a text classifier is: one of two that Assay trains, a Hugging Face model, or the user's function."""
+        if self.code is not None:
+            return "own"
+        named = self.settings.classifier
+        return (
+            "small-bert" if named == "small-bert" else "minilm-linear" if named == "minilm-linear" else "hugging-face"
+        )
 
 
 def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
@@ -59,8 +78,22 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
     if settings.network is not None:
         code = refer_to_code(settings.network, beside) if ":" in settings.network else None
         return ResolvedSubject(settings, code, weights)
+    if settings.classifier is not None:
+        return _resolve_classifier(settings, settings.classifier, beside)
     if settings.model in (None, "logistic"):
         return ResolvedSubject(settings)
     code = refer_to_code(str(settings.model), beside)
     require_usable(code, weights, settings.features)
     return ResolvedSubject(settings, code, weights)
+
+
+def _resolve_classifier(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
+    if written == "small-bert":
+        return ResolvedSubject(settings)
+    if written == "minilm-linear":
+        return ResolvedSubject(settings, source=minilm_source())
+    if ":" not in written:
+        return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
+    code = refer_to_code(written, beside)
+    require_function(code)
+    return ResolvedSubject(settings, code)

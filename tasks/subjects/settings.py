@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from assay.infra.settings import Settings
 
 NETWORKS = (
-    "small-cnn", "attnmel", "vgg19", "resnet50", "resnet101", "resnet152", "inception-v3", "chexnet",
+    "small-cnn", "attnmel", "attnmel-softmax", "vgg19", "resnet50", "resnet101", "resnet152", "inception-v3", "chexnet",
 )  # fmt: skip
 """The image networks that can be built by name."""
 
@@ -139,6 +139,10 @@ class Subject(Settings):
                 f"the subject {self.name} needs either `train` (Assay trains the network) or `weights` (a safetensors "
                 "file), and not both"
             )
+        if self.train is not None and self.classifier is not None:
+            self._require_trainable(self.classifier)
+        if self.revision is not None and self.classifier is None:
+            raise ValueError(f"the subject {self.name} has a `revision` but no hub model as `classifier`")
         if self.model not in (None, "logistic") and ":" not in str(self.model):
             raise ValueError(
                 f"the model {self.model!r} of the subject {self.name} is neither `logistic` nor written as "
@@ -148,3 +152,8 @@ class Subject(Settings):
             twice = sorted({name for name in self.features if self.features.count(name) > 1})
             raise ValueError(f"the subject {self.name} lists the feature {twice[0]!r} more than once")
         return self
+
+    def _require_trainable(self, classifier: str) -> None:
+        if classifier == "minilm-linear" or ":" in classifier:
+            why = "is a linear layer that needs no epochs" if classifier == "minilm-linear" else "comes as it is"
+            raise ValueError(f"the subject {self.name} has `train`, but its classifier {why}: leave `train` out")

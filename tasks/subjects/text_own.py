@@ -60,6 +60,11 @@ class OwnTextModel:
         return values
 
 
+def require_function(code: CodeReference) -> None:
+    """Raises at once, and in words, where the reference leads to nothing that classifies."""
+    classifier_function(code)
+
+
 def classifier_function(code: CodeReference) -> Callable[[list[str]], object]:
     """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
     found = code.load()

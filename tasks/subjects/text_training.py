@@ -6,36 +6,24 @@ the optimizer's state of the last finished epoch as if it had never stopped.
 
 from __future__ import annotations
 
-import io
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from assay.infra.trainings import Checkpoints
 from assay.tasks.subjects.folds import drawn
+from assay.tasks.subjects.learning_state import learning_files, restore
+from assay.tasks.subjects.schedules import learning_rate
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.text_blocks import IntArray
 
 Codes = npt.NDArray[np.int64]
 
 _POOL = 16  # batches among which texts are sorted by length, so that little of a batch is padding
-_WARM, _START, _END = 0.3, 1 / 25, 1e-4  # of a one-cycle: share of steps going up, first and last step size
-
-
-class Checkpoints(Protocol):
-    """Where a training leaves what it needs to go on."""
-
-    def latest(self) -> tuple[int, dict[str, bytes]] | None:
-        """The last step that was saved, and its files."""
-        ...
-
-    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
-        """Keeps the files of a step, of so many in all."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -72,7 +60,7 @@ def train(
     learners = np.flatnonzero(~lesson.validates)
     steps = -(-len(learners) // options.batch_size)
     optimizer = _optimizer(network, options)
-    curve = _resume(network, optimizer, checkpoints, device)
+    curve = _resume(network, optimizer, checkpoints)
     for epoch in range(len(curve), options.epochs):
         generator = np.random.Generator(np.random.Philox(key=[seed, epoch]))
         with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
@@ -85,31 +73,9 @@ def train(
                 loss, right = loss + batch_loss * len(rows), right + batch_right
         aside = _accuracy(network, lesson, np.flatnonzero(lesson.validates), options.batch_size, device)
         curve.append(Epoch(epoch + 1, loss / len(learners), right / len(learners), aside))
-        checkpoints.save(epoch + 1, options.epochs, _state(network, optimizer, curve))
+        checkpoints.save(epoch + 1, options.epochs, learning_files(network, optimizer, [astuple(one) for one in curve]))
     network.to("cpu").eval()
     return curve
-
-
-def learning_rate(options: Training, step: int, steps: int, epoch: int) -> float:
-    """The step size at a step: constant, a tenth every so many epochs, or up and down once along half cosines.
-
-    >>> options = Training(learning_rate=0.1)
-    >>> [round(learning_rate(options, step, 101, 0), 4) for step in (0, 30, 100)]
-    [0.004, 0.1, 0.0]
-    """
-    highest = options.learning_rate
-    if options.schedule == "constant":
-        return highest
-    if options.schedule == "step":
-        return highest * 0.1 ** (epoch // options.step_epochs)
-    top = max(1.0, _WARM * (steps - 1))
-    if step <= top:
-        return _between(highest * _START, highest, step / top)
-    return _between(highest, highest * _END, (step - top) / max(1.0, steps - 1 - top))
-
-
-def _between(start: float, end: float, way: float) -> float:
-    return end + (start - end) * (1 + math.cos(math.pi * way)) / 2
 
 
 def _optimizer(network: Any, options: Training) -> Any:
@@ -178,19 +144,7 @@ def _padded(lesson: Lesson, rows: IntArray, device: str) -> dict[str, torch.Tens
     return {"input_ids": torch.from_numpy(ids).to(device), "attention_mask": torch.from_numpy(mask).to(device)}
 
 
-def _state(network: Any, optimizer: Any, curve: Sequence[Epoch]) -> dict[str, bytes]:
-    stream = io.BytesIO()
-    epochs = [(one.epoch, one.loss, one.train_accuracy, one.validation_accuracy) for one in curve]
-    torch.save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "curve": epochs}, stream)
-    return {"state.pt": stream.getvalue()}
-
-
-def _resume(network: Any, optimizer: Any, checkpoints: Checkpoints, device: str) -> list[Epoch]:
+def _resume(network: Any, optimizer: Any, checkpoints: Checkpoints) -> list[Epoch]:
     """The curve so far; network and optimizer are put where it ends."""
     found = checkpoints.latest()
-    if found is None:
-        return []
-    state = torch.load(io.BytesIO(found[1]["state.pt"]), map_location=device, weights_only=True)
-    network.load_state_dict(state["network"])
-    optimizer.load_state_dict(state["optimizer"])
-    return [Epoch(*one) for one in state["curve"]]
+    return [] if found is None else [Epoch(*one) for one in restore(network, optimizer, found[1])]

