@@ -82,6 +82,7 @@ class SentenceEncoder:
         return made
 
     def _read(self, folder: Path) -> Any:
+        from safetensors import SafetensorError
         from transformers import AutoModel
         from transformers.utils import logging
 
@@ -91,7 +92,7 @@ class SentenceEncoder:
                 str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True,
                 attn_implementation="eager",
             )  # fmt: skip
-        except (OSError, ValueError, RuntimeError, KeyError) as fault:
+        except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as fault:
             said = " ".join(str(fault).split())
             raise InputError(f"{folder} cannot be read as a sentence encoder: {said}") from fault
 

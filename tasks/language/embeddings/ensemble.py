@@ -112,7 +112,9 @@ def _resolve(name: str, beside: Path) -> ResolvedProvider:
         format_of(path)
         return ResolvedProvider(path.name, str(path), _sha256(path))
     if ":" in name:
-        return ResolvedProvider(name, code=refer_to_code(name, beside))
+        code = refer_to_code(name, beside)
+        OwnProvider(name, code)  # what is wrong with it is said before anything runs
+        return ResolvedProvider(name, code=code)
     raise InputError(
         f"There is no word embedding {name!r}: neither one of {', '.join(NAMES)} nor a file ({path}) nor an object of "
         "your own (module:object)."

@@ -25,6 +25,7 @@ LEAST = 2
 _SMOOTHING = 0.75
 _AT_ONCE = 500_000
 _DENSE = 600
+_NEARLY = 0.999  # entries this close to the largest count as equal: rounding must not choose among them
 
 
 def ppmi_provider(texts: Sequence[str], seed: int = 0, name: str = "ppmi") -> TableProvider:
@@ -72,7 +73,10 @@ def ppmi(counts: csr_array) -> csr_array:
 
 
 def reduced(weights: csr_array, dimensions: int, seed: int) -> Vectors:
-    """U·√Σ of the largest singular values, the largest first; of each column the largest entry is positive, [n, d]."""
+    """U·√Σ of the largest singular values, the largest first, [n, d].
+
+    Of each column the first of the largest entries is positive: a solver is free to choose the sign.
+    """
     from scipy.sparse.linalg import svds
 
     if min(weights.shape) <= max(_DENSE, dimensions):
@@ -82,7 +86,9 @@ def reduced(weights: csr_array, dimensions: int, seed: int) -> Vectors:
         left, sizes, _ = svds(weights, k=dimensions, v0=start, which="LM")
     order = np.argsort(-sizes, kind="stable")[:dimensions]
     columns = left[:, order] * np.sqrt(sizes[order])
-    largest = columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])]
+    lengths = np.abs(columns)
+    first = (lengths >= _NEARLY * lengths.max(axis=0)).argmax(axis=0)
+    largest = columns[first, np.arange(columns.shape[1])]
     made: Vectors = (columns * np.where(largest < 0, -1.0, 1.0)).astype(np.float32)
     return made
 
