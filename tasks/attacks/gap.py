@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,20 +22,14 @@ from assay.tasks.attacks.ball import ball_around
 from assay.tasks.attacks.batch import blocks
 from assay.tasks.attacks.generator import PerturbationUNet, seeded_generator, untrained_generator
 from assay.tasks.attacks.settings import GAP
+from assay.tasks.subjects.image_lessons import Lessons
 from assay.tasks.subjects.image_model import ImageModel
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.image_training import Checkpoints
 
 CARD, WEIGHTS = "card.json", "generator.safetensors"
 STATE = "state.pt"
-
-
-class Checkpoints(Protocol):
-    """Where a training leaves what it needs to go on after an interruption."""
-
-    def latest(self) -> tuple[int, dict[str, bytes]] | None:
-        """The last step that was saved, and its files."""
-
-    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
-        """Keeps the files of a step, and says how far the training is."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +106,11 @@ def training_targets(model: ImageModel, images: Tensor, truth: Tensor, loss: str
 
 
 def train_generator(
-    model: ImageModel, images: Tensor, truth: Tensor, attack: GAP, eps: float, seeds: Seeds,
-    checkpoints: Checkpoints | None = None,
+    model: ImageModel, lessons: Lessons, attack: GAP, eps: float, seeds: Seeds, checkpoints: Checkpoints | None = None
 ) -> dict[str, bytes]:  # fmt: skip
     """The files of a generator trained against the subject; goes on after the last checkpoint, with the same result."""
-    size = min(images.shape[-2:])
-    network = seeded_generator(images.shape[1], size, attack.width, seeds.integer("weights")).to(model.device)
+    channels, size = lessons.images.shape[1], min(lessons.images.shape[2:])
+    network = seeded_generator(channels, size, attack.width, seeds.integer("weights")).to(model.device)
     optimizer = torch.optim.Adam(network.parameters(), lr=attack.learning_rate)
     losses: list[float] = []
     found = checkpoints.latest() if checkpoints else None
@@ -127,13 +120,13 @@ def train_generator(
         optimizer.load_state_dict(state["optimizer"])
         losses = list(state["losses"])
     for epoch in range(len(losses), attack.epochs):
-        losses.append(_epoch(model, network, optimizer, images, truth, attack, eps, seeds, epoch))
+        losses.append(_epoch(model, network, optimizer, lessons, attack, eps, seeds, epoch))
         if checkpoints is not None:
             state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
             buffer = io.BytesIO()
             torch.save(state, buffer)
             checkpoints.save(epoch + 1, attack.epochs, {STATE: buffer.getvalue()})
-    card = Card(images.shape[1], size, attack.width, eps, attack.loss, attack.epochs, tuple(losses))
+    card = Card(channels, size, attack.width, eps, attack.loss, attack.epochs, tuple(losses))
     return generator_files(network, card)
 
 
@@ -159,18 +152,20 @@ def load_generator(files: dict[str, bytes], device: str, block: int) -> Generato
 
 
 def _epoch(
-    model: ImageModel, network: PerturbationUNet, optimizer: torch.optim.Adam, images: Tensor, truth: Tensor,
-    attack: GAP, eps: float, seeds: Seeds, epoch: int,
+    model: ImageModel, network: PerturbationUNet, optimizer: torch.optim.Adam, lessons: Lessons, attack: GAP,
+    eps: float, seeds: Seeds, epoch: int,
 ) -> float:  # fmt: skip
     """One pass over the training images in this epoch's own order; gives the mean loss."""
-    order = torch.from_numpy(seeds.generator(f"epoch {epoch}").permutation(len(images)))
+    order = seeds.generator(f"epoch {epoch}").permutation(len(lessons.ids))
     network.train()
     devices = [torch.cuda.current_device()] if model.device == "cuda" else []
     total = []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seeds.integer(f"epoch {epoch}"))  # dropout; so a resumed epoch draws what it would have drawn
-        for rows in order.split(attack.batch_size):
-            clean, known = images[rows].to(model.device), truth[rows].to(model.device)
+        for start in range(0, len(order), attack.batch_size):
+            rows = order[start : start + attack.batch_size]
+            clean = torch.from_numpy(lessons.pixels(rows)).to(model.device)
+            known = torch.from_numpy(lessons.targets[rows]).to(model.device)
             targets = training_targets(model, clean, known, attack.loss)
             adversarial = (clean + scaled(network(clean), eps)).clamp(0.0, 1.0)
             loss = fooling_loss(model, adversarial, targets, attack.loss)
@@ -178,4 +173,4 @@ def _epoch(
             loss.backward()
             optimizer.step()
             total.append(loss.detach() * len(rows))
-    return float(np.sum([float(one) for one in total]) / len(images))
+    return float(np.sum([float(one) for one in total]) / len(order))

@@ -15,13 +15,15 @@ from assay.tasks.statistics.findings import Finding
 UNITS = {"distance": "of [0, 1]", "distance_l2": "L2", "steps": "steps", "queries": "queries"}
 
 
-def attack_findings(trial: Trial, classes: Sequence[str]) -> list[Finding]:
+def attack_findings(trial: Trial, classes: Sequence[str], split: str = "") -> list[Finding]:
     """Everything measured about one attack at one ε: `attack.accuracy`, `.auc`, `.fooling_rate`, `.recall` and so on.
 
     Accuracy and fooling rate are of the attacked images; the latter counts every sample whose prediction changes, also
-    one that was wrong before. The distances and steps are means over the samples.
+    one that was wrong before. The distances and steps are means over the samples. `split` names a split
+    that is not the audited one.
     """
-    about = Slice("attack", trial.attack, trial.group, trial.subject)
+    group = ", ".join(one for one in (trial.group, split) if one)
+    about = Slice("attack", trial.attack, group, trial.subject)
     findings = prediction_findings(about, trial.attacked, trial.probabilities, trial.truth, classes)
     findings += [
         about.finding("fooling_rate", fooling_rate(trial.clean, trial.attacked)),

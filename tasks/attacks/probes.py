@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from assay.data.image_schemas import Probed
 from assay.tasks.attacks.batch import Attackable, Batch, ask, pose
 from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.red_flags import Reading
@@ -43,13 +43,14 @@ def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws
     after = ask(model, repainted.images.to(model.device)).double()
     if not model.softmaxed:
         after = after.sigmoid() if model.multilabel else after.softmax(dim=1)
-    columns = {
+    values = {
         "smallest_logit": logits.amin(dim=1), "largest_logit": logits.amax(dim=1),
         "sum_of_logits": logits.double().sum(dim=1), "gradient": _largest_slope(batch, batch.images),
         "gradient_nearby": _largest_slope(batch, batch.start("probe")), "spread": spread.amax(dim=1),
     }  # fmt: skip
-    found = {name: values.double().cpu().numpy() for name, values in columns.items()}
-    return pa.table({"id": list(draws.ids), **found, "repainted": list(after.cpu().numpy())})
+    found = {name: value.double().cpu().numpy() for name, value in values.items()}
+    columns = {"id": list(draws.ids), **found, "repainted": after.cpu().numpy().tolist()}
+    return pa.table(columns, schema=Probed.schema)
 
 
 def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool) -> list[Reading]:
@@ -64,12 +65,6 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool) -> list[R
         _softmax(columns, n, multilabel), _flat(columns, n), _randomised(columns, n),
         _unreached(matrix(rows["repainted"], np.float64), truth, multilabel),
     ]  # fmt: skip
-
-
-def known_rows(gold: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """The class codes, −1 where unknown."""
-    codes: npt.NDArray[np.int64] = pc.fill_null(gold, -1).to_numpy().astype(np.int64)
-    return codes
 
 
 def _softmax(columns: dict[str, npt.NDArray[np.float64]], n: int, multilabel: bool) -> Reading:

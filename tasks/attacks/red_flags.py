@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.attacks.ball import step_size_for
-from assay.tasks.attacks.settings import APGD, FGSM, PGD, ImageAttack, MomentumPGD, Square
+from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, ImageAttack, MomentumPGD, Square
 from assay.tasks.attacks.trials import Trial
 from assay.tasks.statistics.classification import accuracy, answer_name, majority_rate, one_answer
 from assay.tasks.statistics.findings import Finding
@@ -101,21 +101,20 @@ def chance_of_more(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) 
 
 
 def flags_of_attacks(
-    trials: Sequence[Trial], attacks: Sequence[ImageAttack], transfers: Sequence[Trial] = ()
+    trials: Sequence[Trial], attacks: Sequence[ImageAttack], classes: Sequence[str], transfers: Sequence[Finding] = ()
 ) -> list[Reading]:
-    """The flags that results of one subject's attacks raise; `transfers` are attacks made against other subjects."""
+    """The flags that results of one subject's attacks raise; `transfers` are the findings `attack.transfer`."""
     known = {attack.called: attack for attack in attacks}
     mine = [trial for trial in trials if trial.attack in known]
     one_step = [t for t in mine if _takes_one_step(known[t.attack])]
     queries = [t for t in mine if isinstance(known[t.attack], Square)]
-    foreign = [t for t in transfers if t.eps > 0]
     strongest = _strongest(mine, known)
     return [
         _beaten("one-step-beats-multi-step", one_step, strongest, known),
         _beaten("black-box-beats-white-box", queries, strongest, known),
-        _beaten("transfer-beats-white-box", foreign, strongest, known),
-        rising_curve([t for t in mine if known[t.attack].__class__.__name__ != "GAP"]),
-        constant_answer(mine),
+        beaten_from_outside(transfers, strongest),
+        rising_curve([t for t in mine if not isinstance(known[t.attack], GAP)]),
+        constant_answer(mine, classes),
     ]
 
 
@@ -133,12 +132,46 @@ def rising_curve(trials: Iterable[Trial]) -> Reading:
                        "{other_at}, and there only {less} others", "needs an attack at two ε")  # fmt: skip
 
 
-def constant_answer(trials: Sequence[Trial], classes: Sequence[str] | None = None) -> Reading:
+def beaten_from_outside(transfers: Sequence[Finding], strongest: Mapping[tuple[float, str], Trial]) -> Reading:
+    """Whether images made for another subject leave fewer right than the strongest attack on this one (Fisher's test).
+
+    Of transfers only the shares are kept, so the two are compared as if of different samples: that raises it less
+    often. Several labels of one sample count as one sample.
+    """
+    flag, pairs = "transfer-beats-white-box", []
+    for one in transfers:
+        eps, _, source = one.group.partition(", made for ")
+        rival = next((t for (_, goal), t in strongest.items() if goal == "untargeted" and t.group == eps), None)
+        if rival is not None and one.value is not None and one.n and source != rival.subject == one.subject:
+            pairs.append((one, source, rival))
+    readings = [_fewer_right(flag, one, source, rival, CHANCE / len(pairs)) for one, source, rival in pairs]
+    if not readings:
+        return Reading(flag, False, 0, "needs several subjects and an attack on this one at the same ε")
+    decisive = min(readings, key=lambda reading: reading.surprise)
+    return decisive if decisive.raised else replace(decisive, why="")
+
+
+def _fewer_right(flag: str, transfer: Finding, source: str, rival: Trial, limit: float) -> Reading:
+    from scipy.stats import fisher_exact
+
+    known = rival.truth >= 0
+    labels = rival.truth.shape[1] if rival.truth.ndim == 2 else 1
+    right, n = int(((rival.attacked == rival.truth) & known).sum()) // labels, int(known.sum()) // labels
+    foreign_n = (transfer.n or 0) // labels
+    foreign = round((transfer.value or 0.0) * foreign_n)
+    p = float(fisher_exact([[foreign, foreign_n - foreign], [right, n - right]], alternative="less").pvalue)
+    why = (
+        f"at {rival.group} images of {transfer.of} made for {source} leave {transfer.value:.0%} right, and "
+        f"{rival.attack} on the subject itself {right / max(n, 1):.0%} (p = {p:.2g})"
+    )
+    return Reading(flag, p <= limit, n, why, p)
+
+
+def constant_answer(trials: Sequence[Trial], classes: Sequence[str]) -> Reading:
     """Whether clean or attacked images (almost) all get one answer, and that answer is why the accuracy looks good."""
     flag, judged = "majority-predictor", 0
     for trial in sorted(trials, key=lambda trial: trial.eps):
         k = trial.probabilities.shape[1]
-        names = classes or [f"class {code}" for code in range(k)]
         for said, when in ((trial.clean, "without an attack"), (trial.attacked, f"{trial.attack} at {trial.group}")):
             alone = one_answer(said, trial.truth, k)
             judged = max(judged, alone.share.n)
@@ -146,7 +179,7 @@ def constant_answer(trials: Sequence[Trial], classes: Sequence[str] | None = Non
                 continue
             right, most = accuracy(said, trial.truth).value, majority_rate(trial.truth, k)
             if said is trial.clean or (right is not None and most.low is not None and right >= most.low):
-                share = f"{alone.share.value:.0%} of the images are called {answer_name(alone.answer, names)}"
+                share = f"{alone.share.value:.0%} of the images are called {answer_name(alone.answer, classes)}"
                 return Reading(flag, True, alone.share.n, f"{share} ({when})")
     return Reading(flag, False, judged, "" if judged else "there are no predictions")
 
@@ -156,11 +189,8 @@ def _beaten(
     known: Mapping[str, ImageAttack],
 ) -> Reading:  # fmt: skip
     """Whether a contender fools more than the strongest white-box attack at the same ε and with the same goal."""
-    pairs = []
-    for one in contenders:
-        goal = known[one.attack].goal if one.attack in known else "untargeted"
-        if one.eps > 0 and (other := strongest.get((one.eps, goal))) is not None:
-            pairs.append((one, other))
+    rivals = [(one, strongest.get((one.eps, known[one.attack].goal))) for one in contenders]
+    pairs = [(one, other) for one, other in rivals if one.eps > 0 and other is not None]
     said = "at {at} {first} fools {more} of {n} samples that {second} does not, and {second} {less} that it does not"
     return _surprising(flag, pairs, said, "needs both kinds of attack at the same ε")
 

@@ -26,6 +26,7 @@ from assay.tasks.attacks.gap import (
 from assay.tasks.attacks.generator import PerturbationUNet, depth_for, seeded_generator
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import GAP
+from assay.tasks.subjects.image_lessons import Lessons
 from assay.tasks.subjects.image_model import ImageModel
 
 torch.set_num_threads(1)
@@ -46,6 +47,10 @@ def images_of(n: int, size: int = 8, channels: int = 1) -> torch.Tensor:
     return torch.rand(n, channels, size, size, generator=torch.Generator().manual_seed(3))
 
 
+def lessons(images: torch.Tensor, truth: torch.Tensor) -> Lessons:
+    return Lessons(tuple(map(str, range(len(images)))), images.numpy(), truth.numpy().astype(np.int64))
+
+
 class Shelf:
     """Checkpoints in memory; `broken_after` is where the training is killed."""
 
@@ -55,6 +60,9 @@ class Shelf:
 
     def latest(self) -> tuple[int, dict[str, bytes]] | None:
         return self.kept
+
+    def advance(self, done: int, total: int) -> None:
+        pass
 
     def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
         self.kept = (step, files)
@@ -147,7 +155,7 @@ def test_a_trained_generator_fools_images_it_has_never_seen() -> None:
     images = images_of(240)
     truth = torch.from_numpy(model.predict(images.numpy()).argmax(axis=1))
     attack = GAP(epochs=8, width=8, batch_size=16, learning_rate=2e-3)
-    files = train_generator(model, images[:160], truth[:160], attack, 0.1, SEEDS)
+    files = train_generator(model, lessons(images[:160], truth[:160]), attack, 0.1, SEEDS)
     generator = load_generator(files, "cpu", model.block)
     draws = Draws(SEEDS, tuple(map(str, range(80))))
     result = run_attack(attack, model, images[160:], truth[160:], 0.1, draws, perturb=generator.perturb)
@@ -162,13 +170,13 @@ def test_a_training_that_was_killed_goes_on_with_the_same_result() -> None:
     model, images = linear_model(), images_of(30)
     truth = torch.zeros(30, dtype=torch.int64)
     attack = GAP(epochs=3, width=4, batch_size=8)
-    whole = train_generator(model, images, truth, attack, 0.1, SEEDS)
+    whole = train_generator(model, lessons(images, truth), attack, 0.1, SEEDS)
     shelf = Shelf(broken_after=2)
     with pytest.raises(KeyboardInterrupt):
-        train_generator(model, images, truth, attack, 0.1, SEEDS, shelf)
+        train_generator(model, lessons(images, truth), attack, 0.1, SEEDS, shelf)
     torch.rand(7)  # draws between the two attempts must not matter
     shelf.broken_after = None
-    assert train_generator(model, images, truth, attack, 0.1, SEEDS, shelf) == whole
+    assert train_generator(model, lessons(images, truth), attack, 0.1, SEEDS, shelf) == whole
     assert shelf.kept is not None
     assert shelf.kept[0] == 3
 
@@ -179,7 +187,7 @@ def test_training_a_generator_leaves_the_subject_and_the_global_draws_alone() ->
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    train_generator(model, images_of(16), torch.zeros(16, dtype=torch.int64), GAP(epochs=1, width=4), 0.1, SEEDS)
+    train_generator(model, lessons(images_of(16), torch.zeros(16)), GAP(epochs=1, width=4), 0.1, SEEDS)
     assert torch.equal(torch.rand(3), expected)
     after = model.network.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -198,7 +206,9 @@ def test_a_generator_is_for_one_eps_only() -> None:
 def test_another_seed_gives_another_generator() -> None:
     model, images, truth = linear_model(), images_of(8), torch.zeros(8, dtype=torch.int64)
     attack = GAP(epochs=1, width=4)
-    one, other = (train_generator(model, images, truth, attack, 0.1, replace(SEEDS, run_seed=s)) for s in (0, 1))
+    one, other = (
+        train_generator(model, lessons(images, truth), attack, 0.1, replace(SEEDS, run_seed=s)) for s in (0, 1)
+    )
     assert one["generator.safetensors"] != other["generator.safetensors"]
 
 
@@ -238,7 +248,7 @@ def test_digits_at_a_tenth_keep_the_accuracy_that_was_measured(
     """Ten epochs against the standard model: Eq. 4 leaves about 68 % of the test images, the least-likely loss 87 %."""
     model, images, truth = digits
     attack = GAP(eps=(0.1,), epochs=10, loss=loss)
-    files = train_generator(model, images[:1347], truth[:1347], attack, 0.1, SEEDS)
+    files = train_generator(model, lessons(images[:1347], truth[:1347]), attack, 0.1, SEEDS)
     moved = load_generator(files, "cpu", model.block).perturb(images[1347:], 0.1)
     right = model.predict(moved.numpy()).argmax(axis=1) == truth[1347:].numpy()
     assert right.mean() == pytest.approx(expected, abs=0.08)

@@ -1,0 +1,55 @@
+"""The generator of an attack as a stage: trained on the training split, one for every ε."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from assay.data.classes import class_names
+from assay.data.image_schemas import GeneratorFiles
+from assay.data.schemas import Classes, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, read_files
+from assay.infra.seeds import Seeds
+from assay.infra.stage import say, stage, stage_seeds
+from assay.infra.trainings import Checkpoints, train_on_worker
+from assay.tasks.attacks.settings import GAP, eps_name
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@stage(version=1, title="generator", draws=True, gpu=True)
+def train_generator(
+    training: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
+    attack: GAP, eps: float,
+) -> Artifact[GeneratorFiles]:  # fmt: skip
+    """A generator of perturbations within ε against the subject; what `attack_subject` takes under `eps_name(eps)`."""
+    if attack.goal == "targeted":
+        raise InputError(
+            f"The attack {attack.called} is targeted, and a generator moves images away from their class (`loss: "
+            "true-label`) or towards the least likely one (`loss: least-likely`): leave `goal` out."
+        )
+    names = class_names(collect(classes, None))
+    made: Artifact[GeneratorFiles] = train_on_worker(
+        learn_perturbations, training, into=GeneratorFiles, files=read_files(files), subject=subject,
+        classes=tuple(names), attack=attack, eps=eps, seeds=stage_seeds(),
+    )  # fmt: skip
+    say(f"{attack.called} at {eps_name(eps)} · {attack.epochs} epochs of {training.rows} samples, {attack.loss} loss")
+    return made
+
+
+def learn_perturbations(
+    training: pa.Table, *, checkpoints: Checkpoints, files: dict[str, bytes], subject: ResolvedSubject,
+    classes: Sequence[str], attack: GAP, eps: float, seeds: Seeds,
+) -> dict[str, bytes]:  # fmt: skip
+    """The files of a generator, on a worker."""
+    from assay.tasks.attacks import gap
+    from assay.tasks.subjects.image_lessons import lessons_of
+    from assay.tasks.subjects.image_model import load_image_model
+
+    model = load_image_model(subject, files)
+    return gap.train_generator(model, lessons_of(training, classes), attack, eps, seeds, checkpoints)

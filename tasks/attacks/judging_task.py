@@ -1,0 +1,106 @@
+"""What attacks come to, as stages: a subject is probed before anybody believes them, and their results are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.classes import class_names
+from assay.data.image_schemas import Attacked, Probed
+from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.seeds import Seeds
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.attacks.measures import attack_findings
+from assay.tasks.attacks.red_flags import Reading, flags_of_attacks
+from assay.tasks.attacks.settings import AnyImageAttack
+from assay.tasks.attacks.trials import COLUMNS, trials
+from assay.tasks.statistics.findings import Finding, findings_from, findings_table
+from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+PROBED = 64
+"""How many samples a subject is probed with: one forward and backward each, and 40 steps at ε = 1."""
+
+
+@stage(version=1, title="probes", draws=True, gpu=True)
+def probe_subject(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
+    subject: ResolvedSubject, name: str, limit: int = PROBED,
+) -> Artifact[Findings]:  # fmt: skip
+    """The red flags that a subject raises by itself: a softmax at its end, no gradients, randomness, ε = 1 in vain."""
+    from assay.tasks.attacks.probes import chosen, flags_of_probes
+    from assay.tasks.subjects.image_lessons import LABELS, targets_of
+
+    names = class_names(collect(classes, None))
+    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
+    ids = chosen(known["id"].to_pylist(), limit, stage_seeds().generator())
+    probed = map_partitions(
+        probe_partition, evaluation, into=Probed, files=read_files(files), subject=subject, ids=frozenset(ids),
+        seeds=stage_seeds(),
+    )  # fmt: skip
+    rows = collect(probed, None)
+    truth = targets_of(known.take(pc.index_in(rows["id"], value_set=known["id"].combine_chunks())), names)
+    readings = flags_of_probes(rows, truth, multilabel=several)
+    say(f"{name} · {len(ids)} samples · {_said(readings)}")
+    return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
+
+
+@stage(version=1, title="robustness")
+def measure_attacks(
+    attacked: list[Artifact[Attacked]], classes: Artifact[Classes], attacks: list[AnyImageAttack], name: str,
+    transfers: list[Artifact[Findings]], split: str = "",
+) -> Artifact[Findings]:  # fmt: skip
+    """The findings on one subject's attacks, the worst case among them, and the red flags they raise together.
+
+    `attacks` are the settings behind the tables, `transfers` what `transfer_attacks` found. Tables of another split
+    than the audited one (a generator on its own training images, the X of Tables 1 and 2) are measured apart, with the
+    `split` in their groups, and raise no flags.
+    """
+    names = class_names(collect(classes, None))
+    found = trials(collect(table, COLUMNS) for table in attacked)
+    findings = [finding for trial in found for finding in attack_findings(trial, names, split)]
+    flags: list[Reading] = []
+    if not split:
+        moved = [row for table in transfers for row in findings_from(collect(table, Findings.schema.names))]
+        flags = flags_of_attacks(found, attacks, names, moved)
+        findings += [flag.finding(name) for flag in flags]
+    say(f"{name} · {_summary(findings)}" + (f" · {_said(flags)}" if flags else ""))
+    return write_table(findings_table(findings), into=Findings)
+
+
+def probe_partition(
+    samples: pa.Table, *, files: dict[str, bytes], subject: ResolvedSubject, ids: frozenset[str], seeds: Seeds
+) -> pa.Table:
+    """The probes of those samples of a partition that are among the ids."""
+    import torch
+
+    from assay.tasks.attacks.draws import Draws
+    from assay.tasks.attacks.probes import probe_samples
+    from assay.tasks.attacks.records import Posed
+    from assay.tasks.subjects.image_model import load_image_model
+
+    some = samples.filter(pc.is_in(samples["id"], value_set=pa.array(sorted(ids), pa.string())))
+    if some.num_rows == 0:
+        return Probed.schema.empty_table()
+    model = load_image_model(subject, files)
+    posed = Posed.of(some, model)
+    images, truth = torch.from_numpy(posed.pixels), torch.from_numpy(posed.targets)
+    return probe_samples(model, images, truth, Draws(seeds, posed.ids))
+
+
+def _said(readings: Sequence[Reading]) -> str:
+    raised = [reading.flag for reading in readings if reading.raised]
+    return f"red flags: {', '.join(raised)}" if raised else "no red flag"
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    accuracies = [one for one in findings if one.metric == "attack.accuracy" and one.value is not None]
+    if not accuracies:
+        return "nothing was attacked"
+    lowest = min(accuracies, key=lambda one: one.value or 0.0)
+    return f"{lowest.of} at {lowest.group} leaves {lowest.value:.1%} right"
