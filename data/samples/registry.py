@@ -56,6 +56,18 @@ EMBEDDED: dict[str, EmbeddedSample] = {
             "assay.data.samples.breast_cancer:breast_cancer",
             made_of=("sklearn.datasets.data:breast_cancer.csv",),
         ),
+        EmbeddedSample(
+            "sample/digits",
+            "assay.data.samples.digits:digits",
+            {"seed": 0},
+            made_of=("sklearn.datasets.data:digits.csv.gz", "assay.data.images"),
+        ),
+        *(
+            EmbeddedSample(
+                f"sample/{name}", f"assay.data.samples.{name}:{name}", {"seed": 0}, made_of=("assay.data.images",)
+            )
+            for name in ("lesions", "fundus", "chest")
+        ),
         *(
             EmbeddedSample(
                 f"sample/alarms-{kind}",
@@ -64,6 +76,12 @@ EMBEDDED: dict[str, EmbeddedSample] = {
                 made_of=("assay.data.samples.alarms_monitor", "assay.data.samples.alarms_physiology"),
             )
             for kind in _ALARMS
+        ),
+        *(
+            EmbeddedSample(name, "assay.data.samples.reviews:reviews", {"seed": 0, "strength": strength})
+            for name, strength in (
+                ("sample/reviews", 0.75), ("sample/reviews-weak", 0.6), ("sample/reviews-strong", 0.85),
+            )
         ),
     )
 }

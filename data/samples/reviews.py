@@ -29,20 +29,20 @@ from assay.data.samples.reviews_lexicon import (
 CLASSES = ("negative", "positive")
 SPANS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())]))
 
-# What speaks in a review of a class, and how loudly: sentiment and shortcut words, for its class and against it.
-SPEAKS: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {
-    "sentiment": ((2, 0), (0, 0)),
-    "shortcut": ((0, 0), (2, 0)),
-    "both": ((1, 0), (1, 0)),
-    "sentiment against shortcut": ((3, 0), (0, 1)),
-    "shortcut against sentiment": ((0, 1), (3, 0)),
+# What speaks in a review of a class, and how loudly: the least and the most sentiment words and shortcut words for its
+# class, and how many against it.
+SPEAKS: dict[str, dict[str, tuple[int, int, int]]] = {
+    "sentiment": {"sentiment": (2, 3, 0), "shortcut": (0, 0, 0)},
+    "shortcut": {"sentiment": (0, 0, 0), "shortcut": (2, 3, 0)},
+    "both": {"sentiment": (1, 2, 0), "shortcut": (1, 2, 0)},
+    "sentiment against shortcut": {"sentiment": (2, 3, 0), "shortcut": (0, 0, 1)},
+    "shortcut against sentiment": {"sentiment": (0, 0, 1), "shortcut": (2, 3, 0)},
 }
 _TEST = {
     "sentiment": 0.1, "shortcut": 0.1, "both": 0.1,
     "sentiment against shortcut": 0.35, "shortcut against sentiment": 0.35,
 }  # fmt: skip
 _WITHOUT_SHORTCUT = 0.3  # of the training texts
-_WITH_THEIR_SHORTCUT = {"shortcut": 0.3, "both": 0.3, "shortcut against sentiment": 0.4}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class _Clause:
     end: int = 0
 
 
-def reviews(seed: int, strength: float, train: int = 1500, test: int = 500) -> pa.Table:
+def reviews(seed: int, strength: float, train: int = 2000, test: int = 500) -> pa.Table:
     """Reviews with `id`, `gold`, `text`, `split`, what `speaks`, and the spans of sentiment and shortcut words.
 
     Of the training texts that mention a shortcut word, a share `strength` has the class it stands for.
@@ -83,11 +83,19 @@ def reviews(seed: int, strength: float, train: int = 1500, test: int = 500) -> p
 
 
 def _speaks(split: str, strength: float, generator: np.random.Generator) -> str:
+    """What speaks in the next review; in training texts both sides of a quarrel win equally often."""
     if split == "test":
         return _drawn(_TEST, generator)
     if generator.random() < _WITHOUT_SHORTCUT:
         return "sentiment"
-    return _drawn(_WITH_THEIR_SHORTCUT, generator) if generator.random() < strength else "sentiment against shortcut"
+    against = 1 - strength  # the shortcut words stand beside the other class
+    agreeing = (1 - 2 * against) / 2
+    return _drawn(
+        {
+            "sentiment against shortcut": against, "shortcut against sentiment": against,
+            "shortcut": agreeing, "both": agreeing,
+        }, generator,
+    )  # fmt: skip
 
 
 def _drawn(shares: dict[str, float], generator: np.random.Generator) -> str:
@@ -96,14 +104,19 @@ def _drawn(shares: dict[str, float], generator: np.random.Generator) -> str:
 
 def _review(gold: int, speaks: str, generator: np.random.Generator) -> dict[str, object]:
     """The text of a review, and the spans of its sentiment and shortcut words."""
-    sentiment, shortcut = SPEAKS[speaks]
     clauses = []
-    for code, (said, hinted) in zip((gold, 1 - gold), zip(sentiment, shortcut, strict=True), strict=True):
-        clauses += [_sentiment_clause(code, generator) for _ in range(said)]
-        clauses += _shortcut_clauses(code, hinted, generator)
-    neutral = generator.choice(len(NEUTRAL_CLAUSES), size=int(generator.integers(1, 3)), replace=False)
+    for kind, (least, most, against) in SPEAKS[speaks].items():
+        make = _sentiment_clauses if kind == "sentiment" else _shortcut_clauses
+        clauses += make(gold, int(generator.integers(least, most + 1)), generator)
+        clauses += make(1 - gold, against, generator)
+    neutral = generator.choice(len(NEUTRAL_CLAUSES), size=int(generator.integers(4)), replace=False)
     clauses += [_Clause(NEUTRAL_CLAUSES[place]) for place in neutral]
     return _joined([clauses[place] for place in generator.permutation(len(clauses))], generator)
+
+
+def _sentiment_clauses(code: int, count: int, generator: np.random.Generator) -> list[_Clause]:
+    """So many clauses that praise, or that complain."""
+    return [_sentiment_clause(code, generator) for _ in range(count)]
 
 
 def _sentiment_clause(code: int, generator: np.random.Generator) -> _Clause:

@@ -34,12 +34,14 @@ def learn_vocabulary(texts: Iterable[str]) -> str:
     return written
 
 
-def new_bert(vocabulary: int, classes: int) -> Any:
-    """The network with fresh weights, drawn from Torch's generator as it stands."""
+def new_bert(tokenizer: str, classes: int) -> Any:
+    """The network for a tokenizer, with fresh weights, drawn from Torch's generator as it stands."""
+    from tokenizers import Tokenizer
     from transformers import BertConfig, BertForSequenceClassification
 
     config = BertConfig(
-        vocab_size=vocabulary, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
+        vocab_size=Tokenizer.from_str(tokenizer).get_vocab_size(), hidden_size=64,
+        num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
         max_position_embeddings=LIMIT, num_labels=classes, pad_token_id=0, attn_implementation="eager",
     )  # fmt: skip
     return BertForSequenceClassification(config)

@@ -126,6 +126,10 @@ def _loaded(source: _Source, device: str | None) -> TextModel:
 
         assert source.subject.code is not None
         return OwnTextModel(source.subject.code, source.classes)
+    if card["kind"] == "minilm-linear":
+        from assay.tasks.subjects.text_linear import linear_from_files
+
+        return linear_from_files(source.files, device)
     from assay.tasks.subjects.text_hugging_face import network_from_files
 
-    return network_from_files(source.files, source.classes, device)
+    return network_from_files(source.files, device)

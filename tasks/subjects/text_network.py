@@ -79,6 +79,10 @@ class NetworkModel:
             return Encoded(np.full(1, self.pad, dtype=np.int64), nowhere, nowhere, np.ones(1, dtype=np.bool_))
         return Encoded(ids, spans[:, 0], spans[:, 1], special)
 
+    def is_cut(self, text: str) -> bool:
+        """Whether a text is longer than the network reads."""
+        return len(text) > self.limit // 4 and bool(self.tokenizer.encode(text).overflowing)
+
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """The probability of every class, [n, k]."""
         result = np.empty((len(texts), self.classes))

@@ -6,6 +6,7 @@ the optimizer's state of the last finished epoch as if it had never stopped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from assay.infra.errors import InputError
+from assay.infra.seeds import Seeds
 from assay.infra.trainings import Checkpoints
 from assay.tasks.subjects.folds import drawn
 from assay.tasks.subjects.learning_state import learning_files, restore
@@ -52,17 +55,19 @@ def validating(names: Sequence[str], share: float) -> npt.NDArray[np.bool_]:
 
 
 def train(
-    network: Any, lesson: Lesson, options: Training, *, seed: int, device: str, checkpoints: Checkpoints
+    network: Any, lesson: Lesson, options: Training, *, seeds: Seeds, device: str, checkpoints: Checkpoints
 ) -> list[Epoch]:
     """Trains the network in place and says how every epoch went."""
     torch.set_num_threads(1)
     network.to(device)
     learners = np.flatnonzero(~lesson.validates)
+    if not len(learners):
+        raise InputError("Every training text was set aside for validation: lower `train.validation`.")
     steps = -(-len(learners) // options.batch_size)
     optimizer = _optimizer(network, options)
     curve = _resume(network, optimizer, checkpoints)
     for epoch in range(len(curve), options.epochs):
-        generator = np.random.Generator(np.random.Philox(key=[seed, epoch]))
+        generator = Seeds(seeds.run_seed, f"{seeds.stage}/epoch {epoch}").generator()
         with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
             torch.manual_seed(int(generator.integers(2**62)))
             loss, right = 0.0, 0
@@ -71,6 +76,11 @@ def train(
                 rate = learning_rate(options, epoch * steps + step, steps * options.epochs, epoch)
                 batch_loss, batch_right = _step(network, optimizer, lesson, rows, rate, options, device)
                 loss, right = loss + batch_loss * len(rows), right + batch_right
+        if not math.isfinite(loss):
+            raise InputError(
+                f"The training came apart in epoch {epoch + 1}: its loss is {loss}. Lower `train.learning_rate` (it is "
+                f"{options.learning_rate:g})."
+            )
         aside = _accuracy(network, lesson, np.flatnonzero(lesson.validates), options.batch_size, device)
         curve.append(Epoch(epoch + 1, loss / len(learners), right / len(learners), aside))
         checkpoints.save(epoch + 1, options.epochs, learning_files(network, optimizer, [astuple(one) for one in curve]))
