@@ -35,7 +35,12 @@ class Stopwatch:
 Work = Callable[[int, Stopwatch], None]
 
 
-def compare(claims: dict[str, tuple[Work, Work]], rows: int, peer_rows: dict[str, int] | None = None) -> None:
+def compare(
+    claims: dict[str, tuple[Work, Work]],
+    rows: int,
+    peer_rows: dict[str, int] | None = None,
+    quick_rows: int = _QUICK_ROWS,
+) -> None:
     """Run ours and the peer of every claim in turn, and print a line of JSON for each.
 
     Times are medians of CPU seconds (one thread), ratios are peer over ours. A peer that is too slow for all rows works
@@ -52,7 +57,7 @@ def compare(claims: dict[str, tuple[Work, Work]], rows: int, peer_rows: dict[str
         print(json.dumps(_measured(claims[options.only][options.side == "peer"], options.rows)))
         return
     if options.quick:
-        options.rows, options.repeats = _QUICK_ROWS, 1
+        options.rows, options.repeats = quick_rows, 1
     for name in [options.only] if options.only else list(claims):
         fewer = min((peer_rows or {}).get(name, options.rows), options.rows)
         tell(_compared(name, options.rows, fewer, options.repeats))
