@@ -81,7 +81,7 @@ class _State:
     def begin(cls, batch: Batch, climbing: Climbing) -> _State:
         """A uniform start in the ball, and a step size of 2ε."""
         x = batch.start("apgd")
-        gradient, logits, value = batch.slope(x, climbing)
+        gradient, logits, value = batch.first_slope(x, climbing)
         size = torch.full_like(value, 2 * batch.eps)
         ups = torch.zeros(len(x), dtype=torch.int32, device=x.device)
         return cls(x, x, gradient, logits, value, x, gradient, value, size, ups, size, value)

@@ -81,9 +81,17 @@ class Batch:
         """The gradient at the images [n, c, h, w], their logits [n, k], and the values [n] of what is climbed."""
         cut = blocks(len(self), self.model.block, x.device)
         parts = [_slope(self.model, x[rows], self.criterion.of(rows), climbing) for rows in cut]
-        if len(parts) == 1 and len(parts[0][0]) == len(self):
-            return parts[0]
-        gradient, logits, values = (torch.cat(column)[: len(self)] for column in zip(*parts, strict=True))
+        if len(parts) > 1 or len(parts[0][0]) > len(self):
+            gradient, logits, values = (torch.cat(column)[: len(self)] for column in zip(*parts, strict=True))
+        else:
+            gradient, logits, values = parts[0]
+        require_numbers(self.model, logits, self.draws)
+        return gradient, logits, values
+
+    def first_slope(self, x: Tensor, climbing: Climbing = "losses") -> tuple[Tensor, Tensor, Tensor]:
+        """As `slope`, and raises where the gradient is no number: its sign would be zero, and the attack idle."""
+        gradient, logits, values = self.slope(x, climbing)
+        require_numbers(self.model, gradient, self.draws)
         return gradient, logits, values
 
     def start(self, purpose: str) -> Tensor:
@@ -108,11 +116,12 @@ def pose(settings: ImageAttack, model: Attackable, images: Tensor, targets: Tens
 
 def require_numbers(model: Attackable, values: Tensor, draws: Draws) -> None:
     """Raises where what a model returned for a sample is no finite number."""
-    wrong = (~torch.isfinite(values)).flatten(1).any(dim=1).nonzero().flatten().tolist()
-    if wrong:
+    finite = torch.isfinite(values)
+    if not finite.all():
+        row = int((~finite).flatten(1).any(dim=1).nonzero()[0])
         raise InputError(
-            f"The subject {model.name} returned something that is no finite number for the sample "
-            f"{draws.ids[wrong[0]]!r}, so it cannot be attacked: look for divisions by zero and overflows in it."
+            f"The subject {model.name} returned something that is no finite number for the sample {draws.ids[row]!r}, "
+            "or a gradient that is none, so it cannot be attacked: look for divisions by zero and overflows in it."
         )
 
 

@@ -102,7 +102,7 @@ def climb(
         return _climb_early(batch, start, direction, steps, size)
     ledger, x = Ledger(batch, steps=steps, last=last), start
     for step in range(steps):
-        gradient, logits, _ = batch.slope(x)
+        gradient, logits, _ = batch.slope(x) if step else batch.first_slope(x)
         ledger.look(x, batch.criterion.reached(logits), step)
         x = batch.ball.clip(x.add(direction(gradient), alpha=size))
     ledger.look(x, batch.criterion.reached(batch.ask(x)), steps)
@@ -117,7 +117,10 @@ def _climb_early(batch: Batch, start: Tensor, direction: Direction, steps: int, 
     for step in range(steps + 1):
         if len(rows) == 0:
             return ledger
-        gradient, logits, _ = batch.slope(x) if step < steps else (x, batch.ask(x), x)
+        if step < steps:
+            gradient, logits, _ = batch.slope(x) if step else batch.first_slope(x)
+        else:
+            gradient, logits = x, batch.ask(x)
         still = ledger.close(rows, x, batch.criterion.reached(logits), step)
         if len(still) < len(rows):
             rows, batch, x, gradient = rows[still], batch.of(still), x[still], gradient[still]

@@ -99,7 +99,7 @@ def attack_partition(samples: pa.Table, *, assault: Assault, kept: frozenset[str
         attacked = posed.clean if eps == 0 else model.predict(result.images.numpy(), posed.ids)
         records.append(_record(samples, assault, model, posed, result, attacked, eps))
         pictures.append(_pictures(assault, posed, result.images.numpy(), eps, kept))
-    return _by_sample(records, len(posed.ids)), pa.concat_tables(pictures)
+    return _by_sample(records, posed.ids), _by_sample(pictures, posed.ids)
 
 
 def _record(
@@ -143,10 +143,11 @@ def _pictures(assault: Assault, posed: Posed, images: Pixels, eps: float, kept: 
                     schema=AdversarialImages.schema)  # fmt: skip
 
 
-def _by_sample(records: Sequence[pa.Table], n: int) -> pa.Table:
-    """The records of all ε, those of one sample together, in the order of the samples."""
-    order = np.arange(len(records) * n).reshape(len(records), n).T.ravel()
-    return pa.concat_tables(records).take(pa.array(order))
+def _by_sample(tables: Sequence[pa.Table], ids: Sequence[str]) -> pa.Table:
+    """The rows of all ε, those of one sample together, in the order of the samples."""
+    whole, place = pa.concat_tables(tables), {sample: at for at, sample in enumerate(ids)}
+    places = np.array([place[sample] for sample in whole["id"].to_pylist()], np.int64)
+    return whole.take(pa.array(places.argsort(kind="stable")))
 
 
 def _codes(probabilities: Probabilities, model: ImageModel) -> npt.NDArray[np.int16]:

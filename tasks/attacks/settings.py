@@ -62,6 +62,9 @@ class ImageAttack(Settings):
     keep_all: bool = False
     """Whether every adversarial image is kept."""
 
+    transfer: bool = False
+    """Whether its images are shown to the other subjects as well: who falls for images made against another."""
+
     only_accuracy: bool = False
     """Whether only the robust accuracy counts: a sample that is wrong, or made wrong, is not attacked any further. It
     is the same accuracy for a fraction of the time; AUC and pictures then show where each attack stopped."""

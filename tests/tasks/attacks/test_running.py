@@ -1,0 +1,184 @@
+"""What holds for every attack: within ε, inside the bounds, the same for any batch, honest about what it did."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_subjects import answers, draws_for, tiny_images, tiny_model
+
+from assay.infra.errors import InputError, RunError
+from assay.infra.seeds import Seeds
+from assay.tasks.attacks.draws import Draws
+from assay.tasks.attacks.running import run_attack
+from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, MomentumPGD, Square
+
+torch.set_num_threads(1)
+
+ATTACKS = [
+    PGD(steps=8), PGD(steps=5, restarts=3), PGD(steps=8, last=True), PGD(steps=8, random_start=False),
+    PGD(steps=8, goal="least-likely"), PGD(steps=8, goal="targeted", target=1), FGSM(), MomentumPGD(steps=8),
+    APGD(steps=12), APGD(steps=12, loss="margin"), APGD(steps=12, goal="targeted", target=1, loss="margin"),
+    Square(queries=40), Square(queries=40, goal="least-likely"),
+]  # fmt: skip
+every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=str)
+N = 21
+
+
+@every_attack
+@pytest.mark.parametrize(
+    "model", [tiny_model(4), tiny_model(2), tiny_model(3), tiny_model(3, multilabel=True)],
+    ids=["four", "two", "three", "labels"],
+)  # fmt: skip
+@pytest.mark.parametrize("eps", [2 / 255])
+def test_images_are_within_eps_and_the_bounds_and_success_is_what_the_model_says_of_them(attack, model, eps):
+    images = tiny_images(N)
+    truth = answers(model, images)
+    result = run_attack(attack, model, images, truth, eps, draws_for(N))
+    assert (result.images - images).abs().max().item() <= eps
+    assert result.images.min() >= 0
+    assert result.images.max() <= 1
+    if attack.goal == "untargeted":
+        now = answers(model, result.images)
+        changed = (now != truth).any(dim=1) if model.multilabel else now != truth
+        assert torch.equal(result.success, changed)
+    assert (result.queries >= 1).all()
+
+
+@settings(max_examples=20)
+@given(
+    st.sampled_from([a for a in ATTACKS if a.attack != "square"]), st.floats(0, 1), st.floats(-3, 3),
+    st.floats(0.01, 5), st.integers(0, 10**6),
+)  # fmt: skip
+def test_eps_is_never_exceeded_in_pixel_space_for_any_normalisation(attack, eps, mean, std, seed):
+    model = tiny_model(3, mean=mean, std=std, seed=seed, block=4)
+    images = tiny_images(4, seed=seed)
+    moved = run_attack(attack, model, images, answers(model, images), eps, draws_for(4, seed)).images
+    assert (moved - images).abs().max().item() <= eps
+    assert (moved.double() - images.double()).abs().max().item() <= eps
+    assert moved.min() >= 0
+    assert moved.max() <= 1
+
+
+@every_attack
+def test_an_eps_of_zero_gives_the_clean_image_bit_for_bit(attack):
+    model, images = tiny_model(), tiny_images(N)
+    truth = answers(model, images)
+    truth[4] = (truth[4] + 1) % 4
+    result = run_attack(attack, model, images, truth, 0.0, draws_for(N))
+    assert torch.equal(result.images, images)
+    assert result.steps.max() == 0
+    if attack.goal == "untargeted":
+        assert result.success.nonzero().flatten().tolist() == [4]
+
+
+@every_attack
+def test_a_sample_gets_the_same_bits_alone_in_another_order_and_beside_others(attack):
+    model, images = tiny_model(), tiny_images(N)
+    truth, draws = answers(model, images), draws_for(N)
+    whole = run_attack(attack, model, images, truth, 0.03, draws)
+    order = torch.randperm(N, generator=torch.Generator().manual_seed(5))
+    for rows in (order, torch.tensor([7]), torch.arange(3, 20)):
+        part = run_attack(attack, model, images[rows], truth[rows], 0.03, draws.of(rows.tolist()))
+        assert torch.equal(part.images, whole.images[rows])
+        assert torch.equal(part.success, whole.success[rows])
+        assert torch.equal(part.steps, whole.steps[rows])
+
+
+@pytest.mark.parametrize("attack", [a for a in ATTACKS if not getattr(a, "last", False)], ids=str)
+@pytest.mark.parametrize("eps", [0.01, 0.06])
+def test_robust_accuracy_with_active_sets_equals_the_one_without(attack, eps):
+    model, images = tiny_model(block=8), tiny_images(150)
+    truth = answers(model, images)
+    truth[::10] = (truth[::10] + 1) % 4  # wrong from the start
+    full = run_attack(attack, model, images, truth, eps, draws_for(150))
+    fast = run_attack(attack.model_copy(update={"only_accuracy": True}), model, images, truth, eps, draws_for(150))
+    assert torch.equal(full.success, fast.success)
+    assert torch.equal(full.steps, fast.steps)
+    assert torch.equal(answers(model, full.images) == truth, answers(model, fast.images) == truth)
+    assert (fast.queries <= full.queries).all()
+    if eps == 0.06 and attack == ATTACKS[0]:
+        assert fast.queries.sum() < 0.5 * full.queries.sum()
+
+
+def test_other_seeds_and_other_names_draw_other_starts():
+    model, images = tiny_model(), tiny_images(4)
+    truth = answers(model, images)
+    one = PGD(steps=1, step_size=1 / 255, last=True)
+    first = run_attack(one, model, images, truth, 0.1, draws_for(4))
+    for draws in (draws_for(4, seed=1), Draws(Seeds(0, "attack"), ("a", "b", "c", "d"))):
+        assert not torch.equal(run_attack(one, model, images, truth, 0.1, draws).images, first.images)
+
+
+def test_stronger_attacks_of_one_kind_fool_at_least_as_many():
+    model, images = tiny_model(), tiny_images(60)
+    truth = answers(model, images)
+
+    def fooled(attack, eps=0.02):
+        return int(run_attack(attack, model, images, truth, eps, draws_for(60)).success.sum())
+
+    assert fooled(FGSM()) <= fooled(PGD(steps=20)) <= fooled(PGD(steps=20, restarts=4))
+    assert fooled(Square(queries=10)) <= fooled(Square(queries=200)) <= fooled(PGD(steps=20, restarts=4))
+    assert fooled(PGD(steps=20), 0.01) <= fooled(PGD(steps=20), 0.03) <= fooled(PGD(steps=20), 0.3) == 60
+
+
+def test_an_empty_batch_is_no_work():
+    empty = torch.zeros((0, 1, 16, 16))
+    result = run_attack(PGD(), tiny_model(), empty, torch.zeros(0, dtype=torch.int64), 0.1, draws_for(0))
+    assert len(result.images) == len(result.success) == 0
+
+
+@pytest.mark.parametrize("eps", [-0.1, 1.5, float("nan")])
+def test_an_eps_outside_of_0_and_1_is_refused(eps):
+    with pytest.raises(InputError, match="how far a pixel"):
+        run_attack(PGD(), tiny_model(), tiny_images(2), torch.tensor([0, 1]), eps, draws_for(2))
+
+
+def test_what_cannot_be_attacked_is_named():
+    model, images = tiny_model(), tiny_images(3)
+    with pytest.raises(InputError, match="sample 's1' has the class 9, and the subject subject knows 0 to 3"):
+        run_attack(PGD(), model, images, torch.tensor([0, 9, 1]), 0.1, draws_for(3))
+    outside = images.clone()
+    outside[2, 0, 0, 0] = 1.25
+    with pytest.raises(InputError, match=r"'s2' holds the value 1\.25, expected values from 0 to 1"):
+        run_attack(PGD(), model, outside, torch.tensor([0, 1, 1]), 0.1, draws_for(3))
+    labels = tiny_model(3, multilabel=True)
+    with pytest.raises(InputError, match=r"sample 's0' has the labels \[2, 0, 1\], expected 1, 0 or -1"):
+        run_attack(PGD(), labels, images, torch.tensor([[2, 0, 1]] * 3), 0.1, draws_for(3))
+    with pytest.raises(InputError, match="and the subject knows 3"):
+        run_attack(PGD(), labels, images, torch.tensor([[1, 0]] * 3), 0.1, draws_for(3))
+
+
+def test_a_subject_that_returns_nan_is_refused_by_sample():
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(256, 2))
+    torch.nn.init.constant_(network[1].weight, float("nan"))
+    broken = type(tiny_model())(network, 2, False, (0.0,), (1.0,), block=4)
+    with pytest.raises(InputError, match=r"no finite number for the sample 's0'"):
+        run_attack(PGD(), broken, tiny_images(2), torch.tensor([0, 1]), 0.1, draws_for(2))
+
+
+def test_a_gradient_that_is_nan_is_refused_by_sample():
+    class Root(torch.nn.Module):
+        def forward(self, images):
+            mean = images.flatten(1).mean(dim=1)
+            return torch.stack([mean, (mean - mean.detach()).sqrt() + 0.5], dim=1)  # 0 here, without a slope
+
+    broken = type(tiny_model())(Root(), 2, False, (0.0,), (1.0,), block=4)
+    with pytest.raises(InputError, match=r"no finite number for the sample 's0'"):
+        run_attack(PGD(), broken, tiny_images(2), torch.tensor([0, 1]), 0.1, draws_for(2))
+
+
+def test_a_network_with_other_outputs_than_classes_is_refused():
+    model = tiny_model(5)
+    liar = type(model)(model.network, 4, False, model.mean, model.std, block=4)
+    with pytest.raises(InputError, match=r"returned \[5\] values per image, expected one for each of 4 classes"):
+        run_attack(PGD(), liar, tiny_images(2), torch.tensor([0, 1]), 0.1, draws_for(2))
+
+
+def test_a_generator_that_is_missing_is_said_and_one_that_overreaches_is_clipped():
+    model, images = tiny_model(), tiny_images(5)
+    truth = answers(model, images)
+    with pytest.raises(RunError, match="needs a trained generator"):
+        run_attack(GAP(), model, images, truth, 0.1, draws_for(5))
+    moved = run_attack(GAP(), model, images, truth, 0.1, draws_for(5), perturb=lambda x, eps: x + 7 * eps).images
+    assert (moved - images).abs().max().item() <= 0.1
+    assert moved.max() <= 1
