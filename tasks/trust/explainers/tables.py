@@ -12,6 +12,7 @@ from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.text_model import TextModel, UnusableTextError, load_text_model
+from assay.tasks.subjects.texts import texts_of
 from assay.tasks.trust.explainers.explaining import explain
 from assay.tasks.trust.explainers.explanation import Explanation
 from assay.tasks.trust.explainers.settings import Explaining
@@ -35,7 +36,7 @@ def rows_to_explain(samples: pa.Table, predictions: pa.Table, *, chosen: npt.NDA
     kept, said = samples.take(pa.array(rows)), predictions.take(pa.array(rows))
     codes, shares = said["predicted"].to_pylist(), said["probabilities"].to_pylist()
     confidence = [share[code] for code, share in zip(codes, shares, strict=True)]
-    texts = _texts(kept, text)
+    texts = pa.array(texts_of(kept, text), pa.string())
     columns = [kept["id"], kept["gold"], said["predicted"], pa.array(confidence, pa.float64()), texts]
     return pa.table(columns, schema=ToExplain.schema)
 
@@ -91,16 +92,3 @@ def _explained(
 
 def _generator(seeds: Seeds, sample: str, repeat: int) -> np.random.Generator:
     return seeds.generator(f"{sample}\0{repeat}" if repeat else sample)
-
-
-def _texts(samples: pa.Table, text: str) -> pa.ChunkedArray:
-    if text not in samples.column_names:
-        raise InputError(
-            f"The samples have no column {text!r} to explain (the subject's `text`): their columns are "
-            f"{', '.join(samples.column_names)}."
-        )
-    texts = samples[text].cast(pa.string())
-    if texts.null_count:
-        missing = samples["id"][texts.is_null().to_pylist().index(True)].as_py()
-        raise InputError(f"Sample {missing!r} has no text in the column {text!r}: list it under `required`.")
-    return texts

@@ -158,7 +158,7 @@ def test_where_nothing_is_correct_there_is_an_empty_table(run, explained):
 
 
 def test_what_cannot_be_explained_is_refused_by_name(run, explained):
-    with pytest.raises(InputError, match=r"no column 'text' to explain .* their columns are id, gold, words"):
+    with pytest.raises(InputError, match=r"no column 'text' .* their columns are id, gold, words"):
         explained(column="words")
     with pytest.raises(InputError, match="Sample 'text-01' has no text in the column 'text'"):
         explained(text=None)
