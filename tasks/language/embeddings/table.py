@@ -1,4 +1,4 @@
-"""Word vectors as a table in memory, centred or not: what trained providers become."""
+"""Word vectors as a table in memory: what counted and stored providers are."""
 
 from __future__ import annotations
 
@@ -35,13 +35,3 @@ class TableProvider:
         """The vector of each word, [n, d]; NaN where it is not in the table."""
         last = len(self._rows)
         return self._vectors[[self._rows.get(word, last) for word in words]]
-
-
-def centred(vectors: Vectors) -> Vectors:
-    """The vectors minus their mean, without which all words of a small corpus look alike (Mu and Viswanath 2018).
-
-    >>> centred(np.array([[1.0, 5.0], [3.0, 5.0]], dtype=np.float32)).tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-    """
-    made: Vectors = (vectors - vectors.mean(axis=0, dtype=np.float64)).astype(np.float32)
-    return made
