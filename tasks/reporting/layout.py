@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.appendix import appendix_sections
+from assay.tasks.reporting.gallery import gallery_figure
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
@@ -17,6 +18,7 @@ from assay.tasks.reporting.parts import (
     Block,
     DataTable,
     Figure,
+    Gallery,
     LinePlot,
     Panels,
     Paragraph,
@@ -108,6 +110,8 @@ def block_markup(block: Block, identity: str) -> Markup:
                 tag("img", src=source, alt=block.alt),
                 tag("figcaption", tag("p", block.caption, class_="note")),
             )
+        case Gallery():
+            return gallery_figure(block)
         case Paragraph():
             return tag("p", unbroken(block.text), class_="prose")
 

@@ -125,7 +125,34 @@ class Figure:
     alt: str
 
 
-Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure
+@dataclass(frozen=True)
+class Picture:
+    """One picture of a strip: what it is, what is said of it (right where the tone is good), what it shows in words."""
+
+    png: bytes
+    name: str
+    alt: str
+    said: Sequence[Mark] = ()
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A few pictures side by side that belong together, such as an original, a perturbation and an adversarial."""
+
+    title: str
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Strips of pictures for people to compare; small images are drawn larger, pixel by pixel."""
+
+    title: str
+    strips: Sequence[Strip]
+    note: str = ""
+
+
+Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,164 @@
+"""What attacks show in the report: how the accuracy falls with ε, the numbers behind it, and images to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.tasks.attacks.page_findings import Attacked, eps_text, eps_value
+from assay.tasks.attacks.page_pictures import Shown, gallery
+from assay.tasks.attacks.page_tables import (
+    answers_table,
+    figures_table,
+    flag_blocks,
+    raised_flags,
+    recall_table,
+    transfer_tables,
+)
+from assay.tasks.attacks.red_flags import FLAGS
+from assay.tasks.reporting.numerals import integer, interval, percent, plural
+from assay.tasks.reporting.parts import Block, LinePlot, Panels, Part, Series, Verdict
+from assay.tasks.statistics.findings import Finding
+
+_NAMED = 3
+_CROWDED = 0.07  # of the axis: ticks nearer than that to the one before carry no name
+_X, _Y = "ε: how far any pixel may move, of [0, 1]", "Accuracy"
+
+
+def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
+    """The part of the report about attacks, from the findings `attack.*` and the images that were kept."""
+    found = Attacked(findings)
+    telling = {subject: low.group for subject in found.subjects if (low := found.telling(subject)) is not None}
+    blocks: list[Block] = [*_curves(found), *flag_blocks(found)]
+    if found.subjects:
+        blocks.append(figures_table(found))
+    blocks += [pictures for one in shown if (pictures := _pictures(one, telling)) is not None]
+    blocks += [recall_table(found, subject, group) for subject, group in telling.items()]
+    if telling:
+        blocks.append(answers_table(found, telling))
+    blocks += transfer_tables(found)
+    sentence = " ".join(said for subject in telling if (said := _sentence(found, subject)))
+    raised = raised_flags(findings)
+    judged = plural(len(raised), "red flag") if raised else ""
+    return Part(
+        "Attacks", sentence or "Nothing was attacked.", blocks, "attacks", "bad" if raised else "neutral", judged
+    )
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict | None:
+    """The line about attacks for the terminal and the head of the page; None where nothing was attacked."""
+    found = Attacked(findings)
+    lines = [line for subject in found.subjects if (line := _line(found, subject, bool(found.subjects[1:])))]
+    if not lines:
+        return None
+    rest = len(lines) - _NAMED
+    more = f"; {plural(rest, 'more subject')} below" if rest > 0 else ""
+    return Verdict("; ".join(_capital(line) if at == 0 else line for at, line in enumerate(lines[:_NAMED])) + more)
+
+
+def flag_verdict(findings: Sequence[Finding]) -> Verdict | None:
+    """The line about red flags: which were raised, or that none was; None where none was looked for."""
+    looked = [one for one in findings if one.metric == "attack.red_flag" and one.n]
+    if not looked:
+        return None
+    raised = raised_flags(findings)
+    if not raised:
+        return Verdict(f"no red flag among {plural(len(looked), 'check')} of the attacks", "good")
+    subjects: dict[str, list[str]] = {}
+    for one in raised:
+        subjects.setdefault(one.subject, []).append(_lower(FLAGS.get(one.of, (one.of, ""))[0]))
+    said = "; ".join(f"{subject}: {', '.join(titles)}" for subject, titles in subjects.items())
+    return Verdict(f"red flags, so do not trust the robustness: {said}", "bad")
+
+
+def _curves(found: Attacked) -> list[Block]:
+    """Accuracy over ε: with one subject a line per attack, with several a panel per attack and a line per subject."""
+    tried = [one for one in found.attacks() if any(len(found.grid(s, one)) > 1 for s in found.subjects)]
+    if not tried:
+        return []
+    if len(found.subjects) == 1:
+        series = [_series(found, found.subjects[0], attack, attack) for attack in tried]
+        return [_plot("Accuracy under attack", series, _alt(found, found.subjects[0], tried))]
+    panels = [
+        _plot(attack, [_series(found, subject, attack, subject) for subject in found.subjects
+                       if found.grid(subject, attack)],
+              f"Accuracy of {plural(len(found.subjects), 'subject')} over ε under {attack}.")
+        for attack in tried
+    ]  # fmt: skip
+    return [Panels("Accuracy under attack", panels, "Bands are 95 % intervals (Wilson); ε = 0 is the clean image.")]
+
+
+def _plot(title: str, series: Sequence[Series], alt: str) -> LinePlot:
+    note = "Bands are 95 % intervals (Wilson); ε = 0 is the clean image."
+    return LinePlot(title, series, _X, _Y, alt, (0.0, 1.0), _ticks(series), note, "percent")
+
+
+def _series(found: Attacked, subject: str, attack: str, name: str) -> Series:
+    grid = found.grid(subject, attack)
+    points = [found.get("accuracy", subject, attack, group) for group in grid]
+    value, low, high = ([getattr(one, end, None) for one in points] for end in ("value", "low", "high"))
+    few = len(grid) <= 2  # between two points nothing was tried: no line to be drawn
+    return Series(name, [eps_value(group) for group in grid], value, low, high, "points" if few else "line")
+
+
+def _ticks(series: Sequence[Series]) -> dict[float, str]:
+    """Names of the ε that were tried, without those that would stand on top of each other."""
+    places = sorted({x for one in series for x in one.x})
+    kept: dict[float, str] = {}
+    for x in places:
+        if not kept or x - max(kept) >= _CROWDED * places[-1]:
+            kept[x] = f"{x:.3g}"
+    return kept
+
+
+def _alt(found: Attacked, subject: str, attacks: Sequence[str]) -> str:
+    ends = []
+    for attack in attacks:
+        last = found.get("accuracy", subject, attack, found.grid(subject, attack)[-1])
+        if last is not None and last.value is not None:
+            ends.append(f"{attack} ends at {percent(last.value)} with ε = {eps_text(last.group)}")
+    return f"Accuracy of {subject} falling with ε: {'; '.join(ends)}."
+
+
+def _pictures(shown: Shown, telling: dict[str, str]) -> Block | None:
+    """The gallery at the subject's telling ε, or at the largest that the attack has images for."""
+    from assay.tasks.attacks.settings import eps_name
+
+    groups = sorted({eps_name(eps) for eps in shown.images["eps"].to_pylist() if eps > 0}, key=eps_value)
+    if not groups:
+        return None
+    wanted = telling.get(shown.subject, "")
+    return gallery(shown, wanted if wanted in groups else groups[-1])
+
+
+def _sentence(found: Attacked, subject: str) -> str:
+    lowest, clean = found.telling(subject), found.clean(subject)
+    if lowest is None or clean is None:
+        return ""
+    return (
+        f"{_capital(_attack(lowest.of))} at ε = {eps_text(lowest.group)} leaves {percent(lowest.value)} "
+        f"{interval(lowest.low, lowest.high)} (n = {integer(lowest.n)}) right of the {percent(clean.value)} that "
+        f"{subject} gets right on clean images."
+    )
+
+
+def _line(found: Attacked, subject: str, several: bool) -> str:
+    lowest, clean = found.telling(subject), found.clean(subject)
+    if lowest is None or clean is None:
+        return ""
+    who = f" of {subject}" if several else ""
+    return (
+        f"at ε = {eps_text(lowest.group)} {_attack(lowest.of)} leaves {percent(lowest.value, 0)} "
+        f"{interval(lowest.low, lowest.high, digits=0)} of the {percent(clean.value, 0)} right on clean images{who}"
+    )
+
+
+def _attack(name: str) -> str:
+    return "the worst case over all attacks" if name == "worst-case" else name
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
