@@ -52,6 +52,18 @@ class TrustLabels(Table):
     )  # fmt: skip
 
 
+class Thresholds(Table):
+    """One row per provider: θ_relate, from how many synonym pairs, how many it did not know, how it parts them.
+
+    `balance` is null where θ_relate was given.
+    """
+
+    schema = _schema(
+        ("provider", _S, False), ("theta", _F, False), ("pairs", _I4, False), ("unknown", _I4, False),
+        ("balance", _F, True), ("words", _I4, False), ("words_unknown", _I4, False),
+    )  # fmt: skip
+
+
 class TrustTruth(Table):
     """One row per sample whose trust label is known without the oracle: by counterfactuals, rationales or people.
 

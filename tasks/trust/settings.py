@@ -27,11 +27,10 @@ class Trust(Settings):
     training_texts: int = Field(default=200, ge=1)
     """How many correctly predicted training texts are explained for the word pools, drawn evenly over the classes."""
 
-    providers: tuple[str, ...] = Field(
-        default=("fasttext", "ppmi", "subject", "encoder", "encoder-prompted"), min_length=1
-    )
-    """The word embeddings that vote: `fasttext` and `ppmi` (trained on the corpus), `subject` (its input embeddings),
-    `encoder`, `encoder-prompted` (MiniLM, with the extra `encoders`), or a file of word vectors."""
+    providers: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """The word embeddings that vote, an odd number: `fasttext` and `ppmi` (trained on the corpus), `subject` (its input
+    embeddings), `encoder` and `encoder-prompted` (MiniLM, with the extra `encoders`), a file of word vectors, or an
+    object of your own as `module:object`; left out, those of the five that work here."""
 
     theta_dist: float = Field(default=0.3, gt=0, lt=2)
     """Clusters of words are cut at this cosine distance (average linkage, Eq. 3)."""
@@ -40,7 +39,8 @@ class Trust(Settings):
     """How related a cluster must be to its class name (Eq. 4); left out, found per provider from word pairs."""
 
     synonyms: str | None = Field(default=None, min_length=1)
-    """A TSV file of synonym pairs that `theta_relate` is found from; left out, the list that comes with Assay."""
+    """Where `theta_relate` is found from: a TSV file of synonym pairs, `wordnet` (NLTK's) or `open-english-wordnet`
+    (the catalogue's); left out, the list that comes with Assay."""
 
     class_names: dict[str, str] = Field(default_factory=dict)
     """What a class is about, in words, where its name does not say it: `{"0": negative, "1": positive}`."""
@@ -58,7 +58,8 @@ class Trust(Settings):
     """The column of human rationales (character spans, token masks or phrases) that trust is measured against."""
 
     truth: str | None = Field(default=None, min_length=1)
-    """A column with the known trust label, or a table of human verdicts (Parquet or CSV) beside pipelines.yaml."""
+    """Where the true trust labels are known from: `counterfactual` (the columns `sentiment_words` and
+    `shortcut_words` say what to delete), or a table of human verdicts (Parquet or CSV) beside pipelines.yaml."""
 
     masked: bool = False
     """Whether the report masks every word of the texts: for hateful or private ones."""
