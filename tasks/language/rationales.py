@@ -1,8 +1,8 @@
 """Human rationales in whatever form a data set has them, as spans of characters of their text.
 
-Character spans are taken as they are, a mask has one 0 or 1 per token of the text (tokens are what blanks separate), and
-phrases are looked for: word by word as they stand, or, where an annotator reworded them, as the words of the phrase that
-stand closest together in the text. Nothing is ever quoted in an error: texts with rationales tend to be private.
+Character spans are taken as they are, a mask has one 0 or 1 per token of the text (tokens are what blanks separate),
+and phrases are looked for: word by word as they stand, or, where an annotator reworded them, as the words of the phrase
+that stand closest together in the text. Nothing is ever quoted in an error: texts with rationales tend to be private.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def rationale_spans(text: str, rationale: object, who: str = "The rationale") ->
     if not len(rationale):
         return []
     if all(isinstance(one, str) for one in rationale):
-        return _merged(span for phrase in rationale for span in _phrase(text, phrase))
+        words = words_of(text)
+        have = [word.normalised for word in words]
+        return _merged(span for phrase in rationale for span in _phrase(words, have, phrase))
     if all(isinstance(one, (bool, int)) for one in rationale):
         return _mask(text, [int(one) for one in rationale], who)
     return _merged(_span(text, one, who) for one in rationale)
@@ -101,10 +103,9 @@ def _span(text: str, given: object, who: str) -> Span:
     return Span(start, end)
 
 
-def _phrase(text: str, phrase: str) -> list[Span]:
+def _phrase(words: Sequence[Word], have: Sequence[str], phrase: str) -> list[Span]:
     """Every place where the phrase stands word by word; else its words where they stand closest together, if at all."""
-    words, wanted = words_of(text), [word.normalised for word in words_of(phrase)]
-    have = [word.normalised for word in words]
+    wanted = [word.normalised for word in words_of(phrase)]
     size = len(wanted)
     if not size:
         return []
@@ -137,6 +138,6 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 def _not_understood(who: str, found: str) -> InputError:
     return InputError(
-        f"{who} {found}; expected are spans of characters ([{{start, end}}, …] or [[start, end], …]), a mask (0 or 1 per "
-        "token between blanks), or phrases."
+        f"{who} {found}; expected are spans of characters ([{{start, end}}, …] or [[start, end], …]), a mask (0 or 1 "
+        "per token between blanks), or phrases."
     )
