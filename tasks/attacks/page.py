@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from assay.tasks.attacks.page_findings import Attacked, eps_text, eps_value
 from assay.tasks.attacks.page_pictures import Shown, gallery
@@ -15,19 +16,21 @@ from assay.tasks.attacks.page_tables import (
     transfer_tables,
 )
 from assay.tasks.attacks.red_flags import FLAGS
+from assay.tasks.attacks.settings import eps_name
+from assay.tasks.attacks.worst import WORST
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import Block, LinePlot, Panels, Part, Series, Verdict
 from assay.tasks.statistics.findings import Finding
 
 _NAMED = 3
-_CROWDED = 0.07  # of the axis: ticks nearer than that to the one before carry no name
+_CROWDED, _CROWDED_PANEL = 0.09, 0.25  # of the axis: ticks nearer than that to the one before carry no name
 _X, _Y = "ε: how far any pixel may move, of [0, 1]", "Accuracy"
 
 
 def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
     """The part of the report about attacks, from the findings `attack.*` and the images that were kept."""
     found = Attacked(findings)
-    telling = {subject: low.group for subject in found.subjects if (low := found.telling(subject)) is not None}
+    telling = {subject: lowest.group for subject, lowest in found.at_common().items()}
     blocks: list[Block] = [*_curves(found), *flag_blocks(found)]
     if found.subjects:
         blocks.append(figures_table(found))
@@ -36,7 +39,7 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
     if telling:
         blocks.append(answers_table(found, telling))
     blocks += transfer_tables(found)
-    sentence = " ".join(said for subject in telling if (said := _sentence(found, subject)))
+    sentence = " ".join(_sentence(found, lowest) for lowest in found.at_common().values())
     raised = raised_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
     return Part(
@@ -47,7 +50,7 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
 def verdict(findings: Sequence[Finding]) -> Verdict | None:
     """The line about attacks for the terminal and the head of the page; None where nothing was attacked."""
     found = Attacked(findings)
-    lines = [line for subject in found.subjects if (line := _line(found, subject, bool(found.subjects[1:])))]
+    lines = [_line(found, lowest, bool(found.subjects[1:])) for lowest in found.at_common().values()]
     if not lines:
         return None
     rest = len(lines) - _NAMED
@@ -62,12 +65,12 @@ def flag_verdict(findings: Sequence[Finding]) -> Verdict | None:
         return None
     raised = raised_flags(findings)
     if not raised:
-        return Verdict(f"no red flag among {plural(len(looked), 'check')} of the attacks", "good")
+        return Verdict(f"No red flag among {plural(len(looked), 'check')} of the attacks", "good")
     subjects: dict[str, list[str]] = {}
     for one in raised:
         subjects.setdefault(one.subject, []).append(_lower(FLAGS.get(one.of, (one.of, ""))[0]))
     said = "; ".join(f"{subject}: {', '.join(titles)}" for subject, titles in subjects.items())
-    return Verdict(f"red flags, so do not trust the robustness: {said}", "bad")
+    return Verdict(f"Red flags, so do not trust the robustness: {said}", "bad")
 
 
 def _curves(found: Attacked) -> list[Block]:
@@ -76,37 +79,40 @@ def _curves(found: Attacked) -> list[Block]:
     if not tried:
         return []
     if len(found.subjects) == 1:
-        series = [_series(found, found.subjects[0], attack, attack) for attack in tried]
+        worst_first = sorted(tried, key=lambda attack: attack != WORST)  # drawn last, as dashes over another line
+        series = [_series(found, found.subjects[0], attack, attack) for attack in worst_first]
         return [_plot("Accuracy under attack", series, _alt(found, found.subjects[0], tried))]
     panels = [
         _plot(attack, [_series(found, subject, attack, subject) for subject in found.subjects
                        if found.grid(subject, attack)],
-              f"Accuracy of {plural(len(found.subjects), 'subject')} over ε under {attack}.")
+              f"Accuracy of {plural(len(found.subjects), 'subject')} over ε under {attack}.", "ε", _CROWDED_PANEL)
         for attack in tried
     ]  # fmt: skip
     return [Panels("Accuracy under attack", panels, "Bands are 95 % intervals (Wilson); ε = 0 is the clean image.")]
 
 
-def _plot(title: str, series: Sequence[Series], alt: str) -> LinePlot:
+def _plot(title: str, series: Sequence[Series], alt: str, x_label: str = _X, crowded: float = _CROWDED) -> LinePlot:
     note = "Bands are 95 % intervals (Wilson); ε = 0 is the clean image."
-    return LinePlot(title, series, _X, _Y, alt, (0.0, 1.0), _ticks(series), note, "percent")
+    return LinePlot(title, series, x_label, _Y, alt, (0.0, 1.0), _ticks(series, crowded), note, "percent")
 
 
 def _series(found: Attacked, subject: str, attack: str, name: str) -> Series:
     grid = found.grid(subject, attack)
     points = [found.get("accuracy", subject, attack, group) for group in grid]
     value, low, high = ([getattr(one, end, None) for one in points] for end in ("value", "low", "high"))
-    few = len(grid) <= 2  # between two points nothing was tried: no line to be drawn
-    return Series(name, [eps_value(group) for group in grid], value, low, high, "points" if few else "line")
+    style: Literal["points", "dashed", "line"] = "line" if name != WORST else "dashed"
+    if len(grid) <= 2:
+        style = "points"  # between two points nothing was tried: no line to be drawn
+    return Series(name, [eps_value(group) for group in grid], value, low, high, style)
 
 
-def _ticks(series: Sequence[Series]) -> dict[float, str]:
+def _ticks(series: Sequence[Series], crowded: float) -> dict[float, str]:
     """Names of the ε that were tried, without those that would stand on top of each other."""
     places = sorted({x for one in series for x in one.x})
     kept: dict[float, str] = {}
     for x in places:
-        if not kept or x - max(kept) >= _CROWDED * places[-1]:
-            kept[x] = f"{x:.3g}"
+        if not kept or x - max(kept) >= crowded * places[-1]:
+            kept[x] = eps_text(eps_name(x))
     return kept
 
 
@@ -121,8 +127,6 @@ def _alt(found: Attacked, subject: str, attacks: Sequence[str]) -> str:
 
 def _pictures(shown: Shown, telling: dict[str, str]) -> Block | None:
     """The gallery at the subject's telling ε, or at the largest that the attack has images for."""
-    from assay.tasks.attacks.settings import eps_name
-
     groups = sorted({eps_name(eps) for eps in shown.images["eps"].to_pylist() if eps > 0}, key=eps_value)
     if not groups:
         return None
@@ -130,30 +134,27 @@ def _pictures(shown: Shown, telling: dict[str, str]) -> Block | None:
     return gallery(shown, wanted if wanted in groups else groups[-1])
 
 
-def _sentence(found: Attacked, subject: str) -> str:
-    lowest, clean = found.telling(subject), found.clean(subject)
-    if lowest is None or clean is None:
-        return ""
+def _sentence(found: Attacked, lowest: Finding) -> str:
+    clean = found.clean(lowest.subject)
     return (
         f"{_capital(_attack(lowest.of))} at ε = {eps_text(lowest.group)} leaves {percent(lowest.value)} "
-        f"{interval(lowest.low, lowest.high)} (n = {integer(lowest.n)}) right of the {percent(clean.value)} that "
-        f"{subject} gets right on clean images."
+        f"{interval(lowest.low, lowest.high)} (n = {integer(lowest.n)}) right of the "
+        f"{percent(clean.value if clean else None)} that {lowest.subject} gets right on clean images."
     )
 
 
-def _line(found: Attacked, subject: str, several: bool) -> str:
-    lowest, clean = found.telling(subject), found.clean(subject)
-    if lowest is None or clean is None:
-        return ""
-    who = f" of {subject}" if several else ""
+def _line(found: Attacked, lowest: Finding, several: bool) -> str:
+    clean = found.clean(lowest.subject)
+    who = f" of {lowest.subject}" if several else ""
     return (
         f"at ε = {eps_text(lowest.group)} {_attack(lowest.of)} leaves {percent(lowest.value, 0)} "
-        f"{interval(lowest.low, lowest.high, digits=0)} of the {percent(clean.value, 0)} right on clean images{who}"
+        f"{interval(lowest.low, lowest.high, digits=0)} of the {percent(clean.value if clean else None, 0)} right on "
+        f"clean images{who}"
     )
 
 
 def _attack(name: str) -> str:
-    return "the worst case over all attacks" if name == "worst-case" else name
+    return "the worst case over all attacks" if name == WORST else name
 
 
 def _capital(text: str) -> str:

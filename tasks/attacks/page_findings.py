@@ -77,6 +77,16 @@ class Attacked:
         half = 0.5 * (clean.value or 0.0) if clean is not None else 0.0
         return next((one for one in found if (one.value or 0.0) <= half), found[-1] if found else None)
 
+    def common(self) -> str:
+        """The ε at which all subjects are compared: the one that tells most about the first of them."""
+        first = self.telling(self.subjects[0]) if self.subjects else None
+        return first.group if first is not None else ""
+
+    def at_common(self) -> dict[str, Finding]:
+        """The lowest accuracy of every subject at the common ε, or where it was not attacked there, at its own."""
+        found = {subject: self.lowest(subject, self.common()) or self.telling(subject) for subject in self.subjects}
+        return {subject: one for subject, one in found.items() if one is not None}
+
     def classes(self, subject: str) -> list[str]:
         """The names of the classes whose recall was measured."""
         of = [group for metric, one, _, group in self._found if metric == "attack.recall" and one == subject]

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.attacks.settings import eps_name
-from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip
+from assay.tasks.reporting.numerals import number, percent
+from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
 from assay.tasks.subjects.image_model import THRESHOLD
 
 MOST = 12
@@ -84,7 +85,7 @@ def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[
     pictures = [
         Picture(png(clean), "original", f"The original image of {row['id']}, {truth}", before),
         Picture(
-            png(difference), f"difference × {factor:.3g}", f"What the attack changed, enlarged {factor:.3g} times",
+            png(difference), f"difference × {number(factor)}", f"What the attack changed, enlarged {factor:.3g} times",
             [Mark(f"at most {levels:.1f} of 255 levels")],
         ),
         Picture(png(moved), "adversarial", f"The attacked image of {row['id']}", after),
@@ -104,13 +105,13 @@ def _said(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
     probabilities = row[f"{side}_probabilities"]
     if row["labels"] is None:
         code = row[side]
-        tone = "neutral" if row["gold"] is None else "good" if code == row["gold"] else "bad"
-        return [Mark(f"{classes[code]} {probabilities[code]:.0%}", tone)]  # type: ignore[arg-type]
+        tone: Tone = "neutral" if row["gold"] is None else "good" if code == row["gold"] else "bad"
+        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", tone)]
     marks = []
     for name, p, label in zip(classes, probabilities, row["labels"], strict=True):
         wrong = label >= 0 and (p >= THRESHOLD) != (label == 1)
         if p >= THRESHOLD or wrong:
-            marks.append(Mark(f"{name} {p:.0%}", "bad" if wrong else "good", order=abs(p - THRESHOLD)))
+            marks.append(Mark(f"{name} · {percent(p, 0)}", "bad" if wrong else "good", order=abs(p - THRESHOLD)))
     marks.sort(key=lambda mark: (mark.tone != "bad", -(mark.order or 0.0)))
     more = [Mark(f"and {len(marks) - _NAMED} more")] if len(marks) > _NAMED else []
     return [*marks[:_NAMED], *more] or [Mark("none of the labels")]

@@ -28,6 +28,7 @@ def figures_table(found: Attacked) -> DataTable:
         for subject in found.subjects
         for attack in found.attacks(subject)
         for group in found.grid(subject, attack)
+        if eps_value(group) > 0 or attack == found.attacks(subject)[0]  # clean images are the same for all attacks
     ]
     note = (
         "The layout of Tables 1 and 2 of Xu et al. ε is how far any pixel may move, in values of [0, 1]; theirs were "
@@ -104,11 +105,11 @@ def _figures(found: Attacked, subject: str, attack: str, group: str, training: b
     def cell(metric: str, part: str = "") -> Estimate | None:
         return _estimate(found.get(metric, subject, attack, group, part))
 
+    attacked = eps_value(group) > 0
     extra = [cell("accuracy", TRAINING)] if training else []
-    name = "clean" if eps_value(group) == 0 else attack
+    rest = [cell(metric) if attacked else None for metric in ("fooling_rate", "distance", "steps")]
     at = Mark(eps_text(group), order=eps_value(group))
-    return [subject, name, at, cell("accuracy"), *extra, cell("auc"),
-            None if eps_value(group) == 0 else cell("fooling_rate"), cell("distance"), cell("steps")]  # fmt: skip
+    return [subject, attack if attacked else "clean", at, cell("accuracy"), *extra, cell("auc"), *rest]
 
 
 def _transfer(found: Attacked, attack: str, group: str) -> DataTable:

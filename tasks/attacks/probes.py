@@ -20,6 +20,7 @@ from assay.tasks.attacks.red_flags import Reading
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import PGD
 from assay.tasks.attacks.trials import matrix
+from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.classification import Truth, accuracy, majority_rate
 from assay.tasks.subjects.image_model import said
 
@@ -98,7 +99,8 @@ def _unreached(probabilities: npt.NDArray[np.float64], truth: Truth, multilabel:
     chance = majority_rate(truth, probabilities.shape[1])
     if right.low is None or right.value is None or chance.value is None or right.low <= chance.value:
         return Reading(name, False, right.n)
-    why = f"{right.value:.0%} of {right.n} samples stay right at ε = 1, and a constant answer gets {chance.value:.0%}"
+    stay, constant = percent(right.value, 0), percent(chance.value, 0)
+    why = f"{stay} of {right.n} samples stay right at ε = 1, and a constant answer gets {constant}"
     return Reading(name, True, right.n, why)
 
 

@@ -14,9 +14,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.attacks.ball import step_size_for
 from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, ImageAttack, MomentumPGD, Square
 from assay.tasks.attacks.trials import Trial
+from assay.tasks.reporting.numerals import p_equals, percent
 from assay.tasks.statistics.classification import accuracy, answer_name, majority_rate, one_answer
 from assay.tasks.statistics.findings import Finding
 
@@ -161,8 +161,8 @@ def _fewer_right(flag: str, transfer: Finding, source: str, rival: Trial, limit:
     foreign = round((transfer.value or 0.0) * foreign_n)
     p = float(fisher_exact([[foreign, foreign_n - foreign], [right, n - right]], alternative="less").pvalue)
     why = (
-        f"at {rival.group} images of {transfer.of} made for {source} leave {transfer.value:.0%} right, and "
-        f"{rival.attack} on the subject itself {right / max(n, 1):.0%} (p = {p:.2g})"
+        f"at {_at(rival.group)} images of {transfer.of} made for {source} leave {percent(transfer.value, 0)} right, "
+        f"and {rival.attack} on the subject itself {percent(right / max(n, 1), 0)} ({p_equals(p)})"
     )
     return Reading(flag, p <= limit, n, why, p)
 
@@ -172,14 +172,17 @@ def constant_answer(trials: Sequence[Trial], classes: Sequence[str]) -> Reading:
     flag, judged = "majority-predictor", 0
     for trial in sorted(trials, key=lambda trial: trial.eps):
         k = trial.probabilities.shape[1]
-        for said, when in ((trial.clean, "without an attack"), (trial.attacked, f"{trial.attack} at {trial.group}")):
+        for said, when in (
+            (trial.clean, "without an attack"),
+            (trial.attacked, f"{trial.attack} at {_at(trial.group)}"),
+        ):
             alone = one_answer(said, trial.truth, k)
             judged = max(judged, alone.share.n)
             if alone.verdict != "degenerate":
                 continue
             right, most = accuracy(said, trial.truth).value, majority_rate(trial.truth, k)
             if said is trial.clean or (right is not None and most.low is not None and right >= most.low):
-                share = f"{alone.share.value:.0%} of the images are called {answer_name(alone.answer, classes)}"
+                share = f"{percent(alone.share.value, 0)} of the images are called {answer_name(alone.answer, classes)}"
                 return Reading(flag, True, alone.share.n, f"{share} ({when})")
     return Reading(flag, False, judged, "" if judged else "there are no predictions")
 
@@ -203,10 +206,10 @@ def _surprising(flag: str, pairs: Sequence[tuple[Trial, Trial]], said: str, miss
         ours, theirs = first.at(ids), second.at(ids)
         p = chance_of_more(ours, theirs)
         why = said.format(
-            first=first.attack, second=second.attack, at=first.group, other_at=second.group, n=len(ids),
+            first=first.attack, second=second.attack, at=_at(first.group), other_at=_at(second.group), n=len(ids),
             more=int((ours & ~theirs).sum()), less=int((theirs & ~ours).sum()),
         )  # fmt: skip
-        readings.append(Reading(flag, p <= CHANCE / len(pairs), len(ids), f"{why} (p = {p:.2g})", p))
+        readings.append(Reading(flag, p <= CHANCE / len(pairs), len(ids), f"{why} ({p_equals(p)})", p))
     if not readings:
         return Reading(flag, False, 0, missing)
     decisive = min(readings, key=lambda reading: reading.surprise)
@@ -224,12 +227,19 @@ def _strongest(trials: Sequence[Trial], known: Mapping[str, ImageAttack]) -> dic
     return best
 
 
+def _at(group: str) -> str:
+    """An ε as a sentence has it."""
+    return group.replace("eps=", "ε = ")
+
+
 def _takes_one_step(attack: ImageAttack) -> bool:
     return isinstance(attack, FGSM) or (isinstance(attack, PGD | MomentumPGD) and attack.steps == 1)
 
 
 def _climbs(attack: ImageAttack, eps: float) -> bool:
     """Whether it follows gradients for many steps, and could cross the ball with them."""
+    from assay.tasks.attacks.ball import step_size_for  # brings Torch, which a page of findings does without
+
     if isinstance(attack, APGD):
         return attack.steps >= ENOUGH_STEPS
     if isinstance(attack, PGD | MomentumPGD):

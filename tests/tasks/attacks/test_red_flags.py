@@ -161,8 +161,12 @@ def test_rounding_the_image_hides_gradients_from_everything_that_climbs() -> Non
     hidden = {"zero-gradients", "black-box-beats-white-box", "transfer-beats-white-box", "eps-1-above-chance"}
     assert raised(readings) == hidden
     assert readings["zero-gradients"].why == "64 of 64 samples have none at the image"
-    assert readings["eps-1-above-chance"].why.startswith("91% of 64 samples stay right at ε = 1, and a constant answer")
-    said_of_transfer = "at eps=0.06 images of pgd made for another leave 15% right, and pgd on the subject itself 89%"
+    assert readings["eps-1-above-chance"].why.startswith(
+        "91\u202f% of 64 samples stay right at ε = 1, and a constant answer"
+    )
+    said_of_transfer = (
+        "at ε = 0.06 images of pgd made for another leave 15\u202f% right, and pgd on the subject itself 89\u202f%"
+    )
     assert readings["transfer-beats-white-box"].why.startswith(said_of_transfer)
 
 
@@ -187,13 +191,13 @@ def test_gradients_at_the_image_alone_let_one_step_beat_many() -> None:
 def test_gradients_near_the_image_alone_let_a_small_eps_beat_a_large_one() -> None:
     readings = read(model(before=gradient_within(0.021)), attacks=(PGD(steps=10),))
     assert readings["non-monotone-curve"].raised
-    assert "pgd at eps=0.02 fools" in readings["non-monotone-curve"].why
+    assert "pgd at ε = 0.02 fools" in readings["non-monotone-curve"].why
 
 
 def test_a_constant_predictor_is_called_one_and_nothing_else() -> None:
     readings = read(model(after=one_class))
     assert raised(readings) == {"majority-predictor"}
-    assert readings["majority-predictor"].why == "100% of the images are called class 0 (without an attack)"
+    assert readings["majority-predictor"].why == "100\u202f% of the images are called class 0 (without an attack)"
 
 
 def test_a_defence_that_only_knows_one_answer_under_attack_is_noticed() -> None:
@@ -203,7 +207,7 @@ def test_a_defence_that_only_knows_one_answer_under_attack_is_noticed() -> None:
     table = honest.set_column(7, honest.schema.field(7), pa.array(np.zeros(N, np.int16)))
     table = table.set_column(9, honest.schema.field(9), only)
     readings = {one.flag: one for one in flags_of_attacks(trials([table]), [PGD(steps=10)], CLASSES)}
-    assert readings["majority-predictor"].why == "100% of the images are called class 0 (pgd at eps=0.06)"
+    assert readings["majority-predictor"].why == "100\u202f% of the images are called class 0 (pgd at ε = 0.06)"
 
 
 def test_an_attack_that_drives_every_image_to_one_class_is_no_constant_predictor() -> None:
