@@ -47,12 +47,25 @@ class FrameFlips(Table):
     """One row per sample, subject, perturbation and severity: how often the prediction flips along the sequence.
 
     `comparisons` is the number of pairs of frames that were compared (times labels, where samples bear several),
-    `flips` how many of them differ; `correct` of `judged` frames are right, where a gold label is known (else 0 of 0).
+    `flips` how many of them differ. Of the frames at the severity's full strength `judged` have a known truth (times
+    labels; none where there is no gold) and `correct` are right.
     """
 
     schema = _schema(
         ("id", _S, False), ("subject", _S, False), ("perturbation", _S, False), ("severity", _I2, False),
         ("flips", _I4, False), ("comparisons", _I4, False), ("correct", _I4, False), ("judged", _I4, False),
+    )  # fmt: skip
+
+
+class CorruptedImages(Table):
+    """A few images as subjects saw them at the full strength of a perturbation and severity, for people to look at.
+
+    Pixels [channels, height, width] in 8 bits. The clean image is there as well, at severity 0 of `clean`.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("perturbation", _S, False), ("severity", _I2, False),
+        ("image", pa.large_binary(), False), ("height", _I2, False), ("width", _I2, False), ("channels", _I2, False),
     )  # fmt: skip
 
 

@@ -101,7 +101,5 @@ def constants(perturbation: str, severity: int, height: int, width: int) -> dict
     beyond = side / SMALL if side < SMALL else max(1.0, side / LARGE)
     return {
         name: ((1 - share) * small + share * large) * (beyond if name in levels.lengths else 1.0)
-        for name, small, large in zip(
-            levels.names, levels.small[severity - 1], levels.large[severity - 1], strict=True
-        )
+        for name, small, large in zip(levels.names, levels.small[severity - 1], levels.large[severity - 1], strict=True)
     }

@@ -66,7 +66,7 @@ def warped(images: Tensor, matrix: Matrix) -> Tensor:
     All images and channels share one grid, so the weights are computed once for all of them.
     """
     n, channels, height, width = images.shape
-    grid = _grid(np.linalg.inv(matrix), height, width, images)
+    grid = _grid(np.linalg.inv(matrix).astype(np.float64), height, width, images)
     stacked = images.reshape(1, n * channels, height, width)
     moved = grid_sample(stacked, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
     return moved.reshape(images.shape)

@@ -22,7 +22,7 @@ def speckle_noise(images: Tensor, normals: Tensor, sd: float, out: Tensor) -> No
 
 
 def shot_noise(images: Tensor, normals: Tensor, photons: float, out: Tensor) -> None:
-    """Fill `out` with Poisson(x·photons)/photons within [0, 1]: a sensor that counts so many photons where it is white."""
+    """Fill `out` with Poisson(x·photons)/photons within [0, 1]: a sensor that counts `photons` where it is white."""
     poisson_quantile((images * photons).flatten(), normals.flatten(1), out.flatten(1))
     out.div_(photons).clamp_(0, 1)
 

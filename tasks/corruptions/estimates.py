@@ -1,0 +1,101 @@
+"""Shares of many answers per sample, with intervals that know that the answers of one sample go together.
+
+All that is needed of the samples is one matrix of whole numbers: the sums and the products of what was counted per
+sample, added over samples. It is the same for any cut of the samples and any order, and is divided once, at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.statistics.proportions import wilson
+
+Gram = npt.NDArray[np.int64]  # [1 + m, 1 + m]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its 95 % interval, the samples behind it, and how far single samples stray (for ratios)."""
+
+    value: float
+    low: float
+    high: float
+    samples: int
+
+
+def gram(counts: Counts) -> Gram:
+    """The sums and products of the counts of samples [n, m]: aᵀa over rows a = (1, counts), [1 + m, 1 + m].
+
+    >>> gram(np.array([[2, 30], [1, 30]])).tolist()
+    [[2, 3, 60], [3, 5, 90], [60, 90, 1800]]
+    """
+    rows = np.column_stack([np.ones(len(counts), np.int64), counts])
+    return rows.T @ rows
+
+
+def clustered_share(sums: Gram, hits: int, trials: int) -> Share | None:
+    """Σ hits / Σ trials over samples, each with several trials; None where nothing was tried.
+
+    The interval is Wilson's for so many independent trials as have the variance that the samples show: at most one per
+    trial, at least one per sample (where no sample differs from another, it says what that many samples can say).
+
+    >>> share = clustered_share(gram(np.array([[2, 30], [1, 30]])), 1, 2)
+    >>> round(share.value, 3), share.samples
+    (0.05, 2)
+    """
+    total = int(sums[0, trials])
+    if total == 0:
+        return None
+    samples = int(sums[0, 0])
+    value = int(sums[0, hits]) / total
+    spread = _spread(sums, (hits, trials), (hits, trials))
+    worth = float(samples)
+    if spread > 0 and samples > 1:
+        variance = spread / total**2 * samples / (samples - 1)
+        worth = min(max(value * (1 - value) / variance, samples), total)
+    low, high = wilson([value * worth], [worth])
+    return Share(value, float(low[0]), float(high[0]), samples)
+
+
+def clustered_ratio(sums: Gram, above: tuple[int, int], below: tuple[int, int]) -> Share | None:
+    """The ratio of two shares (hits, trials) of the same samples; None where the lower one is zero.
+
+    The interval puts the two shares' own intervals together (MOVER-R, Donner and Zou 2012) and allows for their
+    correlation over the samples; it holds where the upper share is zero.
+    """
+    upper, lower = clustered_share(sums, *above), clustered_share(sums, *below)
+    if upper is None or lower is None or lower.value == 0:
+        return None
+    spreads = _spread(sums, above, above) * _spread(sums, below, below)
+    correlation = _spread(sums, above, below) / math.sqrt(spreads) if spreads > 0 else 0.0
+    low, high = _mover(upper, lower, min(1.0, max(-1.0, correlation)))
+    value = upper.value / lower.value
+    return Share(value, min(low, value), max(high, value), upper.samples)
+
+
+def _mover(upper: Share, lower: Share, correlation: float) -> tuple[float, float]:
+    """Where (A - θB)² is as large as the intervals of A and B allow: the two roots in θ."""
+    a, b = upper.value, lower.value
+    inner = lower.high * (2 * b - lower.high)
+    middle = a * b - correlation * (a - upper.low) * (lower.high - b)
+    product = upper.low * (2 * a - upper.low)
+    root = math.sqrt(max(0.0, middle**2 - inner * product))
+    low = product / (middle + root) if middle + root > 0 else 0.0
+    outer = lower.low * (2 * b - lower.low)
+    middle = a * b - correlation * (upper.high - a) * (b - lower.low)
+    root = math.sqrt(max(0.0, middle**2 - outer * upper.high * (2 * a - upper.high)))
+    return low, (middle + root) / outer
+
+
+def _spread(sums: Gram, one: tuple[int, int], other: tuple[int, int]) -> float:
+    """Σ (hits - share·trials)·(the same of the other) over samples, exact until the one division at the end."""
+    (h, m), (g, k) = one, other
+    x = [[int(sums[i, j]) for j in (g, k)] for i in (h, m)]
+    hits, trials, others, tries = (int(sums[0, i]) for i in (h, m, g, k))
+    whole = x[0][0] * trials * tries - x[0][1] * trials * others - x[1][0] * hits * tries + x[1][1] * hits * others
+    return whole / (trials * tries)

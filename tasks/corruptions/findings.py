@@ -1,0 +1,121 @@
+"""What corruptions come to: flip probabilities, relative ones, and accuracy, per perturbation and severity."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+from assay.tasks.corruptions.estimates import Counts, Gram, Share, clustered_ratio, clustered_share, gram
+from assay.tasks.corruptions.kinds import strongest_frames
+from assay.tasks.statistics.findings import Finding
+
+MEAN, ALL = "mean", "all"
+_COLUMNS = ("flips", "comparisons", "correct", "judged")
+_OWN, _REFERENCE = (1, 2), (3, 4)  # the places of hits and trials in a Gram matrix, after the 1
+
+
+def severity_group(severity: int) -> str:
+    """The group of findings at one severity.
+
+    >>> severity_group(3)
+    'severity=3'
+    """
+    return f"severity={severity}"
+
+
+def sum_flips(flips: pa.Table, *, reference: str, frames: int) -> dict[str, object]:
+    """The Gram matrices of every subject, perturbation and severity in a partition, and of their means.
+
+    Beside each sample's flips stand those of the reference, so that ratios know how the two go together.
+    """
+    if flips.num_rows == 0:
+        return {}
+    cube, subjects, perturbations, severities = _cube(flips)
+    # Perturbations have 1, 2 or n - 1 frames at full strength; weighed, each counts the same in the mean accuracy.
+    weights = np.array([(frames - 1) // len(strongest_frames(one, frames)) for one in perturbations])
+    cube[..., 2:] *= weights[None, None, :, None, None]
+    beside = cube[:, _place(reference, subjects), ..., :2]
+    every, levels = [[at] for at in range(len(perturbations))], [[at] for at in range(len(severities))]
+    of = [*zip(perturbations, every, strict=True), (MEAN, list(range(len(perturbations))))]
+    groups = [*zip(map(severity_group, severities), levels, strict=True), (ALL, list(range(len(severities))))]
+    sums: dict[str, object] = {}
+    for at, subject in enumerate(subjects):
+        counts = np.concatenate([cube[:, at], beside], axis=-1)  # [samples, perturbations, severities, 6]
+        for (perturbation, places), (group, grades) in product(of, groups):
+            cell = counts[:, places][:, :, grades].sum(axis=(1, 2))
+            sums[_key(subject, perturbation, group, "flips")] = gram(cell[:, [0, 1, 4, 5]])
+            sums[_key(subject, perturbation, group, "right")] = gram(cell[cell[:, 3] > 0][:, [2, 3]])
+    return sums
+
+
+def corruption_findings(sums: Mapping[str, Gram], reference: str) -> list[Finding]:
+    """Flip probability, accuracy and (but for the reference itself) relative flip probability of each cell.
+
+    `of` is a perturbation or `mean`, `group` a severity or `all`.
+    """
+    findings = []
+    for key, matrix in sums.items():
+        subject, of, group, counted = json.loads(key)
+        tell = _teller(subject, of, group)
+        if counted == "right":
+            findings.append(tell("corruption.accuracy", clustered_share(matrix, *_OWN), "share"))
+            continue
+        findings.append(tell("corruption.flip_probability", clustered_share(matrix, *_OWN), "share"))
+        if subject != reference:
+            relative = clustered_ratio(matrix, _OWN, _REFERENCE)
+            findings.append(tell("corruption.relative_flip_probability", relative, "ratio", _against(relative)))
+    return findings
+
+
+def _teller(subject: str, of: str, group: str) -> Callable[..., Finding]:
+    def tell(metric: str, share: Share | None, unit: str, verdict: str = "") -> Finding:
+        if share is None:
+            return Finding(metric, of, group, subject, n=0, verdict="not measured", unit=unit)
+        return Finding(
+            metric, of, group, subject, share.value, share.low, share.high, share.samples, verdict=verdict, unit=unit
+        )
+
+    return tell
+
+
+def _against(relative: Share | None) -> str:
+    if relative is None or relative.low <= 1 <= relative.high:
+        return ""
+    return "flips more" if relative.low > 1 else "flips less"
+
+
+def _cube(flips: pa.Table) -> tuple[Counts, list[str], list[str], list[int]]:
+    """The counts as [samples, subjects, perturbations, severities, 4], and the names along its sides."""
+    names, codes = [], []
+    for column in ("id", "subject", "perturbation", "severity"):
+        encoded = flips[column].combine_chunks().dictionary_encode()
+        names.append(encoded.dictionary.to_pylist())
+        codes.append(encoded.indices.to_numpy())
+    cube = np.zeros((*map(len, names), len(_COLUMNS)), np.int64)
+    cube[tuple(codes)] = np.column_stack([flips[column].to_numpy() for column in _COLUMNS])
+    return cube, cast(list[str], names[1]), cast(list[str], names[2]), cast(list[int], names[3])
+
+
+def _place(reference: str, subjects: Sequence[str]) -> int:
+    if reference not in subjects:
+        raise InputError(
+            f"`corruptions.reference` is {reference!r}, but those corrupted are {', '.join(subjects)}: "
+            "name one of them."
+        )
+    return subjects.index(reference)
+
+
+def _key(subject: str, of: str, group: str, counted: str) -> str:
+    return json.dumps([subject, of, group, counted], ensure_ascii=False)
+
+
+def cell_of(findings: Sequence[Finding], metric: str, subject: str, of: str, group: str) -> Finding | None:
+    """The one finding of that name, or None."""
+    wanted = (f"corruption.{metric}", subject, of, group)
+    return next((one for one in findings if (one.metric, one.subject, one.of, one.group) == wanted), None)

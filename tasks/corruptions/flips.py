@@ -1,0 +1,59 @@
+"""Flip probability, Eq. 5 of Xu et al.: how often a prediction changes along a sequence of frames.
+
+As printed, Eq. 5 compares every frame with the one before it; the sentence below it, and Hendrycks' code, compare the
+independent draws of a noise with the clean frame. That is the rule here. Where samples bear several labels, flips are
+counted per label, and the sum is divided by the labels and by n - 1 (the authors' script forgot the n - 1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.corruptions.kinds import clean_frame, kind_of, strongest_frames
+
+Said = npt.NDArray[np.int16] | npt.NDArray[np.bool_]  # [frames, n] classes, or [frames, n, k] whether a label holds
+Counts = npt.NDArray[np.int64]  # [n]
+
+
+def count_flips(said: Said, perturbation: str) -> Counts:
+    """How often each sample's prediction flips along its sequence, summed over labels where there are several, [n].
+
+    >>> said = np.array([[1, 1], [2, 1], [2, 1], [1, 1]], np.int16)
+    >>> count_flips(said, "snow").tolist(), count_flips(said, "shot-noise").tolist()
+    ([2, 0], [2, 0])
+    >>> count_flips(said[:, :1][[0, 1, 0, 1]], "snow").tolist(), count_flips(said[[0, 1, 0, 1]], "shot-noise").tolist()
+    ([3], [2, 0])
+    """
+    if kind_of(perturbation) == "noise":
+        changed = np.delete(said, clean_frame(perturbation, len(said)), axis=0) != said[:1]
+    else:
+        changed = said[1:] != said[:-1]
+    return _per_sample(changed)
+
+
+def comparisons(said: Said) -> int:
+    """Into how many comparisons one sample's flips are divided: n - 1 pairs of frames, times the labels.
+
+    >>> comparisons(np.zeros((31, 4), np.int16)), comparisons(np.zeros((31, 4, 14), bool))
+    (30, 420)
+    """
+    return (len(said) - 1) * (said.shape[2] if said.ndim == 3 else 1)
+
+
+def count_correct(said: Said, truth: npt.NDArray[np.int64], perturbation: str) -> tuple[Counts, Counts]:
+    """How many predictions of the strongest frames are right, and of how many with a known truth, [n] each.
+
+    `truth` is the class [n], or 1 and 0 per label [n, k]; -1 is unknown. The strongest frames bear the severity's full
+    constant, so this is the accuracy that the -C benchmarks mean: all draws of a noise, the end of a ramp, both ends
+    of a sweep.
+    """
+    strongest = said[strongest_frames(perturbation, len(said))]
+    known = np.broadcast_to(truth >= 0, strongest.shape)
+    return _per_sample((strongest == truth) & known), _per_sample(known)
+
+
+def _per_sample(values: npt.NDArray[np.bool_]) -> Counts:
+    """Counted over frames, and labels where there are any."""
+    counted: Counts = values.sum(axis=(0, *range(2, values.ndim)), dtype=np.int64)
+    return counted

@@ -1,0 +1,75 @@
+"""Corruptions as stages: subjects look at every frame where the samples lie, and the flips are added up exactly."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data.classes import class_names
+from assay.data.image_schemas import CorruptedImages, FrameFlips
+from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.exact import Least
+from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.corruptions.findings import ALL, MEAN, cell_of, corruption_findings, sum_flips
+from assay.tasks.corruptions.partitions import Onlooker, corrupt_partition
+from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.statistics.findings import findings_table
+from assay.tasks.subjects.image_task import require_classes
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+_PIXELS = 1 << 18  # of the images of one partition: each is seen in up to 2170 frames, by every subject
+_MOST_ROWS = 128
+
+
+class Corrupted(NamedTuple):
+    """How often predictions flipped, sample by sample, and a few images for the report."""
+
+    flips: Artifact[FrameFlips]
+    images: Artifact[CorruptedImages]
+
+
+@stage(version=1, title="corruptions", draws=True, gpu=True)
+def corrupt_subjects(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], files: dict[str, Artifact[SubjectFiles]],
+    subjects: dict[str, ResolvedSubject], settings: Corruptions,
+) -> Corrupted:  # fmt: skip
+    """What every subject (by name) says of every frame; a frame is made once for all of them, and never stored."""
+    if not subjects or set(files) != set(subjects):
+        raise InputError(f"Corruptions need subjects with files; there are {', '.join(sorted(subjects)) or 'none'}.")
+    contents = {name: read_files(found) for name, found in files.items()}
+    for name, found in contents.items():
+        require_classes(found, classes.rows, name)
+    spread = [at * evaluation.rows // settings.show for at in range(settings.show)]
+    shown = np.isin(np.arange(evaluation.rows), spread)
+    flips, images = map_partitions(
+        corrupt_partition, evaluation, into=(FrameFlips, CorruptedImages), aligned={"shown": shown},
+        rows=reduce_partitions(rows_at_a_time, evaluation).value,
+        onlookers=tuple(Onlooker(name, subjects[name], found) for name, found in contents.items()),
+        classes=tuple(class_names(collect(classes, None))), settings=settings, seeds=stage_seeds(),
+    )  # fmt: skip
+    tried = len(settings.perturbations) * len(settings.severities)
+    say(f"{evaluation.rows} images × {tried} sequences of {settings.frames} frames · {len(subjects)} subjects")
+    return Corrupted(flips, images)
+
+
+@stage(version=1, title="flips")
+def measure_corruptions(flips: Artifact[FrameFlips], settings: Corruptions, reference: str) -> Artifact[Findings]:
+    """Flip probability, relative to the subject `reference` too, and accuracy: per perturbation, severity and mean."""
+    sums = reduce_partitions(sum_flips, flips, reference=reference, frames=settings.frames)
+    findings = corruption_findings(sums, reference)
+    overall = [cell_of(findings, "flip_probability", name, MEAN, ALL) for name in sorted({f.subject for f in findings})]
+    say(" · ".join(f"{one.subject} flips {one.value:.1%}" for one in overall if one and one.value is not None))
+    return write_table(findings_table(findings), into=Findings)
+
+
+def rows_at_a_time(samples: pa.Table) -> Least:
+    """How many images make a partition of even work: the fewer, the larger they are."""
+    if samples.num_rows == 0:
+        return Least(_MOST_ROWS)
+    pixels = int(samples["height"][0].as_py()) * int(samples["width"][0].as_py())
+    return Least(max(1, min(_MOST_ROWS, _PIXELS // pixels)))

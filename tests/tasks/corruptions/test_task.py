@@ -1,0 +1,129 @@
+"""Corruptions as stages: one row per sample, subject, perturbation and severity, whatever the cut."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from tiny_subjects import SIZE, SUBJECT, tiny_classes, tiny_files, tiny_samples
+
+from assay.data.images import pixels_of
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect
+from assay.tasks.corruptions.settings import PERTURBATIONS, Corruptions
+from assay.tasks.corruptions.task import corrupt_subjects, measure_corruptions
+from assay.tasks.statistics.findings import findings_from
+
+torch.set_num_threads(1)
+FEW = Corruptions(perturbations=("gaussian-noise", "snow", "rotate"), severities=(2, 5), frames=7)
+
+
+def corrupted(cuts=(11,), settings=FEW, multilabel=False, names=("one", "two"), **options):
+    samples = tiny_samples(list(cuts), multilabel, options.get("unlabelled", 0))
+    files = {name: tiny_files(seed, 3, multilabel, options.get("broken", False)) for seed, name in enumerate(names)}
+    return corrupt_subjects(samples, tiny_classes(), files, dict.fromkeys(names, SUBJECT), settings)
+
+
+def test_every_sample_subject_perturbation_and_severity_has_a_row(run):
+    rows = collect(corrupted().flips, None).to_pylist()
+    assert len(rows) == 11 * 2 * 3 * 2
+    assert len({(row["id"], row["subject"], row["perturbation"], row["severity"]) for row in rows}) == len(rows)
+    judged = {"gaussian-noise": 6, "snow": 1, "rotate": 2}
+    for row in rows:
+        assert row["comparisons"] == 6
+        assert 0 <= row["flips"] <= 6
+        assert row["judged"] == judged[row["perturbation"]]
+        assert 0 <= row["correct"] <= row["judged"]
+    assert sum(row["flips"] for row in rows) > 0
+
+
+def test_no_cut_of_the_samples_shows(make_run):
+    digests = set()
+    for at, cuts in enumerate([(11,), (4, 0, 7), (1, 10)]):
+        with make_run(f"cut{at}", fresh=True):
+            made = corrupted(cuts)
+            findings = measure_corruptions(made.flips, FEW, "one")
+            digests.add((made.flips.digest, made.images.digest, findings.digest))
+    assert len(digests) == 1
+
+
+def test_another_seed_draws_other_noise_and_the_same_seed_the_same(make_run):
+    digests = []
+    for seed in (0, 0, 1):
+        with make_run(f"seed{len(digests)}", seed=seed, fresh=True):
+            digests.append(corrupted().flips.digest)
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_subject_flips_as_often_whoever_looks_on(make_run):
+    with make_run("both", fresh=True):
+        both = collect(corrupted().flips, None).to_pylist()
+    with make_run("alone", fresh=True):
+        alone = collect(corrupted(names=("one",)).flips, None).to_pylist()
+    assert [row for row in both if row["subject"] == "one"] == alone
+
+
+def test_labels_are_compared_one_by_one(run):
+    rows = collect(corrupted(multilabel=True).flips, None).to_pylist()
+    assert {row["comparisons"] for row in rows} == {6 * 3}
+    assert {row["judged"] for row in rows} == {6 * 3, 3, 2 * 3}
+
+
+def test_without_gold_nothing_is_judged_and_flips_are_still_counted(run):
+    made = corrupted(unlabelled=99)
+    rows = collect(made.flips, None).to_pylist()
+    assert {row["judged"] for row in rows} == {0}
+    found = findings_from(collect(measure_corruptions(made.flips, FEW, "one"), None))
+    accuracy = [one for one in found if one.metric == "corruption.accuracy"]
+    assert {(one.value, one.n, one.verdict) for one in accuracy} == {(None, 0, "not measured")}
+    assert all(one.value is not None for one in found if one.metric == "corruption.flip_probability")
+
+
+def test_kept_images_are_spread_over_the_samples_and_come_with_the_clean_one(run):
+    settings = FEW.model_copy(update={"show": 2})
+    images = collect(corrupted(settings=settings).images, None)
+    assert images["id"].unique().to_pylist() == ["s000", "s005"]
+    first = images.filter(pa.array([one == "s000" for one in images["id"].to_pylist()]))
+    shown = list(zip(first["perturbation"].to_pylist(), first["severity"].to_pylist(), strict=True))
+    assert shown == [("clean", 0), *((name, level) for name in FEW.perturbations for level in (2, 5))]
+    original = pixels_of(collect(tiny_samples([11]), None))[0]
+    np.testing.assert_array_equal(pixels_of(first)[0], np.rint(original * 255).astype(np.float32) / 255)
+    assert pixels_of(first).shape == (7, 1, SIZE, SIZE)
+
+
+def test_findings_name_perturbation_severity_mean_and_subject(run):
+    found = findings_from(collect(measure_corruptions(corrupted().flips, FEW, "one"), None))
+    cells = {(one.metric, one.subject, one.of, one.group) for one in found}
+    groups = ("severity=2", "severity=5", "all")
+    for of in (*FEW.perturbations, "mean"):
+        for group in groups:
+            for subject in ("one", "two"):
+                assert ("corruption.flip_probability", subject, of, group) in cells
+                assert ("corruption.accuracy", subject, of, group) in cells
+            assert ("corruption.relative_flip_probability", "two", of, group) in cells
+            assert ("corruption.relative_flip_probability", "one", of, group) not in cells
+    assert all(one.low <= one.value <= one.high and one.n == 11 for one in found if one.value is not None)
+
+
+def test_every_perturbation_runs_on_the_stage_at_the_default_length(run):
+    made = corrupted((2,), Corruptions(severities=(1,)), names=("one",))
+    rows = collect(made.flips, None).to_pylist()
+    assert {row["perturbation"] for row in rows} == set(PERTURBATIONS)
+    assert {row["comparisons"] for row in rows} == {30}
+
+
+def test_a_subject_that_returns_nan_is_named_with_frame_and_sample(run):
+    with pytest.raises(InputError, match=r"subject tiny returned \[nan.* frame 0 of gaussian-noise .* 's000'"):
+        corrupted(broken=True)
+
+
+def test_an_audit_of_no_images_is_no_audit_but_no_fault(run):
+    made = corrupted((0,))
+    assert (made.flips.rows, made.images.rows) == (0, 0)
+    assert measure_corruptions(made.flips, FEW, "one").rows == 0
+
+
+def test_a_reference_that_is_no_subject_is_refused_by_name(run):
+    with pytest.raises(
+        InputError, match=r"`corruptions.reference` is .three., but those corrupted are one, two: name one of them"
+    ):
+        measure_corruptions(corrupted((3,)).flips, FEW, "three")
