@@ -47,7 +47,7 @@ def _noisy(perturbation: str, at: Constants, images: Tensor, draws: Draws, share
 
 
 def _gaussian_blurred(_: str, at: Constants, images: Tensor, __: Draws, shares: Sequence[float]) -> Tensor:
-    return _each(images, shares, lambda share: gaussian_blur(images, share * at["sigma"]))
+    return _each(images, shares, lambda share: gaussian_blur(images, share * at["sigma"]).clamp_(0, 1))
 
 
 def _motion_blurred(_: str, at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
