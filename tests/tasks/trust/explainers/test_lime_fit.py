@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lime.lime_base import LimeBase
 from sklearn.linear_model import LinearRegression
@@ -78,6 +78,7 @@ def test_the_moments_of_two_batches_add_up_to_those_of_both():
 
 
 @given(seed=st.integers(0, 2**32 - 1), words=st.integers(2, 9))
+@settings(max_examples=25)
 def test_forward_selection_takes_what_a_least_squares_fit_gains_most_from(seed, words):
     generator = np.random.default_rng(seed)
     data = generator.normal(size=(40, words)) @ generator.normal(size=(words, words))
