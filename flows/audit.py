@@ -1,4 +1,4 @@
-"""The nightly chain, start to finish: curate, measure the subjects on D1 … DN, test statistically, judge the gates."""
+"""The nightly chain, start to finish: curate, measure the subjects on D1 … DN, challenge them, test statistically."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 from assay.data.schemas import CuratedSets, Findings
 from assay.flows.curation import Curation, curate
 from assay.flows.pipeline import Pipeline
+from assay.flows.robustness import Robustness, challenge
 from assay.flows.subflows import subflow
+from assay.flows.subjects import Examination, examine, learners
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import AssayError
 from assay.tasks.statistics.task import conclude
@@ -19,9 +21,11 @@ from assay.tasks.subjects.task import measure_subject, predict_samples, train_su
 
 @dataclass
 class Audit:
-    """What an audit made: its curation, and all its findings, corrected together."""
+    """What an audit made: its curation, its subjects and what was done to them, and all findings together."""
 
     curation: Curation
+    examination: Examination | None = None
+    robustness: Robustness | None = None
     findings: Artifact[Findings] | None = None
 
     @property
@@ -29,16 +33,27 @@ class Audit:
         """The errors of the branches that failed."""
         return self.curation.branches.failures
 
+    @property
+    def measured(self) -> list[Artifact[Findings]]:
+        """The findings of everything that was done."""
+        parts = (self.curation, self.examination, self.robustness)
+        return [findings for part in parts if part is not None for findings in part.findings]
+
 
 @subflow("audit")
 def audit(pipeline: Pipeline, folder: Path) -> Audit:
     """Everything that the pipeline asks for."""
     result = Audit(curate(pipeline, folder))
+    branches, ingested = result.curation.branches, result.curation.ingested
     for subject in pipeline.subjects:
-        result.curation.branches.attempt(
-            f"subject {subject.name}", measure_on_curated_sets, result.curation, pipeline, subject, folder
-        )
-    result.findings = conclude(result.curation.findings, pipeline.statistics)
+        if subject not in learners(pipeline):
+            branches.attempt(
+                f"subject {subject.name}", measure_on_curated_sets, result.curation, pipeline, subject, folder
+            )
+    if learners(pipeline):
+        result.examination = examine(pipeline, ingested, branches, folder)
+        result.robustness = challenge(pipeline, result.examination, branches)
+    result.findings = conclude(result.measured, pipeline.statistics)
     return result
 
 

@@ -39,6 +39,7 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Everything in a pipeline that cannot be together."""
     yield from _chain(pipeline)
     yield from _subjects(pipeline)
+    yield from _challenges(pipeline)
     for position, gate in enumerate(_list(pipeline.get("gates"))):
         if isinstance(gate, dict):
             yield from _gate(pipeline, gate, ("gates", position))
@@ -94,6 +95,29 @@ def _subjects(pipeline: dict[str, Value]) -> Iterator[Clash]:
         trains = subject.get("model") == "logistic" and subject.get("train_on") in (None, "gold")
         if trains and source and "dataset" not in source and source.get("label") is None:
             yield Clash((*where, "model"), "learns from gold labels: give source.label, or train_on: weak")
+
+
+def _challenges(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Audits of images need a subject that looks at images, those of texts one that reads."""
+    kinds = {way for _, subject in _each_subject(pipeline) for way in subject}
+    for stage, way, kind in (
+        ("attacks", "network", "images"), ("corruptions", "network", "images"), ("trust", "classifier", "texts"),
+    ):  # fmt: skip
+        if pipeline.get(stage) and way not in kinds:
+            yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
+    called = [_attack_name(attack) for attack in _list(pipeline.get("attacks"))]
+    for position, name in enumerate(called):
+        if name and called.index(name) < position:
+            yield Clash(("attacks", position), f"another attack is called {name} as well; give this one a name")
+    reference = _dict(pipeline.get("corruptions")).get("reference")
+    subjects = [_name_of(subject) for _, subject in _each_subject(pipeline)]
+    if isinstance(reference, str) and reference not in subjects:
+        yield Clash(("corruptions", "reference"), f"there is no such subject; {suggestion(reference, subjects)}")
+
+
+def _attack_name(attack: Value) -> str:
+    settings = _dict(attack)
+    return str(settings.get("name") or settings.get("attack") or "")
 
 
 def _gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:

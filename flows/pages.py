@@ -55,11 +55,15 @@ def write_report(
 
 def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tuple[Verdict, ...]:
     """What a person reads first, in the terminal and at the head of the page."""
+    from assay.tasks.attacks.page import flag_verdict
+    from assay.tasks.attacks.page import verdict as of_the_attacks
     from assay.tasks.ordering.page import verdict as of_the_order
     from assay.tasks.statistics.page import verdict as of_the_gates
     from assay.tasks.subjects.page import verdict as of_the_subjects
 
-    return headline(findings, of_the_order, of_the_subjects, lambda _findings: of_the_gates(gates))
+    return headline(
+        findings, of_the_order, of_the_subjects, of_the_attacks, flag_verdict, lambda _findings: of_the_gates(gates)
+    )
 
 
 def parts_of(
@@ -75,7 +79,8 @@ def parts_of(
 
     curation = made.curation
     yield from _ordering_part(made, findings)
-    if any(one.subject for one in findings):
+    yield from _robustness_parts(made, findings)
+    if any(one.stage == "subject" for one in findings):
         yield subjects_page(findings)
     if pipeline.gates or any(one.p_value is not None for one in findings):
         yield gates_page(gates, findings, pipeline.statistics)
@@ -107,6 +112,24 @@ def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
     classes = dict(enumerate(class_names(_whole(made.curation.ingested.classes))))
     sketch = collect(next(iter(made.curation.sketches.values())), CuratedSets.schema.names)
     yield ordering_page(curves, findings, sketch, classes, samples=curated.rows)
+
+
+def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+    """What was done to image subjects: attacks, then corruptions."""
+    if made.robustness is None or made.examination is None:
+        return
+    if made.robustness.attacked:
+        from assay.tasks.attacks.page import page as attacks_page
+        from assay.tasks.attacks.page_pictures import shown_of
+
+        classes = class_names(_whole(made.examination.classes))
+        shown = [
+            one
+            for attacks in made.robustness.attacked.values()
+            for found in attacks.values()
+            for one in shown_of(_whole(found.attacked), _whole(found.images), classes)
+        ]
+        yield attacks_page(findings, shown)
 
 
 def not_asked(pipeline: Pipeline) -> Iterator[str]:

@@ -15,12 +15,12 @@ from assay.flows.cron import trouble_with
 from assay.flows.expectations import GIVEN
 from assay.flows.mistakes import ConfigurationError, Mistake, Where, dotted, nearest, shown
 from assay.flows.overrides import FLAG, apply_overrides, file_name
-from assay.flows.short_forms import write_out
+from assay.flows.short_forms import write_out, write_out_presets
 from assay.flows.validation import validate, value_or_nothing
 from assay.flows.yaml_source import Document, Value, read_yaml
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
-from assay.tasks.attacks.settings import AnyImageAttack
+from assay.tasks.attacks.settings import PRESETS, AnyImageAttack
 from assay.tasks.corruptions.settings import Corruptions
 from assay.tasks.ingest.settings import Source
 from assay.tasks.labeling.settings import Labeling
@@ -79,7 +79,9 @@ class Pipeline(Settings):
     evaluation: Evaluation = Evaluation()
     """Which samples images and texts are audited on, and which may train."""
 
-    attacks: tuple[AnyImageAttack, ...] = Field(default=(), examples=["[{attack: pgd, eps: [0, 4/255, 0.1], steps: 20}]"])
+    attacks: tuple[AnyImageAttack, ...] = Field(
+        default=(), examples=["[{attack: pgd, eps: [0, 4/255, 0.1], steps: 20}]"]
+    )
     """What is done to images to make the subjects wrong."""
 
     corruptions: Corruptions | None = Field(default=None, examples=["{severities: [1, 3, 5]}"])
@@ -166,11 +168,18 @@ def load_project(
     for name in names:
         for field, (key, fields) in SHORT_FORMS.items():
             write_out(document, ("pipelines", name, field), key, fields)
+        write_out_presets(document, ("pipelines", name, "attacks"), "attack", attack_presets())
     inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
     changed = apply_overrides(document, overrides, inside, OUTSIDE)
     settings = _settings(document, changed)
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
     return Project(file, chosen, settings.compute, {name: _gathered(one) for name, one in settings.pipelines.items()})
+
+
+def attack_presets() -> dict[str, dict[str, Value]]:
+    """The attacks that go by a name, as they would be written out."""
+    written = {name: attack.model_dump(mode="json", exclude_unset=True) for name, attack in PRESETS.items()}
+    return {name: {"attack": str(getattr(PRESETS[name], "attack", "")), **one} for name, one in written.items()}
 
 
 def _settings(document: Document, changed: set[Where]) -> ProjectFile:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from assay.flows.mistakes import Where
 from assay.flows.yaml_source import Document, Value
 
@@ -27,6 +29,21 @@ def write_out(document: Document, where: Where, key: str, fields: frozenset[str]
             [(name, options)] = item.items()
             if name not in fields and isinstance(options, dict | None):
                 items[position] = _written_out(document, place, key, name, options or {})
+
+
+def write_out_presets(document: Document, where: Where, key: str, presets: Mapping[str, dict[str, Value]]) -> None:
+    """Writes out the items of a list that go by the name of a preset (`attack: xu-pgd-4`); what stands beside it wins.
+
+    >>> document = Document("x.yaml", {"attacks": [{"attack": "four", "keep": 0}]}, {})
+    >>> write_out_presets(document, ("attacks",), "attack", {"four": {"attack": "pgd", "steps": 4}})
+    >>> document.value
+    {'attacks': [{'attack': 'pgd', 'steps': 4, 'keep': 0}]}
+    """
+    items = document.found(where)
+    for position, item in enumerate(items if isinstance(items, list) else []):
+        if isinstance(items, list) and isinstance(item, dict) and str(item.get(key)) in presets:
+            beside = {option: value for option, value in item.items() if option != key}
+            items[position] = {**presets[str(item[key])], **beside}
 
 
 def _written_out(document: Document, place: Where, key: str, name: str, options: dict[str, Value]) -> Value:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 MEASURES = ("ACC", "AUC", "FR")
 CONDITIONS = (
     ("clean", "", "val"),
-    ("pgd 2/255", "eps=2/255", "val"),
-    ("pgd 4/255", "eps=4/255", "val"),
-    ("gap 7/255", "eps=7/255", "X"),
-    ("gap 7/255", "eps=7/255", "val"),
-    ("gap 11/255", "eps=11/255", "X"),
-    ("gap 11/255", "eps=11/255", "val"),
+    ("xu-pgd-2", "eps=2/255", "val"),
+    ("xu-pgd-4", "eps=4/255", "val"),
+    ("xu-gap-7", "eps=7/255", "X"),
+    ("xu-gap-7", "eps=7/255", "val"),
+    ("xu-gap-11", "eps=11/255", "X"),
+    ("xu-gap-11", "eps=11/255", "val"),
 )
 """The columns of Tables 1 and 2: attack, ε, and the images it is measured on (X: training, val: validation)."""
 

@@ -1,0 +1,86 @@
+"""Subjects of images and texts: what is audited is set apart, each subject learns, predicts and is measured clean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assay.data.image_schemas import TrainingCurve
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
+from assay.flows.branches import Branches
+from assay.flows.pipeline import Pipeline
+from assay.flows.subflows import subflow
+from assay.infra.artifacts import Artifact
+from assay.tasks.ingest.task import Ingested
+from assay.tasks.subjects.image_task import HeldOut, hold_out, measure_images, predict_images, train_network
+from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
+from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.text_task import measure_texts, predict_texts, train_classifier
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A subject that is ready to be challenged: its files, how it learned, and what it says of the audited samples."""
+
+    resolved: ResolvedSubject
+    files: Artifact[SubjectFiles]
+    curve: Artifact[TrainingCurve]
+    predictions: Artifact[Predictions]
+
+    @property
+    def name(self) -> str:
+        """What findings call it."""
+        return self.resolved.settings.name
+
+
+@dataclass
+class Examination:
+    """The samples that are audited, those that may train, and every subject that came through."""
+
+    classes: Artifact[Classes]
+    held_out: HeldOut
+    subjects: dict[str, Examined] = field(default_factory=dict)
+    findings: list[Artifact[Findings]] = field(default_factory=list)
+
+    @property
+    def evaluation(self) -> Artifact[Samples]:
+        """The samples that are audited."""
+        return self.held_out.evaluation
+
+    @property
+    def training(self) -> Artifact[Samples]:
+        """The samples that subjects and generators learn from."""
+        return self.held_out.training
+
+    def of(self, kind: str) -> list[Examined]:
+        """The subjects of one kind: `network` (images) or `classifier` (texts)."""
+        return [one for one in self.subjects.values() if getattr(one.resolved.settings, kind) is not None]
+
+
+def learners(pipeline: Pipeline) -> list[Subject]:
+    """The subjects that look at images or texts, rather than at columns of numbers."""
+    return [one for one in pipeline.subjects if one.network is not None or one.classifier is not None]
+
+
+@subflow("subjects")
+def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: Path) -> Examination:
+    """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
+    found = Examination(ingested.classes, hold_out(ingested.samples, pipeline.evaluation))
+    for subject in learners(pipeline):
+        branches.attempt(f"subject {subject.name}", examine_one, found, subject, folder)
+    return found
+
+
+def examine_one(found: Examination, subject: Subject, folder: Path) -> None:
+    """Train the subject if it is ours to train, let it predict, and measure it on clean samples."""
+    resolved = resolve_subject(subject, folder)
+    if subject.network is not None:
+        files, curve = train_network(found.training, found.classes, resolved)
+        predictions = predict_images(found.evaluation, found.classes, files, resolved)
+        findings = measure_images(predictions, found.evaluation, found.classes, subject.name)
+    else:
+        files, curve = train_classifier(found.training, found.classes, resolved)
+        predictions = predict_texts(found.evaluation, found.classes, files, resolved)
+        findings = measure_texts(predictions, found.evaluation, found.classes, subject.name)
+    found.findings.append(findings)
+    found.subjects[subject.name] = Examined(resolved, files, curve, predictions)
