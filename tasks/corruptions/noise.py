@@ -13,7 +13,7 @@ _TAIL = 1e-7  # counts less probable than this are not told apart
 
 def gaussian_noise(images: Tensor, normals: Tensor, sd: float, out: Tensor) -> None:
     """Fill `out` with x + sd·N within [0, 1]; `normals` and `out` are [frames, n, c, h, w], images [n, c, h, w]."""
-    torch.add(images, normals, alpha=sd, out=out).clamp_(0, 1)
+    torch.mul(normals, sd, out=out).add_(images).clamp_(0, 1)
 
 
 def speckle_noise(images: Tensor, normals: Tensor, sd: float, out: Tensor) -> None:
@@ -23,30 +23,35 @@ def speckle_noise(images: Tensor, normals: Tensor, sd: float, out: Tensor) -> No
 
 def shot_noise(images: Tensor, normals: Tensor, photons: float, out: Tensor) -> None:
     """Fill `out` with Poisson(x·photons)/photons within [0, 1]: a sensor that counts `photons` where it is white."""
-    poisson_quantile((images * photons).flatten(), normals.flatten(1), out.flatten(1))
+    # From `photons` counts on a pixel is white, however many more there are.
+    poisson_quantile((images * photons).flatten(), normals.flatten(1), out.flatten(1), most=math.ceil(photons))
     out.div_(photons).clamp_(0, 1)
 
 
-def poisson_quantile(rates: Tensor, normals: Tensor, out: Tensor) -> None:
+def poisson_quantile(rates: Tensor, normals: Tensor, out: Tensor, most: int | None = None) -> None:
     """Fill `out` with the Poisson counts that stand where the draws stand in the normal distribution, F⁻¹(Φ(N)).
 
     So Poisson draws cost little more than adding noise does (a sampler per pixel costs ten times that). From a rate of
     5 on it is the Cornish-Fisher expansion of the quantile (Giles 2016, to order 1/rate), off by one for fewer than one
-    draw in 500; below it is exact. `rates` are [m], `normals` and `out` [frames, m].
+    draw in 500; below it is exact, and not counted beyond `most`. `rates` are [m], `normals` and `out` [frames, m].
     """
-    root = rates.clamp(min=_SMALL_RATE).sqrt()
-    inverse = 1 / root
     small = (rates < _SMALL_RATE).nonzero().squeeze(1)
-    cumulative = _cumulative(rates[small])
+    cumulative = _cumulative(rates[small], most)
     for draws, counts in zip(normals, out, strict=True):
-        square = draws * draws
-        torch.addcmul(rates + 1 / 3, root, draws, out=counts)
-        counts.add_(square, alpha=1 / 6)
-        counts.addcmul_((square + 2).mul_(draws), inverse, value=-1 / 72)
-        counts.addcmul_((3 * square).add_(7).mul_(square).sub_(16), inverse * inverse, value=1 / 810)
-        counts.floor_().clamp_(min=0)
+        if len(small) < len(rates):
+            _expanded(rates.clamp(min=_SMALL_RATE), draws, counts)
         if len(small):
             counts.index_copy_(0, small, _small_counts(cumulative, draws.index_select(0, small)))
+
+
+def _expanded(rates: Tensor, draws: Tensor, counts: Tensor) -> None:
+    """Fill `counts` from the expansion around the normal distribution, all [m]."""
+    root, square = rates.sqrt(), draws * draws
+    torch.addcmul(rates + 1 / 3, root, draws, out=counts)
+    counts.add_(square, alpha=1 / 6)
+    counts.addcdiv_((square + 2).mul_(draws), root, value=-1 / 72)
+    counts.addcdiv_((3 * square).add_(7).mul_(square).sub_(16), rates, value=1 / 810)
+    counts.floor_().clamp_(min=0)
 
 
 def _small_counts(cumulative: Tensor, draws: Tensor) -> Tensor:
@@ -58,11 +63,12 @@ def _small_counts(cumulative: Tensor, draws: Tensor) -> Tensor:
     return counts
 
 
-def _cumulative(rates: Tensor) -> Tensor:
-    """P(X <= count) of every count that matters for any rate, [counts, m]."""
+def _cumulative(rates: Tensor, most: int | None) -> Tensor:
+    """P(X <= count) of every count that matters for any rate, [counts, m]; at most as many as `most`."""
     probability = torch.exp(-rates)
     steps = [probability]
-    for count in range(1, _last_count(float(rates.max())) + 1 if len(rates) else 0):
+    last = _last_count(float(rates.max())) + 1 if len(rates) else 1
+    for count in range(1, last if most is None else min(last, most)):
         probability = probability * rates / count
         # Past its tail a rate counts nothing, however the sum was rounded and whatever the other rates are.
         steps.append(torch.where(probability < _TAIL, 2.0, steps[-1] + probability))
