@@ -50,12 +50,16 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
 def verdict(findings: Sequence[Finding]) -> Verdict | None:
     """The line about attacks for the terminal and the head of the page; None where nothing was attacked."""
     found = Attacked(findings)
-    lines = [_line(found, lowest, bool(found.subjects[1:])) for lowest in found.at_common().values()]
-    if not lines:
+    lowest = list(found.at_common().values())
+    if not lowest:
         return None
-    rest = len(lines) - _NAMED
+    rest = len(lowest) - _NAMED
     more = f"; {plural(rest, 'more subject')} below" if rest > 0 else ""
-    return Verdict("; ".join(_capital(line) if at == 0 else line for at, line in enumerate(lines[:_NAMED])) + more)
+    if len({(one.of, one.group) for one in lowest}) > 1:
+        text = "; ".join(_leaves(one) + _of_clean(found, one) for one in lowest[:_NAMED])
+    else:
+        text = _leaves(lowest[0]) + ", ".join(_of_clean(found, one) for one in lowest[:_NAMED])
+    return Verdict(f"{_capital(text)} right on clean images{more}")
 
 
 def flag_verdict(findings: Sequence[Finding]) -> Verdict | None:
@@ -143,14 +147,15 @@ def _sentence(found: Attacked, lowest: Finding) -> str:
     )
 
 
-def _line(found: Attacked, lowest: Finding, several: bool) -> str:
-    clean = found.clean(lowest.subject)
-    who = f" of {lowest.subject}" if several else ""
-    return (
-        f"at ε = {eps_text(lowest.group)} {_attack(lowest.of)} leaves {percent(lowest.value, 0)} "
-        f"{interval(lowest.low, lowest.high, digits=0)} of the {percent(clean.value if clean else None, 0)} right on "
-        f"clean images{who}"
-    )
+def _leaves(lowest: Finding) -> str:
+    return f"at ε = {eps_text(lowest.group)} {_attack(lowest.of)} leaves "
+
+
+def _of_clean(found: Attacked, lowest: Finding) -> str:
+    """What is left of what, and of whom where there are several."""
+    clean, whom = found.clean(lowest.subject), f"{lowest.subject} " if len(found.subjects) > 1 else ""
+    left = f"{percent(lowest.value, 0)} {interval(lowest.low, lowest.high, digits=0)}"
+    return f"{whom}{left} of the {percent(clean.value if clean else None, 0)}"
 
 
 def _attack(name: str) -> str:

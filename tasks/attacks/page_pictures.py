@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.attacks.settings import eps_name
-from assay.tasks.reporting.numerals import number, percent
+from assay.tasks.reporting.numerals import percent
 from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
 from assay.tasks.subjects.image_model import THRESHOLD
 
@@ -85,7 +85,7 @@ def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[
     pictures = [
         Picture(png(clean), "original", f"The original image of {row['id']}, {truth}", before),
         Picture(
-            png(difference), f"difference × {number(factor)}", f"What the attack changed, enlarged {factor:.3g} times",
+            png(difference), f"difference × {factor:.3g}", f"What the attack changed, enlarged {factor:.3g} times",
             [Mark(f"at most {levels:.1f} of 255 levels")],
         ),
         Picture(png(moved), "adversarial", f"The attacked image of {row['id']}", after),
