@@ -111,7 +111,8 @@ def _said(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
     for name, p, label in zip(classes, probabilities, row["labels"], strict=True):
         wrong = label >= 0 and (p >= THRESHOLD) != (label == 1)
         if p >= THRESHOLD or wrong:
-            marks.append(Mark(f"{name} · {percent(p, 0)}", "bad" if wrong else "good", order=abs(p - THRESHOLD)))
+            judged: Tone = "bad" if wrong else "good" if label >= 0 else "neutral"
+            marks.append(Mark(f"{name} · {percent(p, 0)}", judged, order=abs(p - THRESHOLD)))
     marks.sort(key=lambda mark: (mark.tone != "bad", -(mark.order or 0.0)))
     more = [Mark(f"and {len(marks) - _NAMED} more")] if len(marks) > _NAMED else []
     return [*marks[:_NAMED], *more] or [Mark("none of the labels")]

@@ -1,0 +1,252 @@
+"""The page of attacks says what the findings say, in words that can be checked, and shows what was kept."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from io import BytesIO
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.data.image_schemas import AdversarialImages, Attacked
+from assay.data.images import image_columns
+from assay.tasks.attacks.page import flag_verdict, page, verdict
+from assay.tasks.attacks.page_pictures import Shown, enlarged_difference, gallery, shown_of
+from assay.tasks.attacks.red_flags import FLAGS, Reading
+from assay.tasks.reporting.layout import block_markup
+from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels, Paragraph
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import share
+
+GRID = {"eps=0": 98, "eps=4/255": 71, "eps=0.1": 31}
+CLASSES = ("benign", "malignant")
+
+
+def accuracy(right: int, group: str, of: str = "pgd", subject: str = "plain") -> Finding:
+    return share("attack.accuracy", right, 100, of=of, group=group, subject=subject)
+
+
+def one_subject() -> list[Finding]:
+    found = [accuracy(right, group) for group, right in GRID.items()]
+    found += [accuracy(98, "eps=0", "gap"), accuracy(60, "eps=0.1", "gap"), accuracy(55, "eps=0.1, training", "gap")]
+    for name, right in (("benign", 60), ("malignant", 2)):
+        found += [share("attack.recall", right, 80, of="pgd", group=f"eps=0.1, {name}", subject="plain")]
+        found += [share("attack.recall", 79, 80, of="pgd", group=f"eps=0, {name}", subject="plain")]
+    found.append(share("attack.fooling_rate", 70, 100, of="pgd", group="eps=0.1", subject="plain"))
+    found.append(Finding("attack.auc", of="pgd", group="eps=0.1", subject="plain", value=0.4, low=0.3, high=0.5, n=100))
+    return found
+
+
+def table(findings: list[Finding], title: str) -> DataTable:
+    return next(b for b in page(findings).blocks if isinstance(b, DataTable) and b.title.startswith(title))
+
+
+def test_the_head_of_the_report_says_what_is_left_of_what() -> None:
+    said = verdict(one_subject())
+    assert said is not None
+    assert said.text == "At ε = 0.1 pgd leaves 31\u202f% [23, 41] of the 98\u202f% right on clean images"
+
+
+def test_subjects_are_compared_at_the_eps_that_tells_most_about_the_first() -> None:
+    found = one_subject() + [accuracy(97, g, subject="hardened") for g in ("eps=0", "eps=4/255", "eps=0.1")]
+    said = verdict(found)
+    assert said is not None
+    assert said.text == (
+        "At ε = 0.1 pgd leaves plain 31\u202f% [23, 41] of the 98\u202f%, hardened 97\u202f% [92, 99] of the 97\u202f% "
+        "right on clean images"
+    )
+
+
+def test_an_attack_that_never_costs_half_is_told_at_its_largest_eps() -> None:
+    said = verdict([accuracy(98, "eps=0"), accuracy(90, "eps=4/255"), accuracy(80, "eps=0.1")])
+    assert said is not None
+    assert said.text.startswith("At ε = 0.1 pgd leaves 80")
+
+
+def test_nothing_attacked_says_so() -> None:
+    assert verdict([]) is None
+    assert flag_verdict([]) is None
+    assert page([]).sentence == "Nothing was attacked."
+    assert page([]).blocks == []
+
+
+def test_one_subject_has_one_plot_with_a_line_per_attack_and_bands() -> None:
+    plot = page(one_subject()).blocks[0]
+    assert isinstance(plot, LinePlot)
+    lines = {series.name: series for series in plot.series}
+    assert list(lines["pgd"].x) == [0.0, 4 / 255, 0.1]
+    assert list(lines["pgd"].y) == [0.98, 0.71, 0.31]
+    assert all(low < y < high for low, y, high in zip(lines["pgd"].low, lines["pgd"].y, lines["pgd"].high, strict=True))
+    assert (lines["pgd"].style, lines["gap"].style) == ("line", "points")  # nothing was tried between 0 and 0.1
+    assert "pgd ends at 31.0\u202f% with ε = 0.1" in plot.alt
+
+
+def test_several_subjects_have_a_panel_per_attack() -> None:
+    found = one_subject() + [accuracy(97, g, subject="hardened") for g in GRID]
+    panels = page(found).blocks[0]
+    assert isinstance(panels, Panels)
+    assert [(plot.title, [one.name for one in plot.series]) for plot in panels.plots] == [
+        ("pgd", ["plain", "hardened"]), ("gap", ["plain"]),
+    ]  # fmt: skip
+
+
+def test_figures_are_laid_out_as_in_the_papers_tables() -> None:
+    figures = table(one_subject(), "Accuracy, AUC")
+    assert [column.name for column in figures.columns][:7] == ["Subject", "Attack", "ε", "ACC", "ACC, X", "AUC", "FR"]
+    rows = {(row[1], row[2].text): row for row in figures.rows if isinstance(row[2], Mark)}
+    assert list(rows) == [("clean", "0"), ("pgd", "4/255"), ("pgd", "0.1"), ("gap", "0.1")]
+    pgd, gap = rows["pgd", "0.1"], rows["gap", "0.1"]
+    assert [cell.value for cell in (pgd[3], pgd[5], pgd[6]) if isinstance(cell, Estimate)] == [0.31, 0.4, 0.7]
+    assert isinstance(gap[4], Estimate)
+    assert gap[4].value == 0.55
+
+
+def test_recall_under_attack_stands_beside_that_on_clean_images() -> None:
+    recall = table(one_subject(), "Recall of every class at ε = 0.1")
+    values = [[cell.value for cell in row[1:3] if isinstance(cell, Estimate)] for row in recall.rows]
+    assert [row[0] for row in recall.rows] == ["benign", "malignant"]
+    assert values == [[79 / 80, 60 / 80], [79 / 80, 2 / 80]]
+
+
+def test_a_degenerate_answer_is_marked() -> None:
+    found = one_subject()
+    said = "degenerate: every sample is called benign"
+    found.append(Finding("attack.degenerate", of="pgd", group="eps=0.1", subject="plain", value=1.0, n=9, verdict=said))
+    rows = table(found, "What the answers are worth").rows
+    assert [row[-1] for row in rows if row[1] == "pgd"] == [Mark(said, "bad")]
+
+
+def test_transfer_is_a_matrix() -> None:
+    found = one_subject()
+    for source, target, right in (("a", "a", 1), ("a", "b", 50), ("b", "a", 70), ("b", "b", 2)):
+        for eps in ("eps=0", "eps=0.1"):
+            group = f"{eps}, made for {source}"
+            found.append(share("attack.transfer", right, 100, of="pgd", group=group, subject=target))
+    matrix = table(found, "Transfer of pgd at ε = 0.1")
+    assert [column.name for column in matrix.columns] == ["Made for", "shown to a", "shown to b"]
+    assert [[row[0], *(cell.value for cell in row[1:] if isinstance(cell, Estimate))] for row in matrix.rows] == [
+        ["a", 0.01, 0.5], ["b", 0.7, 0.02],
+    ]  # fmt: skip
+    assert len([block for block in page(found).blocks if getattr(block, "title", "").startswith("Transfer")]) == 1
+
+
+def test_red_flags_are_said_in_words_and_make_the_part_bad() -> None:
+    why = "at ε = 0.1 square fools 41 of 450 samples that pgd does not"
+    flags = [Reading(flag, flag.startswith("black"), 450, why if flag.startswith("black") else "") for flag in FLAGS]
+    found = one_subject() + [one.finding("plain") for one in flags]
+    part = page(found)
+    assert (part.verdict, part.judged) == ("bad", "1 red flag")
+    said = [block.text for block in part.blocks if isinstance(block, Paragraph)]
+    assert said == [f"Queries fool more than gradients (plain): {why}. {FLAGS['black-box-beats-white-box'][1]}"]
+    assert len(table(found, "Red flags").rows) == len(FLAGS) == 9
+    line = flag_verdict(found)
+    assert line is not None
+    assert (line.text, line.tone) == (
+        "Red flags, so do not trust the robustness: plain: queries fool more than gradients", "bad",
+    )  # fmt: skip
+
+
+def test_silence_counts_only_what_was_looked_for() -> None:
+    flags = [Reading(flag, False, 64 if at else 0).finding("plain") for at, flag in enumerate(FLAGS)]
+    line = flag_verdict(flags)
+    assert line is not None
+    assert (line.text, line.tone) == ("No red flag among 8 checks of the attacks", "good")
+    said = [block.text for block in page(flags).blocks if isinstance(block, Paragraph)]
+    assert said == ["None of the 8 signs of a misleading evaluation that were looked for showed itself."]
+
+
+@pytest.fixture
+def shown() -> Shown:
+    clean = np.linspace(0, 0.9, 6 * 3 * 64, dtype=np.float32).reshape(6, 3, 8, 8)
+    moved = clean + np.float32(0.1)
+    ids, gold = [f"<b>{i}</b>" for i in range(6)], [0, 0, 0, 1, 1, None]
+    after = [1, 1, 0, 0, 1, 0]
+    images, records = [], []
+    for eps, pixels, said in ((0.0, clean, [0, 0, 0, 1, 1, 0]), (0.1, moved, after)):
+        probabilities = [[0.75, 0.25] if code == 0 else [0.25, 0.75] for code in said]
+        images.append(pa.table({"id": ids, "subject": ["plain"] * 6, "attack": ["pgd"] * 6, "eps": [eps] * 6,
+                                **image_columns(pixels)}, schema=AdversarialImages.schema))  # fmt: skip
+        success = [code != g for code, g in zip(said, gold, strict=True)]
+        columns = [
+            ids, ["plain"] * 6, ["pgd"] * 6, [eps] * 6, gold, [None] * 6, [0, 0, 0, 1, 1, 0], said, [[0.75, 0.25]] * 6,
+            probabilities, success, [eps] * 6, [eps] * 6, [1] * 6, [1] * 6, [None] * 6,
+        ]  # fmt: skip
+        records.append(pa.table(columns, schema=Attacked.schema))
+    (found,) = shown_of(pa.concat_tables(records), pa.concat_tables(images), CLASSES)
+    return found
+
+
+def test_pictures_show_original_difference_and_adversarial(shown: Shown) -> None:
+    from PIL import Image
+
+    found = gallery(shown, "eps=0.1")
+    assert found is not None
+    assert found.title == "plain: pgd at ε = 0.1"
+    first = found.strips[0]
+    assert [one.name for one in first.pictures] == ["original", "difference × 5", "adversarial"]
+    assert [mark.text for one in first.pictures for mark in one.said] == [
+        "benign · 75\u202f%", "at most 25.5 of 255 levels", "malignant · 75\u202f%",
+    ]  # fmt: skip
+    assert [mark.tone for one in first.pictures for mark in one.said] == ["good", "neutral", "bad"]
+    middle = np.asarray(Image.open(BytesIO(first.pictures[1].png)))
+    assert middle.shape == (8, 8, 3)
+    assert middle.min() == 255  # every pixel rose by all that was allowed
+
+
+def test_successes_come_first_and_classes_take_turns(shown: Shown) -> None:
+    found = gallery(shown, "eps=0.1")
+    assert found is not None
+    titles = [strip.title for strip in found.strips]
+    assert titles[:3] == ["<b>0</b> · is benign", "<b>3</b> · is malignant", "<b>5</b> · class unknown"]
+    assert titles[3:] == ["<b>1</b> · is benign", "<b>2</b> · is benign", "<b>4</b> · is malignant"]
+
+
+def test_what_came_from_data_is_escaped_and_pictures_are_inside_the_page(shown: Shown) -> None:
+    found = gallery(shown, "eps=0.1")
+    assert found is not None
+    markup = block_markup(found, "g")
+    assert "<b>0" not in markup
+    assert "&lt;b&gt;0" in markup
+    assert markup.count('src="data:image/png;base64,') == markup.count("<img ") == 18
+    assert markup.count('alt="The original image of') == 6
+    source = markup.split('src="data:image/png;base64,')[1].split('"')[0]
+    assert b64decode(source)[1:4] == b"PNG"
+
+
+def test_the_page_shows_pictures_at_the_eps_it_talks_about(shown: Shown) -> None:
+    galleries = [block for block in page(one_subject(), [shown]).blocks if isinstance(block, Gallery)]
+    assert [one.title for one in galleries] == ["plain: pgd at ε = 0.1"]
+    assert gallery(shown, "eps=0.2") is None
+
+
+def test_an_unchanged_image_has_a_grey_difference() -> None:
+    picture, factor = enlarged_difference(np.ones((1, 2, 2), np.float32), np.ones((1, 2, 2), np.float32))
+    assert factor == 1.0
+    assert (picture == 0.5).all()
+
+
+def test_of_several_labels_the_wrong_ones_are_named_first() -> None:
+    names = ("mass", "nodule", "edema", "effusion")
+    pixels = np.zeros((1, 1, 8, 8), np.float32)
+    images = [
+        pa.table({"id": ["x"], "subject": ["s"], "attack": ["pgd"], "eps": [eps], **image_columns(pixels)},
+                 schema=AdversarialImages.schema)
+        for eps in (0.0, 0.1)
+    ]  # fmt: skip
+    columns = [
+        ["x"], ["s"], ["pgd"], [0.1], [None], [[1, 0, -1, 1]], [-1], [-1], [[0.9, 0.1, 0.2, 0.8]],
+        [[0.3, 0.6, 0.9, 0.8]], [True], [0.1], [0.1], [1], [1], [None],
+    ]  # fmt: skip
+    (one,) = shown_of(pa.table(columns, schema=Attacked.schema), pa.concat_tables(images), names)
+    found = gallery(one, "eps=0.1")
+    assert found is not None
+    before, _, after = found.strips[0].pictures
+    assert [(mark.text, mark.tone) for mark in before.said] == [
+        ("mass · 90\u202f%", "good"), ("effusion · 80\u202f%", "good"),
+    ]  # fmt: skip
+    assert [(mark.text, mark.tone) for mark in after.said] == [
+        ("mass · 30\u202f%", "bad"), ("nodule · 60\u202f%", "bad"), ("edema · 90\u202f%", "neutral"),
+        ("and 1 more", "neutral"),
+    ]  # fmt: skip
+    assert found.strips[0].title == "x · is mass, effusion"
