@@ -7,31 +7,53 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 LIMIT = 512  # tokens; longer texts are cut
-_VOCABULARY = 8000  # word pieces at most; a piece occurs at least twice
+_MOST_WORDS, _MOST_PARTS = 6000, 2000  # of a vocabulary: whole words, and parts of words
+_LONGEST_PART, _SHARED_BY = 6, 3  # characters of a part, and words that share it
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def learn_vocabulary(texts: Iterable[str]) -> str:
-    """A BERT tokenizer for these texts as the content of `tokenizer.json`: lower case, BERT's words, WordPiece."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    """A BERT tokenizer for these texts as the content of `tokenizer.json`: lower case, BERT's words, WordPiece.
 
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=_VOCABULARY, min_frequency=2, special_tokens=list(_SPECIAL), show_progress=False
-    )
-    tokenizer.train_from_iterator(texts, trainer)
+    Pieces are every character, the words that occur twice or more, and the beginnings and endings that several words
+    share, the most frequent first. (The trainer that comes with tokenizers breaks ties differently in every run.)
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    words = Counter(word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
+    pieces = [*_SPECIAL, *_pieces(words)]
+    vocabulary = {piece: code for code, piece in enumerate(dict.fromkeys(pieces))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
     ends = [(name, tokenizer.token_to_id(name)) for name in ("[SEP]", "[CLS]")]
     tokenizer.post_processor = processors.BertProcessing(*ends)
+    tokenizer.add_special_tokens(list(_SPECIAL))
     written: str = tokenizer.to_str()
     return written
+
+
+def _pieces(words: Counter[str]) -> list[str]:
+    """The pieces of a vocabulary from how often each word occurs, in an order that only the counts decide."""
+    characters = sorted({character for word in words for character in word})
+    parts: Counter[str] = Counter()
+    for word in words:
+        for size in range(2, min(len(word), _LONGEST_PART + 1)):
+            parts.update((word[:size], f"##{word[-size:]}"))
+    repeated = [word for word, count in _ranked(words) if count > 1][:_MOST_WORDS]
+    shared = [part for part, count in _ranked(parts) if count >= _SHARED_BY][:_MOST_PARTS]
+    return [*characters, *(f"##{character}" for character in characters), *repeated, *shared]
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
 
 
 def new_bert(tokenizer: str, classes: int) -> Any:
