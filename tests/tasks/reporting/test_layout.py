@@ -15,15 +15,18 @@ from assay.tasks.reporting.parts import (
     DataTable,
     Estimate,
     Figure,
+    Gallery,
     LineageRow,
     LinePlot,
     Mark,
     Panels,
     Paragraph,
     Part,
+    Picture,
     Report,
     Series,
     SettingRow,
+    Strip,
     Verdict,
 )  # fmt: skip
 from assay.tasks.statistics.findings import Finding
@@ -86,6 +89,7 @@ def evil_report():
     blocks = [
         line, Panels(EVIL, [line], EVIL), BarPlot(EVIL, [EVIL], [1.0], EVIL, EVIL, note=EVIL), table,
         replace(table, collapsed=True), replace(table, rows=[]), Paragraph(EVIL), Figure(b"png", EVIL, EVIL),
+        Gallery(EVIL, [Strip(EVIL, [Picture(b"png", EVIL, EVIL, [Mark(EVIL, "bad", EVIL)])])], EVIL),
     ]  # fmt: skip
     return Report(
         EVIL, EVIL, EVIL, 1.0, 0, EVIL, [Verdict(EVIL, "bad")], [Part(EVIL, EVIL, blocks, EVIL, "bad", EVIL)],
