@@ -101,6 +101,8 @@ def plain_type(given: pa.DataType) -> pa.DataType:
     >>> str(plain_type(pa.dictionary(pa.int8(), pa.large_string()))), str(plain_type(pa.binary()))
     ('string', 'large_binary')
     """
+    if isinstance(given, pa.BaseExtensionType):
+        return plain_type(given.storage_type)
     if pa.types.is_dictionary(given):
         return plain_type(given.value_type)
     if pa.types.is_large_string(given) or pa.types.is_string_view(given) or pa.types.is_null(given):

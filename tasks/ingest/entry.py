@@ -9,10 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from assay.data.images import COLUMNS
 from assay.data.schemas import Samples
 from assay.tasks.ingest.casting import NOUNS, cast_text, shown
 from assay.tasks.ingest.classes import gold_codes, not_a_class
+from assay.tasks.ingest.image_cells import pictures
 from assay.tasks.ingest.layout import Layout
+from assay.tasks.ingest.multilabel import marked, marks_column
+from assay.tasks.ingest.pieces import Reading
+from assay.tasks.ingest.pixels import UnfitError
 from assay.tasks.ingest.rows import Reject, Rows, rejects_table
 
 
@@ -31,16 +36,17 @@ class Door:
             if not self.closed[position]:
                 self.closed[position] = True
                 known = self.ids[position].as_py() if self.ids is not None else None
-                row = int(self.rows.positions[position])
-                self.rejects.append(Reject(self.rows.file, row, reason, column, known or None))
+                file, row = self.rows.place(position)
+                self.rejects.append(Reject(file, row, reason, column, known or None))
 
 
-def enter(rows: Rows, layout: Layout, classes: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
+def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
     """The rows of one file as Samples and Rejects: typed, identified, with the code of their gold class.
 
     A row is turned away for a cell that does not fit its column's type, no id, a label that is no class, a missing
-    value where one is required, or a vote outside the classes.
+    value where one is required, a vote outside the classes, or an image that cannot be had or differs from the others.
     """
+    layout = reading.layout
     door = Door(rows)
     ids = _ids(rows, layout)
     door.ids = ids if layout.id is not None else None
@@ -52,6 +58,8 @@ def enter(rows: Rows, layout: Layout, classes: tuple[str, ...]) -> tuple[pa.Tabl
             _require(door, _missing(columns[name]), f"{name} is missing and required", name)
     features = {name: _vote(door, name, columns[name], classes) if name in layout.votes else columns[name]
                 for name in layout.features}  # fmt: skip
+    features |= _labels(door, columns, layout, classes)
+    features |= _images(door, reading)
     table = pa.table({"id": ids, "gold": gold, **features}).filter(pa.array(~door.closed))
     fields = [*Samples.schema, *(pa.field(name, column.type) for name, column in features.items())]
     return pa.table(table.columns, schema=pa.schema(fields)), rejects_table(door.rejects)
@@ -81,11 +89,46 @@ def _gold(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: tup
         return pa.nulls(len(door.closed), pa.int16())
     coded = gold_codes(columns[layout.label], classes)
     door.reject(coded.bad, (not_a_class(value, classes) for value in coded.values), layout.label)
+    shown_there = _shown(columns, layout)
+    return coded.codes if shown_there is None else pc.if_else(shown_there, coded.codes, pa.scalar(None, pa.int16()))
+
+
+def _shown(columns: dict[str, pa.Array], layout: Layout) -> pa.Array | None:
+    """Whether each row's truth is used, or None where all of it is: that of the parts named in `gold_in`."""
     if layout.gold_in is None or layout.split is None:
-        return coded.codes
+        return None
     part = columns[layout.split].cast(pa.string())
-    shown_there = pc.is_in(part, value_set=pa.array(layout.gold_in, pa.string()))
-    return pc.if_else(shown_there, coded.codes, pa.scalar(None, pa.int16()))
+    return pc.is_in(part, value_set=pa.array(layout.gold_in, pa.string()))
+
+
+def _labels(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: tuple[str, ...]) -> dict[str, pa.Array]:
+    """The column `labels`, where samples bear several classes; what is hidden is unknown."""
+    if layout.labels is None:
+        return {}
+    found = marked(layout.labels, [columns[name] for name in layout.labels.names], classes)
+    for position, reason, column in found.faults:
+        door.reject(np.array([position]), [reason], column)
+    shown_there = _shown(columns, layout)
+    if shown_there is not None:
+        found.marks[~pc.fill_null(shown_there, False).to_numpy(zero_copy_only=False)] = -1
+    return {"labels": marks_column(found.marks)}
+
+
+def _images(door: Door, reading: Reading) -> dict[str, pa.Array]:
+    """The pixels of each row that is still to enter, and their extents; empty where the image does not fit."""
+    image = reading.layout.image
+    if image is None:
+        return {}
+    assert image.form is not None
+    blobs = [b""] * len(door.closed)
+    for position, picture in pictures(door.rows, image, reading, door.closed):
+        if isinstance(picture, UnfitError):
+            door.reject(np.array([position]), [str(picture)], image.name if door.rows.files is None else None)
+        else:
+            blobs[position] = picture.tobytes()
+    extents = (image.form.height, image.form.width, image.form.channels)
+    sizes = [pa.array(np.full(len(blobs), extent, np.int16)) for extent in extents]
+    return dict(zip(COLUMNS, [pa.array(blobs, pa.large_binary()), *sizes], strict=True))
 
 
 def _vote(door: Door, name: str, column: pa.Array, classes: tuple[str, ...]) -> pa.Array:

@@ -122,13 +122,14 @@ def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     rows = csv_rows(data, names, settings.delimiter, file.name, head.line).table.slice(0, LOOKED_AT)
     types = []
     for name in names:
-        if name == settings.id:
+        if name in (settings.id, settings.image) or settings.labels == (name,):
             types.append((name, pa.string()))
         elif name in declared:
             types.append((name, TYPES[declared[name]]))
         else:
             cells = rows.column(name).combine_chunks()
-            silent = settings.votes is not None and name != settings.label and is_blank(cells)
+            marks = settings.votes is not None or name in (settings.labels or ())
+            silent = marks and name != settings.label and is_blank(cells)
             types.append((name, pa.int64() if silent else infer_type(cells)))
     return pa.schema(types)
 

@@ -5,14 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pyarrow as pa
 
+from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
+from assay.tasks.ingest.arrays import is_array
 from assay.tasks.ingest.casting import plain_type
 from assay.tasks.ingest.heads import Head, columns_of, unknown_column
-from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.image_folder import CLASS, PATH
+from assay.tasks.ingest.image_folder import SPLIT as SPLIT_FOLDER
+from assay.tasks.ingest.multilabel import LabelColumns, label_columns
+from assay.tasks.ingest.pixels import Form
+from assay.tasks.ingest.settings import Pixels, Source
 from assay.tasks.ingest.sources import ResolvedSource
+
+
+@dataclass(frozen=True)
+class ImageColumn:
+    """Which column holds the images and as what; `form` is settled once the first image has been looked at."""
+
+    name: str
+    kind: Literal["path", "bytes", "array", "raw"]
+    pixels: Pixels | None = None
+    form: Form | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +53,10 @@ class Layout:
     """Where the records of each text file begin."""
     classes: tuple[str, ...] | None = None
     """The classes that the data set itself names, if it does."""
+    image: ImageColumn | None = None
+    """The column that becomes the image's pixels, if there is one."""
+    labels: LabelColumns | None = None
+    """The columns that become `labels`, where a sample may bear several classes."""
 
 
 def layout_of(source: ResolvedSource, given: pa.Table | None = None) -> Layout:
@@ -48,6 +69,45 @@ def layout_of(source: ResolvedSource, given: pa.Table | None = None) -> Layout:
     return _assign(settings, types, source.files[0].name, heads, None)
 
 
+@dataclass(frozen=True)
+class _Named:
+    """The columns that have a meaning of their own: as the settings say, else as our own data sets name them."""
+
+    id: str | None
+    label: str | None
+    split: str | None
+    image: str | None
+    labels: tuple[str, ...]
+    extents: tuple[str, ...] = ()
+    """Height, width and channels, where the pixels of a data set of ours stand raw in a column."""
+    unread: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> list[str]:
+        """The columns that are read for their meaning; they are no features."""
+        return [one for one in (self.id, self.label, self.image, *self.labels, *self.extents) if one is not None]
+
+
+def _named(settings: Source, names: Sequence[str], metadata: Mapping[bytes, bytes]) -> _Named:
+    """The columns with a meaning, in a data set of ours or a folder of images by the names that these have."""
+    if settings.images is not None:
+        return _Named(PATH, CLASS, SPLIT_FOLDER if SPLIT_FOLDER in names else None, None, ())
+    own = settings.dataset is not None and bool(metadata)
+
+    def known(given: str | None, name: str, holds: bool = True) -> str | None:
+        return given or (name if own and holds and name in names else None)
+
+    images = metadata.get(b"images")
+    labels = settings.labels
+    if labels is None:
+        labels = ("labels",) if own and images and settings.label is None and "labels" in names else ()
+    label = None if labels else known(settings.label, "gold")
+    extents = COLUMNS[1:] if own and images == b"raw" else ()
+    unread = ("gold",) if own and labels else ()  # all null beside labels
+    image = known(settings.image, "image", bool(images))
+    return _Named(known(settings.id, "id"), label, known(settings.split, "split"), image, labels, extents, unread)
+
+
 def _assign(
     settings: Source,
     types: pa.Schema,
@@ -56,15 +116,15 @@ def _assign(
     metadata: dict[bytes, bytes] | None,
 ) -> Layout:
     """Every setting that names a column, checked against the columns there are."""
-    own = metadata is not None and settings.dataset is not None
-    identity = settings.id or ("id" if own and "id" in types.names else None)
-    label = settings.label or ("gold" if own and "gold" in types.names else None)
-    split = settings.split or ("split" if own and "split" in types.names else None)
-    _require_named(settings, (identity, label, split), types.names, name)
-    rest = [column for column in types.names if column not in (identity, label)]
+    told = metadata or {}
+    named = _named(settings, types.names, told)
+    identity, label, split = named.id, named.label, named.split
+    _require_named(settings, named, types.names, name)
+    image = _image_column(settings, named, types, told, name)
+    rest = [column for column in types.names if column not in (*named.read, *named.unread)]
     kept = [*(settings.features or ()), *([split] if split and split not in (settings.features or ()) else [])]
     votes: list[str] = []
-    if own and (metadata or {}).get(b"holds") == b"votes":
+    if settings.dataset is not None and told.get(b"holds") == b"votes":
         votes = [column for column in rest if column not in kept and pa.types.is_int8(types.field(column).type)]
     elif settings.votes is not None:
         votes = [column for column in rest if column not in kept]
@@ -72,38 +132,72 @@ def _assign(
         _require_votes(votes, types, name)
     elif settings.features is not None:
         rest = kept
-    _require_free_names(rest, name)
+    elif settings.images is not None:
+        rest = [split] if split else []
+    _require_free_names(rest, name, image is not None, bool(named.labels))
     _require_types(types, identity, label, name)
-    read = [column for column in types.names if column in (identity, label) or column in rest]
-    ordered = [column for column in (identity, label) if column is not None] + rest
+    labels = label_columns(named.labels, types, name) if named.labels else None
     closed = settings.features is not None and settings.votes is None
     return Layout(
-        types=pa.schema([_entering(types.field(column), votes, identity) for column in ordered if column in read]),
+        types=pa.schema([_entering(types.field(column), votes, identity) for column in (*named.read, *rest)]),
         id=identity, label=label, features=tuple(rest), votes=tuple(votes), required=tuple(settings.required),
         split=split, gold_in=settings.gold_in, delimiter=settings.delimiter, closed=closed, heads=heads,
-        classes=tuple(json.loads(metadata[b"classes"])) if metadata and b"classes" in metadata else None,
+        classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None, image=image, labels=labels,
     )  # fmt: skip
 
 
-def _require_named(
-    settings: Source, settled: tuple[str | None, str | None, str | None], names: Sequence[str], file: str
-) -> None:
+def _image_column(
+    settings: Source, named: _Named, types: pa.Schema, metadata: Mapping[bytes, bytes], name: str
+) -> ImageColumn | None:
+    """The column of images and what stands in it, by its type."""
+    if settings.images is not None:
+        return ImageColumn(PATH, "path", settings.pixels)
+    if named.image is None:
+        if settings.pixels is not None:
+            raise InputError(f"{name} holds no images, and `pixels` is about images; remove it, or say `image`.")
+        return None
+    found = types.field(named.image).type
+    if settings.dataset is not None and metadata.get(b"images") == b"raw":
+        return ImageColumn(named.image, "raw", settings.pixels)
+    struct = pa.types.is_struct(found) and found.get_field_index("bytes") >= 0  # as Hugging Face writes images
+    if pa.types.is_large_binary(found) or (struct and pa.types.is_large_binary(found.field("bytes").type)):
+        return ImageColumn(named.image, "bytes", settings.pixels)
+    if pa.types.is_string(found):
+        return ImageColumn(named.image, "path", settings.pixels)
+    if is_array(found):
+        return ImageColumn(named.image, "array", settings.pixels)
+    raise InputError(
+        f"{name} has {found} in image column {named.image!r}; an image is a path, the bytes of a file, or a list of "
+        "numbers."
+    )
+
+
+def _require_named(settings: Source, named: _Named, names: Sequence[str], file: str) -> None:
     """Nothing, or the sentence for the first setting that names a column which is not there."""
-    named = list(zip(settled, ("id", "label", "split"), strict=True))
-    named += [(column, "features") for column in settings.features or ()]
-    named += [(column, "required") for column in settings.required]
-    for column, setting in named:
+    said = [(named.id, "id"), (named.label, "label"), (named.split, "split"), (named.image, "image")]
+    said += [(column, "labels") for column in named.labels]
+    said += [(column, "features") for column in settings.features or ()]
+    said += [(column, "required") for column in settings.required]
+    for column, setting in said:
         if column is not None and column not in names:
             raise unknown_column(column, setting, names, file)
 
 
-def _require_free_names(features: Sequence[str], file: str) -> None:
-    """Nothing, or the sentence for a feature that bears the name of the sample id or of the gold class."""
-    for column, setting, meaning in (("id", "id", "sample id"), ("gold", "label", "gold class")):
+def _require_free_names(features: Sequence[str], file: str, images: bool, labels: bool) -> None:
+    """Nothing, or the sentence for a feature that bears a name which has a meaning inside."""
+    ours = [("id", "id", "sample id"), ("gold", "label", "gold class")]
+    ours += [("labels", "labels", "list of labels")] if labels else []
+    for column, setting, meaning in ours:
         if column in features:
             raise InputError(
                 f"{file} has a column {column!r}, which is the name of the {meaning} inside; say "
                 f"`{setting}: {column}`, or leave it out by listing the columns to keep under `features`."
+            )
+    for column in COLUMNS if images else ():
+        if column in features:
+            raise InputError(
+                f"{file} has a column {column!r}, which is a name of the image's own columns inside; leave it out by "
+                "listing the columns to keep under `features`, or rename it."
             )
 
 

@@ -32,15 +32,16 @@ def _open(file: BinaryIO) -> pq.ParquetFile:
 
 
 def parquet_rows(
-    url: str, name: str, start: int, stop: int, target: pa.Schema, wanted: tuple[str, ...] | None = None
-) -> Rows:
-    """Rows `start` to `stop` (from 0) of a Parquet file in the types of `target`."""
+    url: str, name: str, start: int, stop: int, target: pa.Schema, wanted: tuple[str, ...] | None = None,
+    batch_rows: int = 65_536,
+) -> Rows:  # fmt: skip
+    """Rows `start` to `stop` (from 0) of a Parquet file in the types of `target`, `batch_rows` of them at a time."""
     columns = list(target.names if wanted is None else wanted)
     schema = pa.schema([target.field(column) for column in columns])
     tables = []
     with parquet_file(url, name) as parquet:
         groups, first = _row_groups(parquet, start, stop)
-        for batch in parquet.iter_batches(batch_size=65_536, row_groups=groups, columns=columns):
+        for batch in parquet.iter_batches(batch_size=batch_rows, row_groups=groups, columns=columns):
             low, high = max(start - first, 0), min(stop - first, len(batch))
             if low < high:
                 tables.append(_in_types(pa.Table.from_batches([batch.slice(low, high - low)]), schema, name))

@@ -20,8 +20,10 @@ from assay.tasks.ingest.text_rows import csv_rows, json_rows
 
 PIECE_BYTES = 64 << 20
 PIECE_ROWS = 100_000
+PIECE_IMAGES = 256
 MOST_BYTES = 512 << 20
-"""A piece is about `PIECE_BYTES` or `PIECE_ROWS`, whichever is less; never above `MOST_BYTES`, whatever is asked."""
+"""A piece is about `PIECE_BYTES` or `PIECE_ROWS` (of images `PIECE_IMAGES`), whichever is less; never above
+`MOST_BYTES`, whatever is asked."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,13 @@ class Reading:
     layout: Layout
     urls: Mapping[str, str] = field(default_factory=dict)
     table: pa.Table | None = None
+    folder: str = ""
+    """Where the names of a listing of images are to be found."""
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows a piece has at most, unless somebody asks for fewer pieces."""
+        return PIECE_ROWS if self.layout.image is None else PIECE_IMAGES
 
 
 @dataclass(frozen=True)
@@ -106,10 +115,10 @@ def index_table(table: pa.Table, name: str) -> FileIndex:
     return FileIndex(name, "table", table.num_rows, table.nbytes)
 
 
-def plan_pieces(files: list[FileIndex], partitions: int | None = None) -> list[Piece]:
+def plan_pieces(files: list[FileIndex], partitions: int | None = None, most_rows: int = PIECE_ROWS) -> list[Piece]:
     """All rows of all files, in order, as about `partitions` pieces of about the same number of rows."""
     rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
-    wanted = partitions or max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / PIECE_ROWS))
+    wanted = partitions or max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / most_rows))
     pieces = min(max(wanted, math.ceil(size / MOST_BYTES)), max(rows, 1))
     bounds = [rows * number // pieces for number in range(pieces + 1)]
     spans: list[list[Span]] = [[] for _ in range(pieces)]
@@ -131,12 +140,15 @@ def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = Non
     layout = reading.layout
     needed = tuple(layout.types.names) if wanted is None else wanted
     if span.format == "parquet":
-        return parquet_rows(reading.urls[span.name], span.name, span.start, span.stop, layout.types, needed)
+        batch = 65_536 if layout.image is None else PIECE_IMAGES
+        return parquet_rows(reading.urls[span.name], span.name, span.start, span.stop, layout.types, needed, batch)
     if span.format == "table":
         assert reading.table is not None
         table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))
         schema = pa.schema([layout.types.field(name) for name in needed])
-        return Rows(span.name, table.cast(schema).combine_chunks(), np.arange(span.start + 1, span.stop + 1))
+        files = tuple(reading.table["path"].slice(span.start, len(table)).to_pylist()) if reading.folder else None
+        table = table.cast(schema).combine_chunks()
+        return Rows(span.name, table, np.arange(span.start + 1, span.stop + 1), files=files)
     with opened(reading.urls[span.name], span.name) as file:
         file.seek(span.start)
         data = file.read(span.stop - span.start)

@@ -32,10 +32,16 @@ class Rows:
     table: pa.Table
     positions: Positions
     rejects: tuple[Reject, ...] = field(default=())
+    files: tuple[str, ...] | None = None
+    """Where each row is a file of its own: its name."""
+
+    def place(self, at: int) -> tuple[str, int]:
+        """The file and the line (or row number) of the row at a position of the table."""
+        return (self.file, int(self.positions[at])) if self.files is None else (self.files[at], 1)
 
 
 def rejects_table(rejects: list[Reject]) -> pa.Table:
     """Rejects as a table, in the order of the rows."""
-    ordered = sorted(rejects, key=lambda reject: reject.row)
+    ordered = sorted(rejects, key=lambda reject: (reject.file, reject.row))
     columns = {name: [getattr(reject, name) for reject in ordered] for name in Rejects.schema.names}
     return pa.table(columns, schema=Rejects.schema)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -10,7 +10,7 @@ from assay.infra.settings import Settings
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
-ORIGINS = ("dataset", "parquet", "csv", "jsonl", "votes")
+ORIGINS = ("dataset", "parquet", "csv", "jsonl", "votes", "images")
 
 
 def _as_many(value: object) -> object:
@@ -21,8 +21,59 @@ Paths = Annotated[tuple[str, ...], BeforeValidator(_as_many), Field(min_length=1
 Names = Annotated[tuple[str, ...], BeforeValidator(_as_many)]
 
 
+Side = Annotated[int, Field(ge=1, le=8192)]
+
+
+def _as_both(value: object) -> object:
+    return (value, value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_both)]
+
+
+class Pixels(Settings):
+    """How an image is brought to the shape that all share. What is left out is as in the first image of the source."""
+
+    size: Extent | None = None
+    """The size that every image is drawn to (bilinear), its proportions not kept: one number, or height and width."""
+    resize: Side | None = None
+    """The length that the shorter side is drawn to (bilinear), the proportions kept; needs `crop`."""
+    crop: Extent | None = None
+    """The size that is cut out of the middle, after `size` or `resize`: one number, or height and width."""
+    margin: Annotated[int, Field(ge=0, le=4096)] = 0
+    """So many pixels more are kept on every side of the crop, for what moves images a little."""
+    channels: Literal[1, 3] | None = None
+    """1 makes every image grey, 3 makes every image red, green and blue; palettes, alpha and CMYK need one of them."""
+    shape: Annotated[tuple[Side, ...], Field(min_length=2, max_length=3)] | None = None
+    """The shape of images that come as flat lists of numbers: height and width, with 1 or 3 channels last or first."""
+
+    @property
+    def cut(self) -> tuple[int, int] | None:
+        """Height and width of what is cut out, the margin included."""
+        return None if self.crop is None else (self.crop[0] + 2 * self.margin, self.crop[1] + 2 * self.margin)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.size is not None and self.resize is not None:
+            raise ValueError("pixels has both size and resize: size ignores proportions, resize keeps them; choose one")
+        if self.resize is not None and self.crop is None:
+            raise ValueError("resize leaves images of different proportions different: add crop, or use size")
+        if self.margin and self.crop is None:
+            raise ValueError("margin widens a crop: add crop")
+        if self.cut is not None:
+            short = self.resize is not None and min(self.cut) > self.resize
+            if short or (self.size is not None and (self.cut[0] > self.size[0] or self.cut[1] > self.size[1])):
+                raise ValueError(
+                    f"crop and margin need {self.cut[0]} x {self.cut[1]} pixels, more than size or resize leaves; "
+                    "enlarge these, or cut out less"
+                )
+        if self.shape is not None and len(self.shape) == 3 and not {self.shape[0], self.shape[2]} & {1, 3}:
+            raise ValueError(f"shape {list(self.shape)} has neither 1 nor 3 channels, first or last")
+        return self
+
+
 class Source(Settings):
-    """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl` and `votes`."""
+    """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `votes` and `images`."""
 
     dataset: str | None = None
     """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""
@@ -34,10 +85,22 @@ class Source(Settings):
     """JSON Lines files (one object a line), in UTF-8: paths, patterns or URLs."""
     votes: Paths | None = None
     """Votes given as a table (Parquet or CSV): one integer column per labelling function, -1 where it abstains."""
+    images: Paths | None = None
+    """Images in folders, each named after its class: a folder, or a pattern (`scans/*/*.png`). Folders named train,
+    valid or test above them become the column `split`."""
+    image: str | None = None
+    """The column with the images: paths that start from the table's folder, the bytes of PNG or JPEG files, or arrays
+    (lists of whole numbers 0 to 255, or of numbers 0 to 1)."""
+    pixels: Pixels | None = None
+    """How images are brought to one shape; without it an image that differs from the first in size or mode is
+    rejected."""
     id: str | None = None
     """The column that names a sample, unique over all files; without it samples are named `file:row`."""
     label: str | None = None
     """The column with the gold class; a missing value (or -1 in a column of whole numbers) means unlabelled."""
+    labels: Annotated[Names, Field(min_length=1)] | None = None
+    """Where a sample may bear several classes at once, instead of `label`: columns of 1, 0 and -1 (unknown), one per
+    class; or one column that lists the names of those it bears (a list, or text such as `effusion|oedema`)."""
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     """The classes by name, in the order of their codes 0, 1, ...; without them they are read off the gold labels."""
     columns: dict[str, ColumnType] | None = None
@@ -56,13 +119,28 @@ class Source(Settings):
     """The share of rows that may be rejected (each with file, row and reason) before the run stops."""
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Source:
+    def _says_one_thing(self) -> Self:
         given = [name for name in ORIGINS if getattr(self, name) is not None]
         if len(given) != 1:
             found = " and ".join(given) if given else "none of them"
             raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {found}")
-        if self.gold_in is not None and self.split is None and self.dataset is None:
+        has_split = self.split is not None or self.dataset is not None or self.images is not None
+        if self.gold_in is not None and not has_split:
             raise ValueError("gold_in needs split: the column that says which part a sample belongs to")
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
             raise ValueError(f"a class is named twice in classes: {', '.join(self.classes)}")
+        self._require_images_that_fit()
         return self
+
+    def _require_images_that_fit(self) -> None:
+        if self.label is not None and self.labels is not None:
+            raise ValueError("label is for one class per sample, labels for several: give one of them")
+        if self.labels is not None and len(set(self.labels)) < len(self.labels):
+            raise ValueError(f"a column is named twice in labels: {', '.join(self.labels)}")
+        if self.images is not None:
+            for name in ("image", "id", "label", "labels", "columns", "features", "split"):
+                if getattr(self, name):
+                    raise ValueError(f"{name} names a column, and a folder of images has none; leave it out")
+        has_images = self.image is not None or self.images is not None or self.dataset is not None
+        if self.pixels is not None and not has_images:
+            raise ValueError("pixels is about images: say which column holds them with image, or give images")

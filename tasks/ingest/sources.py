@@ -18,6 +18,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.tasks.ingest.image_folder import image_files, names_below
 from assay.tasks.ingest.settings import ORIGINS, Source
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
@@ -58,6 +59,10 @@ class ResolvedSource:
         if self.given is not None:
             return self.given.fingerprint
         content = [(file.name, file.format, hash_of_file(file.url)) for file in self.files]
+        if self.settings.image is not None:
+            from assay.tasks.ingest.image_references import referenced_images
+
+            content += referenced_images(self)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def require_unchanged(self) -> None:
@@ -102,7 +107,7 @@ def hash_of_file(url: str) -> str:
         raise InputError(f"{url} cannot be read ({error}); check the path and its permissions.") from error
 
 
-@functools.lru_cache(maxsize=65_536)
+@functools.lru_cache(maxsize=1 << 18)
 def _hash_of_bytes(url: str, size: int, changed: str) -> str:  # noqa: ARG001 - size and time of change make the cache true
     import fsspec
 
@@ -120,11 +125,19 @@ def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
         assert source.dataset is not None
         return ResolvedSource(settings=source, given=_given_table(source.dataset))
     patterns: tuple[str, ...] = getattr(source, origin)
+    if origin == "images":
+        return _resolved_images(source, image_files(patterns, base_dir))
     urls = list(dict.fromkeys(url for pattern in patterns for url in _matches(pattern, base_dir, origin)))
     names = short_names(urls)
     files = tuple(SourceFile(url, name, _format(origin, name)) for url, name in zip(urls, names, strict=True))
     settings = source.model_copy(update={origin: tuple(names)})
     return ResolvedSource(settings=settings, files=files)
+
+
+def _resolved_images(source: Source, urls: list[str]) -> ResolvedSource:
+    """Images by their names below the folder they share; the settings say how many, not where they lie."""
+    files = tuple(SourceFile(url, name, "image") for url, name in zip(urls, names_below(urls), strict=True))
+    return ResolvedSource(source.model_copy(update={"images": (f"{len(files)} images",)}), files)
 
 
 def short_names(urls: list[str]) -> list[str]:

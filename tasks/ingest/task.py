@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data import expectations
+from assay.data.images import COLUMNS
 from assay.data.schemas import Classes, ContractResults, Rejects, Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, reduce_partitions, tally_of
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, write_table
-from assay.tasks.ingest.classes import settle_classes
 from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
 from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
-from assay.tasks.ingest.reading import no_rejects, prepare, read_piece, survey_piece
+from assay.tasks.ingest.reading import found_classes, known_classes, no_rejects, prepare, read_piece, survey_piece
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource
 
@@ -38,7 +38,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     """The samples of a source; call it as `ingest(source, source.settings)`."""
     reading, files = prepare(source)
     partitions = current_run().compute.partitions
-    pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None)
+    pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None, reading.most_rows)
     classes = _classes(source, settings, reading, pieces)
     loading = expectations.warm_up()
     samples, rejects = map_pieces(read_piece, pieces, into=(Samples, Rejects), reading=reading, classes=classes)
@@ -55,14 +55,11 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
 
 def _classes(source: ResolvedSource, settings: Source, reading: Reading, pieces: list[Piece]) -> tuple[str, ...]:
     """The classes as given, or as all pieces together show them."""
-    layout = reading.layout
-    given = settings.classes or layout.classes
-    if given is not None or (layout.label is None and not layout.votes):
-        return settle_classes(given, frozenset(), True, None, source.label)
+    known = known_classes(reading.layout, settings, source.label)
+    if known is not None:
+        return known
     survey = tally_of(map_pieces(_survey, pieces, into=Rejects, name="survey", reading=reading))
-    votes = [int(vote) for vote in survey["votes"]]
-    numeric = layout.label is None or not pa.types.is_string(layout.types.field(layout.label).type)
-    return settle_classes(None, survey["names"], numeric, max(votes, default=None), source.label)
+    return found_classes(reading.layout, survey["names"], survey["votes"], source.label)
 
 
 def _survey(piece: Piece, reading: Reading) -> Tallied:
@@ -105,19 +102,22 @@ def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece]
 def _contract(samples: Artifact[Samples], reading: Reading, classes: tuple[str, ...]) -> pa.Table:
     """What the contracts find: of the whole table, or of a seeded sample of a huge one."""
     rows, share = samples.rows, min(1.0, CONTRACT_ROWS / samples.rows)
-    votes = reading.layout.votes
+    votes, image = reading.layout.votes, reading.layout.image
+    extents = COLUMNS[1:] if image is not None else ()
+    columns = ["id", "gold", *votes, *extents]
     if share == 1.0:
-        table = collect(samples, ["id", "gold", *votes])
+        table = collect(samples, columns)
     else:
-        drawn = map_partitions(
-            chosen_by_hash, samples, into=Samples, name="drawn", share=share, columns=["id", "gold", *votes]
-        )
-        table = collect(drawn, ["id", "gold", *votes])
+        drawn = map_partitions(chosen_by_hash, samples, into=Samples, name="drawn", share=share, columns=columns)
+        table = collect(drawn, columns)
     last = len(classes) - 1
     results = [expectations.check_contract(table.select(["id", "gold"]), "samples", {"last_class": last})]
     if votes:
         extent = expectations.votes_extent(table, votes)
         results.append(expectations.check_contract(extent, "votes", {"last_class": last, "functions": len(votes)}))
+    if image is not None and image.form is not None:
+        form = {name: getattr(image.form, name) for name in extents}
+        results.append(expectations.check_contract(table.select(["id", *extents]), "images", form))
     return pa.concat_tables([*results, _counted(rows)])
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from assay.tasks.ingest.classes import settle_classes
 from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
-from assay.tasks.ingest.reading import prepare, read_piece, survey_piece
+from assay.tasks.ingest.reading import found_classes, known_classes, prepare, read_piece, survey_piece
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 
@@ -32,15 +31,13 @@ def read(tmp_path: Path) -> Callable[..., Read]:
     def now(partitions: int | None = None, **settings: object) -> Read:
         source = resolve(Source.model_validate(settings), tmp_path)
         reading, files = prepare(source)
-        pieces = plan_pieces(files, partitions)
-        classes = source.settings.classes or reading.layout.classes
+        pieces = plan_pieces(files, partitions, reading.most_rows)
+        classes = known_classes(reading.layout, source.settings, source.label)
         if classes is None:
             surveys = [survey_piece(piece, reading) for piece in pieces]
             names = frozenset().union(*(survey["names"] for survey in surveys))
-            votes = [int(vote) for survey in surveys for vote in survey["votes"]]
-            label = reading.layout.label
-            numeric = label is None or not pa.types.is_string(reading.layout.types.field(label).type)
-            classes = settle_classes(None, names, numeric, max(votes, default=None), source.label)
+            votes = frozenset().union(*(survey["votes"] for survey in surveys))
+            classes = found_classes(reading.layout, names, votes, source.label)
         tables = [read_piece(piece, reading, classes) for piece in pieces]
         return Read(
             pa.concat_tables(samples for samples, _ in tables).combine_chunks(),

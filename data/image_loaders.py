@@ -1,0 +1,149 @@
+"""From a catalogue data set's files to one table of images: `id`, `gold`, `split` where there is one, `image`.
+
+Images stay as they lie there, PNG or JPEG bytes (`images: encoded` in the schema's metadata) or raw pixels (`raw`), and
+ingest unpacks them on the workers, where `pixels` says how. The classes are named in the metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.images import image_columns
+from assay.infra.errors import InputError
+
+CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+
+
+def chest_xray(folder: Path) -> pa.Table:
+    """1200 training and 624 test radiographs of children, normal or pneumonia, with subtype and patient.
+
+    Copies of an image lie on the same side of the split in this data set; patients are not known to.
+    """
+    parts = []
+    for file, split in (("train_sample.parquet", "train"), ("test.parquet", "test")):
+        columns = ["file", "label", "subtype", "patient_key", "jpeg"]
+        table = _read(folder / file, columns)
+        parts.append(table.append_column("split", pa.array([split] * table.num_rows, pa.string())))
+    images = pa.concat_tables(parts).combine_chunks()
+    ids = pc.binary_join_element_wise(images["split"], pc.replace_substring(images["file"], ".jpeg", ""), "-")
+    return _encoded(
+        {
+            "id": ids, "gold": _codes(images["label"], ("NORMAL", "PNEUMONIA"), folder), "split": images["split"],
+            "subtype": images["subtype"], "patient": images["patient_key"], "image": images["jpeg"],
+        },
+        ("normal", "pneumonia"),
+    )  # fmt: skip
+
+
+def pneumonia_mnist(folder: Path) -> pa.Table:
+    """5030 grey radiographs of 28 × 28 pixels in their published parts: train 3882, valid 524, test 624."""
+    path = _present(folder / "pneumoniamnist.npz")
+    pixels, gold, split = [], [], []
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            for ours, theirs in (("train", "train"), ("valid", "val"), ("test", "test")):
+                pixels.append(arrays[f"{theirs}_images"])
+                gold.append(arrays[f"{theirs}_labels"].ravel())
+                split += [ours] * len(pixels[-1])
+    except (KeyError, ValueError, OSError) as error:
+        raise InputError(f"{path} is no archive of train, val and test images and labels ({error}).") from error
+    numbers = [f"{part}-{at:04d}" for part in ("train", "valid", "test") for at in range(split.count(part))]
+    columns = {
+        "id": pa.array(numbers), "gold": pa.array(np.concatenate(gold).astype(np.int16)), "split": pa.array(split),
+        **image_columns(np.concatenate(pixels)[:, None]),
+    }  # fmt: skip
+    return _told(columns, ("normal", "pneumonia"), "raw")
+
+
+def isic_uda1(folder: Path) -> pa.Table:
+    """549 dermoscopic images, benign or malignant; there is no split.
+
+    Of images that are copies byte for byte one stands for all, so that no hold-out can put one copy into training and
+    another into the test; `copies` names the others. Where their labels differ, the gold class is unknown.
+    """
+    columns = ["isic_id", "benign_malignant", "diagnosis", "age_approx", "sex", "jpeg"]
+    images = _read(folder / "isic_uda1_250px.parquet", columns)
+    gold = _codes(images["benign_malignant"], ("benign", "malignant"), folder).to_pylist()
+    first, others = _distinct(images["jpeg"].to_pylist())
+    agreed = [gold[at] if all(gold[copy] == gold[at] for copy in others[at]) else None for at in first]
+    names = images["isic_id"].to_pylist()
+    kept = images.take(pa.array(first))
+    return _encoded(
+        {
+            "id": kept["isic_id"], "gold": pa.array(agreed, pa.int16()), "diagnosis": kept["diagnosis"],
+            "age": kept["age_approx"], "sex": kept["sex"],
+            "copies": pa.array([" ".join(names[copy] for copy in others[at]) for at in first], pa.string()),
+            "image": kept["jpeg"],
+        },
+        ("benign", "malignant"),
+    )  # fmt: skip
+
+
+def cifar10_test(folder: Path) -> pa.Table:
+    """The 10000 test images of CIFAR-10 in their published order; there is no split."""
+    images = _read(folder / "cifar10_test_jpeg.parquet", ["test_index", "label", "jpeg"])
+    order = pc.sort_indices(images["test_index"])
+    images = images.take(order)
+    ids = [f"cifar10-test-{index:05d}" for index in images["test_index"].to_pylist()]
+    columns = {"id": pa.array(ids), "gold": images["label"].cast(pa.int16()), "image": images["jpeg"]}
+    return _encoded(columns, CIFAR10)
+
+
+def _distinct(contents: Sequence[bytes]) -> tuple[list[int], dict[int, list[int]]]:
+    """The first position of each content, and for each of them the positions of its copies."""
+    seen: dict[bytes, int] = {}
+    others: dict[int, list[int]] = {}
+    for at, content in enumerate(contents):
+        first = seen.setdefault(content, at)
+        others.setdefault(first, [])
+        if first != at:
+            others[first].append(at)
+    return list(others), others
+
+
+def _codes(names: pa.ChunkedArray, classes: tuple[str, ...], folder: Path) -> pa.ChunkedArray:
+    codes = pc.index_in(names, value_set=pa.array(classes))
+    if codes.null_count:
+        strange: npt.NDArray[np.bool_] = codes.is_null().to_numpy()
+        raise InputError(
+            f"{folder} has the label {names[int(np.argmax(strange))].as_py()!r} where {' or '.join(classes)} is "
+            "expected; fetch the data set anew."
+        )
+    return codes.cast(pa.int16())
+
+
+def _read(path: Path, columns: list[str]) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(_present(path)) as file:
+            missing = [name for name in columns if name not in file.schema_arrow.names]
+            if missing:
+                raise InputError(f"{path} has no column {missing[0]!r}; it has {', '.join(file.schema_arrow.names)}.")
+            return file.read(columns)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path} is not a whole Parquet file ({error}); fetch the data set anew.") from error
+
+
+def _present(path: Path) -> Path:
+    if not path.exists():
+        raise InputError(f"{path} is missing; the catalogue entry says where the data set is to be had.")
+    return path
+
+
+def _encoded(columns: dict[str, pa.Array | pa.ChunkedArray], classes: Sequence[str]) -> pa.Table:
+    return _told(columns | {"image": columns["image"].cast(pa.large_binary())}, classes, "encoded")
+
+
+def _told(
+    columns: dict[str, pa.Array | pa.ChunkedArray], classes: Sequence[str], images: Literal["raw", "encoded"]
+) -> pa.Table:
+    return pa.table(columns).replace_schema_metadata({"classes": json.dumps(list(classes)), "images": images})

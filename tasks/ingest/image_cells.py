@@ -1,0 +1,121 @@
+"""What stands in a column of images, cell by cell: a path, the bytes of a file, an array, or raw pixels."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.images import COLUMNS
+from assay.infra.errors import InputError
+from assay.tasks.ingest.arrays import array_picture, raw_picture
+from assay.tasks.ingest.casting import shown
+from assay.tasks.ingest.layout import ImageColumn
+from assay.tasks.ingest.pieces import FileIndex, Reading, read_span
+from assay.tasks.ingest.pixels import Picture, UnfitError, decoded, form_of, in_channels, require_form, shaped
+from assay.tasks.ingest.rows import Rows
+
+MOST_BYTES = 256 << 20
+"""An image file beyond this is refused unread."""
+
+_LOOKED_AT = 64
+
+
+def pictures(
+    rows: Rows, image: ImageColumn, reading: Reading, closed: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> Iterator[tuple[int, Picture | UnfitError]]:
+    """Each open row's position with its picture in the form that all share, or with the reason why it has none."""
+    column = _contents(rows.table.column(image.name).combine_chunks())
+    read = _reader(rows, image, reading)
+    for at in np.flatnonzero(~closed).tolist():
+        try:
+            if not column[at].is_valid:
+                raise UnfitError("there is no image")
+            picture = read(at, column[at])
+            if image.form is not None:
+                require_form(picture, image.form)
+            yield at, picture
+        except UnfitError as reason:
+            yield at, reason
+
+
+def _contents(column: pa.Array) -> pa.Array:
+    """The bytes in a column of structs, where images are written so."""
+    return pc.struct_field(column, "bytes") if pa.types.is_struct(column.type) else column
+
+
+def _reader(rows: Rows, image: ImageColumn, reading: Reading) -> Callable[[int, pa.Scalar], Picture]:
+    """What turns a cell into a picture of the right channels and size."""
+    settings = image.pixels
+    channels = settings.channels if settings is not None else None
+    shape = settings.shape if settings is not None else None
+    if image.kind == "raw":
+        extents = [rows.table.column(name).to_pylist() for name in ("channels", "height", "width")]
+
+        def raw(at: int, cell: pa.Scalar) -> Picture:
+            content = raw_picture(cell.as_py(), *(values[at] for values in extents))
+            return shaped(in_channels(content, channels), settings)
+
+        return raw
+    if image.kind == "array":
+        return lambda _, cell: shaped(in_channels(array_picture(cell, shape), channels), settings)
+    if image.kind == "bytes":
+        return lambda _, cell: shaped(decoded(cell.as_py(), channels), settings)
+    folder = reading.folder or posixpath.dirname(reading.urls[rows.file])
+    return lambda _, cell: shaped(decoded(_content_of(address_in(folder, cell.as_py())), channels), settings)
+
+
+def address_in(folder: str, path: str) -> str:
+    """Where a path of a cell leads, never out of the table's folder.
+
+    >>> address_in("/data", "scans/../a.png")
+    '/data/a.png'
+    """
+    if not path.strip():
+        raise UnfitError("there is no image")
+    normal = posixpath.normpath(path)
+    if "\0" in path or "://" in path or normal.startswith("/") or normal.split("/")[0] == "..":
+        raise UnfitError(f"the path {shown(path)} leaves the folder of its table; paths start there and stay there")
+    return posixpath.join(folder, normal)
+
+
+def _content_of(url: str) -> bytes:
+    import fsspec
+
+    try:
+        with fsspec.open(url, "rb") as file:
+            content: bytes = file.read(MOST_BYTES + 1)
+    except FileNotFoundError as error:
+        raise UnfitError("there is no such file") from error
+    except (OSError, ValueError) as error:
+        raise UnfitError(f"the file cannot be read ({str(error).splitlines()[0][:80]})") from error
+    if len(content) > MOST_BYTES:
+        raise UnfitError(f"the file has more than {MOST_BYTES >> 20} MiB")
+    return content
+
+
+def with_form(reading: Reading, files: list[FileIndex], source: str) -> tuple[Reading, list[FileIndex]]:
+    """The reading with the form that all images share, read off the first that enters; and what the rows then take."""
+    image = reading.layout.image
+    if image is None:
+        return reading, files
+    wanted = (image.name, *(COLUMNS[1:] if image.kind == "raw" else ()))
+    reason = "there are no rows"
+    for file in files:
+        for start in range(0, file.rows, _LOOKED_AT):
+            span = file.span(start, min(start + _LOOKED_AT, file.rows))
+            rows = read_span(span, reading, wanted) if span is not None else None
+            for at, picture in pictures(rows, image, reading, np.zeros(len(rows.positions), np.bool_)) if rows else ():
+                if isinstance(picture, UnfitError):
+                    name, row = rows.place(at) if rows else ("", 0)
+                    reason = f"the last one tried is {name} row {row}: {picture}"
+                    continue
+                form = form_of(picture, image.pixels)
+                layout = replace(reading.layout, image=replace(image, form=form))
+                sized = [replace(index, bytes=index.rows * form.bytes) for index in files]
+                return replace(reading, layout=layout), sized
+    raise InputError(f"No image of {source} can be read ({reason}).")

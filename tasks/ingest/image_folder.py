@@ -1,0 +1,113 @@
+"""A folder of images as a table: one row per file, its class the name of the folder it lies in."""
+
+from __future__ import annotations
+
+import glob
+import posixpath
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+from assay.tasks.ingest.pixels import ENDINGS
+
+PATH, CLASS, SPLIT = "path", "class", "split"
+"""The columns of the table: the file below the folder that all share, its class, and its part if folders say so."""
+
+_SPLITS = {
+    "train": "train", "training": "train", "val": "valid", "valid": "valid", "validation": "valid", "dev": "valid",
+    "test": "test", "testing": "test",
+}  # fmt: skip
+
+
+def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
+    """The addresses of all images that the patterns find, in order; a folder stands for every image below it."""
+    urls = [url for pattern in patterns for url in _found(pattern, base_dir)]
+    return sorted(dict.fromkeys(urls))
+
+
+def _found(pattern: str, base_dir: str | Path) -> list[str]:
+    import fsspec
+
+    url = pattern if "://" in pattern else str(Path(base_dir, pattern).absolute())
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url)
+        if glob.has_magic(path):
+            found = [name for name in filesystem.glob(path) if _is_visible(name) and not filesystem.isdir(name)]
+        elif filesystem.isdir(path):
+            found = [name for name in filesystem.find(path) if _is_image(name) and _is_visible(name[len(path) :])]
+            _require_class_folders(found, path.rstrip("/"))
+        elif filesystem.exists(path):
+            raise InputError(f"{pattern} (images) is a file; name the folder it lies in, for example scans/*/*.png.")
+        else:
+            found = []
+    except (ImportError, ValueError, OSError) as error:
+        raise InputError(f"{pattern} (images) cannot be reached: {error}.") from error
+    if not found:
+        raise InputError(f"No image is found under {pattern} (images); it was looked for at {path}.")
+    remote = "://" in pattern and not pattern.startswith("file:")
+    return [filesystem.unstrip_protocol(name) if remote else name for name in found]
+
+
+def _is_image(name: str) -> bool:
+    return name.lower().endswith(ENDINGS)
+
+
+def _is_visible(name: str) -> bool:
+    return not any(part.startswith(".") for part in name.split("/")[-2:])
+
+
+def _require_class_folders(files: Sequence[str], folder: str) -> None:
+    for name in files:
+        if posixpath.dirname(name) == folder:
+            raise InputError(
+                f"{name} lies in no folder of a class; put it into a folder named after its class, below {folder}."
+            )
+
+
+def names_below(urls: Sequence[str]) -> list[str]:
+    """The path of each image below the folder that all share, its class folder always in it, and its split folder.
+
+    >>> names_below(["/a/b/cat/1.png", "/a/b/cat/2.png"])
+    ['cat/1.png', 'cat/2.png']
+    >>> names_below(["/a/train/cat/1.png", "/a/test/cat/1.png"])
+    ['train/cat/1.png', 'test/cat/1.png']
+    """
+    paths = [url.partition("://")[2] or url for url in urls]
+    stem = posixpath.commonpath({posixpath.dirname(posixpath.dirname(path)) for path in paths})
+    return [path[len(stem) :].lstrip("/") for path in paths]
+
+
+def folder_of(url: str, name: str) -> str:
+    """The folder that names are below, from one image's address and its name."""
+    return url[: len(url) - len(name)].rstrip("/") or "/"
+
+
+def listing(names: Sequence[str]) -> pa.Table:
+    """The table of images: path, class and, where the folders above the classes say so, split.
+
+    >>> listing(["train/cat/1.png", "val/cat/2.png"])["split"].to_pylist()
+    ['train', 'valid']
+    """
+    classes = [posixpath.basename(posixpath.dirname(name)) for name in names]
+    columns = {PATH: pa.array(names, pa.string()), CLASS: pa.array(classes, pa.string())}
+    splits = _splits(names)
+    if splits is not None:
+        columns[SPLIT] = pa.array(splits, pa.string())
+    return pa.table(columns)
+
+
+def _splits(names: Sequence[str]) -> list[str] | None:
+    """The part of each image, or None where no folder names one; where only some folders do, they clash."""
+    above = [posixpath.basename(posixpath.dirname(posixpath.dirname(name))) for name in names]
+    known = {folder for folder in above if folder.lower() in _SPLITS}
+    if not known:
+        return None
+    others = [(folder, name) for folder, name in zip(above, names, strict=True) if folder not in known]
+    if others:
+        raise InputError(
+            f"{others[0][1]} lies beside the folder {min(known)}, and {others[0][0] or 'its folder'!r} is no part of "
+            "the data; name the folders above the classes train, valid and test, or give one of them at a time."
+        )
+    return [_SPLITS[folder.lower()] for folder in above]
