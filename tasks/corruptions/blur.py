@@ -18,7 +18,7 @@ def gaussian_blur(images: Tensor, sigma: float) -> Tensor:
     if radius == 0:
         return images.clone()
     weights = [math.exp(-0.5 * (offset / sigma) ** 2) for offset in range(radius + 1)]
-    total = weights[0] + 2 * sum(weights[1:])
+    total = weights[0] + 2 * math.fsum(weights[1:])
     kernel = [weight / total for weight in weights]
     rows = _along(pad(images, (radius, radius, 0, 0), mode="replicate"), kernel, -1, images.shape[-1])
     return _along(pad(rows, (0, 0, radius, radius), mode="replicate"), kernel, -2, images.shape[-2])

