@@ -154,12 +154,12 @@ def test_a_trained_generator_fools_images_it_has_never_seen() -> None:
     model = linear_model()
     images = images_of(240)
     truth = torch.from_numpy(model.predict(images.numpy()).argmax(axis=1))
-    attack = GAP(epochs=8, width=8, batch_size=16, learning_rate=2e-3)
+    attack = GAP(epochs=12, width=8, batch_size=16, learning_rate=5e-3)
     files = train_generator(model, lessons(images[:160], truth[:160]), attack, 0.1, SEEDS)
     generator = load_generator(files, "cpu", model.block)
     draws = Draws(SEEDS, tuple(map(str, range(80))))
     result = run_attack(attack, model, images[160:], truth[160:], 0.1, draws, perturb=generator.perturb)
-    noise = images[160:] + 0.1 * (2 * torch.rand(80, 1, 8, 8) - 1)
+    noise = images[160:] + 0.1 * (2 * images_of(80) - 1)
     by_noise = model.predict(noise.clamp(0, 1).numpy()).argmax(axis=1) != truth[160:].numpy()
     assert float(result.success.float().mean()) > 2 * by_noise.mean() + 0.2
     assert float((result.images - images[160:]).abs().max()) <= 0.1
