@@ -15,7 +15,7 @@ def candidates(samples: pa.Table, *, per_class: int) -> frozenset[Candidate]:
 
     >>> table = pa.table({"id": ["a", "b", "c"], "gold": [0, 0, 1]})
     >>> sorted(kept(candidates(table, per_class=1), 1)), sorted(kept(candidates(table, per_class=0), 0))
-    (['a', 'c'], [])
+    (['b', 'c'], [])
     """
     found = zip(_classes(samples), map(_hash, samples["id"].to_pylist()), samples["id"].to_pylist(), strict=True)
     return _first(frozenset(found), per_class)
