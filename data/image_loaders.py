@@ -7,6 +7,7 @@ ingest unpacks them on the workers, where `pixels` says how. The classes are nam
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -53,7 +54,7 @@ def pneumonia_mnist(folder: Path) -> pa.Table:
                 pixels.append(arrays[f"{theirs}_images"])
                 gold.append(arrays[f"{theirs}_labels"].ravel())
                 split += [ours] * len(pixels[-1])
-    except (KeyError, ValueError, OSError) as error:
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} is no archive of train, val and test images and labels ({error}).") from error
     numbers = [f"{part}-{at:04d}" for part in ("train", "valid", "test") for at in range(split.count(part))]
     columns = {
