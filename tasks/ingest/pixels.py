@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Picture = npt.NDArray[np.uint8 | np.float32]  # [c, h, w]
 
-FORMATS = ("PNG", "JPEG", "MPO", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
 MOST_PIXELS = 89_478_485
 """An image with more pixels (PIL's bound) is refused before it is unpacked: its small file may be a bomb."""
@@ -95,8 +95,7 @@ def decoded(data: bytes, channels: int | None) -> Picture:
             _require_checksums(data)
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
                 _require_single_and_small(image)
-                upright = ImageOps.exif_transpose(image)
-                return _values(upright, channels)
+                return _values(ImageOps.exif_transpose(image), channels, image.format == "PNG")
     except UnidentifiedImageError as error:
         raise UnfitError(f"the bytes are no image of a known kind ({', '.join(FORMATS)})") from error
     except Image.DecompressionBombError as error:
@@ -123,11 +122,11 @@ def _require_single_and_small(image: Image.Image) -> None:
         raise UnfitError(f"the file holds {frames} images (an animation or several pages); give one image per file")
 
 
-def _values(image: Image.Image, channels: int | None) -> Picture:
+def _values(image: Image.Image, channels: int | None, is_png: bool) -> Picture:
     """Values by mode: grey and colour as they are, 16 bits and floats in [0, 1], the others converted if said."""
     from PIL import Image
 
-    if image.mode in _SIXTEEN_BITS or (image.mode == "I" and image.format in ("PNG", None)):
+    if image.mode in _SIXTEEN_BITS or (image.mode == "I" and is_png):  # older versions of PIL read 16-bit PNG as I
         return _repeated((np.asarray(image, np.float64) / 65535.0).astype(np.float32)[None], channels)
     if image.mode == "F":
         values = np.asarray(image, np.float32)[None]

@@ -34,17 +34,17 @@ Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_both)]
 class Pixels(Settings):
     """How an image is brought to the shape that all share. What is left out is as in the first image of the source."""
 
-    size: Extent | None = None
+    size: Extent | None = Field(default=None, examples=["64", "[64, 96]"])
     """The size that every image is drawn to (bilinear), its proportions not kept: one number, or height and width."""
-    resize: Side | None = None
+    resize: Side | None = Field(default=None, examples=["256"])
     """The length that the shorter side is drawn to (bilinear), the proportions kept; needs `crop`."""
-    crop: Extent | None = None
+    crop: Extent | None = Field(default=None, examples=["224"])
     """The size that is cut out of the middle, after `size` or `resize`: one number, or height and width."""
     margin: Annotated[int, Field(ge=0, le=4096)] = 0
     """So many pixels more are kept on every side of the crop, for what moves images a little."""
-    channels: Literal[1, 3] | None = None
+    channels: Literal[1, 3] | None = Field(default=None, examples=["1", "3"])
     """1 makes every image grey, 3 makes every image red, green and blue; palettes, alpha and CMYK need one of them."""
-    shape: Annotated[tuple[Side, ...], Field(min_length=2, max_length=3)] | None = None
+    shape: tuple[Side, ...] | None = Field(default=None, min_length=2, max_length=3, examples=["[28, 28]"])
     """The shape of images that come as flat lists of numbers: height and width, with 1 or 3 channels last or first."""
 
     @property
@@ -85,20 +85,20 @@ class Source(Settings):
     """JSON Lines files (one object a line), in UTF-8: paths, patterns or URLs."""
     votes: Paths | None = None
     """Votes given as a table (Parquet or CSV): one integer column per labelling function, -1 where it abstains."""
-    images: Paths | None = None
+    images: Paths | None = Field(default=None, examples=["scans", "scans/*/*.png"])
     """Images in folders, each named after its class: a folder, or a pattern (`scans/*/*.png`). Folders named train,
     valid or test above them become the column `split`."""
-    image: str | None = None
+    image: str | None = Field(default=None, examples=["file"])
     """The column with the images: paths that start from the table's folder, the bytes of PNG or JPEG files, or arrays
     (lists of whole numbers 0 to 255, or of numbers 0 to 1)."""
-    pixels: Pixels | None = None
+    pixels: Pixels | None = Field(default=None, examples=["{size: 64}", "{resize: 256, crop: 224, channels: 3}"])
     """How images are brought to one shape; without it an image that differs from the first in size or mode is
     rejected."""
     id: str | None = None
     """The column that names a sample, unique over all files; without it samples are named `file:row`."""
     label: str | None = None
     """The column with the gold class; a missing value (or -1 in a column of whole numbers) means unlabelled."""
-    labels: Annotated[Names, Field(min_length=1)] | None = None
+    labels: Names | None = Field(default=None, min_length=1, examples=["[effusion, oedema]", "findings"])
     """Where a sample may bear several classes at once, instead of `label`: columns of 1, 0 and -1 (unknown), one per
     class; or one column that lists the names of those it bears (a list, or text such as `effusion|oedema`)."""
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
