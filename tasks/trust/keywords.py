@@ -15,11 +15,18 @@ from assay.tasks.trust.spaces import Space
 
 
 @dataclass(frozen=True)
-class Election:
-    """What every provider says of a pool's words, and what they decide together."""
+class Opinions:
+    """What every provider makes of a pool's words: their clusters, and how related each cluster is to the class."""
 
     clusters: npt.NDArray[np.int32]  # [providers, n]
     relatedness: npt.NDArray[np.float64]  # [providers, n]: of the word's cluster to the class name; NaN if unknown
+
+
+@dataclass(frozen=True)
+class Election:
+    """What every provider says of a pool's words, and what they decide together."""
+
+    opinions: Opinions
     elected: npt.NDArray[np.bool_]  # [providers, n]
     keyword: npt.NDArray[np.bool_]  # [n]
 
@@ -31,12 +38,22 @@ def elect_keywords(
 
     `name` is the class name in words; several of them stand for the class by their mean vector.
     """
-    opinions = [_opinion(pool, name, space, theta_dist) for space in spaces]
-    clusters = np.array([opinion[0] for opinion in opinions], dtype=np.int32).reshape(len(spaces), len(pool.words))
-    relatedness = np.array([opinion[1] for opinion in opinions]).reshape(len(spaces), len(pool.words))
-    thetas = np.array([space.theta for space in spaces])[:, None]
-    elected = np.nan_to_num(relatedness, nan=-np.inf) >= thetas
-    return Election(clusters, relatedness, elected, agreed(elected, ~np.isnan(relatedness), agree))
+    return election(opinions_of(pool, name, spaces, theta_dist), [space.theta for space in spaces], agree)
+
+
+def opinions_of(pool: Pool, name: Sequence[str], spaces: Sequence[Space], theta_dist: float) -> Opinions:
+    """The clusters of Eq. 3 and the similarities of Eq. 4, by every provider."""
+    found = [_opinion(pool, name, space, theta_dist) for space in spaces]
+    shape = len(spaces), len(pool.words)
+    clusters = np.array([clusters for clusters, _ in found], dtype=np.int32).reshape(shape)
+    return Opinions(clusters, np.array([related for _, related in found], dtype=np.float64).reshape(shape))
+
+
+def election(opinions: Opinions, thetas: Sequence[float], agree: float = 0.5) -> Election:
+    """Which words are keywords, with one θ_relate per provider."""
+    known = ~np.isnan(opinions.relatedness)
+    elected = np.where(known, opinions.relatedness, -np.inf) >= np.array(thetas)[:, None]
+    return Election(opinions, elected, agreed(elected, known, agree))
 
 
 def agreed(says_yes: npt.NDArray[np.bool_], votes: npt.NDArray[np.bool_], share: float = 0.5) -> npt.NDArray[np.bool_]:

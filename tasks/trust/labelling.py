@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 
 from assay.data.text_schemas import TrustLabels
+from assay.infra.errors import InputError
+from assay.tasks.language.words import words_of
 from assay.tasks.trust.baselines import judge_by_name, naive_label
-from assay.tasks.trust.keywords import Election, elect_keywords
 from assay.tasks.trust.oracle import WRONG, Anchors, Judgement, Relatedness, judge
-from assay.tasks.trust.pools import Pool, spoken_for
-from assay.tasks.trust.settings import Trust
+from assay.tasks.trust.pools import spoken_for
+from assay.tasks.trust.settings import Asking
 from assay.tasks.trust.spaces import Space
 
 TOKI, BY_NAME, NAIVE = "toki", "toki-ki", "naive"
@@ -32,20 +34,23 @@ class Oracle:
     lemmatise: bool
 
 
-def oracle_of(pools: Sequence[Pool], elections: Sequence[Election], spaces: Sequence[Space], names: Names,
-              settings: Trust) -> Oracle:  # fmt: skip
-    """The oracle that a keyword election makes."""
-    anchors = tuple(Anchors(pool.words, found.keyword) for pool, found in zip(pools, elections, strict=True))
+def oracle_of(anchors: Sequence[Anchors], spaces: Sequence[Space], names: Names, settings: Asking) -> Oracle:
+    """The oracle that recognises every class by its anchors."""
     return Oracle(
-        anchors, tuple(spaces), tuple(map(tuple, names)), settings.importance, settings.confidence, settings.lemmatise
-    )
+        tuple(anchors), tuple(spaces), tuple(map(tuple, names)), settings.importance, settings.confidence,
+        settings.lemmatise,
+    )  # fmt: skip
 
 
-def elect_all(
-    pools: Sequence[Pool], names: Names, spaces: Sequence[Space], theta_dist: float, agree: float = 0.5
-) -> list[Election]:
-    """The keywords of every class."""
-    return [elect_keywords(pool, name, spaces, theta_dist, agree) for pool, name in zip(pools, names, strict=True)]
+def anchors_in(keywords: pa.Table, classes: int) -> list[Anchors]:
+    """The pool of every class in a table of `Keywords`, and which of its words are keywords."""
+    rows = keywords.select(["code", "word", "keyword"]).to_pylist()
+    found: list[dict[str, bool]] = [{} for _ in range(classes)]
+    for row in rows:  # every provider has a row for each word, and the decision is the same in all
+        found[row["code"]][row["word"]] = row["keyword"]
+    return [
+        Anchors(tuple(sorted(pool)), np.array([pool[word] for word in sorted(pool)], dtype=np.bool_)) for pool in found
+    ]
 
 
 def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
@@ -70,8 +75,8 @@ _READ = ["id", "explainer", "gold", "predicted", "confidence", "words", "importa
 
 
 def _row(row: Mapping[str, object], oracle: str, words: Mapping[str, float], found: Judgement) -> dict[str, object]:
-    order = sorted(range(len(words)), key=lambda place: -list(words.values())[place])
     listed, scores = list(words), list(words.values())
+    order = sorted(range(len(words)), key=lambda place: -scores[place])
     related = found.related or (None,) * len(listed)
     return {
         **{name: row[name] for name in ("id", "explainer", "gold", "predicted", "confidence")},
@@ -100,9 +105,6 @@ def class_words(classes: Sequence[str], given: Mapping[str, str]) -> list[tuple[
     >>> class_words(["neg", "pos"], {"0": "bad film", "pos": "good"})
     [('bad', 'film'), ('good',)]
     """
-    from assay.infra.errors import InputError
-    from assay.tasks.language.words import words_of
-
     known = {*classes, *map(str, range(len(classes)))}
     stranger = next((name for name in given if name not in known), None)
     if stranger is not None:

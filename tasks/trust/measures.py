@@ -85,7 +85,7 @@ def g_mean(counts: Counts) -> Counts:
 def measure_findings(
     found: Confusion, *, oracle: str, explainer: str, subject: str, generator: np.random.Generator
 ) -> list[Finding]:
-    """The six measures: Wilson's interval where one is a share of samples, else resampled predictions (95 %)."""
+    """The six measures: Wilson's interval where one is a share of samples, else one from counts that are drawn (95 %)."""
     tp, fp, fn, tn = found.tp, found.fp, found.fn, found.tn
     shares = {
         "trust.accuracy": (tp + tn, found.n),
@@ -95,11 +95,11 @@ def measure_findings(
     }
     findings = [share(metric, *hits, of=oracle, group=explainer, subject=subject) for metric, hits in shares.items()]
     for metric, measure in (("trust.f1", f1), ("trust.g_mean", g_mean)):
-        findings.append(_resampled(metric, measure, found, oracle, explainer, subject, generator))
+        findings.append(_drawn(metric, measure, found, oracle, explainer, subject, generator))
     return findings
 
 
-def _resampled(
+def _drawn(
     metric: str, measure: Callable[[Counts], Counts], found: Confusion, oracle: str, explainer: str, subject: str,
     generator: np.random.Generator,
 ) -> Finding:  # fmt: skip
@@ -107,8 +107,10 @@ def _resampled(
     value = float(measure(counts)) if found.n else float("nan")
     if np.isnan(value):
         return Finding(metric, of=oracle, group=explainer, subject=subject, n=found.n, verdict="not measured")
-    drawn = measure(generator.multinomial(found.n, counts / found.n, size=RESAMPLES).astype(np.float64))
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    # Drawn from the posterior under Jeffreys' prior: resampled counts would call a perfect score certain.
+    drawn = measure(generator.dirichlet(counts + 0.5, size=RESAMPLES))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = min(low, value), max(high, value)
     return Finding(
         metric, of=oracle, group=explainer, subject=subject, value=value, low=float(low), high=float(high), n=found.n,
         unit="share",

@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from assay.tasks.trust.labelling import Names, elect_all, oracle_of, toki_labels
+from assay.data.text_schemas import TrustSettings
+from assay.tasks.trust.keywords import election, opinions_of
+from assay.tasks.trust.labelling import Names, oracle_of, toki_labels
 from assay.tasks.trust.measures import confusion, g_mean
+from assay.tasks.trust.oracle import Anchors
 from assay.tasks.trust.pools import Pool
-from assay.tasks.trust.settings import Trust
+from assay.tasks.trust.settings import Asking
 from assay.tasks.trust.spaces import Space
 
 THETA_DIST = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -28,40 +32,59 @@ class Asked:
     setting: str
     value: float
     used: bool
+    shift: float = 0.0
+    agree: float = 0.5
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The ways of asking that cluster words alike: one piece of work, for clustering is what takes long."""
+
     theta_dist: float
-    shift: float
-    agree: float
+    asked: tuple[Asked, ...]
 
 
-def ways(settings: Trust) -> Iterator[Asked]:
-    """Every way of asking."""
-    dist = settings.theta_dist
-    for value in sorted({*THETA_DIST, dist}):
-        yield Asked("theta_dist", value, value == dist, value, 0.0, 0.5)
-    for shift in THETA_RELATE:
-        yield Asked("theta_relate", shift, shift == 0, dist, shift, 0.5)
-    for agree in AGREE:
-        yield Asked("vote", agree, agree == 0.5, dist, 0.0, agree)
+def cuts(used: float) -> Iterator[Cut]:
+    """Every way of asking, where θ_dist is `used` otherwise."""
+    shifts = [Asked("theta_relate", shift, shift == 0, shift=shift) for shift in THETA_RELATE]
+    votes = [Asked("vote", agree, agree == 0.5, agree=agree) for agree in AGREE]
+    for value in sorted({*THETA_DIST, used}):
+        moved = Asked("theta_dist", value, value == used)
+        yield Cut(value, (moved, *shifts, *votes) if value == used else (moved,))
 
 
-def sensitivity_rows(
-    pools: Sequence[Pool], spaces: Sequence[Space], names: Names,
-    explained: tuple[Sequence[str], Sequence[tuple[int, Mapping[str, float]]]],
-    truth: Mapping[str, str | None], settings: Trust, explainer: str,
-) -> list[dict[str, Any]]:  # fmt: skip
+@dataclass(frozen=True)
+class Question:
+    """What is asked again and again: the words that speak for each correct prediction, and what its label should be."""
+
+    explainer: str
+    predictions: tuple[tuple[int, Mapping[str, float]], ...]
+    truth: tuple[str | None, ...]
+
+
+def cut_rows(
+    cut: Cut, *, pools: Sequence[Pool], spaces: Sequence[Space], names: Names, question: Question, settings: Asking
+) -> pa.Table:
     """One row of `TrustSettings` per way of asking."""
-    ids, predictions = explained
+    opinions = [opinions_of(pool, name, spaces, cut.theta_dist) for pool, name in zip(pools, names, strict=True)]
     rows = []
-    for asked in ways(settings):
+    for asked in cut.asked:
         moved = [replace(space, theta=space.theta + asked.shift) for space in spaces]
-        elections = elect_all(pools, names, moved, asked.theta_dist, asked.agree)
-        labels = toki_labels(predictions, oracle_of(pools, elections, moved, names, settings))
-        found = confusion(labels, [truth.get(sample) for sample in ids])
-        cells = np.array([found.tp, found.fp, found.fn, found.tn], dtype=np.float64)
-        value = float(g_mean(cells)) if found.n else float("nan")
-        rows.append({
-            "explainer": explainer, "setting": asked.setting, "value": asked.value, "used": asked.used,
-            "n": len(labels), "trustworthy": labels.count("trustworthy"), "undecided": labels.count("undecided"),
-            "known": found.n, "g_mean": None if np.isnan(value) else value,
-        })  # fmt: skip
-    return rows
+        thetas = [space.theta for space in moved]
+        anchors = [
+            Anchors(pool.words, election(one, thetas, asked.agree).keyword)
+            for pool, one in zip(pools, opinions, strict=True)
+        ]
+        labels = toki_labels(question.predictions, oracle_of(anchors, moved, names, settings))
+        rows.append(_row(asked, question, labels))
+    return pa.Table.from_pylist(rows, schema=TrustSettings.schema)
+
+
+def _row(asked: Asked, question: Question, labels: Sequence[str]) -> dict[str, Any]:
+    found = confusion(labels, question.truth)
+    value = float(g_mean(np.array([found.tp, found.fp, found.fn, found.tn], dtype=np.float64)))
+    return {
+        "explainer": question.explainer, "setting": asked.setting, "value": asked.value, "used": asked.used,
+        "n": len(labels), "trustworthy": labels.count("trustworthy"), "undecided": labels.count("undecided"),
+        "known": found.n, "g_mean": None if np.isnan(value) else value,
+    }  # fmt: skip

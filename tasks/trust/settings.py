@@ -11,7 +11,30 @@ from assay.infra.settings import Settings
 Explainer = Literal["lime", "lime-package", "omission", "gradient", "gradient-l1"]
 
 
-class Trust(Settings):
+class Naming(Settings):
+    """How words are spelled, and which words stand for a class."""
+
+    class_names: dict[str, str] = Field(default_factory=dict)
+    """What a class is about, in words, where its name does not say it: `{"0": negative, "1": positive}`."""
+
+    lemmatise: bool = False
+    """Whether words are reduced to their lemmas before they are pooled."""
+
+
+class Asking(Naming):
+    """What the oracle's labels depend on besides explanations and word vectors."""
+
+    theta_dist: float = Field(default=0.3, gt=0, lt=2)
+    """Clusters of words are cut at this cosine distance (average linkage, Eq. 3)."""
+
+    importance: Literal["different", "equivalent"] = "different"
+    """Whether an important word counts more than another (Eq. 6), or every word the same."""
+
+    confidence: float = Field(default=0.9, ge=0, le=1)
+    """The baseline Naive calls a prediction trustworthy at this confidence."""
+
+
+class Trust(Asking):
     """The trust oracle (TOKI): explain, pool and cluster words, find keywords, label each correct prediction."""
 
     explainers: tuple[Explainer, ...] = Field(default=("lime",), min_length=1)
@@ -32,27 +55,12 @@ class Trust(Settings):
     embeddings), `encoder` and `encoder-prompted` (MiniLM, with the extra `encoders`), a file of word vectors, or an
     object of your own as `module:object`; left out, those of the five that work here."""
 
-    theta_dist: float = Field(default=0.3, gt=0, lt=2)
-    """Clusters of words are cut at this cosine distance (average linkage, Eq. 3)."""
-
     theta_relate: float | None = Field(default=None, ge=-1, le=1)
     """How related a cluster must be to its class name (Eq. 4); left out, found per provider from word pairs."""
 
     synonyms: str | None = Field(default=None, min_length=1)
     """Where `theta_relate` is found from: a TSV file of synonym pairs, `wordnet` (NLTK's) or `open-english-wordnet`
     (the catalogue's); left out, the list that comes with Assay."""
-
-    class_names: dict[str, str] = Field(default_factory=dict)
-    """What a class is about, in words, where its name does not say it: `{"0": negative, "1": positive}`."""
-
-    lemmatise: bool = False
-    """Whether words are reduced to their lemmas before they are pooled."""
-
-    importance: Literal["different", "equivalent"] = "different"
-    """Whether an important word counts more than another (Eq. 6), or every word the same."""
-
-    confidence: float = Field(default=0.9, ge=0, le=1)
-    """The baseline Naive calls a prediction trustworthy at this confidence."""
 
     rationales: str | None = Field(default=None, min_length=1)
     """The column of human rationales (character spans, token masks or phrases) that trust is measured against."""
@@ -66,3 +74,13 @@ class Trust(Settings):
 
     repeats: int = Field(default=1, ge=1, le=100)
     """How often the whole oracle is repeated with other draws; the paper's tables average 10."""
+
+    @property
+    def naming(self) -> Naming:
+        """Only what matters to word vectors: so that nothing else makes them anew."""
+        return Naming(**{name: getattr(self, name) for name in Naming.model_fields})
+
+    @property
+    def asking(self) -> Asking:
+        """Only what matters to keywords and labels."""
+        return Asking(**{name: getattr(self, name) for name in Asking.model_fields})

@@ -28,19 +28,12 @@ from assay.tasks.language.relatedness import Theta, theta_relate
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.text_model import load_text_model
 from assay.tasks.subjects.texts import texts_of
-from assay.tasks.trust.keywords import Election
-from assay.tasks.trust.labelling import (
-    TOKI,
-    class_words,
-    elect_all,
-    in_scope,
-    label_explanations,
-    oracle_of,
-)
+from assay.tasks.trust.keywords import Election, elect_keywords
+from assay.tasks.trust.labelling import TOKI, anchors_in, class_words, in_scope, label_explanations, oracle_of
 from assay.tasks.trust.pools import Pool, spelling, word_pools
 from assay.tasks.trust.resolved import SynonymPairs
-from assay.tasks.trust.sensitivity import sensitivity_rows
-from assay.tasks.trust.settings import Trust
+from assay.tasks.trust.sensitivity import Question, cut_rows, cuts
+from assay.tasks.trust.settings import Asking, Naming
 from assay.tasks.trust.spaces import Space, spaces_from
 
 ROWS = 1024  # explanations labelled at a time
@@ -64,20 +57,23 @@ class Voter:
 def embed_words(
     training: Artifact[Samples], pooled: Artifact[Explanations], tested: Artifact[Explanations],
     classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
-    providers: ResolvedProviders, synonyms: SynonymPairs, settings: Trust,
+    providers: ResolvedProviders, synonyms: SynonymPairs, naming: Naming, theta_relate: float | None = None,
+    repeat: int = 0,
 ) -> Embedded:  # fmt: skip
     """The vectors that every provider gives the words of the explanations and of the class names, and its θ_relate.
 
-    What learns from a corpus learns from the training texts.
+    What learns from a corpus learns from the training texts. Another `repeat` draws other random pairs and trains other
+    vectors.
     """
-    names = class_words(class_names(collect(classes, None)), settings.class_names)
-    words = _words(settings, *(collect(table, ["words"]) for table in (pooled, tested)))
+    names = class_words(class_names(collect(classes, None)), naming.class_names)
+    words = _words(naming, *(collect(table, ["words"]) for table in (pooled, tested)))
     vectors, thresholds = map_pieces(
         embed_piece, [Voter(place) for place in range(len(providers.providers))], into=(WordVectors, Thresholds),
         texts=texts_of(collect(training, ["id", subject.settings.text]), subject.settings.text),
         words=sorted({*words, *(word for name in names for word in name)}), providers=providers,
         files=read_files(files), subject=subject, classes=classes.rows, synonyms=synonyms,
-        theta=settings.theta_relate, seed=stage_seeds().integer(),
+        theta=theta_relate,
+        seed=stage_seeds().integer(f"repeat {repeat}" if repeat else None),
     )  # fmt: skip
     found = collect(thresholds, None).to_pylist()
     say(f"{len(words)} words · θ_relate " + ", ".join(f"{row['provider']} {row['theta']:.2f}" for row in found))
@@ -106,7 +102,7 @@ def embed_piece(
 @stage(version=1, title="keywords")
 def identify_keywords(
     pooled: Artifact[Explanations], vectors: Artifact[WordVectors], thresholds: Artifact[Thresholds],
-    classes: Artifact[Classes], settings: Trust,
+    classes: Artifact[Classes], settings: Asking,
 ) -> Artifact[Keywords]:  # fmt: skip
     """The word pool of every class, its clusters under every provider, and which words are keywords (§3.1)."""
     known = class_names(collect(classes, None))
@@ -114,7 +110,9 @@ def identify_keywords(
     explanations = collect(pooled, None)
     pools = word_pools(explanations, classes=len(known), lemmatise=settings.lemmatise)
     spaces = _spaces(vectors, thresholds)
-    elections = elect_all(pools, names, spaces, settings.theta_dist)
+    elections = [
+        elect_keywords(pool, name, spaces, settings.theta_dist) for pool, name in zip(pools, names, strict=True)
+    ]
     explainer = explanations["explainer"][0].as_py() if explanations.num_rows else ""
     rows = [
         row
@@ -129,24 +127,22 @@ def identify_keywords(
 
 @stage(version=1, title="trust labels")
 def label_trust(
-    tested: Artifact[Explanations], pooled: Artifact[Explanations], vectors: Artifact[WordVectors],
-    thresholds: Artifact[Thresholds], classes: Artifact[Classes], settings: Trust,
+    tested: Artifact[Explanations], keywords: Artifact[Keywords], vectors: Artifact[WordVectors],
+    thresholds: Artifact[Thresholds], classes: Artifact[Classes], settings: Asking,
 ) -> Artifact[TrustLabels]:  # fmt: skip
     """What the oracle and its two baselines say of every prediction that was explained (§3.2)."""
-    known = class_names(collect(classes, None))
-    names = class_words(known, settings.class_names)
-    pools = word_pools(collect(pooled, None), classes=len(known), lemmatise=settings.lemmatise)
-    spaces = _spaces(vectors, thresholds)
-    oracle = oracle_of(pools, elect_all(pools, names, spaces, settings.theta_dist), spaces, names, settings)
     if tested.rows == 0:
+        say("no prediction to label")
         return write_table(TrustLabels.schema.empty_table(), into=TrustLabels)
+    names = class_words(class_names(collect(classes, None)), settings.class_names)
+    anchors = anchors_in(collect(keywords, ["code", "word", "keyword"]), len(names))
     labels: Artifact[TrustLabels] = map_partitions(
-        label_explanations, tested, into=TrustLabels, rows=ROWS, oracle=oracle
-    )
+        label_explanations, tested, into=TrustLabels, rows=ROWS,
+        oracle=oracle_of(anchors, _spaces(vectors, thresholds), names, settings),
+    )  # fmt: skip
     found = collect(labels, ["oracle", "label"]).to_pylist()
     said = [row["label"] for row in found if row["oracle"] == TOKI]
-    counts = {label: said.count(label) for label in ("trustworthy", "untrustworthy", "undecided")}
-    say(" · ".join(f"{count} {label}" for label, count in counts.items()))
+    say(" · ".join(f"{said.count(label)} {label}" for label in ("trustworthy", "untrustworthy", "undecided")))
     return labels
 
 
@@ -154,21 +150,22 @@ def label_trust(
 def try_thresholds(
     tested: Artifact[Explanations], pooled: Artifact[Explanations], vectors: Artifact[WordVectors],
     thresholds: Artifact[Thresholds], truth: Artifact[TrustTruth] | None, classes: Artifact[Classes],
-    settings: Trust,
+    settings: Asking,
 ) -> Artifact[TrustSettings]:  # fmt: skip
     """What the oracle would say under other values of θ_dist, θ_relate and the vote."""
     known = class_names(collect(classes, None))
-    names = class_words(known, settings.class_names)
-    pools = word_pools(collect(pooled, None), classes=len(known), lemmatise=settings.lemmatise)
     explanations = collect(tested, None)
-    explainer = explanations["explainer"][0].as_py() if explanations.num_rows else ""
+    ids, predictions = in_scope(explanations, settings.lemmatise)
     truths = {} if truth is None else {row["id"]: row["truth"] for row in collect(truth, ["id", "truth"]).to_pylist()}
-    rows = sensitivity_rows(
-        pools, _spaces(vectors, thresholds), names, in_scope(explanations, settings.lemmatise), truths, settings,
-        explainer,
+    explainer = explanations["explainer"][0].as_py() if explanations.num_rows else ""
+    asked: Artifact[TrustSettings] = map_pieces(
+        cut_rows, list(cuts(settings.theta_dist)), into=TrustSettings,
+        pools=word_pools(collect(pooled, None), classes=len(known), lemmatise=settings.lemmatise),
+        spaces=_spaces(vectors, thresholds), names=class_words(known, settings.class_names), settings=settings,
+        question=Question(explainer, tuple(predictions), tuple(truths.get(sample) for sample in ids)),
     )  # fmt: skip
-    say(f"{len(rows)} ways of asking")
-    return write_table(pa.Table.from_pylist(rows, schema=TrustSettings.schema), into=TrustSettings)
+    say(f"{asked.rows} ways of asking")
+    return asked
 
 
 def _spaces(vectors: Artifact[WordVectors], thresholds: Artifact[Thresholds]) -> list[Space]:
@@ -176,9 +173,9 @@ def _spaces(vectors: Artifact[WordVectors], thresholds: Artifact[Thresholds]) ->
     return spaces_from(collect(vectors, None), thetas)
 
 
-def _words(settings: Trust, *tables: pa.Table) -> set[str]:
+def _words(naming: Naming, *tables: pa.Table) -> set[str]:
     listed = (word for table in tables for words in table["words"].to_pylist() for word in words)
-    return {spelling(word, settings.lemmatise) for word in set(listed)}
+    return {spelling(word, naming.lemmatise) for word in set(listed)}
 
 
 def _keyword_rows(
@@ -187,11 +184,11 @@ def _keyword_rows(
     rows: list[dict[str, object]] = []
     for voter, space in enumerate(spaces):
         for place, word in enumerate(pool.words):
-            relatedness = float(election.relatedness[voter, place])
+            relatedness = float(election.opinions.relatedness[voter, place])
             rows.append({
                 "provider": space.provider, "explainer": explainer, "code": code, "word": word,
                 "importance": float(pool.importance[place]), "explanations": int(pool.explanations[place]),
-                "cluster": int(election.clusters[voter, place]),
+                "cluster": int(election.opinions.clusters[voter, place]),
                 "relatedness": None if relatedness != relatedness else relatedness,
                 "elected": bool(election.elected[voter, place]), "keyword": bool(election.keyword[place]),
             })  # fmt: skip

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, cast
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from assay.tasks.trust.oracle import Label
 
 Truth = Literal["trustworthy", "untrustworthy"]
 SURE, UNSURE = (4, 5), (1, 2)
-_WAYS = "`sample`, `annotator` and either `guess` with `confidence` (1 to 5), or `verdict`"
+_WAYS = "`sample`, `annotator` and either `guess` with `confidence` (1 to 5), or `verdict` (with or without `guess`)"
 
 
 def dong_verdict(guess: str, predicted: str, confidence: int) -> Truth | None:
@@ -45,14 +45,17 @@ def plurality(verdicts: Iterable[Label | None]) -> Truth | None:
     return "trustworthy" if counts["trustworthy"] > counts["untrustworthy"] else "untrustworthy"
 
 
-def verdicts_of(table: pa.Table, predicted: Mapping[str, str], file: str) -> dict[str, Truth | None]:
+def verdicts_of(
+    table: pa.Table, predicted: Mapping[str, str], classes: Sequence[str], file: str
+) -> dict[str, Truth | None]:
     """The plurality verdict on every sample of a table of annotations; `predicted` holds the class names said.
 
-    Samples of the table that are not among those predicted are left out.
+    Samples of the table that are not among those predicted are left out. Where annotators say a verdict, and also what
+    they guess the class to be, only those who guess it rightly are heard.
     """
     columns = set(table.column_names)
-    guesses = {"sample", "annotator", "guess", "confidence"} <= columns
-    if not guesses and not {"sample", "annotator", "verdict"} <= columns:
+    plain = {"sample", "annotator", "verdict"} <= columns
+    if not plain and not {"sample", "annotator", "guess", "confidence"} <= columns:
         raise InputError(f"{file} has the columns {', '.join(table.column_names)}; human verdicts need {_WAYS}.")
     heard: dict[str, list[Label | None]] = defaultdict(list)
     seen: set[tuple[str, str]] = set()
@@ -62,17 +65,23 @@ def verdicts_of(table: pa.Table, predicted: Mapping[str, str], file: str) -> dic
             raise InputError(f"{file} row {number}: annotator {annotator!r} judges sample {sample!r} twice.")
         seen.add((sample, annotator))
         if sample in predicted:
-            heard[sample].append(_one(row, predicted[sample], guesses, f"{file} row {number}"))
+            heard[sample].append(_one(row, predicted[sample], plain, classes, f"{file} row {number}"))
     return {sample: plurality(verdicts) for sample, verdicts in heard.items()}
 
 
-def _one(row: Mapping[str, object], predicted: str, guesses: bool, where: str) -> Label | None:
-    if not guesses:
+def _one(row: Mapping[str, object], predicted: str, plain: bool, classes: Sequence[str], where: str) -> Label | None:
+    guess = row.get("guess")
+    if guess is not None and guess not in classes:
+        raise InputError(f"{where}: the guess is {guess!r}, expected one of {', '.join(classes)}.")
+    if plain:
         verdict = str(row["verdict"]).strip().lower()
         if verdict not in ("trustworthy", "untrustworthy", "undecided"):
-            raise InputError(f"{where}: the verdict is {row['verdict']!r}, expected trustworthy or untrustworthy.")
-        return "trustworthy" if verdict == "trustworthy" else "untrustworthy" if verdict == "untrustworthy" else None
+            raise InputError(
+                f"{where}: the verdict is {row['verdict']!r}, expected trustworthy, untrustworthy or undecided."
+            )
+        right = guess is None or guess == predicted
+        return None if not right or verdict == "undecided" else cast("Truth", verdict)
     confidence = row["confidence"]
     if not isinstance(confidence, int | float) or confidence not in (1, 2, 3, 4, 5):
         raise InputError(f"{where}: the confidence is {confidence!r}, expected a whole number from 1 to 5.")
-    return dong_verdict(str(row["guess"]), predicted, int(confidence))
+    return dong_verdict(str(guess), predicted, int(confidence))

@@ -1,0 +1,76 @@
+"""Two trust oracles on the same predictions: how much better one is, with paired intervals, whatever the sign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.paired import bootstrap_difference, mcnemar
+from assay.tasks.trust.measures import RESAMPLES, g_mean
+
+DECIDED = ("trustworthy", "untrustworthy")
+
+
+def difference_findings(
+    ours: Sequence[str], theirs: Sequence[str], truths: Sequence[str | None], *, of: str, group: str, subject: str,
+    generator: np.random.Generator,
+) -> list[Finding]:  # fmt: skip
+    """First − second in accuracy (with McNemar's exact p) and in G-mean, over the predictions that both decide.
+
+    Intervals are of resampled predictions, the two labels of one kept together (95 %).
+    """
+    known = [
+        (a == truth, b == truth, truth == "trustworthy")
+        for a, b, truth in zip(ours, theirs, truths, strict=True)
+        if truth is not None and a in DECIDED and b in DECIDED
+    ]
+    names = "trust.accuracy_difference", "trust.g_mean_difference"
+    if not known:
+        return [Finding(name, of=of, group=group, subject=subject, n=0, verdict="not measured") for name in names]
+    first, second, positive = np.array(known, dtype=np.bool_).T
+    accuracy = bootstrap_difference(first, second, generator, RESAMPLES)
+    found = [
+        Finding(
+            names[0], of=of, group=group, subject=subject, value=accuracy.value, low=accuracy.low, high=accuracy.high,
+            n=accuracy.n, p_value=mcnemar(first, second).p_exact,
+        )
+    ]  # fmt: skip
+    value, low, high = g_mean_difference(first, second, positive, generator)
+    if np.isnan(value):
+        return [*found, Finding(names[1], of=of, group=group, subject=subject, n=len(known), verdict="not measured")]
+    return [
+        *found,
+        Finding(names[1], of=of, group=group, subject=subject, value=value, low=low, high=high, n=len(known)),
+    ]
+
+
+def g_mean_difference(
+    first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], positive: npt.NDArray[np.bool_],
+    generator: np.random.Generator,
+) -> tuple[float, float, float]:  # fmt: skip
+    """G-mean of the first less that of the second, from who is right about what, with its interval.
+
+    NaN where all predictions, or none, are trustworthy.
+
+    >>> right, wrong = np.array([True, True]), np.array([False, True])
+    >>> g_mean_difference(right, wrong, np.array([True, False]), np.random.default_rng(0))[0]
+    1.0
+    """
+    n = len(first)
+    cells = np.bincount(first * 4 + second * 2 + positive, minlength=8)
+    drawn = generator.multinomial(n, cells / n, size=RESAMPLES)
+    with_value = np.concatenate([cells[None], drawn])
+    spread = g_mean(_counts(with_value, first=True)) - g_mean(_counts(with_value, first=False))
+    low, high = (np.nan, np.nan) if np.isnan(spread).all() else np.nanquantile(spread[1:], [0.025, 0.975])
+    return float(spread[0]), float(low), float(high)
+
+
+def _counts(cells: npt.NDArray[np.int64], first: bool) -> npt.NDArray[np.float64]:
+    """tp, fp, fn, tn [..., 4] of one of the two, from the counts of who is right about what [..., 8]."""
+    right = np.array([bool(code & (4 if first else 2)) for code in range(8)])
+    positive = np.array([bool(code & 1) for code in range(8)])
+    kinds = right & positive, ~right & ~positive, ~right & positive, right & ~positive
+    return np.stack([cells[..., kind].sum(axis=-1) for kind in kinds], axis=-1).astype(np.float64)

@@ -1,0 +1,49 @@
+"""The stages that measure trust labels: one oracle, and the average of several that drew anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.data.classes import class_names
+from assay.data.schemas import Classes, Findings, Predictions, Samples
+from assay.data.text_schemas import Thresholds, TrustLabels, TrustTruth
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.statistics.findings import findings_from, findings_table
+from assay.tasks.trust.measuring import ALL, About, label_findings, provider_findings, truth_findings
+from assay.tasks.trust.repeating import averaged
+
+_READ = ["id", "oracle", "predicted", "confidence", "label"]
+
+
+@stage(version=1, title="trust", draws=True)
+def measure_trust(
+    labels: Artifact[TrustLabels], thresholds: Artifact[Thresholds], samples: Artifact[Samples],
+    predictions: Artifact[Predictions], truth: Artifact[TrustTruth] | None, classes: Artifact[Classes],
+    explainer: str, name: str,
+) -> Artifact[Findings]:  # fmt: skip
+    """The findings on one subject's labels by one explainer, those against the truth where it is known."""
+    about, rows = About(name, explainer), collect(labels, _READ).to_pylist()
+    golds = collect(samples, ["gold"])["gold"].to_pylist()
+    said = collect(predictions, ["predicted"])["predicted"].to_pylist()
+    findings = label_findings(rows, golds, said, class_names(collect(classes, None)), about)
+    if truth is not None:
+        known = collect(truth, ["id", "truth", "precision"]).to_pylist()
+        precisions = [row["precision"] for row in known if row["precision"] is not None]
+        truths = {row["id"]: row["truth"] for row in known}
+        findings += truth_findings(rows, truths, precisions, about, stage_seeds().generator())
+    findings += provider_findings(collect(thresholds, None).to_pylist(), about)
+    shown = next(one for one in findings if one.metric == "trust.trustworthy" and one.group == ALL)
+    score = next((one.value for one in findings if one.metric == "trust.g_mean"), None)
+    right = "no correct prediction" if shown.value is None else f"{shown.value:.1%} of {shown.n} trustworthy"
+    say(f"{name} · {explainer} · {right}" + ("" if score is None else f" · G-mean {score:.3f}"))
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=1, title="average trust")
+def average_trust(repeats: Sequence[Artifact[Findings]]) -> Artifact[Findings]:
+    """The findings of several repeats as one: means of values and intervals, and how far the repeats spread."""
+    found = averaged([findings_from(collect(one, None)) for one in repeats])
+    say(f"{len(repeats)} repeats")
+    return write_table(findings_table(found), into=Findings)
