@@ -77,6 +77,8 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
     weights = None if settings.weights is None else read_weights(beside / settings.weights)
     if settings.network is not None:
         code = refer_to_code(settings.network, beside) if ":" in settings.network else None
+        if code is not None:
+            code.load()
         return ResolvedSubject(settings, code, weights)
     if settings.classifier is not None:
         return _resolve_classifier(settings, settings.classifier, beside)

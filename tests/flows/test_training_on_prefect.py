@@ -42,4 +42,4 @@ def test_prefect_shows_how_far_a_training_is(on_prefect, make_run):
         run.conductor.lead("training", "a test", lambda: train_slowly(slow_numbers()))
     with get_client(sync_client=True) as client:
         found = client.read_artifacts(artifact_filter=ArtifactFilter(type=ArtifactFilterType(any_=["progress"])))
-    assert ["a slow training"] == [one.description for one in found if one.description == "a slow training"]
+    assert [one.description for one in found].count("a slow training") == 1

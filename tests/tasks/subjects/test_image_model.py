@@ -45,6 +45,15 @@ def test_a_gradient_is_in_pixel_space():
     torch.testing.assert_close(images.grad, torch.full((1, 1, 2, 2), 1 / 4 / 0.5))
 
 
+def test_a_model_that_has_predicted_still_gives_gradients():
+    network = build_network("small-cnn", classes=2, channels=1, size=32).eval()
+    subject = model(load_image_model(SUBJECT, files_of(network)).network)
+    subject.predict(pixels(2))
+    images = torch.from_numpy(pixels(2)).requires_grad_()
+    subject.probabilities(images)[:, 0].sum().backward()
+    assert images.grad.abs().sum() > 0
+
+
 @pytest.mark.parametrize("name", ["small-cnn", "resnet50", "attnmel"])
 def test_an_image_gets_the_same_bits_among_any_others(name):
     network = build_network(name, classes=3, channels=1, size=32, width=0.125).eval()
