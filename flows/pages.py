@@ -59,10 +59,17 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     from assay.tasks.attacks.page import verdict as of_the_attacks
     from assay.tasks.ordering.page import verdict as of_the_order
     from assay.tasks.statistics.page import verdict as of_the_gates
+    from assay.tasks.subjects.clean_page import verdict as of_clean_samples
     from assay.tasks.subjects.page import verdict as of_the_subjects
 
     return headline(
-        findings, of_the_order, of_the_subjects, of_the_attacks, flag_verdict, lambda _findings: of_the_gates(gates)
+        findings,
+        of_the_order,
+        of_the_subjects,
+        of_clean_samples,
+        of_the_attacks,
+        flag_verdict,
+        lambda _findings: of_the_gates(gates),
     )
 
 
@@ -80,7 +87,11 @@ def parts_of(
     curation = made.curation
     yield from _ordering_part(made, findings)
     yield from _robustness_parts(made, findings)
-    if any(one.stage == "subject" for one in findings):
+    if made.examination is not None:
+        from assay.tasks.subjects.clean_page import page as clean_page
+
+        yield clean_page(findings, {name: _whole(one.curve) for name, one in made.examination.subjects.items()})
+    if any(one.stage == "subject" and one.of != "clean" for one in findings):
         yield subjects_page(findings)
     if pipeline.gates or any(one.p_value is not None for one in findings):
         yield gates_page(gates, findings, pipeline.statistics)

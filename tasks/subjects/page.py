@@ -67,8 +67,9 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
 
 
 def names(findings: Sequence[Finding]) -> list[str]:
-    """The subjects that the findings are about, in their order."""
-    return list(dict.fromkeys(one.subject for one in findings if one.subject and one.stage == "subject"))
+    """The subjects that were held against D1 … DN, in their order."""
+    measured = (one for one in findings if one.stage == "subject" and one.of != "clean")
+    return list(dict.fromkeys(one.subject for one in measured if one.subject))
 
 
 def accuracies(findings: Sequence[Finding], subject: str, yardstick: str, prefix: str = "D") -> list[Finding]:
