@@ -105,8 +105,6 @@ class ImageModel:
         import torch
 
         with torch.inference_mode(False):  # kept for later calls, some of which ask for gradients
-            # Kept from the first use on: made under inference_mode it could not take part in a gradient later.
-        with torch.inference_mode(False):
             return torch.tensor(values, dtype=torch.float32, device=self.device).reshape(1, -1, 1, 1)
 
 
