@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.resolved import resolve_subject
-from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.settings import Subject, Training
 
 MODEL = "from words import K\n\ndef f(table):\n    return [[K, 1 - K]] * len(table)\n"
 
@@ -46,6 +46,28 @@ def test_what_matters_to_a_trained_model_is_in_its_fingerprint(folder: Path) -> 
     assert fingerprint(folder, model="mine.py:f", folds=4) == fingerprint(folder, model="mine.py:f", folds=5)
 
 
+def test_what_matters_to_a_network_is_in_its_fingerprint(folder: Path) -> None:
+    variants: list[dict[str, object]] = [
+        {}, {"width": 0.5}, {"mean": [0.5]}, {"std": [0.5]}, {"train": {"epochs": 2}}, {"network": "resnet50"},
+    ]  # fmt: skip
+    plain = {"network": "small-cnn", "train": {}}
+    assert len({fingerprint(folder, **{**plain, **variant}) for variant in variants}) == len(variants)
+    assert fingerprint(folder, **plain, name="a") == fingerprint(folder, **plain, folds=9, name="b")
+
+
+def test_other_weights_are_another_subject(folder: Path) -> None:
+    found = []
+    for content in (b"one", b"other"):
+        (folder / "w.safetensors").write_bytes(content)
+        found.append(fingerprint(folder, network="vgg19", weights="w.safetensors"))
+    assert found[0] != found[1]
+
+
+def test_a_network_of_ones_own_that_is_not_there_is_refused_before_anything_runs(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"names an object that is not there\. Did you mean f\?"):
+        resolve_subject(Subject(network="mine.py:ff", train=Training()), folder)
+
+
 def test_a_subject_travels_to_workers_that_have_no_copy_of_the_file(folder: Path) -> None:
     sent = pickle.dumps(resolve_subject(Subject(model="mine.py:f"), folder))
     for file in folder.glob("*.py"):
@@ -73,8 +95,11 @@ def test_a_model_that_is_not_there_is_refused(folder: Path, written: str, said: 
     ("settings", "said"),
     [
         ({}, "needs exactly one of `model`"),
-        ({"model": "logistic", "predictions": "said"}, "and not both"),
-        ({"model": "logistic", "weights": "w.safetensors"}, "no Torch builder"),
+        ({"model": "logistic", "predictions": "said"}, "has model and predictions"),
+        ({"model": "logistic", "weights": "w.safetensors"}, "no Torch module to load them into"),
+        ({"network": "resnet18", "train": {}}, "neither one of small-cnn, attnmel, attnmel-softmax, vgg19"),
+        ({"network": "vgg19"}, "needs either `train` .* or `weights`"),
+        ({"network": "vgg19", "train": {}, "weights": "w.safetensors"}, "and not both"),
         ({"model": "logistics"}, "neither `logistic` nor"),
         ({"model": "logistic", "features": ["a", "b", "a"]}, "feature 'a' more than once"),
         ({"model": "logistic", "folds": 1}, "greater than or equal to 2"),
