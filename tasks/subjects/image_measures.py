@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import pyarrow as pa
 
 from assay.data.images import pixels_of
 from assay.data.schemas import Predictions
-from assay.infra.errors import RunError
+from assay.infra.errors import InputError, RunError
 from assay.tasks.statistics.classification_findings import Slice, prediction_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.image_lessons import require_one_shape, targets_of
-from assay.tasks.subjects.image_model import Probabilities, load_image_model, said
+from assay.tasks.subjects.image_model import CARD, Probabilities, load_image_model, said
 from assay.tasks.subjects.predictions import predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -26,9 +27,22 @@ def predict_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[st
     """Predictions for a partition of the samples; where images bear several labels the class is −1."""
     model = load_image_model(subject, files)
     if samples.num_rows:
-        require_one_shape(samples)
+        _require_shape(samples, files, model.name)
     probabilities = model.predict(pixels_of(samples), samples["id"].to_pylist())
     return image_predictions(samples["id"], probabilities, model.multilabel)
+
+
+def _require_shape(samples: pa.Table, files: Mapping[str, bytes], name: str) -> None:
+    """Raises unless the images are of the shape that the network was made for."""
+    card = json.loads(files[CARD])
+    made_for = card["channels"], card["height"], card["image_width"]
+    found = require_one_shape(samples)
+    if found != made_for:
+        shown = ["×".join(map(str, shape)) for shape in (found, made_for)]
+        raise InputError(
+            f"Sample {samples['id'][0].as_py()!r} is an image of {shown[0]} (channels, height, width), and {name} was "
+            f"made for {shown[1]}: let the source bring all images to one size and one mode."
+        )
 
 
 def image_predictions(ids: pa.ChunkedArray, probabilities: Probabilities, multilabel: bool) -> pa.Table:

@@ -211,6 +211,16 @@ def test_a_network_of_other_classes_is_refused(run):
         predict_images(held.evaluation, given_classes([*DIGITS, "other"]), trained.files, one)
 
 
+def test_images_of_another_shape_than_the_network_learned_from_are_refused_by_name(run):
+    classes = given_classes(FINDINGS)
+    one = subject(train=Training(epochs=1))
+    small = hold_out(given_findings(60), Evaluation())
+    trained = train_network(small.training, classes, one)
+    large = hold_out(given_digits([300]), Evaluation(limit=10))
+    with pytest.raises(InputError, match=r"Sample 'digit-0.*' is an image of 1×32×32 .* plain was made for 1×16×16"):
+        predict_images(large.evaluation, classes, trained.files, one)
+
+
 DYING = """
 import os, pathlib, signal, torch
 from assay.tasks.subjects.networks.small_cnn import SmallCNN
