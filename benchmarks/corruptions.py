@@ -53,9 +53,10 @@ def peer() -> types.ModuleType:
     sys.modules.setdefault("pkg_resources", types.SimpleNamespace(resource_filename=lambda *_: ""))  # type: ignore[arg-type]
     from imagecorruptions import corruptions
 
-    corruptions.gaussian = lambda image, sigma, multichannel=None: skimage.filters.gaussian(
-        image, sigma=sigma, channel_axis=-1 if image.ndim == 3 else None
-    )
+    def gaussian(image: np.ndarray, sigma: float, **_: object) -> np.ndarray:
+        return skimage.filters.gaussian(image, sigma=sigma, channel_axis=-1 if image.ndim == 3 else None)
+
+    corruptions.gaussian = gaussian
     return corruptions
 
 

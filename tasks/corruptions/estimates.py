@@ -38,37 +38,61 @@ def gram(counts: Counts) -> Gram:
     return rows.T @ rows
 
 
-def clustered_share(sums: Gram, hits: int, trials: int) -> Share | None:
+def clustered_share(sums: Gram, hits: int, trials: int, alike: float | None = None) -> Share | None:
     """Σ hits / Σ trials over samples, each with several trials; None where nothing was tried.
 
     The interval is Wilson's for so many independent trials as have the variance that the samples show: at most one per
-    trial, at least one per sample (where no sample differs from another, it says what that many samples can say).
+    trial, at least one per sample. `alike` is how far the trials of a sample are known to go together (`likeness` of
+    more of them): few hits show too little of it by themselves. Without it, samples that all gave the same answer are
+    taken to have one trial each.
 
     >>> share = clustered_share(gram(np.array([[2, 30], [1, 30]])), 1, 2)
     >>> round(share.value, 3), share.samples
     (0.05, 2)
     """
-    total = int(sums[0, trials])
+    total, samples = int(sums[0, trials]), int(sums[0, 0])
     if total == 0:
         return None
-    samples = int(sums[0, 0])
     value = int(sums[0, hits]) / total
-    spread = _spread(sums, (hits, trials), (hits, trials))
-    worth = float(samples)
-    if spread > 0 and samples > 1:
-        variance = spread / total**2 * samples / (samples - 1)
-        worth = min(max(value * (1 - value) / variance, samples), total)
+    own = _inflation(sums, hits, trials)
+    each = total / samples
+    known = None if alike is None else 1 + (each - 1) * alike
+    inflation = max((one for one in (own, known) if one is not None), default=each)
+    worth = min(max(total / inflation, samples), total)
     low, high = wilson([value * worth], [worth])
     return Share(value, float(low[0]), float(high[0]), samples)
 
 
-def clustered_ratio(sums: Gram, above: tuple[int, int], below: tuple[int, int]) -> Share | None:
+def likeness(sums: Gram, hits: int, trials: int) -> float | None:
+    """How far the trials of a sample go together, 0 (not at all) to 1 (as one); None where samples do not differ.
+
+    >>> likeness(gram(np.array([[30, 30], [0, 30]] * 50)), 1, 2)
+    1.0
+    """
+    inflation = _inflation(sums, hits, trials)
+    each = int(sums[0, trials]) / max(1, int(sums[0, 0]))
+    return None if inflation is None or each <= 1 else min(1.0, max(0.0, (inflation - 1) / (each - 1)))
+
+
+def _inflation(sums: Gram, hits: int, trials: int) -> float | None:
+    """The variance of the share beside that of independent trials (the design effect); None where it is unknown."""
+    total, samples = int(sums[0, trials]), int(sums[0, 0])
+    spread = _spread(sums, (hits, trials), (hits, trials)) if total else 0.0
+    if spread <= 0 or samples < 2:
+        return None
+    value = int(sums[0, hits]) / total
+    return spread / total * samples / (samples - 1) / (value * (1 - value))
+
+
+def clustered_ratio(
+    sums: Gram, above: tuple[int, int], below: tuple[int, int], alike: tuple[float | None, float | None] = (None, None)
+) -> Share | None:
     """The ratio of two shares (hits, trials) of the same samples; None where the lower one is zero.
 
     The interval puts the two shares' own intervals together (MOVER-R, Donner and Zou 2012) and allows for their
-    correlation over the samples; it holds where the upper share is zero.
+    correlation over the samples; it holds where the upper share is zero. `alike` is as for the two shares.
     """
-    upper, lower = clustered_share(sums, *above), clustered_share(sums, *below)
+    upper, lower = clustered_share(sums, *above, alike[0]), clustered_share(sums, *below, alike[1])
     if upper is None or lower is None or lower.value == 0:
         return None
     spreads = _spread(sums, above, above) * _spread(sums, below, below)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.tasks.corruptions.estimates import Counts, Gram, Share, clustered_ratio, clustered_share, gram
+from assay.tasks.corruptions.estimates import Counts, Gram, Share, clustered_ratio, clustered_share, gram, likeness
 from assay.tasks.corruptions.kinds import strongest_frames
 from assay.tasks.statistics.findings import Finding
 
@@ -63,14 +63,23 @@ def corruption_findings(sums: Mapping[str, Gram], reference: str) -> list[Findin
     for key, matrix in sums.items():
         subject, of, group, counted = json.loads(key)
         tell = _teller(subject, of, group)
+        own = _likeness(sums, subject, of, counted)
+        share = clustered_share(matrix, *_OWN, own)
         if counted == "right":
-            findings.append(tell("corruption.accuracy", clustered_share(matrix, *_OWN), "share"))
+            findings.append(tell("corruption.accuracy", share, "share"))
             continue
-        findings.append(tell("corruption.flip_probability", clustered_share(matrix, *_OWN), "share"))
+        findings.append(tell("corruption.flip_probability", share, "share"))
         if subject != reference:
-            relative = clustered_ratio(matrix, _OWN, _REFERENCE)
+            alike = (own, _likeness(sums, reference, of, counted))
+            relative = clustered_ratio(matrix, _OWN, _REFERENCE, alike)
             findings.append(tell("corruption.relative_flip_probability", relative, "ratio", _against(relative)))
     return findings
+
+
+def _likeness(sums: Mapping[str, Gram], subject: str, of: str, counted: str) -> float | None:
+    """How far one image's frames go together: over all severities of a perturbation, or over all there is."""
+    wider = (sums[_key(subject, name, ALL, counted)] for name in (of, MEAN))
+    return next((found for one in wider if (found := likeness(one, *_OWN)) is not None), None)
 
 
 def _teller(subject: str, of: str, group: str) -> Callable[..., Finding]:
