@@ -124,7 +124,7 @@ def foolbox_pgd(start: torch.Tensor | None = None) -> Attack:
     import foolbox
 
     class FromStart(foolbox.attacks.LinfPGD):
-        def get_random_start(self, x0: object, epsilon: float) -> object:
+        def get_random_start(self, *_: object) -> object:
             import eagerpy
 
             return eagerpy.astensor(start)
