@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.corruptions.estimates import clustered_ratio, clustered_share, gram
+from assay.tasks.corruptions.estimates import clustered_ratio, clustered_share, gram, likeness
 from assay.tasks.statistics.proportions import wilson
 
 OWN, BESIDE = (1, 2), (3, 4)
@@ -88,3 +88,25 @@ def test_a_ratio_is_near_the_bootstraps_and_survives_a_zero_above():
     none = ratio(np.zeros(200, np.int64), others)
     assert (none.value, none.low) == (0, 0)
     assert 0 < none.high < 0.5
+
+
+def test_how_far_frames_go_together_may_be_known_from_more_of_them():
+    def counted(hits):
+        return gram(np.column_stack([hits, np.full(len(hits), 30)]))
+
+    assert likeness(counted([0] * 9), *OWN) is None
+    assert likeness(counted([30] * 5 + [0] * 5), *OWN) == 1
+    apart = likeness(counted(np.random.default_rng(5).binomial(30, 0.1, 3000)), *OWN)
+    assert apart == pytest.approx(0, abs=0.01)
+    never = counted([0] * 100)
+    highs = [clustered_share(never, *OWN, alike).high for alike in (0.0, 0.2, 1.0, None)]
+    assert highs == sorted(highs)
+    assert highs[0] == pytest.approx(wilson([0], [3000])[1][0])
+    assert highs[2] == highs[3]
+
+
+def test_one_flip_is_not_taken_for_more_than_it_shows():
+    once = gram(np.column_stack([[1] + [0] * 99, [30] * 100]))
+    alone, informed = clustered_share(once, *OWN), clustered_share(once, *OWN, 0.3)
+    assert informed.high > 2 * alone.high
+    assert informed.low < alone.low

@@ -1,0 +1,113 @@
+"""The part of the report about corruptions: the number in the sentence, every cell, the reference, the pictures."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.data.image_schemas import CorruptedImages
+from assay.data.images import image_columns
+from assay.tasks.corruptions.page import page, verdict
+from assay.tasks.reporting.layout import render_report
+from assay.tasks.reporting.numerals import THIN
+from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels, Report
+from assay.tasks.statistics.findings import Finding
+
+PERTURBATIONS = ("rotate", "gaussian-noise", "snow")
+
+
+def finding(metric, subject, of, group, value, verdict=""):
+    return Finding(f"corruption.{metric}", of, group, subject, value, value * 0.8, value * 1.2, 100, verdict=verdict)
+
+
+def findings(severities=(1, 5), subjects=("plain", "<b>hardened</b>")):
+    found = []
+    for at, subject in enumerate(sorted(subjects)):
+        for place, of in enumerate((*PERTURBATIONS, "mean")):
+            for group in (*(f"severity={severity}" for severity in severities), "all"):
+                strong = 2 if group == "severity=5" else 1
+                value = 0.01 * strong * (place + 1) / (1 + (subject != "plain"))
+                found.append(finding("flip_probability", subject, of, group, value))
+                found.append(finding("accuracy", subject, of, group, 0.9))
+                if subject != "plain":
+                    found.append(finding("relative_flip_probability", subject, of, group, 0.5, "flips less"))
+        assert at < 2
+    return found
+
+
+def pictures(severities=(1, 3), ids=("a", "b")):
+    rows = [(one, "clean", 0) for one in ids]
+    rows += [(one, of, severity) for one in ids for of in PERTURBATIONS for severity in severities]
+    pixels = np.zeros((len(rows), 3, 9, 12), np.uint8)
+    named = dict(zip(("id", "perturbation", "severity"), zip(*rows, strict=True), strict=True))
+    columns = named | image_columns(pixels)
+    return pa.table([columns[name] for name in CorruptedImages.schema.names], schema=CorruptedImages.schema)
+
+
+def blocks(part, kind):
+    return [block for block in part.blocks if isinstance(block, kind)]
+
+
+def test_the_sentence_has_the_mean_its_interval_and_the_worst_perturbation():
+    sentence = page(findings(subjects=("plain",))).sentence.replace(THIN, " ")
+    assert sentence.startswith("plain changes its answer in 4.00 % [3.20, 4.80] of the comparisons between frames")
+    assert "(3 perturbations, n = 100 images), most often under snow at severity 5: 6.00 % [4.80, 7.20]." in sentence
+
+
+def test_the_reference_comes_first_and_the_others_are_divided_by_it():
+    part = page(findings())
+    assert [series.name for series in blocks(part, LinePlot)[0].series] == ["plain", "<b>hardened</b>"]
+    relative = next(table for table in blocks(part, DataTable) if table.title.startswith("Relative"))
+    assert [column.name for column in relative.columns] == ["Perturbation", "<b>hardened</b>"]
+    assert relative.rows[0] == ["Mean", Mark("0.50", "good", "[0.400, 0.600]", order=0.5)]
+
+
+def test_every_perturbation_and_severity_is_in_the_table_in_per_cent():
+    table = blocks(page(findings()), DataTable)[0]
+    assert [row[0] for row in table.rows] == ["Gaussian noise", "Snow", "Rotate", "Mean"]
+    per_cent = [Estimate(*(pytest.approx(share * value) for share in (1, 0.8, 1.2))) for value in (3, 6, 3)]
+    assert table.rows[1] == ["Snow", "weather", *per_cent]
+    assert "n = 100 images" in table.note
+
+
+def test_each_perturbation_has_a_panel_with_every_subject():
+    (panels,) = blocks(page(findings()), Panels)
+    assert [plot.title for plot in panels.plots] == ["Gaussian noise", "Snow", "Rotate"]
+    assert all(len(plot.series) == 2 and plot.alt for plot in panels.plots)
+
+
+def test_at_one_severity_there_is_nothing_to_draw_a_line_through():
+    part = page(findings(severities=(3,)))
+    assert not blocks(part, LinePlot)
+    assert not blocks(part, Panels)
+    assert blocks(part, DataTable)
+
+
+@pytest.mark.parametrize(("tried", "shown"), [((1, 3, 5), 3), ((1, 2), 2)])
+def test_a_kept_image_is_shown_at_one_severity_beside_the_clean_one(tried, shown):
+    galleries = blocks(page(findings(severities=tried), pictures(tried)), Gallery)
+    assert [gallery.title for gallery in galleries] == ["a under every perturbation", "b under every perturbation"]
+    for strip in galleries[0].strips:
+        assert strip.pictures[0].name == "clean"
+        assert all(f"at severity {shown}" in picture.alt for picture in strip.pictures[1:])
+    named = {picture.name for strip in galleries[0].strips for picture in strip.pictures}
+    assert named == {"clean", "Gaussian noise", "Snow", "Rotate"}
+
+
+def test_nothing_corrupted_is_said_so():
+    assert page([]).sentence == "Nothing was corrupted."
+    assert verdict([]) is None
+    silent = Finding("corruption.accuracy", "mean", "all", "plain", n=0, verdict="not measured")
+    assert page([silent]).sentence == "Nothing was corrupted."
+
+
+def test_the_verdict_names_three_subjects_and_counts_the_rest():
+    many = [finding("flip_probability", f"s{i}", "mean", "all", 0.02) for i in range(5)]
+    assert verdict(many).text.replace(THIN, " ").endswith("s2 2.00 % [1.60, 2.40]; 2 more subjects below")
+
+
+def test_the_page_is_laid_out_with_everything_escaped():
+    part = page(findings(), pictures((1, 5)))
+    html = render_report(Report("r", "p", "2026-11-22T02:00:00+00:00", 1.0, 0, "completed", [], [part]))
+    assert "<b>hardened" not in html
+    assert "&lt;b&gt;hardened" in html
+    assert html.count("data:image/png;base64") == 2 * 6
