@@ -13,6 +13,7 @@ from assay.flows.yaml_source import Value
 APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
 PRUNED = ("pl_indep", "ours")
 LABELERS = ("majority", "snorkel")
+WORST_CASE = "worst-case"
 STAGES = {
     "ingest": (),
     "labeling": ("labeling",),
@@ -25,6 +26,8 @@ STAGES = {
     "trust": ("trust",),
 }
 """What must be configured for a stage's findings to exist: any one of these."""
+LABELLED = ("dataset", "images", "label", "labels")
+"""What gives a source gold labels: any one of these."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +95,21 @@ def _subjects(pipeline: dict[str, Value]) -> Iterator[Clash]:
                 yield Clash((*where, "train_on"), "predictions are already made; nothing is trained")
         if subject.get("train_on") == "weak" and pipeline.get("weak_labels") is None:
             yield Clash((*where, "train_on"), "needs weak labels: add weak_labels, or train on gold")
-        trains = subject.get("model") == "logistic" and subject.get("train_on") in (None, "gold")
-        if trains and source and "dataset" not in source and source.get("label") is None:
-            yield Clash((*where, "model"), "learns from gold labels: give source.label, or train_on: weak")
+        yield from _unlabelled(subject, source, where)
+
+
+def _unlabelled(subject: dict[str, Value], source: dict[str, Value], where: Where) -> Iterator[Clash]:
+    """What learns from gold labels has none to learn from."""
+    if not source or any(source.get(name) is not None for name in LABELLED):
+        return
+    if subject.get("model") == "logistic" and subject.get("train_on") in (None, "gold"):
+        yield Clash((*where, "model"), "learns from gold labels: give source.label, or train_on: weak")
+    if subject.get("network") is None:
+        return
+    if subject.get("train") is not None:
+        yield Clash((*where, "train"), "learns from gold labels: give source.label, or source.labels for several")
+    elif source.get("classes") is None:
+        yield Clash((*where, "network"), "answers with classes, and none is known: give source.label or source.classes")
 
 
 def _challenges(pipeline: dict[str, Value]) -> Iterator[Clash]:
@@ -105,14 +120,33 @@ def _challenges(pipeline: dict[str, Value]) -> Iterator[Clash]:
     ):  # fmt: skip
         if pipeline.get(stage) and way not in kinds:
             yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
-    called = [_attack_name(attack) for attack in _list(pipeline.get("attacks"))]
-    for position, name in enumerate(called):
-        if name and called.index(name) < position:
-            yield Clash(("attacks", position), f"another attack is called {name} as well; give this one a name")
+    yield from _attacks(pipeline)
     reference = _dict(pipeline.get("corruptions")).get("reference")
     subjects = [_name_of(subject) for _, subject in _each_subject(pipeline)]
     if isinstance(reference, str) and reference not in subjects:
         yield Clash(("corruptions", "reference"), f"there is no such subject; {suggestion(reference, subjects)}")
+    evaluation = _dict(pipeline.get("evaluation"))
+    audited, learned = evaluation.get("split", "test"), evaluation.get("train", "train")
+    if audited == learned:
+        where = ("evaluation", "split" if "split" in evaluation else "train")
+        yield Clash(where, "is audited and may train; what is audited must not train: choose another split")
+
+
+def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Attacks are told apart by their names, and those that aim at a class say at which."""
+    called = [_attack_name(attack) for attack in _list(pipeline.get("attacks"))]
+    for position, attack in enumerate(_list(pipeline.get("attacks"))):
+        settings, name = _dict(attack), called[position]
+        if name and called.index(name) < position:
+            yield Clash(("attacks", position), f"another attack is called {name} as well; give this one a name")
+        if settings.get("goal") != "targeted":
+            continue
+        if settings.get("attack") == "gap":
+            yield Clash(
+                ("attacks", position, "goal"), "a generator aims at no class: leave goal out, or use another attack"
+            )
+        elif settings.get("target") is None:
+            yield Clash(("attacks", position, "goal"), "names no class to aim at: add target, as in target: 0")
 
 
 def _attack_name(attack: Value) -> str:
@@ -135,11 +169,21 @@ def _gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> I
         yield Clash((*where, "finding"), f"nothing will measure it: the pipeline has no {' or '.join(STAGES[stage])}")
     if stage == "ordering":
         yield from _ordering_gate(pipeline, gate, where)
+    if stage == "attack" and finding != "attack.red_flag":
+        yield from _attack_gate(pipeline, gate, where)
     subjects = [_name_of(subject) for _, subject in _each_subject(pipeline)]
     name = gate.get("subject")
     if isinstance(name, str) and name not in subjects:
         said = suggestion(name, subjects) if subjects else "the pipeline has no subject"
         yield Clash((*where, "subject"), f"there is no such subject; {said}")
+
+
+def _attack_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+    of = gate.get("of")
+    called = [*filter(None, map(_attack_name, _list(pipeline.get("attacks"))))]
+    known = [*called, WORST_CASE] if len(called) > 1 else called
+    if isinstance(of, str) and called and of not in known:
+        yield Clash((*where, "of"), f"there is no such attack; {suggestion(of, known)}")
 
 
 def _ordering_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from assay.flows.expectations import expected_of_field, writable
+from assay.flows.expectations import expected_of_field, tags, writable
 from assay.flows.pipeline import Pipeline, ProjectFile
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pipelines.md"
@@ -83,6 +83,7 @@ SHOWN = {
     "Subject.text": "review",
     "Subject.train": "{epochs: 15}",
     "Training.augment": "[flip-horizontal, shift]",
+    "Evaluation.column": "part",
     "Evaluation.limit": "500",
     "ImageAttack.name": "pgd-20",
     "ImageAttack.eps": "[0, 4/255, 0.1]",
@@ -138,17 +139,10 @@ def _models() -> Iterator[tuple[str, type[BaseModel]]]:
 def _with_inner(heading: str, models: list[type[BaseModel]]) -> Iterator[tuple[str, type[BaseModel]]]:
     """The models that may stand under a heading, and those inside them."""
     for model in models:
-        kind = next((f"{heading}: `{field.default}`" for field in _tags(model)), heading)
+        kind = next((f"{heading}: `{field.default}`" for field in tags(model)), heading)
         yield kind, model
         for name, field in model.model_fields.items():
             yield from _with_inner(f"`{name}` inside {heading[0].lower()}{heading[1:]}", _models_in(field.annotation))
-
-
-def _tags(model: type[BaseModel]) -> Iterator[FieldInfo]:
-    """The fields that say which of several models a mapping is: a single word is allowed, and it is the default."""
-    for field in model.model_fields.values():
-        if get_origin(field.annotation) is Literal and get_args(field.annotation) == (field.default,):
-            yield field
 
 
 def _section(heading: str, model: type[BaseModel]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Literal, Union, get_args, get_origin
 
 import annotated_types as bounds
@@ -63,11 +63,20 @@ def type_at(model: type[BaseModel], where: Where) -> FieldInfo | None:
     return fields[0] if fields else None
 
 
-def fields_at(model: type[BaseModel], where: Where) -> list[str]:
-    """The names that may stand at a place; empty where it is no mapping of ours."""
+def fields_at(model: type[BaseModel], where: Where, kinds: Collection[str] = ()) -> list[str]:
+    """The names that may stand at a place; empty where it is no mapping of ours. Of several models that may stand
+    there, those that are of one of the `kinds` (`attack: fgsm`) are meant, if any is."""
     field = type_at(model, where)
     found = [] if field is None else _models(field.annotation)
-    return [name for inner in found for name in writable(inner)]
+    meant = [inner for inner in found if any(tag.default in kinds for tag in tags(inner))]
+    return [name for inner in meant or found for name in writable(inner)]
+
+
+def tags(model: type[BaseModel]) -> Iterator[FieldInfo]:
+    """The fields that say which of several models a mapping is: a single word is allowed, and it is the default."""
+    for field in model.model_fields.values():
+        if get_origin(field.annotation) is Literal and get_args(field.annotation) == (field.default,):
+            yield field
 
 
 def writable(model: type[BaseModel]) -> list[str]:

@@ -195,7 +195,7 @@ def _settings(document: Document, changed: set[Where]) -> ProjectFile:
             found.append(((), Mistake(document.file, document.line(()), "", "", said)))
     else:
         found += _checked_names(document)
-        settings, wrong = validate(ProjectFile, document)
+        settings, wrong = validate(ProjectFile, document, {"attack": PRESETS})
         found += wrong + _clashing(document, {where for where, _ in wrong})
     if found or settings is None:
         mistakes = dict.fromkeys(_told(mistake, where, changed) for where, mistake in found)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -22,8 +23,13 @@ _FRACTION = re.compile(r"\s*([+-]?\d{1,15}(?:\.\d{1,15})?)\s*/\s*(\d{1,15}(?:\.\
 _SAID_BY_VALIDATORS = ("value_error", "assertion_error")
 
 
-def validate(model: type[M], document: Document) -> tuple[M | None, list[tuple[Where, Mistake]]]:
-    """The settings, if the document is right; else what is wrong, each with its place."""
+def validate(
+    model: type[M], document: Document, presets: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> tuple[M | None, list[tuple[Where, Mistake]]]:
+    """The settings, if the document is right; else what is wrong, each with its place.
+
+    `presets` are names that may stand for a whole mapping, by the key that says what it is (`attack: xu-pgd-4`).
+    """
     value: object = copy.deepcopy(document.value)
     while True:
         try:
@@ -32,7 +38,7 @@ def validate(model: type[M], document: Document) -> tuple[M | None, list[tuple[W
             errors = error.errors(include_url=False)
         value, amended = _amended(value, errors)
         if not amended:
-            return None, _mistakes(model, document, errors)
+            return None, _mistakes(model, document, errors, presets)
 
 
 def fraction(text: str) -> float | None:
@@ -103,7 +109,10 @@ def _has(value: object, step: str | int) -> bool:
 
 
 def _mistakes(
-    model: type[BaseModel], document: Document, errors: Sequence[ErrorDetails]
+    model: type[BaseModel],
+    document: Document,
+    errors: Sequence[ErrorDetails],
+    presets: Mapping[str, Collection[str]],
 ) -> list[tuple[Where, Mistake]]:
     found: dict[Where, Mistake] = {}
     for error in errors:
@@ -112,7 +121,10 @@ def _mistakes(
         if error["type"] not in ("missing", "extra_forbidden") and declared is None:
             where = where[:-1] if where and document.found(where) is None else where
         if where not in found:
-            found[where] = _mistake(model, document, where, error)
+            tagged = error["type"] == "union_tag_invalid"
+            found[where] = (
+                _unknown_kind(document, where, error, presets) if tagged else _mistake(model, document, where, error)
+            )
     # What is wrong with a part makes the whole look wrong as well: only the part is named.
     return [(where, mistake) for where, mistake in found.items() if not any(_within(other, where) for other in found)]
 
@@ -128,9 +140,8 @@ def _mistake(model: type[BaseModel], document: Document, where: Where, error: Er
     value = document.found(where)
     written = "" if isinstance(value, dict) and kind in _SAID_BY_VALIDATORS else shown(value)
     if kind == "extra_forbidden":
-        return _made(document, where, "", f"unknown key; {suggestion(str(where[-1]), fields_at(model, where[:-1]))}")
-    if kind == "union_tag_invalid":
-        return _unknown_kind(document, where, error)
+        known = fields_at(model, where[:-1], [str(step) for step in error["loc"]])
+        return _made(document, where, "", f"unknown key; {suggestion(str(where[-1]), known)}")
     if kind == "missing":
         return _made(document, where, "", f"missing; expected {expected}")
     if kind in _SAID_BY_VALIDATORS:
@@ -147,11 +158,13 @@ def _mistake(model: type[BaseModel], document: Document, where: Where, error: Er
     return _made(document, where, written, f"expected {expected}")
 
 
-def _unknown_kind(document: Document, where: Where, error: ErrorDetails) -> Mistake:
+def _unknown_kind(
+    document: Document, where: Where, error: ErrorDetails, presets: Mapping[str, Collection[str]]
+) -> Mistake:
     """The mistake of a mapping whose word for what it is (`attack: pdg`) is none of those that are known."""
     context: Mapping[str, str] = error.get("ctx", {})
     key = context.get("discriminator", "").strip("'")
-    known = [tag.strip(" '") for tag in context.get("expected_tags", "").split(",")]
+    known = [*(tag.strip(" '") for tag in context.get("expected_tags", "").split(",")), *presets.get(key, ())]
     return _made(document, (*where, key), shown(context.get("tag", "")), suggestion(context.get("tag", ""), known))
 
 
