@@ -57,6 +57,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     """What a person reads first, in the terminal and at the head of the page."""
     from assay.tasks.attacks.page import flag_verdict
     from assay.tasks.attacks.page import verdict as of_the_attacks
+    from assay.tasks.corruptions.page import verdict as of_the_corruptions
     from assay.tasks.ordering.page import verdict as of_the_order
     from assay.tasks.statistics.page import verdict as of_the_gates
     from assay.tasks.subjects.clean_page import verdict as of_clean_samples
@@ -69,6 +70,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
         of_clean_samples,
         of_the_attacks,
         flag_verdict,
+        of_the_corruptions,
         lambda _findings: of_the_gates(gates),
     )
 
@@ -141,6 +143,10 @@ def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part
             for one in shown_of(_whole(found.attacked), _whole(found.images), classes)
         ]
         yield attacks_page(findings, shown)
+    if made.robustness.corrupted is not None:
+        from assay.tasks.corruptions.page import page as corruptions_page
+
+        yield corruptions_page(findings, _whole(made.robustness.corrupted.images))
 
 
 def not_asked(pipeline: Pipeline) -> Iterator[str]:
@@ -163,11 +169,13 @@ def lineage_of(record: RunRecord) -> Iterator[LineageRow]:
 
 def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
     """Every option that the run was given or took by default; a stage that was left out has none."""
-    for name in ("source", "labeling", "pruning", "weak_labels", "ordering", "statistics"):
+    for name in ("source", "labeling", "pruning", "weak_labels", "ordering", "evaluation", "corruptions", "statistics"):
         options = getattr(pipeline, name)
-        yield from settings_rows(name, options) if options is not None else ()
+        yield from settings_rows(name.replace("_", " "), options) if options is not None else ()
     for subject in pipeline.subjects:
         yield from settings_rows(f"subject {subject.name}", subject)
+    for attack in pipeline.attacks:
+        yield from settings_rows(f"attack {attack.called}", attack)
     for position, gate in enumerate(pipeline.gates, start=1):
         yield SettingRow("gates", str(position), gate.title())
 

@@ -34,7 +34,7 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
     blocks: list[Block] = [*_curves(found), *flag_blocks(found)]
     if found.subjects:
         blocks.append(figures_table(found))
-    blocks += [pictures for one in shown if (pictures := _pictures(one, telling)) is not None]
+    blocks += _galleries(shown, telling)
     blocks += [recall_table(found, subject, group) for subject, group in telling.items()]
     if telling:
         blocks.append(answers_table(found, telling))
@@ -129,13 +129,25 @@ def _alt(found: Attacked, subject: str, attacks: Sequence[str]) -> str:
     return f"Accuracy of {subject} falling with ε: {'; '.join(ends)}."
 
 
-def _pictures(shown: Shown, telling: dict[str, str]) -> Block | None:
+def _galleries(shown: Sequence[Shown], telling: dict[str, str]) -> list[Block]:
+    """The pictures of every attack on every subject: the first of each subject open, the others to be unfolded."""
+    found: list[Block] = []
+    opened: set[str] = set()
+    for one in shown:
+        pictures = _pictures(one, telling, collapsed=one.subject in opened)
+        if pictures is not None:
+            found.append(pictures)
+            opened.add(one.subject)
+    return found
+
+
+def _pictures(shown: Shown, telling: dict[str, str], *, collapsed: bool) -> Block | None:
     """The gallery at the subject's telling ε, or at the largest that the attack has images for."""
     groups = sorted({eps_name(eps) for eps in shown.images["eps"].to_pylist() if eps > 0}, key=eps_value)
     if not groups:
         return None
     wanted = telling.get(shown.subject, "")
-    return gallery(shown, wanted if wanted in groups else groups[-1])
+    return gallery(shown, wanted if wanted in groups else groups[-1], collapsed=collapsed)
 
 
 def _sentence(found: Attacked, lowest: Finding) -> str:

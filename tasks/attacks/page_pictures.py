@@ -16,9 +16,8 @@ from assay.tasks.reporting.numerals import percent
 from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
 from assay.tasks.subjects.image_model import THRESHOLD
 
-MOST = 12
-"""Strips per gallery; of images of many pixels fewer are shown, so that the report stays light."""
-_LARGE, _MOST_LARGE = 100, 6
+MOST = 6
+"""Strips per gallery: enough to see what the attack does, few enough to read on."""
 _NAMED = 3  # labels in a caption
 
 
@@ -45,15 +44,14 @@ def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> li
     return found
 
 
-def gallery(shown: Shown, group: str) -> Gallery | None:
+def gallery(shown: Shown, group: str, *, collapsed: bool = False) -> Gallery | None:
     """The strips of one attack at the ε of `group`: those that succeeded first, the classes in turn."""
     records = {row["id"]: row for row in shown.records.to_pylist() if eps_name(row["eps"]) == group}
     clean, moved = _pixels(shown.images, "eps=0"), _pixels(shown.images, group)
     ids = [one for one in records if one in clean and one in moved]
     if not ids:
         return None
-    large = min(clean[ids[0]].shape[1:]) > _LARGE
-    chosen = _in_turn([records[one] for one in ids], _MOST_LARGE if large else MOST)
+    chosen = _in_turn([records[one] for one in ids], MOST)
     strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown.classes) for row in chosen]
     title = f"{shown.subject}: {shown.attack} at ε = {group.removeprefix('eps=')}"
     note = (
@@ -61,7 +59,7 @@ def gallery(shown: Shown, group: str) -> Gallery | None:
         "where nothing changed, and enlarged by the factor that is written below it. Percentages are the subject's "
         "probabilities."
     )
-    return Gallery(title, strips, note)
+    return Gallery(title, strips, note, collapsed)
 
 
 def enlarged_difference(clean: Pixels, moved: Pixels) -> tuple[Pixels, float]:

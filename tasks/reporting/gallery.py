@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from assay.tasks.reporting.markup import Markup, tag
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip
 
 SIGNS = {"good": "✓", "bad": "✗", "neutral": ""}
@@ -18,7 +19,11 @@ def gallery_figure(gallery: Gallery) -> Markup:
     head = tag("figcaption", tag("h3", gallery.title), note)
     if not gallery.strips:
         return tag("figure", head, tag("p", "No pictures.", class_="empty"))
-    return tag("figure", head, tag("div", *map(_strip, gallery.strips), class_="gallery"))
+    strips = tag("div", *map(_strip, gallery.strips), class_="gallery")
+    if not gallery.collapsed:
+        return tag("figure", head, strips)
+    count = tag("span", plural(len(gallery.strips), "strip"), class_="count")
+    return tag("details", tag("summary", gallery.title, " ", count), note, strips, class_="fold")
 
 
 def png_size(png: bytes) -> tuple[int, int]:

@@ -150,6 +150,7 @@ class Gallery:
     title: str
     strips: Sequence[Strip]
     note: str = ""
+    collapsed: bool = False
 
 
 Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -218,6 +219,30 @@ def test_the_page_shows_pictures_at_the_eps_it_talks_about(shown: Shown) -> None
     galleries = [block for block in page(one_subject(), [shown]).blocks if isinstance(block, Gallery)]
     assert [one.title for one in galleries] == ["plain: pgd at ε = 0.1"]
     assert gallery(shown, "eps=0.2") is None
+
+
+def test_only_the_first_attack_on_a_subject_lies_open(shown: Shown) -> None:
+    second, other = replace(shown, attack="gap"), replace(shown, subject="hardened")
+    galleries = [block for block in page(one_subject(), [shown, second, other]).blocks if isinstance(block, Gallery)]
+    assert [(one.title, one.collapsed) for one in galleries] == [
+        ("plain: pgd at ε = 0.1", False), ("plain: gap at ε = 0.1", True), ("hardened: pgd at ε = 0.1", False),
+    ]  # fmt: skip
+
+
+def test_a_gallery_stays_short_however_many_images_are_kept(shown: Shown) -> None:
+    def again(table: pa.Table, at: int) -> pa.Table:
+        ids = pa.array([f"{one} again {at}" for one in table["id"].to_pylist()])
+        return table.set_column(0, table.schema.field("id"), ids)
+
+    many = replace(
+        shown,
+        records=pa.concat_tables([shown.records, *(again(shown.records, at) for at in range(3))]),
+        images=pa.concat_tables([shown.images, *(again(shown.images, at) for at in range(3))]),
+    )
+    found = gallery(many, "eps=0.1")
+    assert found is not None
+    assert len(found.strips) == 6
+    assert len({strip.title for strip in found.strips}) == 6
 
 
 def test_an_unchanged_image_has_a_grey_difference() -> None:

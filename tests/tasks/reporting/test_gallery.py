@@ -42,3 +42,11 @@ def test_each_strip_is_a_group_with_a_name(parsed):
 
 def test_a_gallery_without_pictures_says_so(parsed):
     assert "No pictures." in parsed(gallery_figure(Gallery("g", []))).words
+
+
+def test_a_folded_gallery_says_what_is_in_it_and_how_much(parsed):
+    page = parsed(gallery_figure(Gallery("gap", [Strip("a", [picture(8)]), Strip("b", [picture(8)])], "note", True)))
+    assert [name for name, _ in page.elements if name in ("details", "summary")] == ["details", "summary"]
+    assert "gap" in page.words
+    assert "2 strips" in page.words
+    assert page.mistakes == []
