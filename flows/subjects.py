@@ -65,7 +65,8 @@ def learners(pipeline: Pipeline) -> list[Subject]:
 @subflow("subjects")
 def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: Path) -> Examination:
     """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
-    found = Examination(ingested.classes, hold_out(ingested.samples, pipeline.evaluation))
+    apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
+    found = Examination(ingested.classes, hold_out(ingested.samples, apart))
     for subject in learners(pipeline):
         branches.attempt(f"subject {subject.name}", examine_one, found, subject, folder)
     return found

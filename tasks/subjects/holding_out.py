@@ -19,11 +19,22 @@ SPLIT = "split"
 Side = Literal["training", "evaluation"]
 
 
-def splits_in(samples: pa.Table) -> dict[str, frozenset[str]]:
+def splits_in(samples: pa.Table, *, settings: Evaluation) -> dict[str, frozenset[str]]:
     """The values of the split column in a partition, and an empty name where there is no such column."""
-    if SPLIT not in samples.column_names:
+    column = split_column(settings)
+    if column in samples.column_names:
+        return {"splits": frozenset(str(value) for value in samples[column].drop_null().unique().to_pylist())}
+    if settings.column is None:
         return {"splits": frozenset([""])}
-    return {"splits": frozenset(str(value) for value in samples[SPLIT].drop_null().unique().to_pylist())}
+    raise InputError(
+        f"The samples have no column {column!r} (evaluation.column) that says which may train: their columns are "
+        f"{', '.join(samples.column_names)}."
+    )
+
+
+def split_column(settings: Evaluation) -> str:
+    """The column that says which part of the data a sample belongs to."""
+    return settings.column or SPLIT
 
 
 def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
@@ -33,7 +44,7 @@ def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
     for option, value in (("split", settings.split), ("train", settings.train)):
         if value not in splits:
             raise InputError(
-                f"The column {SPLIT!r} has no value {value!r}, which `evaluation.{option}` asks for: its values are "
+                f"The column {split_column(settings)!r} has no value {value!r}, which `evaluation.{option}` asks for: its values are "
                 f"{', '.join(sorted(splits))}."
             )
     if settings.split == settings.train:
@@ -52,7 +63,7 @@ def on_side(samples: pa.Table, *, side: Side, settings: Evaluation, by_column: b
     """
     if by_column:
         wanted = settings.split if side == "evaluation" else settings.train
-        text = samples[SPLIT].cast(pa.string())
+        text = samples[split_column(settings)].cast(pa.string())
         return np.asarray(pc.fill_null(pc.equal(text, wanted), False).to_numpy())
     audited = drawn(samples["id"].to_pylist(), settings.holdout, "hold out")
     return audited if side == "evaluation" else ~audited

@@ -51,7 +51,7 @@ class TrainedNetwork(NamedTuple):
 @stage(version=1, title="hold out")
 def hold_out(samples: Artifact[Samples], settings: Evaluation) -> HeldOut:
     """The samples apart, by their column `split` or else by a hash of their id, in partitions of few rows."""
-    by_column = require_splits(reduce_partitions(splits_in, samples)["splits"], settings)
+    by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
 
     def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
         chosen: Artifact[Samples] = map_partitions(
