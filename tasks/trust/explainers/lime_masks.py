@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Masks = npt.NDArray[np.bool_]  # [n, d]: True where a word stays
 
-_CELLS = 1 << 24  # of a block of masks, so that a million samples of a long text need no more memory than this
+_CELLS = 1 << 20  # of a block of masks, so that a million samples of a long text need no more memory than this
 
 
 def draw_masks(words: int, samples: int, generator: np.random.Generator) -> Iterator[Masks]:
