@@ -97,7 +97,8 @@ def judge(gates: Sequence[Gate], findings: Sequence[Finding]) -> list[GateResult
     """Every gate held against the findings, in the gates' order.
 
     A gate passes when every finding it matches keeps to its bounds. It fails when one does not, when one was not
-    measured, and when there is no such finding: a mistyped gate must not look like a passed one.
+    measured, and when there is no such finding: a mistyped gate must not look like a passed one. Only a gate that names
+    no `of` passes over what had no sample to be measured on (n = 0), and only where something else was measured.
     """
     return [_judge(gate, findings) for gate in gates]
 
@@ -108,13 +109,21 @@ def _judge(gate: Gate, findings: Sequence[Finding]) -> GateResult:
         return GateResult(
             gate, False, f"There is no finding {gate.finding}{gate._slice()}; {_instead(gate, findings)}."
         )
-    for finding in matched:
+    looked_at = [finding for finding in matched if not _passed_over(gate, finding)] or matched
+    for finding in looked_at:
         complaint = _complaint(gate, finding)
         if complaint:
             return GateResult(gate, False, f"{_name(finding)} {complaint}.", finding, len(matched))
-    first = matched[0]
-    shown = f"{_name(first)} is {_shown(first)}" if len(matched) == 1 else f"all {len(matched)} findings keep to it"
+    first, rest = looked_at[0], len(matched) - len(looked_at)
+    shown = f"{_name(first)} is {_shown(first)}" if len(looked_at) == 1 else f"all {len(looked_at)} findings keep to it"
+    shown += f", and {rest} had nothing to be measured on" if rest else ""
     return GateResult(gate, True, f"{gate.title()}: {shown}.", first, len(matched))
+
+
+def _passed_over(gate: Gate, finding: Finding) -> bool:
+    """Whether a gate on everything of a metric asks nothing of this finding, since there was nothing to measure it on:
+    the red flag of a second subject where there is one subject."""
+    return gate.of is None and finding.value is None and finding.n == 0
 
 
 def _complaint(gate: Gate, finding: Finding) -> str | None:

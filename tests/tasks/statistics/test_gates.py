@@ -76,6 +76,33 @@ def test_what_was_not_measured_does_not_pass(value: float | None) -> None:
     assert "was not measured" in result.sentence
 
 
+def flags(*values: float | None) -> list[Finding]:
+    """A red flag per value; one without a value had no sample to be looked for on."""
+    return [
+        Finding("attack.red_flag", of=f"flag-{at}", value=value, n=0 if value is None else 64)
+        for at, value in enumerate(values)
+    ]
+
+
+def test_a_gate_on_all_flags_passes_over_those_that_had_nothing_to_be_looked_for_on() -> None:
+    [result] = judge([Gate(finding="attack.red_flag", at_most=0)], flags(0, None, 0))
+    assert result.passed
+    assert result.sentence == (
+        "attack.red_flag at most 0: all 2 findings keep to it, and 1 had nothing to be measured on."
+    )
+    assert not judge([Gate(finding="attack.red_flag", at_most=0)], flags(None, 1))[0].passed
+
+
+def test_a_gate_on_one_flag_or_on_none_that_was_looked_for_does_not_pass() -> None:
+    for gate, found in (
+        (Gate(finding="attack.red_flag", of="flag-1", at_most=0), flags(0, None)),
+        (Gate(finding="attack.red_flag", at_most=0), flags(None, None)),
+    ):
+        [result] = judge([gate], found)
+        assert not result.passed
+        assert "was not measured" in result.sentence
+
+
 def test_verdict_gates_compare_word_for_word() -> None:
     assert verdict(finding="ordering.permutation_p", group="majority", verdict="adverse")[0]
     passed, sentence = verdict(finding="ordering.permutation_p", group="snorkel", verdict="adverse")
