@@ -20,7 +20,7 @@ from assay.tasks.subjects.text_hugging_face import limit_of, pad_of, read_encode
 from assay.tasks.subjects.text_network import NetworkModel
 from assay.tasks.subjects.text_sources import ModelSource, minilm_source
 
-PENALTY = 0.02  # C of the logistic regression on standardised features: some hundred features, few thousand texts
+PENALTY = 0.01  # C of the logistic regression on standardised features: some hundred features, few thousand texts
 _ITERATIONS = 2000
 
 Matrix = npt.NDArray[np.float64]
