@@ -7,7 +7,8 @@ from pydantic import Field, model_validator
 from assay.infra.settings import Settings
 
 NETWORKS = (
-    "small-cnn", "attnmel", "attnmel-softmax", "vgg19", "resnet50", "resnet101", "resnet152", "inception-v3", "chexnet",
+    "small-cnn", "attnmel", "attnmel-softmax", "vgg19", "vgg19-bn", "resnet50", "resnet101", "resnet152",
+    "inception-v3", "chexnet",
 )  # fmt: skip
 """The image networks that can be built by name."""
 
@@ -55,6 +56,9 @@ class Training(Settings):
 class Evaluation(Settings):
     """Which samples are audited, and which may train. No sample is ever in both."""
 
+    column: str | None = Field(default=None, min_length=1)
+    """The column that says which part of the data a sample belongs to; left out, the source's `split`, or `split`."""
+
     split: str = "test"
     """The value of the split column that is audited; everything in `train` may train."""
 
@@ -84,8 +88,9 @@ class Subject(Settings):
     """A safetensors file with the weights of the Torch module that `model` builds."""
 
     network: str | None = Field(default=None, min_length=1)
-    """An image network by name (small-cnn, attnmel, vgg19, resnet50, resnet101, resnet152, inception-v3, chexnet), or
-    a builder of your own as `module:object` or `file.py:object`: a function that makes a Torch module of logits."""
+    """An image network by name (small-cnn, attnmel, attnmel-softmax, vgg19, vgg19-bn, resnet50, resnet101, resnet152,
+    inception-v3, chexnet), or a builder of your own as `module:object` or `file.py:object`: a function that makes a
+    Torch module of logits."""
 
     width: float = Field(default=1.0, gt=0, le=4)
     """The number of channels of a named network, as a multiple of the published one."""

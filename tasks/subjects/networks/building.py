@@ -16,6 +16,7 @@ _NETWORKS: dict[str, tuple[Callable[..., nn.Module], int]] = {  # what builds it
     "attnmel": (attnmel.AttnMel, attnmel.SMALLEST),
     "attnmel-softmax": (partial(attnmel.AttnMel, softmaxed=True), attnmel.SMALLEST),
     "vgg19": (vgg.VGG, vgg.SMALLEST),
+    "vgg19-bn": (partial(vgg.VGG, normalized=True), vgg.SMALLEST),
     "resnet50": (partial(resnet.ResNet, 50), resnet.SMALLEST),
     "resnet101": (partial(resnet.ResNet, 101), resnet.SMALLEST),
     "resnet152": (partial(resnet.ResNet, 152), resnet.SMALLEST),

@@ -13,6 +13,7 @@ from assay.tasks.subjects.settings import NETWORKS
 
 PUBLISHED = {
     "vgg19": 143_667_240,
+    "vgg19-bn": 143_678_248,
     "resnet50": 25_557_032,
     "resnet101": 44_549_160,
     "resnet152": 60_192_808,
