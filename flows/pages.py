@@ -43,7 +43,7 @@ def write_report(
         failures=tuple(record.failures), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
         lineage=tuple(lineage_of(record)), settings=tuple(settings_of(pipeline)), versions=package_versions(),
         machine=machine_of(run), index_link="../index.html",
-        facts={"description": pipeline.description} if pipeline.description else {},
+        facts={"Description": pipeline.description} if pipeline.description else {},
     )  # fmt: skip
     place = f"reports/{run.id}"
     run.store.folder.write(f"{place}/index.html", render_report(report).encode())

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 CLEAN = "clean"
 _NAMED = 3
+_FEW = 6  # classes: more are folded away, since attacks list them again
 
 
 def page(findings: Sequence[Finding], curves: Mapping[str, pa.Table]) -> Part:
@@ -74,25 +75,31 @@ def _recalls(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
     rows: list[list[Cell]] = [
         [name, *(_cell(found.get((subject, name))) for subject in subjects)] for name in classes
     ]  # fmt: skip
-    return DataTable("Recall per class", columns, rows, "The share of a class's samples that are recognised as such.")
+    note = "The share of a class's samples that are recognised as such."
+    return DataTable("Recall per class", columns, rows, note, collapsed=len(rows) > _FEW)
 
 
-def _learning(curves: Mapping[str, pa.Table]) -> Panels:
-    plots = [_curve(name, curve) for name, curve in curves.items()]
+def _learning(curves: Mapping[str, pa.Table]) -> Block:
     note = "Validation samples were set aside from those that may train; they choose nothing."
-    return Panels("How they learned", plots, note)
+    if len(curves) == 1:
+        [(name, curve)] = curves.items()
+        return _curve(name, f"How {name} learned", curve, note)
+    return Panels("How they learned", [_curve(name, name, curve) for name, curve in curves.items()], note)
 
 
-def _curve(name: str, curve: pa.Table) -> LinePlot:
-    epochs = [float(epoch) for epoch in curve["epoch"].to_pylist()]
+def _curve(name: str, title: str, curve: pa.Table, note: str = "") -> LinePlot:
+    ordered = curve.sort_by("epoch")
+    epochs = [float(epoch) for epoch in ordered["epoch"].to_pylist()]
     series = [
-        Series(label, epochs, curve[column].to_pylist())
+        Series(label, epochs, ordered[column].to_pylist())
         for label, column in (("training", "train_accuracy"), ("validation", "validation_accuracy"))
-        if curve[column].null_count < curve.num_rows
+        if ordered[column].null_count < ordered.num_rows
     ]
-    last = curve["loss"][-1].as_py()
-    alt = f"Accuracy of {name} over {len(epochs)} epochs; the loss ends at {last:.3g}."
-    return LinePlot(name, series, "Epoch", "Accuracy", alt, y_range=(0.0, 1.0), scale="percent")
+    ends = [f"{one.name} {percent(one.y[-1])}" for one in series]
+    last = ordered["loss"][-1].as_py()
+    alt = f"Accuracy of {name} over {len(epochs)} epochs: at the end {', '.join(ends)}; the loss ends at {last:.3g}."
+    ticks = {epoch: f"{epoch:.0f}" for epoch in (epochs[0], epochs[len(epochs) // 2], epochs[-1])}
+    return LinePlot(title, series, "Epoch", "Accuracy", alt, (0.0, 1.0), ticks, note, "percent")
 
 
 def _sentence(clean: Sequence[Finding], subject: str) -> str:
