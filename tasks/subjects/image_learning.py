@@ -109,9 +109,20 @@ def _softmaxed(model: ImageModel, lessons: Lessons) -> ImageModel:
             "finite numbers."
         )
     within = bool(((output >= 0) & (output <= 1)).all())
-    return replace(
-        model, softmaxed=within and (model.multilabel or bool(np.allclose(output.sum(axis=1), 1, atol=1e-4)))
-    )
+    if model.multilabel:
+        return replace(model, softmaxed=within and _stays_within(model, lessons.images.shape[1:]))
+    return replace(model, softmaxed=within and bool(np.allclose(output.sum(axis=1), 1, atol=1e-4)))
+
+
+def _stays_within(model: ImageModel, shape: tuple[int, ...]) -> bool:
+    """Whether outputs are in [0, 1] even for inputs that are no images: a sigmoid's are, and not the logits of a
+    network that has learned little, which may lie there for every image."""
+    import torch
+
+    wild = 1e3 * torch.randn(_PROBED, *shape, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        output = model.network(wild.to(model.device))
+    return bool(((output >= 0) & (output <= 1)).all())
 
 
 def _card(

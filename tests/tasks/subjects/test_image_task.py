@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from safetensors.torch import save_file
 from subject_workload import Rows, digits_rows, findings_rows
 
 from assay.data.schemas import Classes, Samples
@@ -185,6 +186,20 @@ def test_an_own_network_gets_what_it_asks_for_and_a_softmax_at_its_end_is_notice
     assert value(findings, "subject.accuracy").value > 0.3  # it learned, from the logarithm of what it gives
     images = torch.rand(3, 1, 32, 32)
     assert torch.equal(model.probabilities(images), model.logits(images))
+
+
+@pytest.mark.parametrize(("last", "noticed"), [("Sigmoid", True), ("Identity", False)])
+def test_logits_of_labels_that_happen_to_lie_within_0_and_1_are_not_taken_for_probabilities(
+    run, tmp_path, last, noticed
+):
+    linear = {"1.weight": torch.full((3, 256), 1e-5), "1.bias": torch.tensor([0.2, 0.5, 0.7])}
+    save_file(linear, tmp_path / "mine.safetensors")
+    returned = f"nn.Sequential(nn.Flatten(), nn.Linear(256, 3), nn.{last}())"
+    own(tmp_path, returned, "")
+    one = subject(tmp_path, network="mine.py:build", weights="mine.safetensors")
+    held = hold_out(given_findings(120), Evaluation())
+    trained = train_network(held.training, given_classes(FINDINGS), one)
+    assert load_image_model(one, read_files(trained.files)).softmaxed is noticed
 
 
 def test_weights_that_make_nan_are_refused_with_the_sample(run, tmp_path):
