@@ -52,6 +52,21 @@ class TrustLabels(Table):
     )  # fmt: skip
 
 
+class TrustExamples(Table):
+    """One row per prediction that the report shows: its text, and every word of the explanation wherever it stands.
+
+    `starts`, `ends`, `importance` and `related` belong together. Where texts are masked, `text` is empty and the places
+    are those of the words in reading order, so that nothing of the text is left.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("explainer", _S, False), ("code", _I2, False), ("confidence", _F, False),
+        ("label", _S, False), ("truth", _S, True), ("related_mass", _F, False), ("unrelated_mass", _F, False),
+        ("text", _S, False), ("starts", pa.list_(_I4), False), ("ends", pa.list_(_I4), False),
+        ("importance", pa.list_(_F), False), ("related", pa.list_(_B), False),
+    )  # fmt: skip
+
+
 class Thresholds(Table):
     """One row per provider: θ_relate, from how many synonym pairs, how many it did not know, how it parts them.
 

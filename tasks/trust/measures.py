@@ -85,7 +85,7 @@ def g_mean(counts: Counts) -> Counts:
 def measure_findings(
     found: Confusion, *, oracle: str, explainer: str, subject: str, generator: np.random.Generator
 ) -> list[Finding]:
-    """The six measures: Wilson's interval where one is a share of samples, else one from counts that are drawn (95 %)."""
+    """The six measures: Wilson's interval where one is a share of samples, else one from drawn counts (95 %)."""
     tp, fp, fn, tn = found.tp, found.fp, found.fn, found.tn
     shares = {
         "trust.accuracy": (tp + tn, found.n),

@@ -1,4 +1,4 @@
-"""The stages that measure trust labels: one oracle, and the average of several that drew anew."""
+"""The stages that measure trust labels: of one oracle, averaged over several that drew anew, and shown by examples."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from assay.data.classes import class_names
 from assay.data.schemas import Classes, Findings, Predictions, Samples
-from assay.data.text_schemas import Thresholds, TrustLabels, TrustTruth
+from assay.data.text_schemas import Explanations, Thresholds, TrustExamples, TrustLabels, TrustTruth
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
+from assay.infra.partitions import collect, map_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import findings_from, findings_table
+from assay.tasks.trust.examples import ChosenTexts, chosen_texts, example_rows, most_damning
+from assay.tasks.trust.labelling import TOKI
 from assay.tasks.trust.measuring import ALL, About, label_findings, provider_findings, truth_findings
 from assay.tasks.trust.repeating import averaged
 
@@ -47,3 +49,28 @@ def average_trust(repeats: Sequence[Artifact[Findings]]) -> Artifact[Findings]:
     found = averaged([findings_from(collect(one, None)) for one in repeats])
     say(f"{len(repeats)} repeats")
     return write_table(findings_table(found), into=Findings)
+
+
+@stage(version=1, title="trust examples")
+def show_trust(
+    labels: Artifact[TrustLabels], explained: Artifact[Explanations], samples: Artifact[Samples],
+    truth: Artifact[TrustTruth] | None, text: str, lemmatise: bool, masked: bool,
+) -> Artifact[TrustExamples]:  # fmt: skip
+    """The most damning predictions with every word of their explanations; not a word of them where `masked`."""
+    said = [row for row in collect(labels, None).to_pylist() if row["oracle"] == TOKI]
+    chosen = most_damning(said)
+    if not chosen:
+        say("nothing to show")
+        return write_table(TrustExamples.schema.empty_table(), into=TrustExamples)
+    ids = frozenset(row["id"] for row in chosen)
+    kept: Artifact[ChosenTexts] = map_partitions(chosen_texts, samples, into=ChosenTexts, ids=ids, text=text)
+    texts = {row["id"]: row["text"] for row in collect(kept, None).to_pylist()}
+    scores = {
+        row["id"]: dict(zip(row["words"], row["importance"], strict=True))
+        for row in collect(explained, ["id", "words", "importance"]).to_pylist()
+        if row["id"] in ids
+    }
+    truths = {} if truth is None else {row["id"]: row["truth"] for row in collect(truth, ["id", "truth"]).to_pylist()}
+    say(f"{len(chosen)} predictions to look at" + (", masked" if masked else ""))
+    rows = example_rows(chosen, scores, texts, truths, lemmatise=lemmatise, masked=masked)
+    return write_table(rows, into=TrustExamples)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
 
@@ -74,6 +74,14 @@ class Trust(Asking):
 
     repeats: int = Field(default=1, ge=1, le=100)
     """How often the whole oracle is repeated with other draws; the paper's tables average 10."""
+
+    @model_validator(mode="after")
+    def _one_truth(self) -> Self:
+        if self.rationales is not None and self.truth is not None:
+            raise ValueError("`trust.rationales` and `trust.truth` both say where the true labels come from: give one")
+        if len(set(self.explainers)) < len(self.explainers):
+            raise ValueError("`trust.explainers` names one more than once; once is enough")
+        return self
 
     @property
     def naming(self) -> Naming:

@@ -55,18 +55,18 @@ class Voter:
 
 @stage(version=1, title="word vectors", draws=True)
 def embed_words(
-    training: Artifact[Samples], pooled: Artifact[Explanations], tested: Artifact[Explanations],
-    classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
+    training: Artifact[Samples], explained: Sequence[Artifact[Explanations]], classes: Artifact[Classes],
+    files: Artifact[SubjectFiles], subject: ResolvedSubject,
     providers: ResolvedProviders, synonyms: SynonymPairs, naming: Naming, theta_relate: float | None = None,
     repeat: int = 0,
 ) -> Embedded:  # fmt: skip
-    """The vectors that every provider gives the words of the explanations and of the class names, and its θ_relate.
+    """The vectors that every provider gives the words of all explanations and of the class names, and its θ_relate.
 
     What learns from a corpus learns from the training texts. Another `repeat` draws other random pairs and trains other
     vectors.
     """
     names = class_words(class_names(collect(classes, None)), naming.class_names)
-    words = _words(naming, *(collect(table, ["words"]) for table in (pooled, tested)))
+    words = _words(naming, *(collect(table, ["words"]) for table in explained))
     vectors, thresholds = map_pieces(
         embed_piece, [Voter(place) for place in range(len(providers.providers))], into=(WordVectors, Thresholds),
         texts=texts_of(collect(training, ["id", subject.settings.text]), subject.settings.text),
