@@ -11,6 +11,7 @@ from importlib.resources import files
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.appendix import appendix_sections
 from assay.tasks.reporting.gallery import gallery_figure
+from assay.tasks.reporting.marked_texts import marked_figure
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
@@ -20,6 +21,7 @@ from assay.tasks.reporting.parts import (
     Figure,
     Gallery,
     LinePlot,
+    MarkedTexts,
     Panels,
     Paragraph,
     Part,
@@ -112,6 +114,8 @@ def block_markup(block: Block, identity: str) -> Markup:
             )
         case Gallery():
             return gallery_figure(block)
+        case MarkedTexts():
+            return marked_figure(block)
         case Paragraph():
             return tag("p", unbroken(block.text), class_="prose")
 

@@ -153,7 +153,35 @@ class Gallery:
     collapsed: bool = False
 
 
-Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery
+@dataclass(frozen=True)
+class Stretch:
+    """A piece of a text; where a `tone` marks it, `weight` from 0 to 1 says how strongly."""
+
+    text: str
+    tone: Tone | None = None
+    weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A text whose words are marked, and what is said of it."""
+
+    title: str
+    stretches: Sequence[Stretch]
+    said: Sequence[Mark] = ()
+
+
+@dataclass(frozen=True)
+class MarkedTexts:
+    """Texts for people to read, with their words marked; `legend` says in words what each tone means."""
+
+    title: str
+    texts: Sequence[MarkedText]
+    legend: Mapping[Tone, str]
+    note: str = ""
+
+
+Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery | MarkedTexts
 
 
 @dataclass(frozen=True)
