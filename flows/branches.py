@@ -30,4 +30,5 @@ class Branches:
 
     def _note(self, what: str, error: AssayError) -> None:
         self.failures.append(error)
-        current_run().record.failures.append(f"{what}: {error}")
+        said = str(error)
+        current_run().record.failures.append(said if said.startswith(f"{what} broke") else f"{what}: {said}")

@@ -37,6 +37,10 @@ class Robustness:
     corrupted: Corrupted | None = None
     findings: list[Artifact[Findings]] = field(default_factory=list)
 
+    def under(self, attack: str) -> list[str]:
+        """The subjects that came through the attack of that name."""
+        return [subject for subject, made in self.attacked.items() if attack in made]
+
     @property
     def images(self) -> list[Artifact[AdversarialImages]]:
         """The adversarial images that were kept."""
@@ -48,35 +52,35 @@ def challenge(pipeline: Pipeline, examination: Examination, branches: Branches) 
     """Attack every image subject, see which attack is worst and what transfers, then corrupt the images."""
     result = Robustness()
     subjects = examination.of("network")
-    if pipeline.attacks:
-        for subject in subjects:
-            branches.attempt(f"attacks on {subject.name}", attack, result, examination, subject, pipeline.attacks)
-        if len(result.attacked) > 1:
-            for settings in pipeline.attacks:
-                if settings.transfer:
-                    branches.attempt(f"transfer of {settings.called}", transfer, result, examination, settings)
-        for subject in subjects:
-            if subject.name in result.attacked:
-                branches.attempt(f"attacks on {subject.name}", measure, result, examination, subject, pipeline.attacks)
+    for subject in subjects if pipeline.attacks else ():
+        branches.attempt(f"probes of {subject.name}", probe, result, examination, subject)
+        for settings in pipeline.attacks:
+            branches.attempt(f"{settings.called} on {subject.name}", attack, result, examination, subject, settings)
+    for settings in pipeline.attacks:
+        if settings.transfer and len(result.under(settings.called)) > 1:
+            branches.attempt(f"transfer of {settings.called}", transfer, result, examination, settings)
+    for subject in subjects:
+        if subject.name in result.attacked:
+            branches.attempt(f"attacks on {subject.name}", measure, result, examination, subject, pipeline.attacks)
     if pipeline.corruptions is not None and subjects:
         branches.attempt("corruptions", corrupt, result, examination, pipeline.corruptions)
     return result
 
 
-def attack(
-    result: Robustness, examination: Examination, subject: Examined, attacks: tuple[AnyImageAttack, ...]
-) -> None:
-    """Look whether the subject can be attacked honestly, then attack it in every way that is asked for."""
+def probe(result: Robustness, examination: Examination, subject: Examined) -> None:
+    """Look whether the subject can be attacked honestly."""
     probed = probe_subject(examination.evaluation, examination.classes, subject.files, subject.resolved, subject.name)
-    made: dict[str, Attacks] = {}
-    for settings in attacks:
-        generators = learned(result, examination, subject, settings)
-        made[settings.called] = against(examination.evaluation, examination, subject, settings, generators)
-        if isinstance(settings, GAP):
-            on_training = against(examination.training, examination, subject, settings, generators)
-            result.on_training.setdefault(subject.name, {})[settings.called] = on_training
     result.findings.append(probed)
-    result.attacked[subject.name] = made
+
+
+def attack(result: Robustness, examination: Examination, subject: Examined, settings: AnyImageAttack) -> None:
+    """Attack the subject in one way; a generator also on the images that it learned from."""
+    generators = learned(result, examination, subject, settings)
+    made = against(examination.evaluation, examination, subject, settings, generators)
+    result.attacked.setdefault(subject.name, {})[settings.called] = made
+    if isinstance(settings, GAP):
+        on_training = against(examination.training, examination, subject, settings, generators)
+        result.on_training.setdefault(subject.name, {})[settings.called] = on_training
 
 
 def learned(
@@ -108,7 +112,7 @@ def against(
 
 def transfer(result: Robustness, examination: Examination, settings: AnyImageAttack) -> None:
     """Show the images that were made against each subject to all of them."""
-    subjects = {name: examination.subjects[name] for name in result.attacked}
+    subjects = {name: examination.subjects[name] for name in result.under(settings.called)}
     found = transfer_attacks(
         examination.evaluation, examination.classes, settings,
         {name: one.files for name, one in subjects.items()}, {name: one.resolved for name, one in subjects.items()},
