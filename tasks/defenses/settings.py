@@ -1,0 +1,178 @@
+"""Options of the defences. A defence is an immutable settings object; every ε is in pixel values of [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+
+from assay.infra.settings import Settings
+from assay.tasks.attacks.settings import Eps, EpsGrid, eps_name
+from assay.tasks.subjects.settings import Training
+
+
+def _as_many(value: object) -> object:
+    return (value,) if isinstance(value, int | float | str) else value
+
+
+Start = Literal["subject", "scratch"]
+Starts = Annotated[tuple[Start, ...], BeforeValidator(_as_many), Field(min_length=1)]
+Weight = Annotated[float, Field(ge=0, le=1000)]
+Weights = Annotated[tuple[Weight, ...], BeforeValidator(_as_many), Field(min_length=1)]
+
+
+class Defence(Settings):
+    """What every defence has. Of several values (`eps: [0.05, 0.1]`) each makes a model of its own."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: str | None = Field(default=None, min_length=1, max_length=60)
+    """What findings call it; left out, the kind of defence. The defended model is called `subject+name`."""
+
+    eps: EpsGrid | None = None
+    """The ε to defend against, one or several; left out, the audit's: the largest that all of its attacks try."""
+
+    start: Starts = ("subject",)
+    """Where training starts: at the weights of the `subject`, or from `scratch`, at random ones as in Algorithms 1 and
+    2 of the paper; both make two models."""
+
+    step_size: Eps | None = None
+    """How far a step of the attack inside the training goes; left out, max(1/255, 2.5·ε/steps)."""
+
+    train: Training | None = None
+    """How the defended model is trained; left out, as the subject was (one that came with weights: by the defaults)."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or str(getattr(self, "defense", "defence"))
+
+    def variants(self, audited: float) -> tuple[Self, ...]:
+        """The defence once for every combination of its values, each with a name of its own.
+
+        >>> [one.called for one in Standard(eps=(0.05, 0.1)).variants(0.1)]
+        ['standard-eps=0.05', 'standard-eps=0.1']
+        """
+        grids = {"eps": self.eps or (audited,), "start": self.start, **self._grids()}
+        several = [name for name, values in grids.items() if len(values) > 1]
+        found = []
+        for values in product(*grids.values()):
+            chosen: dict[str, Any] = dict(zip(grids, values, strict=True))
+            name = "-".join([self.called, *(_said(one, chosen[one]) for one in several)])
+            found.append(self.model_copy(update={"name": name} | {one: (value,) for one, value in chosen.items()}))
+        return tuple(found)
+
+    def _grids(self) -> dict[str, tuple[Any, ...]]:
+        """Further options that may have several values."""
+        return {}
+
+    @property
+    def budget(self) -> float:
+        """The ε of a variant: the only one it has."""
+        return (self.eps or (0.0,))[0]
+
+    @model_validator(mode="after")
+    def _defends_against_something(self) -> Self:
+        if self.eps is not None and 0 in self.eps:
+            raise ValueError("an ε of 0 is no attack to defend against: leave it out")
+        return self
+
+
+class Standard(Defence):
+    """Adversarial training (Madry et al. 2017; Xu et al., Eq. 6): every batch is attacked by PGD with one ε."""
+
+    defense: Literal["standard"] = "standard"
+    """Which defence it is."""
+    steps: int = Field(default=5, ge=1, le=1000)
+    """How many steps the attack inside the training takes."""
+
+
+class MPAdvT(Defence):
+    """Multi-Perturbations Adversarial Training (Xu et al., Algorithm 1): about half of the batches are attacked, each
+    with an ε and a number of steps drawn anew."""
+
+    defense: Literal["mpadvt"] = "mpadvt"
+    """Which defence it is."""
+    scale: tuple[Annotated[float, Field(ge=0, le=10)], Annotated[float, Field(gt=0, le=10)]] = (0.5, 2.0)
+    """The range of the drawn ε in multiples of `eps`."""
+    range: tuple[Eps, Eps] | None = None
+    """The range of the drawn ε itself, in place of `scale`; the paper's is [0.01, 0.04]."""
+    steps: tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[int, Field(ge=1, le=1000)]] = (1, 5)
+    """The smallest and the largest number of steps that a batch may draw."""
+    attacked: float = Field(default=0.5, gt=0, le=1)
+    """The share of batches that are attacked; the others stay clean."""
+
+    def bounds(self) -> tuple[float, float]:
+        """Between what ε are drawn, within [0, 1].
+
+        >>> MPAdvT(eps=0.1).bounds()
+        (0.05, 0.2)
+        """
+        low, high = self.range or (self.scale[0] * self.budget, self.scale[1] * self.budget)
+        return min(low, 1.0), min(high, 1.0)
+
+    @model_validator(mode="after")
+    def _ranges_rise(self) -> Self:
+        for name in ("scale", "range", "steps"):
+            given = getattr(self, name)
+            if given is not None and given[0] > given[1]:
+                raise ValueError(f"`{name}` goes from {given[0]:g} down to {given[1]:g}: write the smaller one first")
+        if self.range is not None and self.range[1] == 0:
+            raise ValueError("`range` ends at 0, which is no attack to defend against")
+        return self
+
+
+class MAAdvT(Defence):
+    """Misclassification-Aware Adversarial Training (Xu et al., Algorithm 2 and Eq. 7-10); for one class per image."""
+
+    defense: Literal["maadvt"] = "maadvt"
+    """Which defence it is."""
+    steps: int = Field(default=5, ge=1, le=1000)
+    """How many steps the attack inside the training takes."""
+    lambda_: Weights = Field(default=(6.0,), alias="lambda")
+    """λ of Eq. 10, one or several: how much the answers to an image and to its attacked self are held together, most
+    for images that are not known yet."""
+
+    @property
+    def weight(self) -> float:
+        """The λ of a variant: the only one it has."""
+        return self.lambda_[0]
+
+    def _grids(self) -> dict[str, tuple[Any, ...]]:
+        return {"lambda_": self.lambda_}
+
+
+KINDS: dict[str, type[Defence]] = {"standard": Standard, "mpadvt": MPAdvT, "maadvt": MAAdvT}
+
+
+def _spelt_out(value: object) -> object:
+    """A defence written short, spelt out: `maadvt` by name, `maadvt: {lambda: 3}` under its kind."""
+    if isinstance(value, str):
+        if value in KINDS:
+            return {"defense": value}
+        raise ValueError(f"there is no defence {value!r}; there are {', '.join(KINDS)}")
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, options),) = value.items()
+        if kind in KINDS and (options is None or isinstance(options, dict)):
+            return {**(options or {}), "defense": kind}
+    return value
+
+
+AnyDefence = Annotated[
+    Annotated[Standard | MPAdvT | MAAdvT, Field(discriminator="defense")], BeforeValidator(_spelt_out)
+]
+"""Any defence, also written short: `- standard`, `- maadvt: {eps: 0.1, lambda: 6}`."""
+
+
+def each_of(defenses: tuple[AnyDefence, ...], audited: float) -> Iterator[Standard | MPAdvT | MAAdvT]:
+    """Every model that the defences make, as a defence with one ε, one start, one λ."""
+    for defense in defenses:
+        yield from defense.variants(audited)
+
+
+def _said(option: str, value: Any) -> str:
+    if option == "eps":
+        return eps_name(value)
+    return f"lambda={value:g}" if option == "lambda_" else str(value)
