@@ -51,8 +51,9 @@ def _stretch(stretch: Stretch, legend: dict[str, str]) -> Markup | str:
 def _sign(tone: str, said: str) -> Markup | None:
     if not SIGNS[tone]:
         return None
-    spoken = {"role": "img", "aria_label": said} if said else {"aria_hidden": "true"}
-    return tag("sup", SIGNS[tone], **spoken)
+    return tag(
+        "sup", SIGNS[tone], role="img" if said else None, aria_label=said or None, aria_hidden=None if said else "true"
+    )
 
 
 def _said(mark: Mark) -> Markup:

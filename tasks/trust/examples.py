@@ -1,0 +1,81 @@
+"""Which predictions a reader should look at, and their words with what the oracle says of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from assay.data.text_schemas import TrustExamples
+from assay.infra.artifacts import Table
+from assay.tasks.language.words import words_of
+from assay.tasks.subjects.texts import texts_of
+from assay.tasks.trust.pools import spelling
+
+PER_CLASS = 4
+_BESIDE = 1  # trustworthy ones per class, to compare with
+
+
+class ChosenTexts(Table):
+    """One row per sample that was chosen: its text."""
+
+    schema = pa.schema([
+        pa.field("id", pa.string(), nullable=False), pa.field("text", pa.string(), nullable=False),
+    ])  # fmt: skip
+
+
+def most_damning(labels: Sequence[Mapping[str, Any]], per_class: int = PER_CLASS) -> list[Mapping[str, Any]]:
+    """Of every class the right predictions that the subject is surest of although they are untrustworthy, then its
+    surest trustworthy one, from the oracle's labels.
+
+    >>> rows = [{"id": name, "predicted": 0, "label": "untrustworthy", "confidence": sure}
+    ...         for name, sure in (("a", 0.7), ("b", 0.9))]
+    >>> [row["id"] for row in most_damning(rows, per_class=1)]
+    ['b']
+    """
+    chosen: list[Mapping[str, Any]] = []
+    for label, most in (("untrustworthy", per_class), ("trustworthy", _BESIDE)):
+        mine = sorted(
+            (row for row in labels if row["label"] == label), key=lambda row: (-float(row["confidence"]), row["id"])
+        )
+        for code in sorted({int(row["predicted"]) for row in mine}):
+            chosen += [row for row in mine if row["predicted"] == code][:most]
+    return chosen
+
+
+def chosen_texts(samples: pa.Table, *, ids: frozenset[str], text: str) -> pa.Table:
+    """The texts of those samples of a partition that were chosen."""
+    rows = [row for row, key in enumerate(samples["id"].to_pylist()) if key in ids]
+    kept = samples.take(pa.array(rows, pa.int64()))
+    return pa.table([kept["id"], pa.array(texts_of(kept, text), pa.string())], schema=ChosenTexts.schema)
+
+
+def example_rows(
+    chosen: Sequence[Mapping[str, Any]], explained: Mapping[str, Mapping[str, float]], texts: Mapping[str, str],
+    truths: Mapping[str, str | None], *, lemmatise: bool, masked: bool,
+) -> pa.Table:  # fmt: skip
+    """`TrustExamples` of the chosen labels; `explained` holds the signed importance of the words of each sample.
+
+    A word that speaks against the prediction is neither related nor unrelated.
+    """
+    rows = []
+    for label in chosen:
+        related = dict(zip(label["words"], label["related"], strict=True))
+        said = {spelling(word, lemmatise): score for word, score in explained[label["id"]].items()}
+        said |= dict(zip(label["words"], label["importance"], strict=True))
+        text = texts[label["id"]]
+        found = [
+            (word.start, word.end, said[spelt], related.get(spelt))
+            for word in words_of(text)
+            if (spelt := spelling(word.text, lemmatise)) in said
+        ]
+        if masked:
+            found = [(2 * place, 2 * place + 1, score, yes) for place, (_, _, score, yes) in enumerate(found)]
+        rows.append({
+            **{name: label[name] for name in ("id", "explainer", "confidence", "label")},
+            **{name: label[name] for name in ("related_mass", "unrelated_mass")},
+            "code": label["predicted"], "truth": truths.get(label["id"]), "text": "" if masked else text,
+            **{name: [one[at] for one in found] for at, name in enumerate(("starts", "ends", "importance", "related"))},
+        })  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=TrustExamples.schema)

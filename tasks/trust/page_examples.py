@@ -1,0 +1,89 @@
+"""Predictions to look at: their texts with the words marked as the oracle sees them, or masked to the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.tasks.reporting.numerals import percent
+from assay.tasks.reporting.parts import Mark, MarkedText, MarkedTexts, Stretch, Tone
+from assay.tasks.trust.page_shown import Shown
+
+LEGEND: Mapping[Tone, str] = {
+    "good": "speaks for the prediction, related to the class",
+    "bad": "speaks for the prediction, not related to it",
+    "neutral": "speaks against the prediction, or is known to no embedding",
+}
+_MASK = "■■■■"
+_GAP, _KEPT = 200, 80  # of characters between marked words: longer gaps are cut to so many on either side
+
+
+def examples_block(shown: Shown) -> MarkedTexts | None:
+    """The most damning examples of a subject by one explainer, and a trustworthy one of each class beside them."""
+    rows = shown.examples.to_pylist()
+    if not rows:
+        return None
+    texts = [_example(row, shown) for row in rows]
+    note = (
+        "Right predictions that the subject is surest of although the words it went by are not related to the class, "
+        "then its surest trustworthy one of each class. The stronger the colour, the more a word matters."
+    )
+    if shown.masked:
+        note += " The texts of this audit are masked: only marked words are shown, and of these only the marks."
+    return MarkedTexts(f"Predictions to look at, {shown.subject}, {shown.explainer}", texts, LEGEND, note)
+
+
+def _example(row: dict[str, Any], shown: Shown) -> MarkedText:
+    truth = f", in truth {row['truth']}" if row["truth"] else ""
+    tone: Tone = "bad" if row["label"] == "untrustworthy" else "good"
+    said = [
+        Mark(f"{row['label']}{truth}", tone),
+        Mark(f"confidence {percent(row['confidence'])}"),
+        Mark(f"related words weigh {row['related_mass']:.2f}, others {row['unrelated_mass']:.2f}"),
+    ]
+    stretches = masked_stretches(row) if shown.masked else stretches_of(row)
+    return MarkedText(f"{row['id']} · {shown.classes[row['code']]}", stretches, said)
+
+
+def stretches_of(row: Mapping[str, Any]) -> list[Stretch]:
+    """The text in pieces, those of the explanation marked; long stretches without a mark are cut."""
+    text, end, made = row["text"], 0, []
+    largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
+    for start, stop, score, related in _words(row):
+        made += [
+            Stretch(_cut(text[end:start], first=end == 0)),
+            Stretch(text[start:stop], *_mark(score, related, largest)),
+        ]
+        end = stop
+    return [*made, Stretch(_cut(text[end:], last=True, first=end == 0))]
+
+
+def masked_stretches(row: Mapping[str, Any]) -> list[Stretch]:
+    """The marks without the words, all of one length, a blank between them."""
+    largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
+    made: list[Stretch] = []
+    for _, _, score, related in _words(row):
+        made += [Stretch(_MASK, *_mark(score, related, largest)), Stretch(" ")]
+    return made
+
+
+def _words(row: Mapping[str, Any]) -> list[tuple[int, int, float, bool | None]]:
+    return sorted(zip(row["starts"], row["ends"], row["importance"], row["related"], strict=True), key=lambda w: w[0])
+
+
+def _mark(score: float, related: bool | None, largest: float) -> tuple[Tone, float]:
+    tone: Tone = "neutral" if score <= 0 or related is None else "good" if related else "bad"
+    return tone, abs(score) / largest
+
+
+def _cut(between: str, first: bool = False, last: bool = False) -> str:
+    """A stretch without marks, shortened in its middle, or on the side where the text begins or ends.
+
+    >>> len(_cut("x" * 1000)) < 200
+    True
+    """
+    if len(between) <= _GAP:
+        return between
+    if first:
+        return "… " + between[-_KEPT:] if not last else between[:_GAP] + " …"
+    return between[:_KEPT] + (" …" if last else " … " + between[-_KEPT:])

@@ -1,0 +1,159 @@
+"""The plots of the trust page: trust per class, confidence and trust, ROC of confidence, other thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from assay.tasks.reporting.numerals import percent, plural
+from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, LinePlot, Panels, Series
+from assay.tasks.statistics.auc import roc_points
+from assay.tasks.statistics.proportions import wilson
+from assay.tasks.trust.page_shown import Shown, Trusted
+
+BINS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0)
+"""The bins of Figure 6."""
+
+_MOVED = {
+    "theta_dist": ("θ dist", "Cosine distance at which clusters are cut"),
+    "theta_relate": ("θ relate", "Added to θ relate of every embedding"),
+    "vote": ("Vote", "Share of the embeddings that a keyword needs more than"),
+}
+
+
+def shares_plot(found: Trusted, subject: str, explainer: str, classes: Sequence[str]) -> BarPlot:
+    """The share of untrustworthy predictions per class with its interval."""
+    measured = [found.get("untrustworthy", subject, explainer, name) for name in classes]
+    known = [
+        (name, one) for name, one in zip(classes, measured, strict=True) if one is not None and one.value is not None
+    ]
+    alt = "; ".join(f"{name} {percent(one.value)}" for name, one in known)
+    return BarPlot(
+        f"Right for the wrong reasons, {subject}, {explainer}", [name for name, _ in known],
+        [one.value for _, one in known], "Untrustworthy, of the right predictions", f"Untrustworthy per class: {alt}.",
+        [one.low for _, one in known], [one.high for _, one in known], "Whiskers are 95 % intervals (Wilson).",
+        "percent",
+    )  # fmt: skip
+
+
+def confidence_blocks(shown: Shown) -> list[Block]:
+    """Confidence against trust (Figure 6): counts per bin, and the share of untrustworthy predictions in it."""
+    kinds = {"by the oracle": [(row["confidence"], row["label"]) for row in shown.said("toki")]}
+    if shown.truths:
+        kinds["in truth"] = [
+            (row["confidence"], shown.truths[row["id"]]) for row in shown.said("toki") if row["id"] in shown.truths
+        ]
+    columns = [Column("Confidence")] + [
+        Column(f"{label.capitalize()}, {kind}", "integer")
+        for kind in kinds
+        for label in ("trustworthy", "untrustworthy")
+    ]
+    rows: list[list[Cell]] = []
+    for low, high in _bins(shown):
+        row: list[Cell] = [f"{low:g} to {high:g}"]
+        for pairs in kinds.values():
+            inside = [label for score, label in pairs if _within(score, low, high)]
+            row += [inside.count("trustworthy"), inside.count("untrustworthy")]
+        rows.append(row)
+    title = f"Confidence and trust, {shown.subject}, {shown.explainer}"
+    series = [_share_series(shown, f"untrustworthy {kind}", pairs) for kind, pairs in kinds.items()]
+    drawn = [one for one in series if one.x]
+    if not drawn:
+        return []
+    plot = LinePlot(
+        title, drawn, "Confidence of the subject in its prediction", "Untrustworthy", _confidence_alt(drawn),
+        (0.0, 1.0), note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).", scale="percent",
+    )  # fmt: skip
+    return [plot, DataTable("How many predictions of each confidence", columns, rows, collapsed=True)]
+
+
+def roc_plot(found: Trusted, shown: Shown) -> list[Block]:
+    """ROC of the subject's confidence as a sign of trust (Figure 7), with TOKI as a point; by the oracle's labels where
+    the truth is not known."""
+    rows = [row for row in shown.said("naive") if row["id"] in shown.truths]
+    if shown.truths:
+        scored = [(row["confidence"], shown.truths[row["id"]] == "trustworthy") for row in rows]
+    else:
+        scored = [
+            (row["confidence"], row["label"] == "trustworthy") for row in shown.said("toki")
+            if row["label"] != "undecided"
+        ]  # fmt: skip
+    if len({positive for _, positive in scored}) < 2:
+        return []
+    roc = roc_points([score for score, _ in scored], [positive for _, positive in scored])
+    series = [
+        Series("Naive", roc.false_positive_rate.tolist(), roc.true_positive_rate.tolist()),
+        Series("guessing", [0.0, 1.0], [0.0, 1.0], style="dashed"),
+    ]
+    sensitivity = found.value("sensitivity", shown.subject, "toki", shown.explainer)
+    specificity = found.value("specificity", shown.subject, "toki", shown.explainer)
+    if sensitivity is not None and specificity is not None:
+        series.append(Series("TOKI", [1 - specificity], [sensitivity], style="points"))
+    area = found.value("confidence_auc", shown.subject, "naive", shown.explainer)
+    against = "the true labels" if shown.truths else "TOKI's labels, for the truth is not known"
+    alt = f"ROC of confidence against {against}" + (f"; the area under it is {area:.3f}." if area is not None else ".")
+    return [LinePlot(
+        f"Does confidence tell trust? {shown.subject}, {shown.explainer}", series,
+        "Untrustworthy predictions that are called trustworthy", "Trustworthy ones that are", alt, (0.0, 1.0),
+        note=f"Against {against}.", scale="percent",
+    )]  # fmt: skip
+
+
+def thresholds_panels(shown: Shown) -> Panels:
+    """What the oracle would say with one setting moved and all others as they are."""
+    plots = []
+    for setting, (name, label) in _MOVED.items():
+        rows = sorted(
+            (row for row in shown.settings.to_pylist() if row["setting"] == setting),
+            key=lambda row: float(row["value"]),
+        )
+        places = [row["value"] for row in rows]
+        shares = {"trustworthy": "trustworthy", "undecided": "undecided"}
+        series = [
+            Series(label_, places, [row[column] / row["n"] if row["n"] else None for row in rows])
+            for column, label_ in shares.items()
+        ]
+        if any(row["g_mean"] is not None for row in rows):
+            series.append(Series("G-mean", places, [row["g_mean"] for row in rows], style="dashed"))
+        used = next((row["value"] for row in rows if row["used"]), None)
+        alt = f"Shares of trustworthy and undecided predictions for {plural(len(rows), 'value')} of {name}" + (
+            f"; {used:g} is used." if used is not None else "."
+        )
+        plots.append(LinePlot(f"{name}: {used:g} is used" if used is not None else name, series, label, "Share", alt,
+                              (0.0, 1.0), scale="percent"))  # fmt: skip
+    note = "One setting is moved, the others stay. " + (
+        "G-mean is against the truth." if shown.truths else "The truth is not known, so no value can be called better."
+    )
+    return Panels(f"Other thresholds, {shown.subject}, {shown.explainer}", plots, note)
+
+
+def _share_series(shown: Shown, name: str, pairs: Sequence[tuple[float, str]]) -> Series:
+    x, y, low, high = [], [], [], []
+    for start, end in _bins(shown):
+        inside = [label for score, label in pairs if _within(score, start, end) and label != "undecided"]
+        if inside:
+            hits = inside.count("untrustworthy")
+            ends = wilson([hits], [len(inside)])
+            x.append((start + end) / 2)
+            y.append(hits / len(inside))
+            low.append(float(ends.low[0]))
+            high.append(float(ends.high[0]))
+    return Series(name, x, y, low, high, "points")
+
+
+def _bins(shown: Shown) -> list[tuple[float, float]]:
+    """The bins from the lowest confidence that an argmax over so many classes can have."""
+    least = 1 / max(1, len(shown.classes))
+    return [(low, high) for low, high in pairwise(BINS) if high > least]
+
+
+def _within(score: float, low: float, high: float) -> bool:
+    return low <= score < high or score == high == BINS[-1]
+
+
+def _confidence_alt(series: Sequence[Series]) -> str:
+    said = [
+        f"{one.name} from {percent(one.y[0])} of the least to {percent(one.y[-1])} of the most confident predictions"
+        for one in series
+    ]
+    return f"{'; '.join(said)}."

@@ -1,0 +1,81 @@
+"""What the trust page is made of besides findings: the tables of one subject and explainer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.tasks.statistics.findings import Finding
+
+ORACLES = {"toki": "TOKI", "toki-ki": "TOKI without keywords", "naive": "Naive (confidence)"}
+"""The oracles as the report calls them."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One subject by one explainer: its labels, keywords, thresholds, what other settings say, and examples."""
+
+    subject: str
+    explainer: str
+    classes: Sequence[str]
+    labels: pa.Table
+    keywords: pa.Table
+    thresholds: pa.Table
+    settings: pa.Table
+    examples: pa.Table
+    truth: pa.Table | None = None
+    masked: bool = False
+
+    def said(self, oracle: str) -> list[dict[str, Any]]:
+        """What an oracle says of every correct prediction: rows with id, predicted, confidence and label."""
+        rows: list[dict[str, Any]] = self.labels.filter(pc.equal(self.labels["oracle"], oracle)).to_pylist()
+        return [row for row in rows if row["label"] != "out of scope"]
+
+    @cached_property
+    def truths(self) -> dict[str, str]:
+        """The true label of every prediction where it is known."""
+        if self.truth is None:
+            return {}
+        rows = self.truth.select(["id", "truth"]).to_pylist()
+        return {row["id"]: row["truth"] for row in rows if row["truth"] is not None}
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """The findings `trust.*`, to be asked for one by one."""
+
+    findings: Sequence[Finding]
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, str, str, str], Finding]:
+        return {(one.metric, one.subject, one.of, one.group): one for one in self.findings if one.stage == "trust"}
+
+    @property
+    def subjects(self) -> list[str]:
+        """The subjects that the oracle was asked about."""
+        return list(dict.fromkeys(subject for _, subject, _, _ in self._known))
+
+    def explainers(self, subject: str) -> list[str]:
+        """The explainers of a subject, in the order of the settings."""
+        asked = (key for key in self._known if key[0] == "trust.trustworthy" and key[1] == subject)
+        return list(dict.fromkeys(of for _, _, of, _ in asked))
+
+    def groups(self, metric: str, subject: str, of: str) -> list[str]:
+        """The groups that a finding has."""
+        return [
+            group for name, who, what, group in self._known if (name, who, what) == (f"trust.{metric}", subject, of)
+        ]
+
+    def get(self, metric: str, subject: str, of: str, group: str = "") -> Finding | None:
+        """The finding, if it was made."""
+        return self._known.get((f"trust.{metric}", subject, of, group))
+
+    def value(self, metric: str, subject: str, of: str, group: str = "") -> float | None:
+        """The value of the finding, if it was measured."""
+        found = self.get(metric, subject, of, group)
+        return None if found is None else found.value

@@ -1,0 +1,177 @@
+"""The tables of the trust page: labels per class, Table 3, what one oracle has over another, providers, clusters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow.compute as pc
+
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.trust.page_shown import ORACLES, Shown, Trusted
+
+MEASURES = ("accuracy", "precision", "sensitivity", "f1", "specificity", "g_mean")
+_CLUSTERS, _WORDS = 8, 8
+
+
+def shares_table(found: Trusted, classes: Sequence[str]) -> DataTable:
+    """Trustworthy, untrustworthy and undecided per subject, explainer and class."""
+    columns = [
+        Column("Subject"), Column("Explainer"), Column("Class"),
+        Column("Trustworthy", "percent", "Of the right predictions that were explained"),
+        Column("Untrustworthy", "percent"), Column("Undecided", "percent", "The oracle has nothing to go by"),
+        Column("Out of scope", "percent", "Of all predictions: wrong ones, and those whose class is not known"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [subject, explainer, group,
+         *(_estimate(found.get(name, subject, explainer, group))
+           for name in ("trustworthy", "untrustworthy", "undecided", "out_of_scope"))]
+        for subject in found.subjects
+        for explainer in found.explainers(subject)
+        for group in ("all", *classes)
+    ]  # fmt: skip
+    note = (
+        "A prediction is trustworthy if the words that speak for it and are related to its class weigh at least as "
+        "much as the others (Eq. 6). Only right predictions are judged."
+    )
+    return DataTable("What the oracle says", columns, rows, note, collapsed=len(rows) > 30)
+
+
+def measures_table(found: Trusted) -> list[Block]:
+    """Table 3 of the paper: the six measures of every oracle, the labels behind them, and the seconds they took."""
+    columns = [
+        Column("Subject"), Column("Oracle"), Column("Explainer"),
+        *(Column("G-mean" if name == "g_mean" else name.capitalize(), "number") for name in MEASURES),
+        Column("Trustworthy in truth", "integer"), Column("Untrustworthy in truth", "integer"),
+        Column("Keywords, s", "number", "Seconds spent on explaining training texts and finding keywords"),
+        Column("Labels, s", "number", "Seconds spent on explaining the audited texts and labelling them"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for subject in found.subjects:
+        for explainer in found.explainers(subject):
+            for oracle, name in ORACLES.items():
+                if found.get("g_mean", subject, oracle, explainer) is not None:
+                    rows.append([subject, name, explainer, *_measures(found, subject, oracle, explainer)])
+    if not rows:
+        return []
+    note = (
+        "The layout of Table 3 of Nguyen Tung et al.; “positive” is trustworthy. Rows of different explainers have "
+        "different true labels where these come from rationales, and are not comparable then."
+    )
+    return [DataTable("The oracles against the truth", columns, rows, note)]
+
+
+def differences_table(found: Trusted) -> list[Block]:
+    """What TOKI has over its baselines, paired."""
+    columns = [
+        Column("Subject"), Column("Explainer"), Column("Difference"), Column("Accuracy", "number"),
+        Column("p", "p", "McNemar's exact test"), Column("G-mean", "number"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for subject in found.subjects:
+        for explainer in found.explainers(subject):
+            for oracle in ("naive", "toki-ki"):
+                of = f"toki - {oracle}"
+                accuracy = found.get("accuracy_difference", subject, of, explainer)
+                if accuracy is not None:
+                    g_mean = found.get("g_mean_difference", subject, of, explainer)
+                    rows.append([
+                        subject, explainer, f"TOKI − {ORACLES[oracle]}", _estimate(accuracy), accuracy.p_value,
+                        _estimate(g_mean),
+                    ])  # fmt: skip
+    note = "On the predictions that both decide; intervals of resampled predictions (95 %). Above zero TOKI is better."
+    return [DataTable("TOKI beside its baselines", columns, rows, note)] if rows else []
+
+
+def providers_table(shown: Shown) -> DataTable:
+    """θ_relate of every provider, what it rests on, and how many keywords the provider would have."""
+    columns = [
+        Column("Word embedding"), Column("θ relate", "number", "The least cosine of related words"),
+        Column("Balance", "percent", "Of synonyms at or above θ, and of random pairs below it; 50 % is guessing"),
+        Column("Pairs", "integer"), Column("Pairs not known", "integer"), Column("Words", "integer"),
+        Column("Words not known", "integer"), Column("Keywords by it", "integer"), Column("By the vote", "integer"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for row in shown.thresholds.to_pylist():
+        mine = shown.keywords.filter(pc.equal(shown.keywords["provider"], row["provider"]))
+        elected, keywords = (sum(mine[name].to_pylist()) for name in ("elected", "keyword"))
+        balance: Cell = row["balance"]
+        if row["balance"] is not None and row["balance"] < 0.6:
+            balance = Mark(f"{100 * row['balance']:.1f} %", "bad", "little better than guessing", row["balance"])
+        rows.append([
+            row["provider"], row["theta"], balance, row["pairs"], row["unknown"], row["words"],
+            row["words_unknown"], elected, keywords,
+        ])  # fmt: skip
+    note = (
+        "Each embedding has one vote. θ relate is the median of the similarities of synonym and random pairs, where "
+        "precision and recall of both are equal."
+    )
+    return DataTable(f"Word embeddings, {shown.subject}", columns, rows, note)
+
+
+def clusters_table(shown: Shown) -> DataTable:
+    """Per class the clusters of words that weigh most, keywords and others, by the best provider; masked: counts."""
+    provider = best_provider(shown)
+    columns = [
+        Column("Class"), Column("Keywords?", help="By the vote of all embeddings"),
+        Column("Words", "integer"), Column("Cluster"),
+        Column("Importance", "number", "The sum of the mean importance of its words"),
+        Column("Relatedness", "number", "The cosine of its mean vector with the class name's"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for code, name in enumerate(shown.classes):
+        ranked = _clusters(shown, provider, code)
+        for keyword in (True, False):
+            some = [one for one in ranked if one["keyword"] == keyword]
+            rows += [_cluster_row(name, one, shown.masked) for one in some[:_CLUSTERS]]
+    note = f"The clusters that {provider} makes, the heaviest first, keywords and other words of a cluster apart."
+    if shown.masked:
+        note += " The texts of this audit are masked, and so are their words."
+    return DataTable(f"Clusters of words, {shown.subject}, {shown.explainer}", columns, rows, note)
+
+
+def best_provider(shown: Shown) -> str:
+    """The provider that tells synonyms from random pairs best; the first where θ was given."""
+    rows = shown.thresholds.to_pylist()
+    return str(max(rows, key=lambda row: row["balance"] or 0.0)["provider"]) if rows else ""
+
+
+def _clusters(shown: Shown, provider: str, code: int) -> list[dict[str, Any]]:
+    chosen = pc.and_(pc.equal(shown.keywords["provider"], provider), pc.equal(shown.keywords["code"], code))
+    together: dict[tuple[int, bool], list[dict[str, Any]]] = defaultdict(list)
+    for row in shown.keywords.filter(chosen).to_pylist():
+        together[row["cluster"], row["keyword"]].append(row)
+    made = [
+        {
+            "keyword": keyword, "importance": sum(row["importance"] for row in rows),
+            "relatedness": rows[0]["relatedness"], "n": len(rows),
+            "words": [row["word"] for row in sorted(rows, key=lambda row: (-row["importance"], row["word"]))],
+        }
+        for (_, keyword), rows in together.items()
+    ]  # fmt: skip
+    return sorted(made, key=lambda one: (-one["importance"], one["words"]))
+
+
+def _cluster_row(name: str, cluster: dict[str, Any], masked: bool) -> list[Cell]:
+    words = cluster["words"]
+    more = f" and {len(words) - _WORDS} more" if len(words) > _WORDS else ""
+    listed = "masked" if masked else ", ".join(words[:_WORDS]) + more
+    keyword = Mark("keywords", "good") if cluster["keyword"] else Mark("no keywords")
+    return [name, keyword, cluster["n"], listed, cluster["importance"], cluster["relatedness"]]
+
+
+def _measures(found: Trusted, subject: str, oracle: str, explainer: str) -> list[Cell]:
+    cells: list[Cell] = [_estimate(found.get(name, subject, oracle, explainer)) for name in MEASURES]
+    for truth in ("trustworthy", "untrustworthy"):
+        share = found.get("truth", subject, explainer, truth)
+        cells.append(None if share is None or share.value is None else round(share.value * (share.n or 0)))
+    spent = [found.value(f"{name}_seconds", subject, explainer) for name in ("keyword", "label")]
+    return [*cells, *(spent if oracle == "toki" else (None, None))]
+
+
+def _estimate(finding: Finding | None) -> Estimate | None:
+    if finding is None or finding.value is None:
+        return None
+    return Estimate(finding.value, finding.low, finding.high, finding.n)
