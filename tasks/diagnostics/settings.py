@@ -1,0 +1,46 @@
+"""Options of diagnostics: which layers, which images, under which attacks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from assay.infra.settings import Settings
+from assay.tasks.subjects.eps import Eps
+
+
+class Diagnostics(Settings):
+    """What is looked at inside every image subject, on clean images and under attack."""
+
+    layers: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=8)
+    """The layers whose features are embedded, by their names in the network (`stages.3`; `before head` is what enters
+    the layer `head`); left out, three of each network: one in the middle, one late, and what enters the last."""
+
+    feature_map: str | None = Field(default=None, min_length=1)
+    """The layer whose feature map is drawn; left out, an early one, where a map still has detail."""
+
+    attacks: tuple[str, ...] | None = None
+    """Names of the pipeline's attacks; left out, the first one and the first generator. `[]` looks at clean images."""
+
+    eps: Eps | None = None
+    """The ε of these attacks, one of those they try; left out, the largest of each."""
+
+    images: int = Field(default=4, ge=1, le=50)
+    """How many images are looked into, evenly over the classes; of these the ones that fell to the first attack come
+    first."""
+
+    baseline: Literal["black", "blurred"] = "black"
+    """Where the path of integrated gradients begins: at a black image, or at the image without its detail."""
+
+    steps: int = Field(default=64, ge=8, le=4096)
+    """Points on that path at first; they double until the attributions add up to the change of the logit."""
+
+    tsne_samples: int = Field(default=200, ge=20, le=5000)
+    """How many training samples, and how many audited ones, are embedded, evenly over the classes."""
+
+    perplexity: float = Field(default=30.0, ge=2, le=200)
+    """About how many neighbours t-SNE keeps together."""
+
+    neighbours: int = Field(default=10, ge=1, le=200)
+    """How many nearest training samples vote on a sample's class in each layer."""
