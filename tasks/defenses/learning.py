@@ -1,0 +1,89 @@
+"""A defended subject in the making, on a worker: from a subject's files to those of the model that withstands more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+from assay.infra.seeds import Seeds
+from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
+from assay.tasks.subjects.building import load_state
+from assay.tasks.subjects.image_learning import new_model, trained
+from assay.tasks.subjects.image_lessons import LABELS, Lessons, lessons_of
+from assay.tasks.subjects.image_model import CARD, WEIGHTS, ImageModel
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.settings import Training
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.image_training import BatchHook, Checkpoints
+
+AnyVariant = Standard | MPAdvT | MAAdvT
+
+
+def defend_images(
+    training: pa.Table, *, checkpoints: Checkpoints, files: Mapping[str, bytes], subject: ResolvedSubject,
+    defense: AnyVariant, name: str, classes: Sequence[str], seeds: Seeds,
+) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
+    """The defended model's files and its curve; `defense` is a variant with one ε, one start and one λ.
+
+    Its card says of which subject it was made, with which defence, and from where it started.
+    """
+    require_defensible(defense, LABELS in training.column_names, subject.settings.name)
+    lessons = lessons_of(training, classes)
+    model = starting_model(files, subject, defense, name, lessons, classes, seeds)
+    about = {
+        "defends": subject.settings.name,
+        "defence": defense.model_dump(mode="json", by_alias=True, exclude={"train"}),
+    }
+    return trained(
+        model, lessons, training_of(defense, subject), subject, classes,
+        seeds=seeds, checkpoints=checkpoints, hook=hook_of(defense, seeds), about=about,
+    )  # fmt: skip
+
+
+def starting_model(
+    files: Mapping[str, bytes], subject: ResolvedSubject, defense: AnyVariant, name: str, lessons: Lessons,
+    classes: Sequence[str], seeds: Seeds,
+) -> ImageModel:  # fmt: skip
+    """The subject's network, with its weights or with fresh ones, and what the subject subtracts and divides by."""
+    card: dict[str, Any] = json.loads(files[CARD])
+    model = new_model(subject, lessons, classes, seeds)
+    if defense.start == ("subject",):
+        load_state(model.network, files[WEIGHTS], name)
+    return replace(
+        model, mean=tuple(card["mean"]), std=tuple(card["std"]), softmaxed=bool(card["softmaxed"]), name=name
+    )
+
+
+def training_of(defense: AnyVariant, subject: ResolvedSubject) -> Training:
+    """How the defended model is trained: as the defence says, else as the subject was, else by the defaults."""
+    return defense.train or subject.settings.train or Training()
+
+
+def hook_of(defense: AnyVariant, seeds: Seeds) -> BatchHook:
+    """What the defence does with every batch."""
+    from assay.tasks.defenses.maadvt import maadvt
+    from assay.tasks.defenses.mpadvt import mpadvt
+    from assay.tasks.defenses.standard import standard
+
+    match defense:
+        case Standard():
+            return standard(defense, seeds)
+        case MPAdvT():
+            return mpadvt(defense, seeds)
+        case MAAdvT():
+            return maadvt(defense, seeds)
+
+
+def require_defensible(defense: AnyVariant, multilabel: bool, subject: str) -> None:
+    """Raises where the defence is not made for what the subject answers with."""
+    if multilabel and isinstance(defense, MAAdvT):
+        raise InputError(
+            f"MAAdvT compares the probabilities of classes that exclude each other (Eq. 7), and {subject} answers with "
+            "several labels per image: defend it by `standard` or `mpadvt`."
+        )
