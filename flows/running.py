@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
@@ -24,6 +25,7 @@ from assay.infra.store import Store
 from assay.infra.sweep import close_crashed_runs
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.statistics.gates import GateResult, judge
+from assay.tasks.subjects.settings import Subject
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -137,7 +139,7 @@ def anything_to_compute(run: Run, project: Project, pipeline: Pipeline) -> bool:
 
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
-    """Find the source, the rules and the GPU before anything starts, so that a typo is answered at once."""
+    """Find the source, the rules, the subjects and the GPU before anything starts: a typo is answered at once."""
     from assay.infra.engines.routing import require_gpu_here
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.labeling.rulebook_source import refer_to_rulebook
@@ -146,6 +148,20 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
     resolve(pipeline.source, project.folder)
     if pipeline.labeling is not None:
         refer_to_rulebook(pipeline.labeling.functions, project.folder)
+    wrong = [error for subject in pipeline.subjects if (error := trouble_with(subject, project.folder)) is not None]
+    if wrong and len(wrong) == len(pipeline.subjects):  # of several, one that is wrong is no reason to lose the others
+        raise wrong[0]
+
+
+def trouble_with(subject: Subject, folder: Path) -> AssayError | None:
+    """What is wrong with a subject's code, weights or model files, if anything is."""
+    from assay.tasks.subjects.resolved import resolve_subject
+
+    try:
+        resolve_subject(subject, folder)
+    except AssayError as error:
+        return error
+    return None
 
 
 def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
