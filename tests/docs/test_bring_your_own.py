@@ -3,69 +3,34 @@
 from __future__ import annotations
 
 import ast
-import runpy
-import sys
 from pathlib import Path
 
 import pytest
 from markdown_pages import ROOT, blocks
-
-from assay.flows.audit import Audit, audit
-from assay.flows.pipeline import load_project
-from assay.flows.running import engine_of
-from assay.infra.partitions import collect
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
-from assay.tasks.statistics.findings import Finding, findings_from
-from assay.tasks.statistics.gates import judge
+from page_examples import perform, pipelines_in, save_and_run
 
 PAGE = ROOT / "docs" / "bring-your-own.md"
 CODE = [block for block in blocks(PAGE) if block.language == "python"]
 FILES = [block.text for block in blocks(PAGE) if block.name == "pipelines.yaml"]
-
-
-def names_in(text: str) -> list[str]:
-    """The pipelines of a block, by their indentation."""
-    return [line.strip(" :") for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
-
-
-EXAMPLES = [(name, text) for text in FILES for name in names_in(text)]
+EXAMPLES = [(name, text) for text in FILES for name in pipelines_in(text)]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as a reader has it who saved every file and ran the two scripts."""
-    place = tmp_path_factory.mktemp("own")
-    for block in CODE:
-        (place / block.name).write_text(block.text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
-        patch.syspath_prepend(str(place))
-        for script in ("make_data.py", "train_net.py"):
-            runpy.run_path(script, run_name="__main__")
-        sys.modules.pop("net", None)
-    return place
-
-
-def perform(folder: Path, name: str, text: str) -> tuple[Audit, list[Finding]]:
-    (folder / "pipelines.yaml").write_text(text, encoding="utf-8")
-    project = load_project(folder / "pipelines.yaml", pipeline=name, overrides=["compute.engine=serial"])
-    pipeline, progress = project.pipeline(name), SilentProgress()
-    with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute):
-        made = audit(pipeline, project.folder)
-        assert made.failures == []
-        assert made.findings is not None
-        findings = findings_from(collect(made.findings, None))
-    gates = judge(pipeline.gates, findings)
-    assert all(gate.passed for gate in gates), [gate.sentence for gate in gates]
-    return made, findings
+    return save_and_run(tmp_path_factory.mktemp("own"), CODE, ["make_data.py", "train_net.py"], imported=["net"])
 
 
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_the_example_runs_and_every_row_enters(folder: Path, name: str, text: str) -> None:
     made, findings = perform(folder, name, text)
     assert (made.curation.samples.rows, made.curation.ingested.rejects.rows) == (300, 0)
+    if name == "texts":
+        assert made.examination is not None
+        right = next(one for one in findings if one.metric == "subject.accuracy")
+        assert right.value is not None
+        assert right.value > 0.7
+        return
     assert made.curation.votes is not None
     assert any(one.metric == "labeling.coverage" for one in findings)
     assert ("ordering" in text.split(f"  {name}:")[1].split("\n\n")[0]) == bool(made.curation.curated)
@@ -73,7 +38,17 @@ def test_the_example_runs_and_every_row_enters(folder: Path, name: str, text: st
 
 def test_the_page_shows_every_way_to_bring_samples_rules_and_models() -> None:
     together = "\n".join(FILES)
-    for written in ("parquet:", "csv:", "jsonl:", "votes:", "predictions:", "weights:", "model: logistic", "features:"):
+    for written in (
+        "parquet:",
+        "csv:",
+        "jsonl:",
+        "votes:",
+        "predictions:",
+        "weights:",
+        "model: logistic",
+        "features:",
+        "classifier:",
+    ):
         assert written in together
 
 
@@ -107,6 +82,7 @@ def test_a_rulebook_is_six_lines_or_fewer() -> None:
 def test_every_file_named_on_the_page_is_on_it_and_is_python() -> None:
     assert [block.name for block in CODE] == [
         "make_data.py", "rules.py", "column_rules.py", "snorkel_rules.py", "model.py", "net.py", "train_net.py",
+        "reader.py",
     ]  # fmt: skip
     for block in CODE:
         ast.parse(block.text)

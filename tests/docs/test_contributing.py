@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import re
 import runpy
 import sys
 from collections.abc import Iterator
@@ -56,8 +57,35 @@ def test_the_lines_for_the_flow_are_python() -> None:
         ast.parse(text)
 
 
-def test_files_that_the_page_names_in_the_flow_are_there() -> None:
+NEW_FILES = re.compile(r"`((?:tests/)?tasks/balance/[^`]+)`")
+
+
+def test_files_that_the_page_names_are_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for name in ("flows/pipeline.py", "flows/curation.py", "flows/pages.py", "data/schemas.py", "pyproject.toml"):
+    named = set(re.findall(r"`((?:flows|tasks|data|tests|docs)/[^`\s]+)`|`(pyproject\.toml)`", text))
+    there = {one or other for one, other in named} - set(NEW_FILES.findall(text))
+    assert {"flows/pipeline.py", "flows/curation.py", "flows/pages.py", "data/schemas.py", "pyproject.toml"} <= there
+    assert [name for name in sorted(there) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "names"),
+    [
+        ("assay.tasks.attacks.settings", ["ImageAttack", "KINDS", "AnyImageAttack"]),
+        ("assay.tasks.attacks.batch", ["Batch"]),
+        ("assay.tasks.attacks.ledger", ["Ledger"]),
+        ("assay.tasks.corruptions.settings", ["Perturbation"]),
+        ("assay.tasks.corruptions.sequences", ["_MAKERS"]),
+        ("assay.tasks.subjects.settings", ["NETWORKS"]),
+        ("assay.tasks.subjects.networks.vgg", ["SMALLEST"]),
+        ("assay.tasks.trust.explainers.settings", ["ExplainerName", "GRADIENTS"]),
+        ("assay.tasks.trust.explainers.documents", ["Document"]),
+        ("assay.tasks.trust.explainers.explanation", ["Explanation"]),
+    ],
+)
+def test_what_the_page_says_to_add_to_is_there_under_that_name(place: str, names: list[str]) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    module = importlib.import_module(place)
+    for name in names:
         assert f"`{name}`" in text
-        assert (ROOT / name).is_file()
+        assert hasattr(module, name), f"{place} has no {name}"

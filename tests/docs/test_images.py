@@ -1,0 +1,97 @@
+"""Every example of docs/images.md is taken from the page and runs; its tables say what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from markdown_pages import ROOT, blocks
+from page_examples import perform, pipelines_in, save_and_run
+
+from assay.tasks.attacks.settings import KINDS, PGD, PRESETS
+from assay.tasks.corruptions.constants import LEVELS
+from assay.tasks.corruptions.kinds import kind_of
+from assay.tasks.subjects.networks.building import _NETWORKS
+from assay.tasks.subjects.settings import NETWORKS
+
+PAGE = ROOT / "docs" / "images.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+CODE = [block for block in blocks(PAGE) if block.language == "python" and block.name]
+FILES = [block.text for block in blocks(PAGE) if block.name == "pipelines.yaml"]
+EXAMPLES = [(name, text) for text in FILES for name in pipelines_in(text)]
+TWO = "two-networks"
+
+
+def table_under(head: str) -> list[list[str]]:
+    """The rows of the table that begins with this head, cell by cell."""
+    rows = TEXT.split(head)[1].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as a reader has it who saved every file and ran the two scripts."""
+    place = tmp_path_factory.mktemp("images")
+    return save_and_run(place, CODE, ["make_images.py", "train_net.py"], imported=["net"])
+
+
+@pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def test_the_example_runs_every_image_enters_and_the_named_split_is_audited(folder: Path, name: str, text: str) -> None:
+    made, findings = perform(folder, name, text)
+    assert (made.curation.samples.rows, made.curation.ingested.rejects.rows) == (160, 0)
+    assert made.examination is not None
+    assert (made.examination.training.rows, made.examination.evaluation.rows) == (120, 30 if name == TWO else 40)
+    clean = [one.value for one in findings if one.metric == "subject.accuracy" and not one.group]
+    assert len(clean) == (2 if name == TWO else 1)
+    assert all(value is not None and value > 0.9 for value in clean)
+
+
+def test_networks_that_are_brought_and_trained_are_attacked_corrupted_and_compared(folder: Path) -> None:
+    text = next(text for name, text in EXAMPLES if name == TWO)
+    measured = {(one.metric, one.subject) for one in perform(folder, TWO, text)[1] if one.value is not None}
+    for metric in ("attack.accuracy", "attack.transfer", "attack.red_flag", "corruption.flip_probability"):
+        assert {(metric, "theirs"), (metric, "ours")} <= measured
+    assert ("corruption.relative_flip_probability", "ours") in measured
+
+
+def test_the_page_shows_every_way_in_which_images_and_labels_come() -> None:
+    together = "\n".join(FILES)
+    for written in ("images:", "image: file", "image: png", "image: values", "labels: [", "labels: findings"):
+        assert written in together
+
+
+def test_the_networks_of_the_page_are_those_there_are_with_the_smallest_image_they_take() -> None:
+    said = {name: int(row[2]) for row in table_under("| by name |") for name in re.findall(r"`([^`]+)`", row[0])}
+    assert said == {name: smallest for name, (_, smallest) in _NETWORKS.items()}
+    assert set(said) == set(NETWORKS)
+
+
+def test_the_attacks_of_the_page_are_those_there_are_and_have_those_settings() -> None:
+    rows = {row[0].strip("`"): row[2] for row in table_under("| attack | what")}
+    assert set(rows) == set(KINDS)
+    for name, settings in rows.items():
+        named = re.findall(r"`([a-z_]+)`", settings.split("(`")[0])
+        assert set(named) <= set(KINDS[name].model_fields), name
+
+
+def test_the_presets_of_the_page_are_those_of_the_code() -> None:
+    said = {
+        name: (int(eps), int(steps))
+        for name, eps, steps in re.findall(r"`(xu-pgd-\d+)` \((?:ε = )?(\d+)/255, (\d+)", TEXT)
+    }
+    there = {name: (round(one.eps[0] * 255), one.steps) for name, one in PRESETS.items() if isinstance(one, PGD)}
+    assert said == there
+    assert all(f"`{name}`" in TEXT for name in PRESETS)
+
+
+def test_the_constants_of_the_page_are_those_of_the_code() -> None:
+    rows = {row[0].strip("`"): row[1:] for row in table_under("| perturbation | sequence |")}
+    assert set(rows) == set(LEVELS)
+    for name, (sequence, _, small, large) in rows.items():
+        assert sequence == kind_of(name)
+        for said, there in ((small, LEVELS[name].small), (large, LEVELS[name].large)):
+            severities = [[float(one) for one in cell.split("/")] for cell in said.split()]
+            assert len(severities) == 5
+            for numbers, constants in zip(severities, there, strict=True):
+                assert set(numbers) <= {float(f"{value:.4g}") for value in constants}, name
