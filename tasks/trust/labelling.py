@@ -12,8 +12,8 @@ import pyarrow as pa
 from assay.data.text_schemas import TrustLabels
 from assay.infra.errors import InputError
 from assay.tasks.language.words import words_of
-from assay.tasks.trust.baselines import judge_by_name, naive_label
-from assay.tasks.trust.oracle import WRONG, Anchors, Judgement, Relatedness, judge
+from assay.tasks.trust.baselines import by_name, naive_label
+from assay.tasks.trust.oracle import WRONG, Anchors, Judgement, by_keywords, judge
 from assay.tasks.trust.pools import spoken_for
 from assay.tasks.trust.settings import Asking
 from assay.tasks.trust.spaces import Space
@@ -55,20 +55,34 @@ def anchors_in(keywords: pa.Table, classes: int) -> list[Anchors]:
 
 def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
     """One row of `TrustLabels` per explanation and oracle; a wrong prediction is out of scope, whatever its reasons."""
-    relatedness = [Relatedness(anchors, oracle.spaces) for anchors in oracle.anchors]
+    read = explanations.select(_READ).to_pylist()
+    spoken = [spoken_for(row, oracle.lemmatise) if row["gold"] == row["predicted"] else {} for row in read]
+    toki = [by_keywords(anchors, oracle.spaces) for anchors in oracle.anchors]
+    direct = [by_name(name, oracle.spaces) for name in oracle.names]
+    for code, all_words in _words_by_class([row["predicted"] for row in read], spoken).items():
+        toki[code].of(all_words)
+        direct[code].of(all_words)
     rows: list[dict[str, object]] = []
-    for row in explanations.select(_READ).to_pylist():
-        words = spoken_for(row, oracle.lemmatise)
+    for row, words in zip(read, spoken, strict=True):
         if row["gold"] != row["predicted"]:
             rows += [_row(row, name, {}, Judgement("out of scope", WRONG)) for name in (TOKI, BY_NAME, NAIVE)]
             continue
         code = row["predicted"]
         rows += [
-            _row(row, TOKI, words, judge(words, relatedness[code], oracle.importance)),
-            _row(row, BY_NAME, words, judge_by_name(words, oracle.names[code], oracle.spaces, oracle.importance)),
+            _row(row, TOKI, words, judge(words, toki[code], oracle.importance)),
+            _row(row, BY_NAME, words, judge(words, direct[code], oracle.importance)),
             _row(row, NAIVE, {}, Judgement(naive_label(row["confidence"], oracle.confidence))),
         ]
     return pa.Table.from_pylist(rows, schema=TrustLabels.schema)
+
+
+def _words_by_class(codes: Sequence[int], spoken: Sequence[Mapping[str, float]]) -> dict[int, list[str]]:
+    """All words that speak for each class: looked up together, because looking up is matrix work."""
+    found: dict[int, set[str]] = {}
+    for code, words in zip(codes, spoken, strict=True):
+        if words:
+            found.setdefault(code, set()).update(words)
+    return {code: sorted(words) for code, words in found.items()}
 
 
 _READ = ["id", "explainer", "gold", "predicted", "confidence", "words", "importance"]
@@ -89,7 +103,10 @@ def _row(row: Mapping[str, object], oracle: str, words: Mapping[str, float], fou
 
 def toki_labels(explanations: Sequence[tuple[int, Mapping[str, float]]], oracle: Oracle) -> list[str]:
     """The oracle's label of every correct prediction, given as its class and the words that speak for it."""
-    relatedness = [Relatedness(anchors, oracle.spaces) for anchors in oracle.anchors]
+    relatedness = [by_keywords(anchors, oracle.spaces) for anchors in oracle.anchors]
+    spoken = _words_by_class([code for code, _ in explanations], [words for _, words in explanations])
+    for code, all_words in spoken.items():
+        relatedness[code].of(all_words)
     return [str(judge(words, relatedness[code], oracle.importance).label) for code, words in explanations]
 
 

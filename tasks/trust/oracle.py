@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from assay.tasks.trust.spaces import Space
 
 Label = Literal["trustworthy", "untrustworthy", "undecided", "out of scope"]
+LookUp = Callable[[Sequence[str]], list[bool | None]]
 NO_KEYWORDS = "no word of the class was found to be a keyword"
 NO_WORDS = "no word speaks for the prediction"
 WRONG = "the prediction is wrong, or its truth is not known"
@@ -39,18 +40,25 @@ class Anchors:
 
 
 class Relatedness:
-    """r(w, c) of Eq. 5 for the words of one class, by the vote of all providers; every word is looked up once."""
+    """r(w, c) for the words of one class; every word is looked up once, and best many at a time."""
 
-    def __init__(self, anchors: Anchors, spaces: Sequence[Space]) -> None:
-        self.anchors, self._spaces = anchors, spaces
-        self._known: dict[str, bool | None] = {}
+    def __init__(self, look_up: LookUp, decidable: bool = True) -> None:
+        """`look_up` says of words whether they are related; not `decidable`: there is nothing to compare them with."""
+        self.decidable = decidable
+        self._look_up, self._known = look_up, dict[str, bool | None]()
 
-    def of(self, words: Sequence[str]) -> list[bool | None]:
+    def of(self, words: Iterable[str]) -> list[bool | None]:
         """Whether each word is related to the class; None where no provider can say."""
-        new = [word for word in dict.fromkeys(words) if word not in self._known]
+        asked = list(words)
+        new = [word for word in dict.fromkeys(asked) if word not in self._known]
         if new:
-            self._known.update(zip(new, related_words(new, self.anchors, self._spaces), strict=True))
-        return [self._known[word] for word in words]
+            self._known.update(zip(new, self._look_up(new), strict=True))
+        return [self._known[word] for word in asked]
+
+
+def by_keywords(anchors: Anchors, spaces: Sequence[Space]) -> Relatedness:
+    """r(w, c) of Eq. 5, by the vote of all providers."""
+    return Relatedness(lambda words: related_words(words, anchors, spaces), bool(anchors.keyword.any()))
 
 
 def related_words(words: Sequence[str], anchors: Anchors, spaces: Sequence[Space]) -> list[bool | None]:
@@ -78,7 +86,7 @@ def judge(
     listed = list(words)
     if not listed:
         return Judgement("undecided", NO_WORDS)
-    if not relatedness.anchors.keyword.any():
+    if not relatedness.decidable:
         return Judgement("undecided", NO_KEYWORDS, related=(None,) * len(listed))
     related = relatedness.of(listed)
     weights = [1.0 if importance == "equivalent" else words[word] for word in listed]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.compute as pc
 
 from assay.tasks.language.relatedness import Cosines, cosines, mean_vector
 
@@ -27,11 +28,9 @@ class Space:
 
     def of(self, words: Sequence[str]) -> Vectors:
         """The vectors of these words, [m, d]; a word that was never looked up is unknown."""
+        places = np.array([self.rows.get(word, -1) for word in words], dtype=np.int64)
         found = np.full((len(words), self.vectors.shape[1]), np.nan, dtype=np.float32)
-        for place, word in enumerate(words):
-            row = self.rows.get(word)
-            if row is not None:
-                found[place] = self.vectors[row]
+        found[places >= 0] = self.vectors[places[places >= 0]]
         return found
 
     def mean(self, words: Sequence[str]) -> Vectors:
@@ -45,15 +44,13 @@ class Space:
 
 def spaces_from(vectors: pa.Table, thetas: Mapping[str, float]) -> list[Space]:
     """The spaces in a table of `WordVectors`, one per provider that has a θ_relate, in their order."""
-    names = np.asarray(vectors["provider"].to_pylist(), dtype=object)
-    return [_space(vectors.filter(names == name), name, theta) for name, theta in thetas.items()]
+    return [_space(vectors.filter(pc.equal(vectors["provider"], name)), name, theta) for name, theta in thetas.items()]
 
 
 def _space(table: pa.Table, provider: str, theta: float) -> Space:
-    words = table["word"].to_pylist()
-    known = [row for row, vector in enumerate(table["vector"]) if vector.is_valid]
-    lengths = {len(table["vector"][row]) for row in known[:1]}
-    matrix = np.full((len(words), max(lengths, default=1)), np.nan, dtype=np.float32)
-    for row in known:
-        matrix[row] = table["vector"][row].values.to_numpy()
-    return Space(provider, matrix, {word: row for row, word in enumerate(words)}, theta)
+    column = table["vector"].combine_chunks()
+    known = column.is_valid().to_numpy(zero_copy_only=False)
+    flat = column.drop_null().flatten().to_numpy()
+    matrix = np.full((len(known), len(flat) // max(1, int(known.sum())) or 1), np.nan, dtype=np.float32)
+    matrix[known] = flat.reshape(-1, matrix.shape[1]) if known.any() else 0
+    return Space(provider, matrix, {word: row for row, word in enumerate(table["word"].to_pylist())}, theta)
