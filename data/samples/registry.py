@@ -80,7 +80,9 @@ EMBEDDED: dict[str, EmbeddedSample] = {
         *(
             EmbeddedSample(name, "assay.data.samples.reviews:reviews", {"seed": 0, "strength": strength})
             for name, strength in (
-                ("sample/reviews", 0.75), ("sample/reviews-weak", 0.6), ("sample/reviews-strong", 0.85),
+                ("sample/reviews", 0.75),
+                ("sample/reviews-weak", 0.6),
+                ("sample/reviews-strong", 0.85),
             )
         ),
     )
