@@ -93,3 +93,70 @@ class Probed(Table):
         ("id", _S, False), ("smallest_logit", _F, False), ("largest_logit", _F, False), ("sum_of_logits", _F, False),
         ("gradient", _F, False), ("gradient_nearby", _F, False), ("spread", _F, False), ("repainted", _SHARES, False),
     )  # fmt: skip
+
+
+class DiagnosticImages(Table):
+    """One row per image, picture of it and circumstance: what a subject looks at, as numbers for people to look at.
+
+    `shown` is `clean` or the attack's name; `picture` is `image`, `feature map`, `saliency`, `integrated gradients`,
+    `attention fine` or `attention coarse`. `values` are float32 [channels, height, width]; only an `image` has more
+    than one channel. `gold` is null and `labels` not where samples bear several. Integrated gradients are of the class
+    `said`; `total` is what they add up to, `expected` what they should: f(x) − f(baseline).
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("subject", _S, False), ("shown", _S, False), ("eps", _F, False), ("picture", _S, False),
+        ("layer", _S, True), ("values", pa.large_binary(), False), ("height", _I2, False), ("width", _I2, False),
+        ("channels", _I2, False), ("gold", _I2, True), ("labels", _LABELS, True), ("said", _I2, False),
+        ("probabilities", _SHARES, False), ("total", _F, True), ("expected", _F, True),
+    )  # fmt: skip
+
+
+class LayerFeatures(Table):
+    """What comes out of one layer for one image; `shown` is `train`, `clean` or the name of an attack."""
+
+    schema = _schema(
+        ("id", _S, False), ("shown", _S, False), ("layer", _S, False), ("features", pa.list_(pa.float32()), False),
+    )  # fmt: skip
+
+
+class LayerPoints(Table):
+    """One row per layer, circumstance and sample: its place in the plane by t-SNE, computed for all of a layer at once.
+
+    `code` is its class, of several labels the first that holds, -1 where unknown or none. `agrees` says how far its
+    nearest training samples bear its class: 0 or 1, of several labels a share; null where its truth is unknown.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("subject", _S, False), ("shown", _S, False), ("eps", _F, False), ("layer", _S, False),
+        ("x", _F, False), ("y", _F, False), ("code", _I2, False), ("agrees", _F, True),
+    )  # fmt: skip
+
+
+class CoOccurrence(Table):
+    """One row per pair of classes: of `images`, how many the subject says to be of both, before and after an attack.
+
+    `side` is `clean` or `attacked`; a pair of a class with itself counts the images said to bear it, and `alone` those
+    that bear nothing else. Where images are of one class, `side` is `moved`: so many said to be `first` when clean are
+    said to be `second` when attacked.
+    """
+
+    schema = _schema(
+        ("subject", _S, False), ("attack", _S, False), ("eps", _F, False), ("side", _S, False),
+        ("first", _I2, False), ("second", _I2, False), ("count", pa.int64(), False), ("alone", pa.int64(), True),
+        ("images", pa.int64(), False),
+    )  # fmt: skip
+
+
+class Certified(Table):
+    """One row per sample: the class that the smoothed subject is certain of, and the L2 radius it is certain within.
+
+    Where it abstains, `predicted` is -1 and the radius 0. `lower` bounds the probability of the class under noise from
+    below, from `hits` of so many `draws`.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("subject", _S, False), ("gold", _I2, True), ("predicted", _I2, False),
+        ("radius", _F, False), ("abstains", _B, False), ("lower", _F, False), ("hits", _I4, False),
+        ("draws", _I4, False),
+    )  # fmt: skip

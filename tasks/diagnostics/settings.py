@@ -33,8 +33,9 @@ class Diagnostics(Settings):
     baseline: Literal["black", "blurred"] = "black"
     """Where the path of integrated gradients begins: at a black image, or at the image without its detail."""
 
-    steps: int = Field(default=64, ge=8, le=4096)
-    """Points on that path at first; they double until the attributions add up to the change of the logit."""
+    steps: int = Field(default=32, ge=8, le=4096)
+    """Into how many pieces that path is cut at first; where the network bends they are halved until the attributions
+    add up to the change of the logit."""
 
     tsne_samples: int = Field(default=200, ge=20, le=5000)
     """How many training samples, and how many audited ones, are embedded, evenly over the classes."""

@@ -1,0 +1,145 @@
+"""What a subject sees in a partition of images, clean ones or attacked ones: rows of numbers, not yet colours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+
+from assay.data.image_schemas import DiagnosticImages, LayerFeatures
+from assay.data.images import pixels_of
+from assay.tasks.diagnostics.attention import attention_maps
+from assay.tasks.diagnostics.features import feature_maps, features_of
+from assay.tasks.diagnostics.integrated_gradients import Attribution, baseline_of, integrated_gradients
+from assay.tasks.diagnostics.layers import Layers, layers_of
+from assay.tasks.diagnostics.saliency import saliency_maps
+from assay.tasks.diagnostics.settings import Diagnostics
+from assay.tasks.subjects.image_model import ImageModel, load_image_model
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+CLEAN, TRAIN = "clean", "train"
+
+
+@dataclass(frozen=True)
+class Look:
+    """Everything a worker needs to look into a subject; picklable."""
+
+    subject: ResolvedSubject
+    name: str
+    files: dict[str, bytes]
+    settings: Diagnostics
+
+    def model(self) -> ImageModel:
+        """The subject, loaded."""
+        return load_image_model(self.subject, self.files)
+
+    def layers(self, model: ImageModel) -> Layers:
+        """The layers that are looked at."""
+        return layers_of(model.network, str(self.subject.settings.network), self.settings)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of a sample: its class, or its labels; −1 and none where nobody knows."""
+
+    gold: int = -1
+    labels: tuple[int, ...] | None = None
+
+    @property
+    def code(self) -> int:
+        """The class that a picture is coloured by: of several labels the first that holds."""
+        return self.gold if self.labels is None else next((at for at, one in enumerate(self.labels) if one == 1), -1)
+
+
+def at_eps(images: pa.Table, eps: float) -> pa.Table:
+    """The attacked images at one ε."""
+    return images.filter(pc.equal(images["eps"], eps))
+
+
+def look_partition(
+    images: pa.Table, *, look: Look, shown: str, eps: float, truths: Mapping[str, Truth], ids: frozenset[str]
+) -> pa.Table:
+    """A row per picture of those images of a partition that are among the ids: the image, and what is seen in it."""
+    rows = at_eps(images, eps) if shown != CLEAN else images
+    rows = rows.filter(pc.is_in(rows["id"], value_set=pa.array(sorted(ids), pa.string())))
+    if rows.num_rows == 0:
+        return DiagnosticImages.schema.empty_table()
+    model = look.model()
+    found = []
+    for sample, pixels in zip(rows["id"].to_pylist(), pixels_of(rows), strict=True):
+        probabilities = model.predict(pixels[None], [sample])[0]
+        about: dict[str, Any] = {
+            "id": sample, "subject": look.name, "shown": shown, "eps": eps, "said": int(probabilities.argmax()),
+            "probabilities": probabilities.tolist(), **_truth_columns(truths[sample]),
+        }  # fmt: skip
+        image = torch.from_numpy(pixels).to(model.device)
+        found += [about | picture for picture in _pictures(look, model, image, truths[sample], about["said"])]
+    return pa.Table.from_pylist(found, schema=DiagnosticImages.schema)
+
+
+def features_partition(images: pa.Table, *, look: Look, shown: str, eps: float, ids: frozenset[str]) -> pa.Table:
+    """What comes out of the layers, a row per layer and image of a partition that is among the ids."""
+    rows = images if shown in (CLEAN, TRAIN) else at_eps(images, eps)
+    rows = rows.filter(pc.is_in(rows["id"], value_set=pa.array(sorted(ids), pa.string())))
+    if rows.num_rows == 0:
+        return LayerFeatures.schema.empty_table()
+    model = look.model()
+    layers = look.layers(model).embedded
+    found = features_of(model, pixels_of(rows), layers)
+    names = rows["id"].to_pylist()
+    table = [
+        {"id": name, "shown": shown, "layer": layer, "features": features}
+        for at, name in enumerate(names)
+        for layer, features in ((layer, found[layer][at]) for layer in layers)
+    ]
+    return pa.Table.from_pylist(table, schema=LayerFeatures.schema)
+
+
+def _pictures(look: Look, model: ImageModel, image: Tensor, truth: Truth, said: int) -> list[dict[str, Any]]:
+    """The image and its maps, each as the columns that differ."""
+    one, layers, settings = image[None], look.layers(model), look.settings
+    pictures = [_picture("image", image.cpu().numpy())]
+    if layers.mapped is not None:
+        pictures.append(_picture("feature map", feature_maps(model, one, layers.mapped), layer=layers.mapped))
+    pictures.append(_picture("saliency", saliency_maps(model, one, _target(truth, said, model))))
+    found = integrated_gradients(
+        lambda images: model.logits(images)[:, said], image, baseline_of(image, settings.baseline), settings.steps
+    )
+    pictures.append(_attribution(found))
+    for gate, attention in attention_maps(model, one).items():
+        pictures.append(_picture(f"attention {gate}", attention, layer=gate))
+    return pictures
+
+
+def _attribution(found: Attribution) -> dict[str, Any]:
+    summed = found.values.sum(axis=0, keepdims=True).astype(np.float32)
+    return _picture("integrated gradients", summed, total=found.total, expected=found.expected)
+
+
+def _picture(picture: str, values: Any, **more: Any) -> dict[str, Any]:
+    channels, height, width = values.shape
+    blob = np.ascontiguousarray(values, dtype=np.float32).tobytes()
+    return {
+        "picture": picture, "values": blob, "height": height, "width": width, "channels": channels, "layer": None,
+        "total": None, "expected": None, **more,
+    }  # fmt: skip
+
+
+def _target(truth: Truth, said: int, model: ImageModel) -> Tensor:
+    """What saliency takes for the truth: where nobody knows it, what the subject says."""
+    if truth.labels is not None:
+        return torch.tensor([truth.labels], device=model.device)
+    return torch.tensor([truth.gold if truth.gold >= 0 else said], device=model.device)
+
+
+def _truth_columns(truth: Truth) -> dict[str, Any]:
+    return {
+        "gold": truth.gold if truth.gold >= 0 else None,
+        "labels": None if truth.labels is None else list(truth.labels),
+    }

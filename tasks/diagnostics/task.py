@@ -1,0 +1,164 @@
+"""Diagnostics as stages: samples are chosen, a subject is looked into, its layers embedded, its labels counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data.classes import class_names
+from assay.data.image_schemas import (
+    AdversarialImages,
+    Attacked,
+    CoOccurrence,
+    DiagnosticImages,
+    LayerFeatures,
+    LayerPoints,
+)
+from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.diagnostics.choosing import draw_images, draw_samples, known_columns, only, truths_of
+from assay.tasks.diagnostics.cooccurrence import count_answers
+from assay.tasks.diagnostics.looking import CLEAN, TRAIN, Look, Truth, features_partition, look_partition
+from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_table, pair_findings
+from assay.tasks.diagnostics.settings import Diagnostics
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.image_task import ROWS
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+
+class Embedded(NamedTuple):
+    """Where the samples of every layer lie, and whether its neighbours still tell classes apart."""
+
+    points: Artifact[LayerPoints]
+    findings: Artifact[Findings]
+
+
+class Counted(NamedTuple):
+    """How often classes are named together, and how many are per image."""
+
+    counts: Artifact[CoOccurrence]
+    findings: Artifact[Findings]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """What t-SNE is run over: one layer, in all circumstances."""
+
+    name: str
+
+
+@stage(version=1, title="choose samples")
+def choose_samples(samples: Artifact[Samples], limit: int) -> Artifact[Samples]:
+    """At most so many samples, as evenly over the classes as there are some, each by the hash of its id."""
+    ids = draw_samples(_truths(samples), limit)
+    some: Artifact[Samples] = map_partitions(only, samples, into=Samples, name="some", ids=ids)
+    chosen: Artifact[Samples] = map_partitions(_as_they_are, some, into=Samples, rows=ROWS)
+    say(f"{chosen.rows} of {samples.rows}")
+    return chosen
+
+
+@stage(version=1, title="look inside", gpu=True)
+def look_inside(
+    chosen: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject, settings: Diagnostics,
+    attacked: dict[str, Artifact[Attacked]], images: dict[str, Artifact[AdversarialImages]], eps: dict[str, float],
+) -> Artifact[DiagnosticImages]:  # fmt: skip
+    """Feature map, saliency, integrated gradients and attention of a few images, clean and under every attack.
+
+    Attacks go by their names; `eps` says at which ε each is looked at.
+    """
+    truths = _truths(chosen)
+    first = next(iter(attacked), None)
+    fell = None if first is None else collect(attacked[first], ["id", "eps", "gold", "clean", "success"])
+    ids = draw_images(truths, fell, eps.get(first or "", 0.0), settings.images)
+    look = Look(subject, subject.settings.name, read_files(files), settings)
+    sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {CLEAN: chosen, **images}
+    tables = []
+    for at, (shown, source) in enumerate(sources.items()):
+        made = map_partitions(
+            look_partition, source, into=DiagnosticImages, name=f"part-{at}", look=look, shown=shown,
+            eps=eps.get(shown, 0.0), truths={one: truths[one] for one in ids}, ids=ids,
+        )  # fmt: skip
+        tables.append(collect(made, None))
+    say(f"{look.name} · {len(ids)} images, {', '.join(sources)}")
+    return write_table(pa.concat_tables(tables), into=DiagnosticImages)
+
+
+@stage(version=1, title="embed layers", draws=True, gpu=True)
+def embed_layers(
+    training: Artifact[Samples], chosen: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject,
+    settings: Diagnostics, images: dict[str, Artifact[AdversarialImages]], eps: dict[str, float],
+) -> Embedded:  # fmt: skip
+    """The features of some layers in the plane, and per layer how often a sample's neighbours bear its class."""
+    truths = {TRAIN: _truths(training), CLEAN: _truths(chosen)}
+    look = Look(subject, subject.settings.name, read_files(files), settings)
+    sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {TRAIN: training, CLEAN: chosen, **images}
+    features = {
+        shown: collect(
+            map_partitions(
+                features_partition, source, into=LayerFeatures, name=f"features-{at}", look=look, shown=shown,
+                eps=eps.get(shown, 0.0), ids=frozenset(truths[TRAIN if shown == TRAIN else CLEAN]),
+            ), None,
+        )
+        for at, (shown, source) in enumerate(sources.items())
+    }  # fmt: skip
+    layers = list(dict.fromkeys(features[TRAIN]["layer"].to_pylist()))
+    seeds = {layer: stage_seeds().integer(layer) for layer in layers}
+    points: Artifact[LayerPoints] = map_pieces(
+        embed_layer, [_Layer(layer) for layer in layers], into=LayerPoints, name="points",
+        features=pa.concat_tables(features.values()), truths=truths, name_of=look.name, eps=eps, settings=settings,
+        seeds=seeds,
+    )  # fmt: skip
+    findings = agreement_findings(collect(points, None), look.name, several=_several(truths[CLEAN]))
+    say(f"{look.name} · {', '.join(layers)} · {_said(findings)}")
+    return Embedded(points, write_table(findings_table(findings), into=Findings))
+
+
+@stage(version=1, title="count labels")
+def count_labels(
+    attacked: Artifact[Attacked], classes: Artifact[Classes], name: str, attack: str, eps: float
+) -> Counted:
+    """How often the subject names classes together, before and after an attack at one ε."""
+    names = class_names(collect(classes, None))
+    counts = reduce_partitions(count_answers, attacked, eps=eps, classes=len(names))
+    findings = pair_findings(counts, name, attack, eps)
+    images = int(counts["images"][0])
+    say(f"{name} · {attack} · {images} images")
+    table = co_occurrence_table(counts, name, attack, eps)
+    return Counted(write_table(table, into=CoOccurrence), write_table(findings_table(findings), into=Findings))
+
+
+def embed_layer(
+    piece: _Layer, *, features: pa.Table, truths: dict[str, dict[str, Truth]], name_of: str, eps: dict[str, float],
+    settings: Diagnostics, seeds: dict[str, int],
+) -> pa.Table:  # fmt: skip
+    """The points of one layer: all circumstances embedded together, so that they can be compared."""
+    import pyarrow.compute as pc
+
+    from assay.tasks.diagnostics.measures import layer_points
+
+    rows = features.filter(pc.equal(features["layer"], piece.name))
+    return layer_points(rows, truths, name_of, eps, settings, seeds[piece.name])
+
+
+def _truths(samples: Artifact[Samples]) -> dict[str, Truth]:
+    columns = reduce_partitions(columns_of, samples)["columns"]
+    return truths_of(collect(samples, known_columns(columns)))
+
+
+def _several(truths: dict[str, Truth]) -> bool:
+    return any(truth.labels is not None for truth in truths.values())
+
+
+def _as_they_are(samples: pa.Table) -> pa.Table:
+    return samples
+
+
+def _said(findings: list[Finding]) -> str:
+    last = [one for one in findings if one.of == findings[-1].of and one.value is not None] if findings else []
+    return ", ".join(f"{one.group} {one.value:.0%}" for one in last if np.isfinite(one.value or 0.0)) or "no truth"
