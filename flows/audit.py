@@ -7,6 +7,7 @@ from pathlib import Path
 
 from assay.data.schemas import CuratedSets, Findings
 from assay.flows.curation import Curation, curate
+from assay.flows.defending import Defences, compare_defences, defend
 from assay.flows.pipeline import Pipeline
 from assay.flows.robustness import Robustness, challenge
 from assay.flows.subflows import subflow
@@ -26,6 +27,7 @@ class Audit:
     curation: Curation
     examination: Examination | None = None
     robustness: Robustness | None = None
+    defences: Defences | None = None
     findings: Artifact[Findings] | None = None
 
     @property
@@ -36,7 +38,7 @@ class Audit:
     @property
     def measured(self) -> list[Artifact[Findings]]:
         """The findings of everything that was done."""
-        parts = (self.curation, self.examination, self.robustness)
+        parts = (self.curation, self.examination, self.robustness, self.defences)
         return [findings for part in parts if part is not None for findings in part.findings]
 
 
@@ -52,7 +54,11 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
             )
     if learners(pipeline):
         result.examination = examine(pipeline, ingested, branches, folder)
+        if pipeline.defenses:
+            result.defences = defend(pipeline, result.examination, branches)
         result.robustness = challenge(pipeline, result.examination, branches)
+        if result.defences is not None:
+            compare_defences(result.defences, pipeline, result.examination, result.robustness, branches)
     result.findings = conclude(result.measured, pipeline.statistics)
     return result
 

@@ -23,6 +23,7 @@ STAGES = {
     "subject": ("subject", "subjects"),
     "attack": ("attacks",),
     "corruption": ("corruptions",),
+    "defense": ("defenses",),
     "trust": ("trust",),
 }
 """What must be configured for a stage's findings to exist: any one of these."""
@@ -116,11 +117,13 @@ def _challenges(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Audits of images need a subject that looks at images, those of texts one that reads."""
     kinds = {way for _, subject in _each_subject(pipeline) for way in subject}
     for stage, way, kind in (
-        ("attacks", "network", "images"), ("corruptions", "network", "images"), ("trust", "classifier", "texts"),
+        ("attacks", "network", "images"), ("corruptions", "network", "images"), ("defenses", "network", "images"),
+        ("trust", "classifier", "texts"),
     ):  # fmt: skip
         if pipeline.get(stage) and way not in kinds:
             yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
     yield from _attacks(pipeline)
+    yield from _defenses(pipeline)
     reference = _dict(pipeline.get("corruptions")).get("reference")
     subjects = [_name_of(subject) for _, subject in _each_subject(pipeline)]
     if isinstance(reference, str) and reference not in subjects:
@@ -149,6 +152,20 @@ def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
             yield Clash(("attacks", position, "goal"), "names no class to aim at: add target, as in target: 0")
 
 
+def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Defences are told apart by their names, know what they defend against, and suit what the subjects answer."""
+    defenses = [_dict(defense) for defense in _list(pipeline.get("defenses"))]
+    called = [str(defense.get("name") or defense.get("defense") or "") for defense in defenses]
+    for position, (defense, name) in enumerate(zip(defenses, called, strict=True)):
+        where: Where = ("defenses", position)
+        if name and called.index(name) < position:
+            yield Clash(where, f"another defence is called {name} as well; give this one a name")
+        if defense and defense.get("eps") is None and not pipeline.get("attacks"):
+            yield Clash(where, "names no ε to defend against, and there are no attacks to take it from: add eps")
+        if defense.get("defense") == "maadvt" and _dict(pipeline.get("source")).get("labels") is not None:
+            yield Clash(where, "is for one class per image, and source.labels gives several: use standard or mpadvt")
+
+
 def _attack_name(attack: Value) -> str:
     settings = _dict(attack)
     return str(settings.get("name") or settings.get("attack") or "")
@@ -173,7 +190,8 @@ def _gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> I
         yield from _attack_gate(pipeline, gate, where)
     subjects = [_name_of(subject) for _, subject in _each_subject(pipeline)]
     name = gate.get("subject")
-    if isinstance(name, str) and name not in subjects:
+    defended = pipeline.get("defenses") and str(name).partition("+")[0] in subjects  # plain+maadvt
+    if isinstance(name, str) and name not in subjects and not defended:
         said = suggestion(name, subjects) if subjects else "the pipeline has no subject"
         yield Clash((*where, "subject"), f"there is no such subject; {said}")
 

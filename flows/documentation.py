@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from assay.flows.expectations import expected_of_field, tags, writable
+from assay.flows.expectations import expected_of_field, tags, writable, written
 from assay.flows.pipeline import Pipeline, ProjectFile
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pipelines.md"
@@ -91,6 +91,13 @@ SHOWN = {
     "PGD.step_size": "1/255",
     "MomentumPGD.step_size": "1/255",
     "Corruptions.reference": "attnmel",
+    "Defence.name": "madry",
+    "Defence.eps": "[0.05, 0.1]",
+    "Defence.start": "[subject, scratch]",
+    "Defence.step_size": "1/255",
+    "Defence.train": "{epochs: 30}",
+    "MPAdvT.range": "[0.01, 0.04]",
+    "MAAdvT.lambda": "[3, 6]",
     "Trust.theta_relate": "0.4",
     "Trust.synonyms": "synonyms.tsv",
     "Trust.rationales": "rationale",
@@ -114,6 +121,7 @@ SHOWN = {
 HEADINGS = {
     "subject": "`subject`, and each of `subjects`",
     "attacks": "Each of `attacks`",
+    "defenses": "Each of `defenses`",
     "gates": "Each of `gates`",
 }
 
@@ -149,7 +157,7 @@ def _section(heading: str, model: type[BaseModel]) -> str:
     lines = [f"## {heading}", "", _sentence(model.__doc__ or ""), ""]
     lines += ["| setting | what it is | type | default | example |", "|---|---|---|---|---|"]
     for name in writable(model):
-        field = model.model_fields[name]
+        field = written(model)[name]
         cells = [
             f"`{name}`",
             _sentence(field.description or ""),
@@ -175,7 +183,7 @@ def default_of(field: FieldInfo) -> str:
 
 def examples_of(model: type[BaseModel], name: str) -> list[str]:
     """Values of a setting as they may be written: those its field gives, those shown here, or what its type offers."""
-    field = model.model_fields[name]
+    field = written(model)[name]
     shown = next((SHOWN[key] for kind in model.__mro__ if (key := f"{kind.__name__}.{name}") in SHOWN), None)
     if field.examples or shown:
         return [*map(_written, field.examples or ()), *([shown] if shown else [])]

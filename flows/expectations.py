@@ -81,7 +81,12 @@ def tags(model: type[BaseModel]) -> Iterator[FieldInfo]:
 
 def writable(model: type[BaseModel]) -> list[str]:
     """The settings of a model that a person writes."""
-    return [name for name, field in model.model_fields.items() if field.json_schema_extra != GIVEN]
+    return [name for name, field in written(model).items() if field.json_schema_extra != GIVEN]
+
+
+def written(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The settings of a model under the names they are written with: `lambda` is no name for Python."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _inside(annotation: object, step: str | int) -> list[FieldInfo]:
@@ -94,8 +99,8 @@ def _inside(annotation: object, step: str | int) -> list[FieldInfo]:
         return [FieldInfo.from_annotation(arguments[0])]
     if origin is dict:
         return [FieldInfo.from_annotation(arguments[1])]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and step in annotation.model_fields:
-        return [annotation.model_fields[str(step)]]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and step in written(annotation):
+        return [written(annotation)[str(step)]]
     return []
 
 

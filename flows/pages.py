@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _STAGES = (
-    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "trust", "gates",
+    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses", "trust",
+    "gates",
 )  # fmt: skip
 
 
@@ -58,6 +59,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     from assay.tasks.attacks.page import flag_verdict
     from assay.tasks.attacks.page import verdict as of_the_attacks
     from assay.tasks.corruptions.page import verdict as of_the_corruptions
+    from assay.tasks.defenses.page import verdict as of_the_defences
     from assay.tasks.ordering.page import verdict as of_the_order
     from assay.tasks.statistics.page import verdict as of_the_gates
     from assay.tasks.subjects.clean_page import verdict as of_clean_samples
@@ -71,6 +73,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
         of_the_attacks,
         flag_verdict,
         of_the_corruptions,
+        of_the_defences,
         lambda _findings: of_the_gates(gates),
     )
 
@@ -89,10 +92,12 @@ def parts_of(
     curation = made.curation
     yield from _ordering_part(made, findings)
     yield from _robustness_parts(made, findings)
+    defended = set(made.defences.names) if made.defences is not None else set()
     if made.examination is not None:
         from assay.tasks.subjects.clean_page import page as clean_page
 
-        yield clean_page(findings, {name: _whole(one.curve) for name, one in made.examination.subjects.items()})
+        learned = {name: one for name, one in made.examination.subjects.items() if name not in defended}
+        yield clean_page(findings, {name: _whole(one.curve) for name, one in learned.items()})
     if any(one.stage == "subject" and one.of != "clean" for one in findings):
         yield subjects_page(findings)
     if pipeline.gates or any(one.p_value is not None for one in findings):
@@ -128,7 +133,7 @@ def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
 
 
 def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
-    """What was done to image subjects: attacks, then corruptions."""
+    """What was done to image subjects: attacks, corruptions, and defences against them."""
     if made.robustness is None or made.examination is None:
         return
     if made.robustness.attacked:
@@ -147,6 +152,13 @@ def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part
         from assay.tasks.corruptions.page import page as corruptions_page
 
         yield corruptions_page(findings, _whole(made.robustness.corrupted.images))
+    if made.defences is not None:
+        from assay.tasks.defenses.page import page as defences_page
+
+        subjects = made.examination.subjects
+        yield defences_page(
+            findings, made.defences.models, {name: _whole(subjects[name].curve) for name in made.defences.names}
+        )
 
 
 def not_asked(pipeline: Pipeline) -> Iterator[str]:
@@ -176,6 +188,8 @@ def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
         yield from settings_rows(f"subject {subject.name}", subject)
     for attack in pipeline.attacks:
         yield from settings_rows(f"attack {attack.called}", attack)
+    for defense in pipeline.defenses:
+        yield from settings_rows(f"defence {defense.called}", defense)
     for position, gate in enumerate(pipeline.gates, start=1):
         yield SettingRow("gates", str(position), gate.title())
 

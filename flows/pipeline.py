@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from assay.flows.combinations import clashes
 from assay.flows.cron import trouble_with
-from assay.flows.expectations import GIVEN
+from assay.flows.expectations import GIVEN, writable
 from assay.flows.mistakes import ConfigurationError, Mistake, Where, dotted, nearest, shown
 from assay.flows.overrides import FLAG, apply_overrides, file_name
 from assay.flows.short_forms import write_out, write_out_presets
@@ -22,6 +22,7 @@ from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
 from assay.tasks.attacks.settings import PRESETS, AnyImageAttack
 from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.defenses.settings import AnyDefence
 from assay.tasks.ingest.settings import Source
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.ordering.settings import Ordering
@@ -36,9 +37,11 @@ DEFAULT_FILE = "pipelines.yaml"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 OUTSIDE = frozenset({"store", "compute"})
 ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyImageAttack)[0]) for name in attack.model_fields)
+DEFENCE_FIELDS = frozenset(name for kind in get_args(get_args(AnyDefence)[0]) for name in writable(kind))
 SHORT_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
     "subjects": ("model", frozenset(Subject.model_fields)),
     "attacks": ("attack", ATTACK_FIELDS),
+    "defenses": ("defense", DEFENCE_FIELDS),
 }
 """Lists whose items may be written `- name: {options}`: the setting that the name stands for, and all settings."""
 
@@ -86,6 +89,9 @@ class Pipeline(Settings):
 
     corruptions: Corruptions | None = Field(default=None, examples=["{severities: [1, 3, 5]}"])
     """Sequences of perturbed images along which a prediction should not flip."""
+
+    defenses: tuple[AnyDefence, ...] = Field(default=(), examples=["[{defense: maadvt, eps: 0.1, lambda: 6}]"])
+    """How image subjects are trained to withstand attacks; each defended model is audited like the original."""
 
     trust: Trust | None = Field(default=None, examples=["{explainers: [lime], top_words: 10}"])
     """Whether correct predictions on texts are right for the right reasons."""

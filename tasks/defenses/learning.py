@@ -27,15 +27,15 @@ AnyVariant = Standard | MPAdvT | MAAdvT
 
 def defend_images(
     training: pa.Table, *, checkpoints: Checkpoints, files: Mapping[str, bytes], subject: ResolvedSubject,
-    defense: AnyVariant, name: str, classes: Sequence[str], seeds: Seeds,
+    defense: AnyVariant, called: str, classes: Sequence[str], seeds: Seeds,
 ) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
-    """The defended model's files and its curve; `defense` is a variant with one ε, one start and one λ.
+    """The files and the curve of the defended model of that name; `defense` has one ε, one start and one λ.
 
     Its card says of which subject it was made, with which defence, and from where it started.
     """
     require_defensible(defense, LABELS in training.column_names, subject.settings.name)
     lessons = lessons_of(training, classes)
-    model = starting_model(files, subject, defense, name, lessons, classes, seeds)
+    model = starting_model(files, subject, defense, called, lessons, classes, seeds)
     about = {
         "defends": subject.settings.name,
         "defence": defense.model_dump(mode="json", by_alias=True, exclude={"train"}),

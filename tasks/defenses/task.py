@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pyarrow.compute as pc
+
 from assay.data.classes import class_names
-from assay.data.image_schemas import TrainingCurve
-from assay.data.schemas import Classes, Samples, SubjectFiles
+from assay.data.image_schemas import Attacked, TrainingCurve
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, read_files
-from assay.infra.stage import say, stage, stage_seeds
+from assay.infra.partitions import collect, read_files, reduce_partitions
+from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.infra.trainings import train_on_worker
+from assay.tasks.attacks.trials import COLUMNS
+from assay.tasks.defenses.answers import Answers, attacked_answers, clean_answers
+from assay.tasks.defenses.comparing import NONE, accuracy_findings, comparison_findings
 from assay.tasks.defenses.learning import defend_images
 from assay.tasks.defenses.settings import AnyDefence
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.image_lessons import LABELS, targets_of
 from assay.tasks.subjects.image_task import TrainedNetwork, require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -29,7 +39,7 @@ def defend_subject(
     require_classes(contents, classes.rows, subject.settings.name)
     made = train_on_worker(
         defend_images, training, into=SubjectFiles, curve=TrainingCurve, files=contents, subject=subject,
-        defense=defense, name=name, classes=tuple(names), seeds=stage_seeds(),
+        defense=defense, called=name, classes=tuple(names), seeds=stage_seeds(),
     )  # fmt: skip
     defended = TrainedNetwork(*made)
     last = collect(defended.curve, None).sort_by("epoch").to_pylist()[-1]
@@ -37,3 +47,43 @@ def defend_subject(
     shown = "" if aside is None else f", {aside:.1%} of the clean validation samples right"
     say(f"{name} · {last['epoch']} epochs of {training.rows} samples{shown}")
     return defended
+
+
+@stage(version=1, title="defences", draws=True)
+def measure_defences(
+    predictions: dict[str, Artifact[Predictions]], attacked: dict[str, list[Artifact[Attacked]]],
+    evaluation: Artifact[Samples], classes: Artifact[Classes], name: str, telling: str, significance: float,
+) -> Artifact[Findings]:  # fmt: skip
+    """The findings on one subject's defences: `defense.accuracy`, `defense.gain`, `defense.mcnemar_p`.
+
+    `predictions` and `attacked` (the tables of all attacks, the worst case among them) go by the name of the defence,
+    those of the undefended subject by `none`; `telling` names the ε at which conclusions are drawn.
+    """
+    names = class_names(collect(classes, None))
+    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
+
+    def answers_of(model: str) -> list[Answers]:
+        said = collect(predictions[model], None)
+        rows = known.take(pc.index_in(said["id"], value_set=known["id"].combine_chunks()))
+        clean = clean_answers(said, targets_of(rows, names), len(names))
+        return [clean, *attacked_answers(collect(one, COLUMNS) for one in attacked.get(model, []))]
+
+    original = answers_of(NONE)
+    findings = accuracy_findings(original, NONE, name, names)
+    for defence in predictions:
+        if defence != NONE:
+            defended = answers_of(defence)
+            findings += accuracy_findings(defended, defence, name, names)
+            findings += comparison_findings(
+                original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
+            )
+    say(f"{name} · {_concluded(findings, telling)}")
+    return write_table(findings_table(findings), into=Findings)
+
+
+def _concluded(findings: Sequence[Finding], telling: str) -> str:
+    """What is left at the telling ε without and with each defence, in a line."""
+    left = [one for one in findings if one.metric == "defense.accuracy" and one.group == telling]
+    shown = [f"{one.of} {one.value:.1%}" for one in left if one.value is not None]
+    return f"right at {telling}: {', '.join(shown)}" if shown else "no attack to withstand"

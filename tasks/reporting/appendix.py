@@ -46,7 +46,10 @@ def settings_rows(stage: str, settings: Settings) -> list[SettingRow]:
     >>> settings_rows("prune", Pruning())
     [SettingRow(stage='prune', option='correlation', value='0.5')]
     """
-    return [SettingRow(stage, name, _written(value)) for name, value in settings.model_dump(mode="json").items()]
+    return [
+        SettingRow(stage, name, _written(value))
+        for name, value in settings.model_dump(mode="json", by_alias=True).items()
+    ]
 
 
 def _written(value: object) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 CLEAN = "clean"
 _NAMED = 3
+_ASIDE = "Validation samples were set aside from those that may train; they choose nothing."
 _FEW = 6  # classes: more are folded away, since attacks list them again
 
 
@@ -37,7 +38,7 @@ def page(findings: Sequence[Finding], curves: Mapping[str, pa.Table]) -> Part:
     blocks: list[Block] = [_figures(clean, subjects), _recalls(clean, subjects)]
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
-        blocks.append(_learning(learned))
+        blocks.append(learning(learned))
     said = [_sentence(clean, subject) for subject in subjects]
     said += [f"{one.subject} is {one.verdict}." for one in constant]
     judged = "red flag" if constant else ""
@@ -79,8 +80,8 @@ def _recalls(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
     return DataTable("Recall per class", columns, rows, note, collapsed=len(rows) > _FEW)
 
 
-def _learning(curves: Mapping[str, pa.Table]) -> Block:
-    note = "Validation samples were set aside from those that may train; they choose nothing."
+def learning(curves: Mapping[str, pa.Table], note: str = _ASIDE) -> Block:
+    """How models learned, by name: one drawn large, several in panels."""
     if len(curves) == 1:
         [(name, curve)] = curves.items()
         return _curve(name, f"How {name} learned", curve, note)

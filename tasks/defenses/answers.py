@@ -1,0 +1,61 @@
+"""What one model says of the audited samples, clean or under one attack: the rows that a comparison pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.tasks.attacks.trials import trials
+from assay.tasks.statistics.classification import Said, Truth
+from assay.tasks.subjects.image_measures import probabilities_of
+from assay.tasks.subjects.image_model import said
+
+CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says and what is true, in the order of the sorted ids; `attack` and `group` (its ε) say of what."""
+
+    attack: str  # empty for clean samples
+    group: str  # `clean`, or ε by name
+    ids: npt.NDArray[np.str_]  # [n]
+    said: Said  # [n] codes, or [n, k] bool
+    truth: Truth  # [n], or [n, k]; -1 where unknown
+
+    @property
+    def label(self) -> str:
+        """The group of a finding on these answers and no others: `clean`, or ε and the attack."""
+        return f"{self.group}, {self.attack}" if self.attack else self.group
+
+    def right(self) -> npt.NDArray[np.float64]:
+        """Per sample whether it is right, 1 or 0; of several labels the share that is; NaN where nobody knows."""
+        hits, known = self.said == self.truth, self.truth >= 0
+        if self.truth.ndim == 1:
+            return np.where(known, hits.astype(np.float64), np.nan)
+        counted = known.sum(axis=1)
+        return np.where(counted > 0, (hits & known).sum(axis=1) / np.maximum(counted, 1), np.nan)
+
+
+def clean_answers(predictions: pa.Table, truth: Truth, classes: int) -> Answers:
+    """The answers to clean samples, out of a table of predictions and the truth in its order."""
+    ids = np.array(predictions["id"].to_pylist(), dtype=np.str_)
+    order = np.argsort(ids)
+    answers = said(probabilities_of(predictions, classes), multilabel=truth.ndim == 2)
+    return Answers("", CLEAN, ids[order], answers[order], truth[order])
+
+
+def attacked_answers(tables: Iterable[pa.Table]) -> Iterator[Answers]:
+    """The answers under every attack and ε above 0, out of tables of attacked samples."""
+    for trial in trials(tables):
+        if trial.eps > 0:
+            yield Answers(trial.attack, trial.group, trial.ids, trial.attacked, trial.truth)
+
+
+def by_label(answers: Sequence[Answers]) -> dict[str, Answers]:
+    """The answers by attack and ε."""
+    return {one.label: one for one in answers}

@@ -1,0 +1,86 @@
+"""The findings on defences: what each leaves right, clean and attacked, beside the undefended model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from assay.infra.seeds import Seeds
+from assay.tasks.attacks.worst import WORST
+from assay.tasks.defenses.answers import CLEAN, Answers, by_label
+from assay.tasks.statistics.classification import accuracy, answer_name, one_answer
+from assay.tasks.statistics.classification_findings import Slice
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.paired import Difference, bootstrap_difference, mcnemar
+
+NONE = "none"
+"""What findings call the undefended model where they would name a defence."""
+
+
+def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
+    """`defense.accuracy` of one model: on clean samples, and at every ε under the worst case (or the only attack).
+
+    The verdict says where a model answers (almost) everything alike: such a model withstands every attack, and knows
+    nothing.
+    """
+    found = []
+    for one in deciding(answers):
+        alone = one_answer(one.said, one.truth, len(classes))
+        verdict = ""
+        if alone.verdict == "degenerate":
+            verdict = f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
+        about = Slice("defense", defence, one.group, subject)
+        found.append(about.finding("accuracy", accuracy(one.said, one.truth), verdict=verdict))
+    return found
+
+
+def comparison_findings(
+    original: Sequence[Answers], defended: Sequence[Answers], defence: str, subject: str, *, telling: str,
+    significance: float, seeds: Seeds,
+) -> list[Finding]:  # fmt: skip
+    """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
+
+    A gain is the accuracy of the defended model minus that of the original, with a bootstrap interval over the samples
+    and McNemar's p beside it. Concluded are two of them per defence, fixed before anything is seen, so that the family
+    that Holm corrects stays small: clean samples, and the worst case (or the only attack) at the `telling` ε.
+    """
+    before, found = by_label(original), []
+    concluded = {one.label for one in deciding(original) if one.group in (CLEAN, telling)}
+    for one in defended:
+        if one.label not in before:
+            continue
+        paired = compared(before[one.label], one, seeds.generator(f"{subject}/{defence}/{one.label}"))
+        if paired is None:
+            continue
+        gain, p = paired
+        about = Finding("defense.gain", of=defence, group=one.label, subject=subject, n=gain.n, p_value=p)
+        found.append(replace(about, value=gain.value, low=gain.low, high=gain.high, unit="share"))
+        if one.label in concluded:
+            verdict = "no difference" if p > significance else "better" if gain.value > 0 else "worse"
+            found.append(replace(about, metric="defense.mcnemar_p", value=p, verdict=verdict, unit="p"))
+    return found
+
+
+def deciding(answers: Sequence[Answers]) -> list[Answers]:
+    """Those answers that robustness is read from: clean ones, and the worst case, or the first attack there is."""
+    attacks = list(dict.fromkeys(one.attack for one in answers if one.attack))
+    decides = WORST if WORST in attacks else next(iter(attacks), "")
+    return [one for one in answers if one.attack in ("", decides)]
+
+
+def compared(before: Answers, after: Answers, generator: np.random.Generator) -> tuple[Difference, float] | None:
+    """The gain in accuracy, and McNemar's exact p; None where no sample's truth is known.
+
+    With several labels per image a sample counts for the model that has more of its labels right, since the labels of
+    one image are not independent of each other: with one label that is McNemar's test, with several the sign test.
+    """
+    if not np.array_equal(before.ids, after.ids):
+        raise ValueError("only answers to the same samples can be compared")
+    first, second = before.right(), after.right()
+    known = ~np.isnan(first)
+    if not known.any():
+        return None
+    first, second = first[known], second[known]
+    return bootstrap_difference(second, first, generator), mcnemar(first > second, second > first).p_exact

@@ -1,0 +1,145 @@
+"""What defences show in the report: what each leaves right under attack, what it costs on clean images, and flips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from assay.tasks.attacks.page_findings import eps_text
+from assay.tasks.defenses.answers import CLEAN
+from assay.tasks.defenses.comparing import NONE
+from assay.tasks.defenses.page_findings import Defended, family
+from assay.tasks.defenses.page_tables import changes_table, flips_table, layout_table, tests_table
+from assay.tasks.reporting.numerals import integer, interval, percent
+from assay.tasks.reporting.parts import Block, LinePlot, Panels, Part, Series, Tone, Verdict
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.subjects.clean_page import learning
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NAMED = 3
+_CROWDED = 0.12  # of the axis: ticks nearer than that to the one before carry no name
+_LEARNING = (
+    "Training accuracy is that on the images as the defence attacked them; validation images are clean, were set aside "
+    "from those that may train, and choose nothing."
+)
+_TRADE = "Further up withstands more, further right costs less. Whiskers are 95 % intervals (Wilson)."
+
+
+def page(findings: Sequence[Finding], models: Mapping[str, Mapping[str, str]], curves: Mapping[str, pa.Table]) -> Part:
+    """The part of the report about defences, from the findings `defense.*` and `corruption.flip_probability`.
+
+    `models` are the names of the defended models by subject and defence, `curves` how each of them learned.
+    """
+    found = Defended(findings)
+    blocks: list[Block] = []
+    if found.group:
+        blocks += [layout_table(found), *_trade_off(found)]
+    if found.subjects:
+        blocks += [tests_table(found)]
+    blocks += [table for table in (flips_table(findings, models), changes_table(found)) if table is not None]
+    learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
+    if learned:
+        blocks.append(learning(learned, _LEARNING))
+    constant = [
+        f"{subject}+{defence} is {said}." for subject in found.subjects for defence in found.defences
+        if (said := found.degenerate(subject, defence))
+    ]  # fmt: skip
+    sentences = [_sentence(found, subject) for subject in found.subjects] + constant
+    judged = "red flag" if constant else ""
+    sentence = " ".join(filter(None, sentences)) or "No defended model came through."
+    return Part("Defences", sentence, blocks, "defences", "bad" if constant else "neutral", judged)
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict | None:
+    """The line about defences for the terminal and the head of the page; None where none was compared."""
+    found = Defended(findings)
+    said = [line for subject in found.subjects if (line := _won(found, subject))]
+    if not said:
+        return None
+    constant = [f"{subject}+{defence}" for subject in found.subjects for defence in found.defences
+                if found.degenerate(subject, defence)]  # fmt: skip
+    rest = len(said) - _NAMED
+    text = "; ".join(said[:_NAMED]) + (f"; {rest} more below" if rest > 0 else "")
+    if constant:
+        text += f"; degenerate: {', '.join(constant)}"
+    return Verdict(f"Defences at ε = {eps_text(found.group)}: {text}", _tone(found, bool(constant)))
+
+
+def _tone(found: Defended, constant: bool) -> Tone:
+    if constant:
+        return "bad"
+    tests = [found.test(subject, found.best(subject), attacked=True) for subject in found.subjects]
+    return "good" if tests and all(one is not None and one.verdict == "better" for one in tests) else "neutral"
+
+
+def _won(found: Defended, subject: str) -> str:
+    best = found.best(subject)
+    after, before = (found.accuracy(subject, defence, found.group) for defence in (best, NONE))
+    clean_after, clean_before = (found.accuracy(subject, defence, CLEAN) for defence in (best, NONE))
+    if after is None or before is None or clean_after is None or clean_before is None:
+        return ""
+    return (
+        f"{best} leaves {subject} {percent(after.value, 0)} {interval(after.low, after.high, digits=0)} right where it "
+        f"had {percent(before.value, 0)}, and clean {percent(clean_after.value)} where it had "
+        f"{percent(clean_before.value)}"
+    )
+
+
+def _sentence(found: Defended, subject: str) -> str:
+    best = found.best(subject)
+    after, before = (found.accuracy(subject, defence, found.group) for defence in (best, NONE))
+    if after is None or before is None:
+        return ""
+    return (
+        f"{found.against().capitalize()} at ε = {eps_text(found.group)} leaves {percent(before.value)} "
+        f"{interval(before.low, before.high)} of {integer(before.n)} samples right of {subject} as it is, and "
+        f"{percent(after.value)} {interval(after.low, after.high)} of {subject}+{best}."
+    )
+
+
+def _trade_off(found: Defended) -> list[Block]:
+    """Accuracy under attack over clean accuracy: a mark per model, a colour per defence; several subjects in panels."""
+    plots = [plot for subject in found.subjects if (plot := _trade_plot(found, subject, subject)) is not None]
+    title = "What robustness costs"
+    if len(plots) > 1:
+        return [Panels(title, plots, _TRADE)]
+    alone = _trade_plot(found, found.subjects[0], title) if plots else None
+    return [] if alone is None else [alone]
+
+
+def _trade_plot(found: Defended, subject: str, title: str) -> LinePlot | None:
+    points: dict[str, list[tuple[Finding, Finding]]] = {}
+    for defence in (NONE, *found.defences):
+        clean, attacked = (found.accuracy(subject, defence, group) for group in (CLEAN, found.group))
+        if clean is not None and attacked is not None:
+            name = "undefended" if defence == NONE else family(defence)
+            points.setdefault(name, []).append((clean, attacked))
+    if not points:
+        return None
+    series = []
+    for name, pairs in points.items():
+        pairs.sort(key=lambda pair: pair[0].value or 0.0)
+        after = [attacked for _, attacked in pairs]
+        series.append(
+            Series(name, [clean.value or 0.0 for clean, _ in pairs], [one.value for one in after],
+                   [one.low for one in after], [one.high for one in after], "points")
+        )  # fmt: skip
+    said = [f"{name} {percent(one.x[-1])} clean and {percent(one.y[-1])} attacked"
+            for name, one in zip(points, series, strict=True)]  # fmt: skip
+    alt = f"Accuracy of {subject} under attack over its clean accuracy: {'; '.join(said)}."
+    label = f"Accuracy at ε = {eps_text(found.group)}"
+    return LinePlot(
+        title, series, "Accuracy on clean images", label, alt, (0.0, 1.0), _ticks(series), _TRADE, "percent"
+    )
+
+
+def _ticks(series: Sequence[Series]) -> dict[float, str]:
+    """The clean accuracies by name, without those that would stand on top of each other."""
+    places = sorted({x for one in series for x in one.x})
+    span, kept = places[-1] - places[0], dict[float, str]()
+    for x in places:
+        if not kept or x - max(kept) >= _CROWDED * span:
+            kept[x] = percent(x)
+    return kept

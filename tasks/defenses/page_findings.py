@@ -1,0 +1,79 @@
+"""The findings on defences, ready to be looked up: by metric, subject, defence and group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from assay.tasks.attacks.page_findings import eps_value
+from assay.tasks.attacks.worst import WORST
+from assay.tasks.defenses.answers import CLEAN
+from assay.tasks.defenses.comparing import NONE
+from assay.tasks.statistics.findings import Finding
+
+_VARIED = re.compile(r"(-(eps=[^-]+|lambda=[^-]+|scratch|subject))+$")
+
+
+class Defended:
+    """What was measured about defences; everything is compared at one ε, the `telling` one."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        mine = [one for one in findings if one.stage == "defense"]
+        self._found = {(one.metric, one.subject, one.of, one.group): one for one in mine}
+        self.subjects = list(dict.fromkeys(one.subject for one in mine))
+        self.defences = list(dict.fromkeys(one.of for one in mine if one.of != NONE))
+        tested = [one.group for one in mine if one.metric == "defense.mcnemar_p" and one.group != CLEAN]
+        groups = {one.group for one in mine if one.metric == "defense.accuracy" and one.group != CLEAN}
+        self.group, _, self.attack = tested[0].partition(", ") if tested else ("", "", "")
+        self.groups = sorted(groups, key=eps_value)
+
+    def get(self, metric: str, subject: str, defence: str, group: str) -> Finding | None:
+        """The finding `defense.metric`, if it has a value."""
+        found = self._found.get((f"defense.{metric}", subject, defence, group))
+        return None if found is None or found.value is None else found
+
+    def accuracy(self, subject: str, defence: str, group: str) -> Finding | None:
+        """What is right at ε of that name, or on clean samples."""
+        return self.get("accuracy", subject, defence, group)
+
+    def gain(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
+        """The change in accuracy on clean samples, or under the deciding attack at the telling ε."""
+        return self.get("gain", subject, defence, self._label(attacked))
+
+    def test(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
+        """McNemar's test of that change."""
+        return self.get("mcnemar_p", subject, defence, self._label(attacked))
+
+    def gains(self, subject: str, defence: str) -> list[Finding]:
+        """All changes in accuracy, by attack and ε."""
+        return [
+            one for (metric, whose, of, _), one in self._found.items()
+            if metric == "defense.gain" and whose == subject and of == defence and one.value is not None
+        ]  # fmt: skip
+
+    def degenerate(self, subject: str, defence: str) -> str:
+        """What is wrong with a model that (almost) always says the same, in words; empty where nothing is."""
+        found = [self.accuracy(subject, defence, group) for group in (CLEAN, *([self.group] if self.group else []))]
+        return next((one.verdict for one in found if one is not None and one.verdict.startswith("degenerate")), "")
+
+    def best(self, subject: str) -> str:
+        """The defence that leaves most right at the telling ε, of those that do not always say the same."""
+        honest = [one for one in self.defences if not self.degenerate(subject, one)]
+        left = {one: found.value or 0.0 for one in honest if (found := self.accuracy(subject, one, self.group))}
+        return max(left, key=lambda one: left[one], default="")
+
+    def against(self) -> str:
+        """The deciding attack, as a sentence has it."""
+        return "the worst case over all attacks" if self.attack == WORST else self.attack
+
+    def _label(self, attacked: bool) -> str:
+        return f"{self.group}, {self.attack}" if attacked else CLEAN
+
+
+def family(defence: str) -> str:
+    """The defence that a variant is one of.
+
+    >>> family("maadvt-scratch-lambda=3"), family("standard"), family("my-own-eps=4/255")
+    ('maadvt', 'standard', 'my-own')
+    """
+    return _VARIED.sub("", defence)
