@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from assay.infra.artifacts import Artifact
 
-_NUMERIC = ("numpy", "torch", "scipy", "scikit-learn", "snorkel")
+_NUMERIC = ("numpy", "torch", "scipy", "scikit-learn", "snorkel", "pillow")  # Pillow decodes and resizes images
 _RECORDED = (
     *_NUMERIC, "assay-audit", "dask", "distributed", "prefect", "pyarrow", "pandas", "networkx", "statsmodels",
     "great-expectations", "transformers", "textattack", "lime", "gensim",

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from assay.infra.compute import Slots
+from assay.infra.compute import Call, Slots
 from assay.infra.conductors import Conductor, Direct
+from assay.infra.devices import accelerator_here
 from assay.infra.engines.opening import expected_slots
 from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord
@@ -48,6 +49,7 @@ class Run:
         self.conductor: Conductor = conductor or Direct()
         self._open_engine, self._engine_lock = engine, threading.Lock()
         self._engine: Engine | None = None
+        self._accelerator: dict[str, str] | None = None
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
         self._lease = Lease(store, self.record.id)
         self._token: Token[Run | None] | None = None
@@ -76,6 +78,19 @@ class Run:
         if self.compute.engine not in ("local", "serial"):
             profile["processor"] = self.engine.profile().processor
         return profile
+
+    def accelerator(self) -> dict[str, str]:
+        """What a result from a GPU of this run depends on: the device, CUDA, cuDNN, and where TF32 is used."""
+        if self._accelerator is None:
+            if self.compute.engine in ("local", "serial"):
+                self._accelerator = accelerator_here()
+            else:
+                call = Call(0, "asking a GPU worker what it is", accelerator_here, (), {})
+                (outcome,) = self.engine.run([call], gpu=True)
+                if outcome.error is not None:
+                    raise outcome.error
+                self._accelerator = cast(dict[str, str], outcome.value)
+        return self._accelerator
 
     def warm_up(self) -> threading.Thread:
         """Open the engine in the background, while other things start."""

@@ -50,7 +50,8 @@ class Stage(Generic[P, R]):
         bound.apply_defaults()
         profile = run.numeric_profile()
         if self.gpu:
-            profile["device"] = "gpu" if run.compute.gpu != "never" and run.slots().gpu else "cpu"
+            on_gpu = run.compute.gpu != "never" and run.slots().gpu > 0
+            profile |= {"device": "gpu", **run.accelerator()} if on_gpu else {"device": "cpu"}
         return {
             "stage": self.name,
             "version": self.version,

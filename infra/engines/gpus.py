@@ -21,6 +21,21 @@ def cuda_devices() -> list[str]:
     return devices
 
 
+def device_names() -> list[str]:
+    """What the GPUs of this machine are called, in the order that nvidia-smi lists them."""
+    return _names(_listing())
+
+
+def _names(listing: str) -> list[str]:
+    """The models in `nvidia-smi -L`.
+
+    >>> _names("GPU 0: NVIDIA H200 (UUID: GPU-1)\\n  MIG 1g.18gb Device 0: (UUID: MIG-3)")
+    ['NVIDIA H200', 'MIG 1g.18gb']
+    """
+    found = (re.match(r"GPU \d+: (.+?) \(UUID|\s+(MIG \S+) ", line) for line in listing.splitlines())
+    return [one[1] or one[2] for one in found if one]
+
+
 def _listing() -> str:
     try:
         found = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20, check=False)
