@@ -39,7 +39,7 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
     if telling:
         blocks.append(answers_table(found, telling))
     blocks += transfer_tables(found)
-    sentence = " ".join(_sentence(found, lowest) for lowest in found.at_common().values())
+    sentence = _said(found)
     raised = raised_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
     return Part(
@@ -150,12 +150,30 @@ def _pictures(shown: Shown, telling: dict[str, str], *, collapsed: bool) -> Bloc
     return gallery(shown, wanted if wanted in groups else groups[-1], collapsed=collapsed)
 
 
-def _sentence(found: Attacked, lowest: Finding) -> str:
+def _said(found: Attacked) -> str:
+    """What is left of each subject, in one sentence where all were attacked alike."""
+    lowest = list(found.at_common().values())
+    if len(lowest) < 2 or len({(one.of, one.group, one.n) for one in lowest}) > 1:
+        return " ".join(_sentence(found, one) for one in lowest)
+    left = [
+        f"{one.subject} {percent(one.value)} {interval(one.low, one.high)} of its {_right_when_clean(found, one)}"
+        for one in lowest
+    ]
+    said = (
+        f"{_leaves(lowest[0])}right, of what was right on clean images: {', '.join(left)} (n = {integer(lowest[0].n)})."
+    )
+    return _capital(said)
+
+
+def _right_when_clean(found: Attacked, lowest: Finding) -> str:
     clean = found.clean(lowest.subject)
+    return percent(clean.value if clean else None)
+
+
+def _sentence(found: Attacked, lowest: Finding) -> str:
     return (
-        f"{_capital(_attack(lowest.of))} at ε = {eps_text(lowest.group)} leaves {percent(lowest.value)} "
-        f"{interval(lowest.low, lowest.high)} (n = {integer(lowest.n)}) right of the "
-        f"{percent(clean.value if clean else None)} that {lowest.subject} gets right on clean images."
+        f"{_capital(_leaves(lowest))}{percent(lowest.value)} {interval(lowest.low, lowest.high)} (n = {integer(lowest.n)}) "
+        f"right of the {_right_when_clean(found, lowest)} that {lowest.subject} gets right on clean images."
     )
 
 

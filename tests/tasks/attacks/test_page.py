@@ -59,6 +59,18 @@ def test_subjects_are_compared_at_the_eps_that_tells_most_about_the_first() -> N
     )
 
 
+def test_subjects_that_were_attacked_alike_share_a_sentence() -> None:
+    found = one_subject() + [accuracy(97, g, subject="hardened") for g in ("eps=0", "eps=4/255", "eps=0.1")]
+    assert page(found).sentence == (
+        "At ε = 0.1 pgd leaves right, of what was right on clean images: plain 31.0\u202f% [22.8, 40.6] of its "
+        "98.0\u202f%, hardened 97.0\u202f% [91.5, 99.0] of its 97.0\u202f% (n = 100)."
+    )
+    assert page(one_subject()).sentence == (
+        "At ε = 0.1 pgd leaves 31.0\u202f% [22.8, 40.6] (n = 100) right of the 98.0\u202f% that plain gets right on "
+        "clean images."
+    )
+
+
 def test_an_attack_that_never_costs_half_is_told_at_its_largest_eps() -> None:
     said = verdict([accuracy(98, "eps=0"), accuracy(90, "eps=4/255"), accuracy(80, "eps=0.1")])
     assert said is not None
