@@ -26,22 +26,24 @@ class ChosenTexts(Table):
 
 
 def most_damning(labels: Sequence[Mapping[str, Any]], per_class: int = PER_CLASS) -> list[Mapping[str, Any]]:
-    """Of every class the right predictions that the subject is surest of although they are untrustworthy, then its
-    surest trustworthy one, from the oracle's labels.
+    """Of every class the right predictions that are most confident, and most clearly untrustworthy; then one that is as
+    clearly trustworthy. From the oracle's labels, by confidence times what one side of Eq. 6 has over the other.
 
-    >>> rows = [{"id": name, "predicted": 0, "label": "untrustworthy", "confidence": sure}
-    ...         for name, sure in (("a", 0.7), ("b", 0.9))]
+    >>> rows = [{"id": name, "predicted": 0, "label": "untrustworthy", "confidence": sure, "related_mass": 0.1,
+    ...          "unrelated_mass": against} for name, sure, against in (("a", 0.9, 0.2), ("b", 0.9, 0.8))]
     >>> [row["id"] for row in most_damning(rows, per_class=1)]
     ['b']
     """
     chosen: list[Mapping[str, Any]] = []
     for label, most in (("untrustworthy", per_class), ("trustworthy", _BESIDE)):
-        mine = sorted(
-            (row for row in labels if row["label"] == label), key=lambda row: (-float(row["confidence"]), row["id"])
-        )
+        mine = sorted((row for row in labels if row["label"] == label), key=lambda row: (-_clarity(row), row["id"]))
         for code in sorted({int(row["predicted"]) for row in mine}):
             chosen += [row for row in mine if row["predicted"] == code][:most]
     return chosen
+
+
+def _clarity(row: Mapping[str, Any]) -> float:
+    return float(row["confidence"]) * abs(float(row["unrelated_mass"]) - float(row["related_mass"]))
 
 
 def chosen_texts(samples: pa.Table, *, ids: frozenset[str], text: str) -> pa.Table:

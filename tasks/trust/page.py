@@ -16,6 +16,7 @@ from assay.tasks.trust.page_tables import (
     measures_table,
     providers_table,
     shares_table,
+    work_table,
 )
 
 _NAMED = 3
@@ -38,6 +39,8 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
         blocks.append(shares_plot(found, subject, one.explainer, one.classes))
         blocks += [examples] if (examples := examples_block(one)) is not None else []
     blocks += [*measures_table(found), *differences_table(found)]
+    if found.subjects:
+        blocks.append(work_table(found))
     for one in first.values():
         blocks += [*confidence_blocks(one), *roc_plot(found, one), thresholds_panels(one), clusters_table(one)]
         blocks.append(providers_table(one))

@@ -25,8 +25,8 @@ def examples_block(shown: Shown) -> MarkedTexts | None:
         return None
     texts = [_example(row, shown) for row in rows]
     note = (
-        "Right predictions that the subject is surest of although the words it went by are not related to the class, "
-        "then its surest trustworthy one of each class. The stronger the colour, the more a word matters."
+        "Right predictions that are confident, and go most clearly by words that are not related to the class; then "
+        "for each class one that goes by related words. The stronger the colour, the more a word matters."
     )
     if shown.masked:
         note += " The texts of this audit are masked: only marked words are shown, and of these only the marks."

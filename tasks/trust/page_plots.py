@@ -15,9 +15,9 @@ BINS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0)
 """The bins of Figure 6."""
 
 _MOVED = {
-    "theta_dist": ("θ dist", "Cosine distance at which clusters are cut"),
-    "theta_relate": ("θ relate", "Added to θ relate of every embedding"),
-    "vote": ("Vote", "Share of the embeddings that a keyword needs more than"),
+    "theta_dist": ("θ dist", "Clusters cut at"),
+    "theta_relate": ("θ relate", "Added to each θ relate"),
+    "vote": ("Vote", "Votes needed, more than"),
 }
 
 
@@ -56,7 +56,10 @@ def confidence_blocks(shown: Shown) -> list[Block]:
             row += [inside.count("trustworthy"), inside.count("untrustworthy")]
         rows.append(row)
     title = f"Confidence and trust, {shown.subject}, {shown.explainer}"
-    series = [_share_series(shown, f"untrustworthy {kind}", pairs) for kind, pairs in kinds.items()]
+    series = [
+        _share_series(shown, f"untrustworthy {kind}", pairs, aside=0.006 * place)
+        for place, (kind, pairs) in enumerate(kinds.items())
+    ]
     drawn = [one for one in series if one.x]
     if not drawn:
         return []
@@ -95,6 +98,7 @@ def roc_plot(found: Trusted, shown: Shown) -> list[Block]:
     return [LinePlot(
         f"Does confidence tell trust? {shown.subject}, {shown.explainer}", series,
         "Untrustworthy predictions that are called trustworthy", "Trustworthy ones that are", alt, (0.0, 1.0),
+        {place / 5: percent(place / 5, 0) for place in range(6)},
         note=f"Against {against}.", scale="percent",
     )]  # fmt: skip
 
@@ -127,14 +131,14 @@ def thresholds_panels(shown: Shown) -> Panels:
     return Panels(f"Other thresholds, {shown.subject}, {shown.explainer}", plots, note)
 
 
-def _share_series(shown: Shown, name: str, pairs: Sequence[tuple[float, str]]) -> Series:
+def _share_series(shown: Shown, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> Series:
     x, y, low, high = [], [], [], []
     for start, end in _bins(shown):
         inside = [label for score, label in pairs if _within(score, start, end) and label != "undecided"]
         if inside:
             hits = inside.count("untrustworthy")
             ends = wilson([hits], [len(inside)])
-            x.append((start + end) / 2)
+            x.append((start + end) / 2 + aside)
             y.append(hits / len(inside))
             low.append(float(ends.low[0]))
             high.append(float(ends.high[0]))

@@ -12,20 +12,20 @@ from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.trust.page_shown import ORACLES, Shown, Trusted
 
-MEASURES = ("accuracy", "precision", "sensitivity", "f1", "specificity", "g_mean")
-_CLUSTERS, _WORDS = 8, 8
+MEASURES = ("g_mean", "accuracy", "precision", "sensitivity", "f1", "specificity")
+_CLUSTERS, _WORDS = 6, 8
 
 
 def shares_table(found: Trusted, classes: Sequence[str]) -> DataTable:
     """Trustworthy, untrustworthy and undecided per subject, explainer and class."""
     columns = [
-        Column("Subject"), Column("Explainer"), Column("Class"),
+        *_subject_column(found), Column("Explainer"), Column("Class"),
         Column("Trustworthy", "percent", "Of the right predictions that were explained"),
         Column("Untrustworthy", "percent"), Column("Undecided", "percent", "The oracle has nothing to go by"),
         Column("Out of scope", "percent", "Of all predictions: wrong ones, and those whose class is not known"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [
-        [subject, explainer, group,
+        [*_subject(found, subject), explainer, group,
          *(_estimate(found.get(name, subject, explainer, group))
            for name in ("trustworthy", "untrustworthy", "undecided", "out_of_scope"))]
         for subject in found.subjects
@@ -40,33 +40,60 @@ def shares_table(found: Trusted, classes: Sequence[str]) -> DataTable:
 
 
 def measures_table(found: Trusted) -> list[Block]:
-    """Table 3 of the paper: the six measures of every oracle, the labels behind them, and the seconds they took."""
+    """Table 3 of the paper: the six measures of every oracle."""
     columns = [
-        Column("Subject"), Column("Oracle"), Column("Explainer"),
+        *_subject_column(found), Column("Oracle"), Column("Explainer"),
         *(Column("G-mean" if name == "g_mean" else name.capitalize(), "number") for name in MEASURES),
-        Column("Trustworthy in truth", "integer"), Column("Untrustworthy in truth", "integer"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [*_subject(found, subject), name, explainer,
+         *(_estimate(found.get(measure, subject, oracle, explainer)) for measure in MEASURES)]
+        for subject in found.subjects
+        for explainer in found.explainers(subject)
+        for oracle, name in ORACLES.items()
+        if found.get("g_mean", subject, oracle, explainer) is not None
+    ]  # fmt: skip
+    note = (
+        "The measures of Table 3 of Nguyen Tung et al.; “positive” is trustworthy. Rows of different explainers have "
+        "different true labels where these come from rationales, and are not comparable then."
+    )
+    return [DataTable("The oracles against the truth", columns, rows, note)] if rows else []
+
+
+def work_table(found: Trusted) -> DataTable:
+    """Per explainer the true labels behind the measures, and the time columns of Table 3."""
+    columns = [
+        *_subject_column(found), Column("Explainer"), Column("Trustworthy in truth", "integer"),
+        Column("Untrustworthy in truth", "integer"), Column("Not known", "integer"),
+        Column("Explanation precision", "percent", "Of an explanation's words, those in the human rationale; the mean"),
+        Column("Training texts", "integer"),
         Column("Keywords, s", "number", "Seconds spent on explaining training texts and finding keywords"),
+        Column("Audited texts", "integer"),
         Column("Labels, s", "number", "Seconds spent on explaining the audited texts and labelling them"),
     ]  # fmt: skip
     rows: list[list[Cell]] = []
     for subject in found.subjects:
         for explainer in found.explainers(subject):
-            for oracle, name in ORACLES.items():
-                if found.get("g_mean", subject, oracle, explainer) is not None:
-                    rows.append([subject, name, explainer, *_measures(found, subject, oracle, explainer)])
-    if not rows:
-        return []
+            row: list[Cell] = [*_subject(found, subject), explainer]
+            for truth in ("trustworthy", "untrustworthy", "unknown"):
+                share = found.get("truth", subject, explainer, truth)
+                row.append(None if share is None or share.value is None else round(share.value * (share.n or 0)))
+            row.append(_estimate(found.get("explanation_precision", subject, explainer)))
+            for name in ("keyword", "label"):
+                spent = found.get(f"{name}_seconds", subject, explainer)
+                row += [spent.n, spent.value] if spent is not None else [None, None]
+            rows.append(row)
     note = (
-        "The layout of Table 3 of Nguyen Tung et al.; “positive” is trustworthy. Rows of different explainers have "
-        "different true labels where these come from rationales, and are not comparable then."
+        "Seconds are those of the stages when they ran, in this run or an earlier one. Word vectors are made once for "
+        "all explainers and counted for each."
     )
-    return [DataTable("The oracles against the truth", columns, rows, note)]
+    return DataTable("What it rests on, and what it took", columns, rows, note)
 
 
 def differences_table(found: Trusted) -> list[Block]:
     """What TOKI has over its baselines, paired."""
     columns = [
-        Column("Subject"), Column("Explainer"), Column("Difference"), Column("Accuracy", "number"),
+        *_subject_column(found), Column("Explainer"), Column("Difference"), Column("Accuracy", "number"),
         Column("p", "p", "McNemar's exact test"), Column("G-mean", "number"),
     ]  # fmt: skip
     rows: list[list[Cell]] = []
@@ -78,8 +105,8 @@ def differences_table(found: Trusted) -> list[Block]:
                 if accuracy is not None:
                     g_mean = found.get("g_mean_difference", subject, of, explainer)
                     rows.append([
-                        subject, explainer, f"TOKI − {ORACLES[oracle]}", _estimate(accuracy), accuracy.p_value,
-                        _estimate(g_mean),
+                        *_subject(found, subject), explainer, f"TOKI − {ORACLES[oracle]}", _estimate(accuracy),
+                        accuracy.p_value, _estimate(g_mean),
                     ])  # fmt: skip
     note = "On the predictions that both decide; intervals of resampled predictions (95 %). Above zero TOKI is better."
     return [DataTable("TOKI beside its baselines", columns, rows, note)] if rows else []
@@ -129,7 +156,8 @@ def clusters_table(shown: Shown) -> DataTable:
     note = f"The clusters that {provider} makes, the heaviest first, keywords and other words of a cluster apart."
     if shown.masked:
         note += " The texts of this audit are masked, and so are their words."
-    return DataTable(f"Clusters of words, {shown.subject}, {shown.explainer}", columns, rows, note)
+    return DataTable(f"Clusters of words, {shown.subject}, {shown.explainer}", columns, rows, note,
+                     collapsed=len(rows) > 36)  # fmt: skip
 
 
 def best_provider(shown: Shown) -> str:
@@ -162,13 +190,12 @@ def _cluster_row(name: str, cluster: dict[str, Any], masked: bool) -> list[Cell]
     return [name, keyword, cluster["n"], listed, cluster["importance"], cluster["relatedness"]]
 
 
-def _measures(found: Trusted, subject: str, oracle: str, explainer: str) -> list[Cell]:
-    cells: list[Cell] = [_estimate(found.get(name, subject, oracle, explainer)) for name in MEASURES]
-    for truth in ("trustworthy", "untrustworthy"):
-        share = found.get("truth", subject, explainer, truth)
-        cells.append(None if share is None or share.value is None else round(share.value * (share.n or 0)))
-    spent = [found.value(f"{name}_seconds", subject, explainer) for name in ("keyword", "label")]
-    return [*cells, *(spent if oracle == "toki" else (None, None))]
+def _subject_column(found: Trusted) -> list[Column]:
+    return [Column("Subject")] if found.subjects[1:] else []
+
+
+def _subject(found: Trusted, subject: str) -> list[Cell]:
+    return [subject] if found.subjects[1:] else []
 
 
 def _estimate(finding: Finding | None) -> Estimate | None:

@@ -1,0 +1,171 @@
+"""The six measures by hand, from the paper's own rows, with intervals that know when they know little."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.data.published.toki import TABLE_3
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.trust.comparing import difference_findings, g_mean_difference
+from assay.tasks.trust.measures import (
+    Confusion,
+    accuracy,
+    confusion,
+    f1,
+    g_mean,
+    measure_findings,
+    precision,
+    sensitivity,
+    specificity,
+)
+from assay.tasks.trust.repeating import averaged
+
+T, U = "trustworthy", "untrustworthy"
+
+
+def generator():
+    return np.random.default_rng(7)
+
+
+def measured(found: Confusion) -> dict[str, Finding]:
+    listed = measure_findings(found, oracle="toki", explainer="lime", subject="s", generator=generator())
+    return {one.metric.removeprefix("trust."): one for one in listed}
+
+
+def test_the_six_measures_by_hand():
+    counts = np.array([6.0, 1.0, 2.0, 3.0])  # tp, fp, fn, tn
+    assert accuracy(counts) == 9 / 12
+    assert precision(counts) == 6 / 7
+    assert sensitivity(counts) == 6 / 8
+    assert specificity(counts) == 3 / 4
+    assert f1(counts) == 12 / 15
+    assert g_mean(counts) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(("trust", "untrust", "data_set"), [(311, 47, "Dong's"), (1206, 739, "CAMS")])
+def test_the_papers_accuracy_follows_from_its_sensitivity_and_specificity(trust, untrust, data_set):
+    row = next(one for one in TABLE_3 if (one.data_set, one.oracle, one.explainer) == (data_set, "toki", "lime"))
+    said = dict(zip(("accuracy", "precision", "sensitivity", "f1", "specificity", "g_mean"), row.measures, strict=True))
+    tp, tn = round(said["sensitivity"] * trust), round(said["specificity"] * untrust)
+    counts = np.array([tp, untrust - tn, trust - tp, tn], dtype=np.float64)
+    for name, measure in (("accuracy", accuracy), ("precision", precision), ("f1", f1), ("g_mean", g_mean)):
+        assert float(measure(counts)) == pytest.approx(said[name], abs=2e-3)
+
+
+def test_undecided_and_unknown_predictions_are_counted_apart():
+    labels = [T, T, U, U, "undecided", "undecided", T]
+    truths = [T, U, T, U, T, None, None]
+    assert confusion(labels, truths) == Confusion(tp=1, fp=1, fn=1, tn=1, undecided=1)
+
+
+def test_a_perfect_score_from_few_samples_is_not_certain():
+    few, many = measured(Confusion(4, 0, 0, 4)), measured(Confusion(400, 0, 0, 400))
+    for name in ("g_mean", "f1", "accuracy"):
+        assert few[name].value == many[name].value == 1.0
+        assert few[name].low < 0.8
+        assert many[name].low > 0.98
+        assert few[name].high == 1.0
+
+
+def test_without_untrustworthy_predictions_there_is_no_specificity_and_no_g_mean():
+    found = measured(Confusion(5, 0, 2, 0))
+    for name in ("specificity", "g_mean"):
+        assert (found[name].value, found[name].verdict) == (None, "not measured")
+    assert found["sensitivity"].value == 5 / 7
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 40), min_size=4, max_size=4))
+def test_every_interval_holds_its_value_within_zero_and_one(cells):
+    for one in measured(Confusion(*cells)).values():
+        if one.value is not None:
+            assert 0 <= one.low <= one.value <= one.high <= 1
+
+
+def test_the_interval_of_g_mean_covers_as_often_as_it_says():
+    drawn, truth, hits = np.random.default_rng(3), np.sqrt(0.8 * 0.7), 0
+    for _ in range(200):
+        tp, tn = drawn.binomial(60, 0.8), drawn.binomial(50, 0.7)
+        one = measured(Confusion(int(tp), int(50 - tn), int(60 - tp), int(tn)))["g_mean"]
+        hits += one.low <= truth <= one.high
+    assert hits / 200 >= 0.9
+
+
+def differences(ours, theirs, truths):
+    return difference_findings(
+        ours, theirs, truths, of="toki - naive", group="lime", subject="s", generator=generator()
+    )
+
+
+def test_differences_are_paired_and_keep_their_sign():
+    truths = [T] * 10 + [U] * 10
+    ours, theirs = [T] * 10 + [U] * 10, [T] * 20
+    better, g_better = differences(ours, theirs, truths)
+    worse, g_worse = differences(theirs, ours, truths)
+    assert (better.value, worse.value) == (0.5, -0.5)
+    assert (g_better.value, g_worse.value) == (1.0, -1.0)
+    assert better.p_value == 2 / 2**10
+    assert better.low > 0 > worse.high
+
+
+def test_two_that_say_the_same_do_not_differ():
+    accuracy_, g = differences([T, U, T, U], [T, U, T, U], [T, U, U, T])
+    assert (accuracy_.value, accuracy_.low, accuracy_.high, accuracy_.p_value) == (0, 0, 0, 1.0)
+    assert (g.value, g.low, g.high) == (0, 0, 0)
+
+
+def test_only_what_both_decide_is_compared():
+    found = differences([T, "undecided", U], [T, U, "undecided"], [T, U, U])
+    assert [one.n for one in found] == [1, 1]
+    assert found[1].verdict == "not measured"  # of one kind only
+    assert [one.verdict for one in differences(["undecided"], [T], [T])] == ["not measured"] * 2
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_the_difference_of_g_means_is_the_difference_of_g_means(rows):
+    first, second, positive = np.array(rows, dtype=np.bool_).T
+    value, low, high = g_mean_difference(first, second, positive, generator())
+
+    def one(right):
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(
+                np.divide(right[positive].sum(), positive.sum()) * np.divide(right[~positive].sum(), (~positive).sum())
+            )
+
+    if positive.all() or not positive.any():
+        assert np.isnan(value)
+    else:
+        assert value == pytest.approx(one(first) - one(second))
+        assert low <= high
+
+
+def test_repeats_become_a_mean_and_a_spread():
+    repeats = [
+        [
+            Finding(
+                "trust.g_mean",
+                of="toki",
+                group="lime",
+                value=value,
+                low=value - 0.1,
+                high=value + 0.1,
+                n=n,
+                p_value=0.5,
+            )
+        ]
+        for value, n in ((0.6, 10), (0.8, 12), (0.7, 11))
+    ]
+    mean, spread = averaged(repeats)
+    assert (mean.value, mean.low, mean.high, mean.n) == pytest.approx((0.7, 0.6, 0.8, 11))
+    assert mean.p_value is None
+    assert (spread.metric, spread.of, spread.value, spread.n) == ("trust.g_mean_spread", "toki", pytest.approx(0.1), 3)
+
+
+def test_what_one_repeat_cannot_measure_is_averaged_over_the_others():
+    none, some = Finding("trust.g_mean", n=0, verdict="not measured"), Finding("trust.g_mean", value=0.5, n=4)
+    assert averaged([[none], [none]]) == [none]
+    assert [one.value for one in averaged([[none], [some]])] == [0.5]
