@@ -1,0 +1,146 @@
+"""Randomised smoothing as stages: a subject trained under noise, its certificates, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data.classes import class_names
+from assay.data.image_schemas import Certified, TrainingCurve
+from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.seeds import Seeds
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.infra.trainings import Checkpoints, train_on_worker
+from assay.tasks.defenses.smoothing_settings import Smoothing
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.proportions import share
+from assay.tasks.subjects.holding_out import columns_of, draw_evenly
+from assay.tasks.subjects.image_lessons import LABELS
+from assay.tasks.subjects.image_task import TrainedNetwork
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROWS = 8  # of a partition: each sample is looked at a thousand times
+
+
+@stage(version=1, title="train under noise", draws=True, gpu=True)
+def train_under_noise(
+    training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject, sigma: float
+) -> TrainedNetwork:
+    """The subject trained as it was, from the same initialisation, on images under Gaussian noise."""
+    names = class_names(collect(classes, None))
+    made = train_on_worker(
+        learn_under_noise, training, into=SubjectFiles, curve=TrainingCurve, subject=subject, classes=tuple(names),
+        sigma=sigma, seeds=Seeds(stage_seeds().run_seed, "train_network"),
+    )  # fmt: skip
+    trained = TrainedNetwork(*made)
+    say(f"{subject.settings.name} · σ = {sigma:g}, {trained.curve.rows} epochs of {training.rows} samples")
+    return trained
+
+
+@stage(version=1, title="certify", draws=True, gpu=True)
+def certify_subject(
+    evaluation: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject, settings: Smoothing
+) -> Artifact[Certified]:
+    """What the smoothed subject says of some samples, and within which radius it can say nothing else."""
+    if LABELS in reduce_partitions(columns_of, evaluation)["columns"]:
+        raise InputError(
+            f"Smoothing certifies one class per image, and the images that {subject.settings.name} sees bear several "
+            "labels: leave `smoothing` out."
+        )
+    known = collect(evaluation, ["id", "gold"])
+    ids = draw_evenly(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
+    some: Artifact[Samples] = map_partitions(_only, evaluation, into=Samples, name="some", ids=ids)
+    certified: Artifact[Certified] = map_partitions(
+        certify_partition, some, into=Certified, rows=ROWS, files=read_files(files), subject=subject,
+        settings=settings, seeds=stage_seeds(),
+    )  # fmt: skip
+    say(f"{subject.settings.name} · {certified.rows} samples, {settings.draws} draws each at σ = {settings.sigma:g}")
+    return certified
+
+
+@stage(version=1, title="certified accuracy")
+def measure_certified(certified: Artifact[Certified], name: str, settings: Smoothing) -> Artifact[Findings]:
+    """`defense.certified_accuracy` at every radius, and `defense.abstains`, with Wilson's intervals."""
+    findings = certified_findings(collect(certified, None), name, settings)
+    say(f"{name} · " + ", ".join(f"{one.group} {one.value or 0.0:.0%}" for one in findings if one.group))
+    return write_table(findings_table(findings), into=Findings)
+
+
+def learn_under_noise(
+    training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, classes: Sequence[str], sigma: float,
+    seeds: Seeds,
+) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
+    """The files and the curve of a subject under noise, on a worker."""
+    from assay.tasks.defenses.noise import under_noise
+    from assay.tasks.subjects.image_learning import new_model, trained
+    from assay.tasks.subjects.image_lessons import lessons_of
+
+    lessons = lessons_of(training, classes)
+    model = new_model(subject, lessons, classes, seeds)
+    return trained(
+        model, lessons, subject.settings.train, subject, classes, seeds=seeds, checkpoints=checkpoints,
+        hook=under_noise(sigma), about={"noise": sigma},
+    )  # fmt: skip
+
+
+def certify_partition(
+    samples: pa.Table, *, files: dict[str, bytes], subject: ResolvedSubject, settings: Smoothing, seeds: Seeds
+) -> pa.Table:
+    """The certificates of a partition."""
+    import torch
+
+    from assay.data.images import pixels_of
+    from assay.tasks.defenses.smoothing import certify
+    from assay.tasks.subjects.image_model import load_image_model, require_pixels
+
+    if samples.num_rows == 0:
+        return Certified.schema.empty_table()
+    model = load_image_model(subject, files)
+    ids, pixels = samples["id"].to_pylist(), pixels_of(samples)
+    require_pixels(pixels, ids)
+    rows = []
+    for sample, gold, image in zip(ids, samples["gold"].to_pylist(), pixels, strict=True):
+        found = certify(
+            model, torch.from_numpy(image).to(model.device), settings.sigma, settings.selection, settings.draws,
+            settings.alpha, seeds.generator(sample),
+        )  # fmt: skip
+        rows.append({
+            "id": sample, "subject": subject.settings.name, "gold": gold, "predicted": found.predicted,
+            "radius": found.radius, "abstains": found.abstains, "lower": found.lower, "hits": found.hits,
+            "draws": found.draws,
+        })  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=Certified.schema)
+
+
+def certified_findings(certified: pa.Table, name: str, settings: Smoothing) -> list[Finding]:
+    """The share of samples that are right and certified at each radius, of those whose class is known."""
+    rows = [row for row in certified.to_pylist() if row["gold"] is not None]
+    of = f"smoothing, sigma={settings.sigma:g}"
+    findings = []
+    for radius in settings.radii:
+        hits = certified_right(rows, radius)
+        findings.append(
+            share("defense.certified_accuracy", hits, len(rows), of=of, group=f"radius={radius:g}", subject=name)
+        )
+    abstained = sum(row["abstains"] for row in rows)
+    return [*findings, share("defense.abstains", abstained, len(rows), of=of, subject=name)]
+
+
+def certified_right(rows: Iterable[dict[str, object]], radius: float) -> int:
+    """How many are right, not abstained from, and certified within the radius at least."""
+    return sum(
+        not row["abstains"] and row["predicted"] == row["gold"] and float(str(row["radius"])) >= radius for row in rows
+    )
+
+
+def _only(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
+    return samples.filter(pa.array(np.fromiter((one in ids for one in samples["id"].to_pylist()), bool)))

@@ -1,0 +1,89 @@
+"""A defence is held against its original sample by sample, and the tests that are concluded from are few and fixed."""
+
+import numpy as np
+import pytest
+
+from assay.infra.seeds import Seeds
+from assay.tasks.defenses.answers import CLEAN, Answers
+from assay.tasks.defenses.comparing import accuracy_findings, compared, comparison_findings, deciding
+from assay.tasks.statistics.multiplicity import family_size
+from assay.tasks.statistics.paired import mcnemar
+
+SEEDS = Seeds(0, "measure_defences")
+CLASSES = ("a", "b")
+
+
+def answers(right: list[int], attack: str = "", group: str = CLEAN) -> Answers:
+    """Answers that are right where there is a 1; where there is a −1 nobody knows."""
+    truth = np.array([row % 2 if one >= 0 else -1 for row, one in enumerate(right)], np.int64)
+    said = np.array([row % 2 if one == 1 else 1 - row % 2 for row, one in enumerate(right)], np.int64)
+    return Answers(attack, group, np.array([f"s{row:03}" for row in range(len(right))]), said, truth)
+
+
+def everything(clean: list[int], attacked: list[int]) -> list[Answers]:
+    named = (("pgd", "eps=0.1"), ("pgd", "eps=0.2"), ("worst-case", "eps=0.1"), ("worst-case", "eps=0.2"))
+    return [answers(clean), *(answers(attacked, attack, group) for attack, group in named)]
+
+
+def test_gain_and_p_are_those_of_the_pairs():
+    before, after = answers([1, 1, 0, 0, 0, 0, 0, 0, 1, -1]), answers([0, 1, 1, 1, 1, 1, 1, 0, 1, -1])
+    gain, p = compared(before, after, np.random.default_rng(0))
+    assert (gain.value, gain.n) == (pytest.approx(4 / 9), 9)
+    assert gain.low < gain.value < gain.high
+    assert p == mcnemar([1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]).p_exact == pytest.approx(14 / 64)
+
+
+def test_with_several_labels_a_sample_counts_for_the_model_that_has_more_of_them_right():
+    truth = np.array([[1, 0, 1], [0, 0, -1], [1, 1, 1], [-1, -1, -1]])
+    ids = np.array(["s0", "s1", "s2", "s3"])
+    first = Answers("", CLEAN, ids, np.array([[1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]], bool), truth)
+    second = Answers("", CLEAN, ids, np.array([[1, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 1]], bool), truth)
+    assert first.right()[:3].tolist() == pytest.approx([2 / 3, 0, 1])
+    assert np.isnan(first.right()[3])
+    gain, p = compared(first, second, np.random.default_rng(0))
+    assert gain.value == pytest.approx((1 / 3 + 1 / 2 - 2 / 3) / 3)
+    assert p == 1.0  # two samples for the second, one for the first
+
+
+def test_answers_to_other_samples_are_not_compared():
+    with pytest.raises(ValueError, match="same samples"):
+        compared(answers([1, 0]), answers([1, 0, 1]), np.random.default_rng(0))
+
+
+def test_two_tests_per_defence_enter_the_family_whatever_was_attacked():
+    before, after = everything([1] * 20, [0] * 20), everything([1] * 19 + [0], [1] * 18 + [0] * 2)
+    found = comparison_findings(before, after, "mpadvt", "plain", telling="eps=0.1", significance=0.01, seeds=SEEDS)
+    tests = [one for one in found if one.unit == "p"]
+    assert family_size(found) == len(tests) == 2
+    assert [(one.group, one.verdict) for one in tests] == [
+        ("clean", "no difference"), ("eps=0.1, worst-case", "better"),
+    ]  # fmt: skip
+    assert {one.metric for one in tests} == {"defense.mcnemar_p"}
+    gains = {one.group: one for one in found if one.metric == "defense.gain"}
+    assert set(gains) == {"clean", *(f"{eps}, {of}" for eps in ("eps=0.1", "eps=0.2") for of in ("pgd", "worst-case"))}
+    assert gains["eps=0.2, pgd"].value == pytest.approx(0.9)
+    assert gains["eps=0.2, pgd"].p_value == pytest.approx(2 * 0.5**18)
+
+
+def test_a_defence_that_costs_accuracy_is_said_to_be_worse():
+    found = comparison_findings(everything([1] * 20, [1] * 20), everything([0] * 20, [1] * 20), "standard", "plain",
+                                telling="eps=0.1", significance=0.01, seeds=SEEDS)  # fmt: skip
+    assert [one.verdict for one in found if one.unit == "p"] == ["worse", "no difference"]
+
+
+def test_the_worst_case_decides_where_there_is_one_and_else_the_first_attack():
+    assert [one.label for one in deciding(everything([1], [1]))] == [
+        "clean", "eps=0.1, worst-case", "eps=0.2, worst-case",
+    ]  # fmt: skip
+    alone = [answers([1]), answers([1], "pgd", "eps=0.1"), answers([1], "fgsm", "eps=0.1")]
+    assert [one.label for one in deciding(alone)] == ["clean", "eps=0.1, pgd"]
+
+
+def test_a_model_that_says_one_thing_is_called_degenerate_however_much_it_withstands():
+    truth = np.array([0] * 80 + [1] * 20)
+    same = Answers("pgd", "eps=0.1", np.array([f"s{row:03}" for row in range(100)]), np.zeros(100, np.int64), truth)
+    (found,) = accuracy_findings([same], "standard", "plain", ("benign", "malignant"))
+    assert (found.value, found.of, found.group, found.subject) == (0.8, "standard", "eps=0.1", "plain")
+    assert found.verdict == "degenerate: 100.0% of samples are called benign"
+    (honest,) = accuracy_findings([answers([1] * 9 + [0])], "standard", "plain", CLASSES)
+    assert (honest.verdict, honest.group) == ("", "clean")

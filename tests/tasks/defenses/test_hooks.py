@@ -1,0 +1,107 @@
+"""The attack inside a training keeps to its ball and to eval mode, and what each defence makes of a batch."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import torch
+from tiny_subjects import answers, tiny_images, tiny_model
+
+from assay.infra.seeds import Seeds
+from assay.tasks.defenses.attacking import answering, attacked
+from assay.tasks.defenses.maadvt import maadvt
+from assay.tasks.defenses.mpadvt import draw_perturbation, mpadvt
+from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
+from assay.tasks.defenses.standard import standard
+from assay.tasks.subjects.image_losses import loss_for
+from assay.tasks.subjects.image_training import Batch
+
+torch.set_num_threads(1)
+SEEDS = Seeds(0, "defend_subject")
+
+
+def batch(n: int = 8, *, epoch: int = 0, multilabel: bool = False, step: int = 0, seed: int = 0) -> Batch:
+    model = tiny_model(4, multilabel=multilabel, seed=seed)
+    model.network.requires_grad_(True).train()
+    images = tiny_images(n)
+    loss = loss_for("cross-entropy", multilabel=multilabel, softmaxed=False)
+    seeds = Seeds(0, f"defend_subject/epoch {epoch}/batch {step}")
+    return Batch(model, images, answers(model, images), tuple(f"s{i}" for i in range(n)), seeds, loss, epoch)
+
+
+class Watchful(torch.nn.Module):
+    """Notes in which mode it is asked."""
+
+    def __init__(self, inside: torch.nn.Module) -> None:
+        super().__init__()
+        self.inside, self.modes = inside, []
+
+    def forward(self, images):
+        self.modes.append(self.training)
+        return self.inside(images)
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_attacked_images_stay_within_eps_and_bounds_and_are_known_less(multilabel):
+    given = batch(multilabel=multilabel)
+    x = attacked(given, 0.1, 5, None, SEEDS)
+    assert float((x - given.images).abs().max()) <= 0.1
+    assert x.min() >= 0
+    assert x.max() <= 1
+    assert not x.requires_grad
+    before, after = (given.loss(given.model.logits(one), given.targets).item() for one in (given.images, x))
+    assert after > before + 0.05
+    assert all(weights.grad is None for weights in given.model.network.parameters())
+
+
+def test_the_network_answers_in_eval_mode_and_learns_in_training_mode():
+    given = batch()
+    watchful = Watchful(given.model.network)
+    given = replace(given, model=replace(given.model, network=watchful.train()))
+    standard(Standard(eps=(0.1,), steps=3), SEEDS)(given)
+    assert watchful.modes == [False, False, False, True]
+    with answering(watchful.eval()):
+        pass
+    assert not watchful.training
+
+
+def test_what_a_sample_draws_depends_on_the_epoch_and_on_no_other_sample():
+    given = batch()
+    whole = attacked(given, 0.1, 1, 0.0, SEEDS)
+    some = replace(given, images=given.images[2:4], targets=given.targets[2:4], ids=given.ids[2:4], seeds=Seeds(9, ""))
+    assert torch.equal(attacked(some, 0.1, 1, 0.0, SEEDS), whole[2:4])
+    assert not torch.equal(attacked(replace(given, epoch=1), 0.1, 1, 0.0, SEEDS), whole)
+
+
+def test_batches_draw_whether_they_are_attacked_how_far_and_how_long():
+    settings = MPAdvT(eps=(0.1,))
+    drawn = [draw_perturbation(settings, Seeds(0, f"batch {step}")) for step in range(600)]
+    assert 0.44 < sum(one.attacked for one in drawn) / 600 < 0.56
+    assert Counter(one.steps for one in drawn).keys() == {1, 2, 3, 4, 5}
+    assert min(one.eps for one in drawn) == pytest.approx(0.05, abs=0.002)
+    assert max(one.eps for one in drawn) == pytest.approx(0.2, abs=0.002)
+    assert draw_perturbation(settings, Seeds(0, "batch 7")) == drawn[7]
+    assert all(draw_perturbation(MPAdvT(eps=(0.1,), attacked=1), Seeds(0, f"{i}")).attacked for i in range(50))
+
+
+def test_a_batch_that_is_not_attacked_is_learned_from_as_it_is():
+    hook = mpadvt(MPAdvT(eps=(0.1,)), SEEDS)
+    kinds = {}
+    for step in range(12):
+        given = batch(step=step)
+        logits = hook(given).logits
+        kinds[draw_perturbation(MPAdvT(eps=(0.1,)), given.seeds).attacked] = torch.equal(
+            logits, given.model.logits(given.images)
+        )
+    assert kinds == {True: False, False: True}
+
+
+def test_without_a_weight_maadvt_is_standard_training():
+    given = batch()
+    plain = standard(Standard(eps=(0.1,), steps=3), SEEDS)(given)
+    same = maadvt(MAAdvT(eps=(0.1,), steps=3, lambda_=(0,)), SEEDS)(given)
+    more = maadvt(MAAdvT(eps=(0.1,), steps=3, lambda_=(6,)), SEEDS)(given)
+    assert same.loss.item() == pytest.approx(plain.loss.item(), rel=1e-6)
+    assert more.loss.item() > plain.loss.item()
+    more.loss.backward()
+    assert all(weights.grad is not None for weights in given.model.network.parameters())
