@@ -159,7 +159,7 @@ def try_thresholds(
     truths = {} if truth is None else {row["id"]: row["truth"] for row in collect(truth, ["id", "truth"]).to_pylist()}
     explainer = explanations["explainer"][0].as_py() if explanations.num_rows else ""
     asked: Artifact[TrustSettings] = map_pieces(
-        cut_rows, list(cuts(settings.theta_dist)), into=TrustSettings,
+        cut_rows, cuts(settings.theta_dist), into=TrustSettings,
         pools=word_pools(collect(pooled, None), classes=len(known), lemmatise=settings.lemmatise),
         spaces=_spaces(vectors, thresholds), names=class_words(known, settings.class_names), settings=settings,
         question=Question(explainer, tuple(predictions), tuple(truths.get(sample) for sample in ids)),
