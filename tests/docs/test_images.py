@@ -55,6 +55,19 @@ def test_networks_that_are_brought_and_trained_are_attacked_corrupted_and_compar
     assert ("corruption.relative_flip_probability", "ours") in measured
 
 
+def test_the_records_lie_where_the_page_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = perform(folder, *EXAMPLES[0])
+    assert made.robustness is not None
+    attacked = made.robustness.attacked["subject"]["fgsm"].attacked
+    shown = next(block.text for block in blocks(PAGE) if block.text.startswith("from glob")).splitlines()
+    monkeypatch.chdir(folder)
+    loaded: dict[str, object] = {}
+    exec("\n".join(shown[:2]), loaded)
+    records = eval(shown[2].replace("37df7b4815fc", attacked.key[:12]), loaded)
+    assert set(records["eps"]) == {0.0, 4 / 255}
+    assert len(records) == 2 * 40
+
+
 def test_the_page_shows_every_way_in_which_images_and_labels_come() -> None:
     together = "\n".join(FILES)
     for written in ("images:", "image: file", "image: png", "image: values", "labels: [", "labels: findings"):
