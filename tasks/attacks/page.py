@@ -172,7 +172,8 @@ def _right_when_clean(found: Attacked, lowest: Finding) -> str:
 
 def _sentence(found: Attacked, lowest: Finding) -> str:
     left = f"{percent(lowest.value)} {interval(lowest.low, lowest.high)} (n = {integer(lowest.n)})"
-    return f"{_capital(_leaves(lowest))}{left} right of the {_right_when_clean(found, lowest)} that {lowest.subject} gets right on clean images."
+    clean = f"{_right_when_clean(found, lowest)} that {lowest.subject} gets right on clean images"
+    return f"{_capital(_leaves(lowest))}{left} right of the {clean}."
 
 
 def _leaves(lowest: Finding) -> str:
