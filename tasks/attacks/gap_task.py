@@ -10,6 +10,7 @@ from assay.data.classes import class_names
 from assay.data.image_schemas import GeneratorFiles
 from assay.data.schemas import Classes, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
+from assay.infra.devices import deterministically
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, read_files
 from assay.infra.seeds import Seeds
@@ -48,8 +49,9 @@ def learn_perturbations(
 ) -> dict[str, bytes]:  # fmt: skip
     """The files of a generator, on a worker."""
     from assay.tasks.attacks import gap
-    from assay.tasks.subjects.image_lessons import lessons_of
+    from assay.tasks.subjects.image_lessons import images_of
     from assay.tasks.subjects.image_model import load_image_model
 
     model = load_image_model(subject, files)
-    return gap.train_generator(model, lessons_of(training, classes), attack, eps, seeds, checkpoints)
+    lessons = images_of(training, classes)
+    return deterministically(lambda: gap.train_generator(model, lessons, attack, eps, seeds, checkpoints), model.device)

@@ -13,6 +13,7 @@ import torch
 
 from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns, pixels_of
+from assay.infra.devices import deterministically
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.running import AttackResult, Draws, Perturb, run_attack
@@ -48,9 +49,13 @@ class Assault:
 
     def result(self, model: ImageModel, posed: Posed, eps: float) -> AttackResult:
         """The attack at one ε; at 0 the clean images, bit for bit."""
-        draws = Draws(self.seeds, posed.ids)
         images, targets = torch.from_numpy(posed.pixels), torch.from_numpy(posed.targets)
-        return run_attack(self.attack, model, images, targets, eps, draws, perturb=self._perturb(model, eps))
+        perturb = self._perturb(model, eps)
+
+        def carry_out() -> AttackResult:
+            return run_attack(self.attack, model, images, targets, eps, Draws(self.seeds, posed.ids), perturb=perturb)
+
+        return deterministically(carry_out, model.device)
 
     def grid(self) -> list[float]:
         """Every ε of the attack in rising order, the clean point first."""

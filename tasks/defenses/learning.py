@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
@@ -35,15 +36,19 @@ def defend_images(
     """
     require_defensible(defense, LABELS in training.column_names, subject.settings.name)
     lessons = lessons_of(training, classes)
-    model = starting_model(files, subject, defense, called, lessons, classes, seeds)
     about = {
         "defends": subject.settings.name,
         "defence": defense.model_dump(mode="json", by_alias=True, exclude={"train"}),
     }
-    return trained(
-        model, lessons, training_of(defense, subject), subject, classes,
-        seeds=seeds, checkpoints=checkpoints, hook=hook_of(defense, seeds), about=about,
-    )  # fmt: skip
+
+    def learn() -> tuple[dict[str, bytes], pa.Table]:
+        model = starting_model(files, subject, defense, called, lessons, classes, seeds)
+        return trained(
+            model, lessons, training_of(defense, subject), subject, classes,
+            seeds=seeds, checkpoints=checkpoints, hook=hook_of(defense, seeds), about=about,
+        )  # fmt: skip
+
+    return deterministically(learn, torch_device_here())
 
 
 def starting_model(

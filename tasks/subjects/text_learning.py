@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from assay.data.image_schemas import TrainingCurve
-from assay.infra.devices import torch_device_here
+from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.seeds import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
@@ -37,17 +38,20 @@ def learn_texts(
     options = subject.settings.train or Training()
     samples, codes = labelled_codes(training, classes)
     texts = texts_of(samples, subject.settings.text)
-    aside = validating(samples["id"].to_pylist(), options.validation)
+    aside = validating(texts, options.validation)
     network, files, limit = _start(subject, texts, len(classes), seeds)
     tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
     tokenizer.no_padding()
     tokenizer.enable_truncation(limit)
     pad = int(network.config.pad_token_id or 0)
     ids = [np.array(tokenizer.encode(text).ids or [pad], dtype=np.int64) for text in texts]
-    curve = train(
-        network, Lesson(ids, codes, aside, pad), options, seeds=seeds, device=torch_device_here(),
-        checkpoints=checkpoints,
-    )  # fmt: skip
+    lesson, device, start = Lesson(ids, codes, aside, pad), torch_device_here(), deepcopy(network.state_dict())
+
+    def learn() -> list[Epoch]:
+        network.load_state_dict(start)
+        return train(network, lesson, options, seeds=seeds, device=device, checkpoints=checkpoints)
+
+    curve = deterministically(learn, device)
     about = {
         "how": "trained by Assay", "limit": limit, "training_samples": len(texts),
         "train": options.model_dump(mode="json"), "parameters": sum(w.numel() for w in network.parameters()),
