@@ -66,8 +66,10 @@ def learners(pipeline: Pipeline) -> list[Subject]:
 def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: Path) -> Examination:
     """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
     apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
-    found = Examination(ingested.classes, hold_out(ingested.samples, apart))
-    for subject in learners(pipeline):
+    asked = learners(pipeline)
+    texts = sorted({one.text for one in asked if one.classifier is not None})
+    found = Examination(ingested.classes, hold_out(ingested.samples, apart, texts))
+    for subject in asked:
         branches.attempt(f"subject {subject.name}", examine_one, found, subject, folder)
     return found
 

@@ -24,7 +24,16 @@ from assay.infra.runs import current_run
 from assay.infra.tallies import decode_tally
 from assay.infra.workbench import Workbench, current_workbench
 
-__all__ = ["Tallied", "collect", "map_partitions", "map_pieces", "read_files", "reduce_partitions", "tally_of"]
+__all__ = [
+    "Tallied",
+    "collect",
+    "first_rows",
+    "map_partitions",
+    "map_pieces",
+    "read_files",
+    "reduce_partitions",
+    "tally_of",
+]
 
 _COLLECT_BYTES = 8 << 30
 
@@ -119,6 +128,17 @@ def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
             )
         tables.append(table)
     return pa.concat_tables(tables)
+
+
+def first_rows(artifact: Artifact[Any], rows: int) -> pa.Table:
+    """The first rows of an artifact, or all if it has fewer, in this process; later partitions are not read."""
+    output, folder = _output(artifact), current_run().store.folder
+    tables: list[pa.Table] = []
+    for part in sorted(output.parts, key=lambda part: part.index):
+        tables.append(read_part(folder, part.files[output.place]))
+        if sum(table.num_rows for table in tables) >= rows:
+            break
+    return pa.concat_tables(tables).slice(0, rows)
 
 
 def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:

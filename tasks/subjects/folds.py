@@ -24,6 +24,8 @@ def fold_of(ids: Iterable[str], folds: int) -> npt.NDArray[np.int16]:
 def drawn(ids: Iterable[str], share: float, seed: str) -> npt.NDArray[np.bool_]:
     """Which samples are in a seeded sample of about `share` of all: those whose hash falls below it.
 
+    What is hashed may be an id, or a content: then copies are drawn together.
+
     >>> bool(drawn(["a", "b"], 1.0, "0").all())
     True
     """

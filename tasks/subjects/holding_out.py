@@ -1,8 +1,8 @@
-"""Which samples are audited and which may train: by the column `split`, else by a hash of the id; never both."""
+"""Which samples are audited and which may train: by the column `split`, else by a hash of the content; never both."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 from typing import Literal
 
@@ -44,8 +44,8 @@ def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
     for option, value in (("split", settings.split), ("train", settings.train)):
         if value not in splits:
             raise InputError(
-                f"The column {split_column(settings)!r} has no value {value!r}, which `evaluation.{option}` asks for: its values are "
-                f"{', '.join(sorted(splits))}."
+                f"The column {split_column(settings)!r} has no value {value!r}, which `evaluation.{option}` asks for: "
+                f"its values are {', '.join(sorted(splits))}."
             )
     if settings.split == settings.train:
         raise InputError(
@@ -54,7 +54,48 @@ def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
     return True
 
 
-def on_side(samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool) -> npt.NDArray[np.bool_]:
+def content_columns(columns: Collection[str], texts: Sequence[str]) -> tuple[str, ...]:
+    """The columns by which copies of a sample are known: its image, else its texts; none where it has neither.
+
+    >>> content_columns(["id", "gold", "text"], ["text", "note"])
+    ('text',)
+    """
+    return ("image",) if "image" in columns else tuple(name for name in texts if name in columns)
+
+
+def contents_of(samples: pa.Table, content: Sequence[str]) -> list[str]:
+    """A hash of what each sample holds; where there is nothing to hash (no column, no value), its id."""
+    found = []
+    columns = [samples[name] if name == "image" else samples[name].cast(pa.large_string()) for name in content]
+    for row, sample in enumerate(samples["id"].to_pylist()):
+        values = [column[row] for column in columns]
+        if not any(value.is_valid for value in values):
+            found.append(sample)
+            continue
+        state = blake2b(digest_size=16)
+        for value in values:
+            held = value.as_buffer() if value.is_valid else b""
+            state.update(len(held).to_bytes(8, "little"))
+            state.update(held)
+        found.append(state.hexdigest())
+    return found
+
+
+def content_marks(samples: pa.Table, *, content: Sequence[str]) -> pa.Table:
+    """Ids, classes and a number for what each sample holds: equal ones, or (once in 2^64 pairs) a coincidence."""
+    digests = (blake2b(one.encode(), digest_size=8).digest() for one in contents_of(samples, content))
+    marks = np.frombuffer(b"".join(digests), "<u8")
+    return samples.select(["id", "gold"]).append_column("content", pa.array(marks, pa.uint64()))
+
+
+def alike(training: npt.NDArray[np.uint64], audited: npt.NDArray[np.uint64]) -> int:
+    """How many of the audited samples hold what a training sample holds."""
+    return int(np.isin(audited, training).sum())
+
+
+def on_side(
+    samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, content: Sequence[str] = ()
+) -> npt.NDArray[np.bool_]:
     """Which rows of a partition train, or are audited [n].
 
     >>> rows = pa.table({"id": ["a", "b", "c", "d"], "split": ["train", "test", "val", None]})
@@ -65,24 +106,25 @@ def on_side(samples: pa.Table, *, side: Side, settings: Evaluation, by_column: b
         wanted = settings.split if side == "evaluation" else settings.train
         text = samples[split_column(settings)].cast(pa.string())
         return np.asarray(pc.fill_null(pc.equal(text, wanted), False).to_numpy())
-    audited = drawn(samples["id"].to_pylist(), settings.holdout, "hold out")
+    audited = drawn(contents_of(samples, content), settings.holdout, "hold out")
     return audited if side == "evaluation" else ~audited
 
 
 def rows_on_side(
-    samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, only: frozenset[str] | None = None
-) -> pa.Table:
+    samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, content: Sequence[str] = (),
+    only: frozenset[str] | None = None,
+) -> pa.Table:  # fmt: skip
     """The rows of a partition that train, or are audited; of these `only` those named, where a limit chose them."""
-    chosen = on_side(samples, side=side, settings=settings, by_column=by_column)
+    chosen = on_side(samples, side=side, settings=settings, by_column=by_column, content=content)
     if only is not None:
         chosen &= np.fromiter((sample in only for sample in samples["id"].to_pylist()), bool, samples.num_rows)
     return samples.take(pa.array(np.flatnonzero(chosen)))
 
 
-def audited_ids(samples: pa.Table, *, settings: Evaluation, by_column: bool) -> pa.Table:
+def audited_ids(samples: pa.Table, *, settings: Evaluation, by_column: bool, content: Sequence[str] = ()) -> pa.Table:
     """Ids and classes of the rows that are audited: what a limit is drawn from."""
-    found = rows_on_side(samples, side="evaluation", settings=settings, by_column=by_column)
-    return found.select(["id", "gold"])
+    chosen = on_side(samples, side="evaluation", settings=settings, by_column=by_column, content=content)
+    return samples.select(["id", "gold"]).filter(pa.array(chosen))
 
 
 def rows_as_they_are(samples: pa.Table) -> pa.Table:
@@ -95,6 +137,25 @@ def columns_of(samples: pa.Table) -> dict[str, frozenset[str]]:
     return {"columns": frozenset(samples.column_names)}
 
 
+def draw_in_proportion(ids: Iterable[str], classes: Iterable[int | None], limit: int) -> frozenset[str]:
+    """At most `limit` ids, the classes in the proportions that they have, each by the hash of its id.
+
+    Every class has one at least, as far as the limit reaches; a smaller limit draws some of what a larger one does.
+
+    >>> ids, classes = "abcdefghij", [0] * 8 + [1] * 2
+    >>> sorted(draw_in_proportion(ids, classes, limit=5) & set("ij"))
+    ['j']
+    """
+    queues = _queues(ids, classes)
+    # Seats after Sainte-Laguë: the i-th of n samples stands at (2i + 1) / n, and those that stand first are drawn.
+    ranked = [
+        (place > 0, (2 * place + 1) / len(queue), code, sample)
+        for code, queue in queues.items()
+        for place, (_, sample) in enumerate(sorted(queue))
+    ]
+    return frozenset(sample for *_, sample in sorted(ranked)[:limit])
+
+
 def draw_evenly(ids: Iterable[str], classes: Iterable[int | None], limit: int) -> frozenset[str]:
     """At most `limit` ids, as evenly over the classes as there are samples, each by the hash of its id.
 
@@ -103,14 +164,20 @@ def draw_evenly(ids: Iterable[str], classes: Iterable[int | None], limit: int) -
     >>> "e" in draw_evenly(["a", "b", "c", "d", "e"], [0, 0, 0, 0, 1], limit=2)
     True
     """
-    queues: dict[int, list[tuple[bytes, str]]] = {}
-    for sample, gold in zip(ids, classes, strict=True):
-        queues.setdefault(-1 if gold is None else gold, []).append((_draw(sample), sample))
+    queues = _queues(ids, classes)
     # The i-th sample of every class comes before the (i+1)-th of any: so classes fill up side by side.
     ranked = [
         (place, code, sample) for code, queue in queues.items() for place, (_, sample) in enumerate(sorted(queue))
     ]
     return frozenset(sample for _, _, sample in sorted(ranked)[:limit])
+
+
+def _queues(ids: Iterable[str], classes: Iterable[int | None]) -> dict[int, list[tuple[bytes, str]]]:
+    """Per class, its samples with what is drawn for each."""
+    queues: dict[int, list[tuple[bytes, str]]] = {}
+    for sample, gold in zip(ids, classes, strict=True):
+        queues.setdefault(-1 if gold is None else gold, []).append((_draw(sample), sample))
+    return queues
 
 
 def _draw(sample: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from assay.data.classes import class_names
@@ -10,21 +11,25 @@ from assay.data.image_schemas import TrainingCurve
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
+from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.infra.trainings import train_on_worker
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.holding_out import (
     Side,
+    alike,
     audited_ids,
     columns_of,
-    draw_evenly,
+    content_columns,
+    content_marks,
+    draw_in_proportion,
     require_splits,
     rows_as_they_are,
     rows_on_side,
     splits_in,
 )
-from assay.tasks.subjects.image_learning import learn_images
+from assay.tasks.subjects.image_learning import PROBED, learn_images, normalisation_in_words
 from assay.tasks.subjects.image_lessons import LABELS
 from assay.tasks.subjects.image_measures import clean_findings, predict_table
 from assay.tasks.subjects.image_model import CARD
@@ -48,15 +53,20 @@ class TrainedNetwork(NamedTuple):
     curve: Artifact[TrainingCurve]
 
 
-@stage(version=1, title="hold out")
-def hold_out(samples: Artifact[Samples], settings: Evaluation) -> HeldOut:
-    """The samples apart, by their column `split` or else by a hash of their id, in partitions of few rows."""
+@stage(version=2, title="hold out")
+def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[str] = ("text",)) -> HeldOut:
+    """The samples apart, by their column `split` or else by a hash of what they hold, in partitions of few rows.
+
+    What they hold is the image, or else the columns of `texts`: copies under several ids are on one side. A split
+    column is obeyed, and if it parts copies, the stage says how many.
+    """
     by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
+    content = content_columns(reduce_partitions(columns_of, samples)["columns"], texts)
 
     def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
         chosen: Artifact[Samples] = map_partitions(
             rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, settings=settings,
-            by_column=by_column, only=only,
+            content=content, by_column=by_column, only=only,
         )  # fmt: skip
         if chosen.rows == 0:
             raise InputError(
@@ -68,20 +78,37 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation) -> HeldOut:
     only = None
     if settings.limit is not None:
         audited = map_partitions(
-            audited_ids, samples, into=Samples, name="audited", settings=settings, by_column=by_column
+            audited_ids, samples, into=Samples, name="audited", settings=settings, content=content, by_column=by_column
         )
         known = collect(audited, ["id", "gold"])
-        only = draw_evenly(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
+        only = draw_in_proportion(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
     held = HeldOut(side("training"), side("evaluation", only))
     how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
-    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train")
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{_copies(held, content)}")
     return held
 
 
-@stage(version=1, title="train", draws=True, gpu=True)
+def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
+    """How many audited samples hold what a training sample holds too, as the end of a line; empty where none does."""
+    sides = [
+        collect(map_partitions(content_marks, side, into=Samples, name=f"content_{at}", content=content), ["content"])
+        for at, side in enumerate(held)
+    ]
+    copies = alike(*(side["content"].to_numpy() for side in sides))
+    if not copies:
+        return ""
+    what = "are also" if copies > 1 else "is also"
+    said = f"{copies} of the audited samples {what} among those that train, under another id"
+    current_run().progress.notice(f"{said}: what is measured on them is no measure of new samples. Mend the split.")
+    return f" · {said}"
+
+
+@stage(version=2, title="train", draws=True, gpu=True)
 def train_network(training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject) -> TrainedNetwork:
     """The subject's files: its network trained on these samples, or with the weights that it came with."""
     names = class_names(collect(classes, None))
+    if subject.settings.train is None:  # nothing is learned: some images to look at are enough
+        training = write_table(first_rows(training, PROBED), into=Samples, name="probed")
     made = train_on_worker(
         learn_images, training, into=SubjectFiles, curve=TrainingCurve, subject=subject, classes=tuple(names),
         seeds=stage_seeds(),
@@ -133,7 +160,8 @@ def _summary(trained: TrainedNetwork, subject: ResolvedSubject, samples: int) ->
     settings = subject.settings
     curve = collect(trained.curve, None).sort_by("epoch").to_pylist()
     if not curve:
-        return f"{settings.network}, with the weights it came with"
+        how = "" if settings.mean and settings.std else f" · {normalisation_in_words(subject)}"
+        return f"{settings.network}, with the weights it came with{how}"
     last = curve[-1]
     aside = last["validation_accuracy"]
     shown = "" if aside is None else f", {aside:.1%} of the validation samples right"

@@ -66,10 +66,12 @@ class Evaluation(Settings):
     """The value of the split column that subjects and generators learn from."""
 
     holdout: float = Field(default=0.25, gt=0, lt=1)
-    """Where samples come without a split column: the share that is audited, chosen by a hash of the id."""
+    """Where samples come without a split column: the share that is audited, chosen by a hash of the image or the
+    text, so that copies stay together."""
 
     limit: int | None = Field(default=None, ge=1)
-    """At most so many samples are audited, drawn evenly over the classes; left out, all of the split are."""
+    """At most so many samples are audited, drawn in proportion to the classes, at least one of each; left out, all of
+    the split are."""
 
 
 class Subject(Settings):
@@ -96,10 +98,16 @@ class Subject(Settings):
     """The number of channels of a named network, as a multiple of the published one."""
 
     mean: tuple[float, ...] | None = None
-    """What `network` subtracts per channel before it looks; left out, measured on the training images."""
+    """What `network` subtracts per channel from pixels between 0 and 1; left out, measured on the training images if
+    Assay trains it, and 0 if it comes with `weights`."""
 
     std: tuple[float, ...] | None = None
-    """What `network` divides by per channel; left out, measured on the training images."""
+    """What `network` divides by per channel; left out, measured on the training images if Assay trains it, and 1 if it
+    comes with `weights`."""
+
+    block: int = Field(default=64, ge=1, le=4096)
+    """How many images `network` looks at together when it is audited: fewer need less memory. Another number may change
+    the last bits of a result."""
 
     classifier: str | None = Field(default=None, min_length=1)
     """A text classifier: `small-bert` or `minilm-linear` (trained by Assay), a Hugging Face directory or hub id, or a

@@ -49,9 +49,9 @@ class Epoch:
     validation_accuracy: float | None
 
 
-def validating(names: Sequence[str], share: float) -> npt.NDArray[np.bool_]:
-    """Which samples are set aside for validation: those whose id's hash says so."""
-    return drawn(names, share, "validation") if share > 0 else np.zeros(len(names), dtype=np.bool_)
+def validating(texts: Sequence[str], share: float) -> npt.NDArray[np.bool_]:
+    """Which samples are set aside for validation: those whose text's hash says so, copies together."""
+    return drawn(texts, share, "validation") if share > 0 else np.zeros(len(texts), dtype=np.bool_)
 
 
 def train(

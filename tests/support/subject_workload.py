@@ -1,5 +1,6 @@
 """Samples for the tests of subjects, made where worker processes can import what makes them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -31,11 +32,46 @@ def rows_with_split(piece: Rows) -> pa.Table:
     return rows_without_split(piece).append_column("split", pa.array(splits, pa.string()))
 
 
+def copied_texts(piece: Rows, split: bool) -> pa.Table:
+    """Samples of which the second half repeats the texts of the first, as `7 (1)` does those of `7`."""
+    return _copied(piece, split, lambda content: {"text": pa.array([f"text {one}" for one in content], pa.string())})
+
+
+def copied_images(piece: Rows, split: bool) -> pa.Table:
+    """Samples of which the second half repeats the images of the first, byte by byte."""
+    import numpy as np
+
+    from assay.data.images import image_columns
+
+    return _copied(piece, split, lambda content: image_columns(
+        np.stack([np.random.default_rng(one).integers(0, 256, (1, 4, 4), np.uint8) for one in content])
+    ))  # fmt: skip
+
+
+def _copied(piece: Rows, split: bool, columns: Callable[[list[int]], dict[str, pa.Array]]) -> pa.Table:
+    numbers = list(range(piece.start, piece.stop))
+    content = [number % 200 for number in numbers]
+    table = pa.table({
+        "id": pa.array([f"{one}{' (1)' * (number >= 200)}" for one, number in zip(content, numbers, strict=True)]),
+        "gold": pa.array([one % 2 for one in content], pa.int16()),
+    } | columns(content))  # fmt: skip
+    # With a split, a hundred originals are audited, and the copies of twenty of them train.
+    sides = ["train" if 200 <= number < 220 else "test" if number < 100 else "none" for number in numbers]
+    return table.append_column("split", pa.array(sides)) if split else table
+
+
 def digits_rows(piece: Rows) -> pa.Table:
     """Some of the embedded digits."""
     from assay.data.samples.digits import digits
 
     return digits().slice(piece.start, piece.stop - piece.start).replace_schema_metadata(None)
+
+
+def digits_all_called(piece: Rows, gold: int | None) -> pa.Table:
+    """The same digits, all of one class, or of none that is known."""
+    table = digits_rows(piece)
+    place = table.column_names.index("gold")
+    return table.set_column(place, "gold", pa.array([gold] * table.num_rows, pa.int16()))
 
 
 def findings_rows(piece: Rows) -> pa.Table:

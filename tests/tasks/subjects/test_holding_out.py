@@ -1,16 +1,18 @@
-"""No sample is ever both audited and trained on, whoever cuts the samples; a limit draws evenly."""
+"""No sample is ever both audited and trained on, nor a copy of it; a limit keeps the proportions of the classes."""
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from subject_workload import Rows, rows_with_split, rows_without_split
+from subject_workload import Rows, copied_images, copied_texts, rows_with_split, rows_without_split
 
 from assay.data.schemas import Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage
-from assay.tasks.subjects.holding_out import draw_evenly
+from assay.tasks.subjects.holding_out import contents_of, draw_evenly, draw_in_proportion, on_side
 from assay.tasks.subjects.image_task import ROWS, hold_out
 from assay.tasks.subjects.settings import Evaluation
 
@@ -47,7 +49,7 @@ def test_a_hash_holds_out_about_the_share_that_is_asked_for(run):
     assert 200 <= held.evaluation.rows <= 300
 
 
-def test_a_limit_is_drawn_evenly_over_the_classes_and_leaves_training_alone(run):
+def test_a_limit_is_drawn_in_proportion_to_the_classes_and_leaves_training_alone(run):
     samples = given_samples([500, 1000], True)
     held, limited = hold_out(samples, Evaluation()), hold_out(samples, Evaluation(limit=30))
     assert sorted(collect(limited.evaluation, ["gold"])["gold"].to_pylist()) == [0] * 10 + [1] * 10 + [2] * 10
@@ -83,3 +85,73 @@ def test_a_draw_is_as_even_as_the_classes_allow(classes, limit):
             assert max(taken.values()) - count <= 1
     backwards = draw_evenly(names[::-1], classes[::-1], limit)
     assert backwards == drawn
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from([None, 0, 0, 0, 1, 2]), min_size=1, max_size=60), st.integers(1, 70))
+def test_a_draw_has_the_proportions_of_the_classes_and_one_of_each(classes, limit):
+    names = [f"s{number}" for number in range(len(classes))]
+    drawn = draw_in_proportion(names, classes, limit)
+    assert len(drawn) == min(limit, len(names))
+    kinds = set(classes)
+    for code in kinds:
+        there = [name for name, one in zip(names, classes, strict=True) if one == code]
+        taken, share = len(drawn & set(there)), limit * len(there) / len(names)
+        if limit >= len(kinds):
+            assert taken >= 1
+            # The seats that small classes get for having one at least are missing elsewhere.
+            assert abs(taken - min(share, len(there))) <= len(kinds)
+    assert draw_in_proportion(names[::-1], classes[::-1], limit) == drawn
+    assert draw_in_proportion(names, classes, max(1, limit // 2)) <= drawn
+
+
+def test_a_hundred_of_lesions_that_are_benign_in_four_of_five_cases_hold_eighty_benign_ones():
+    classes = [0] * 304 + [1] * 75
+    drawn = draw_in_proportion([f"lesion-{number}" for number in range(379)], classes, 100)
+    assert sum(int(name.removeprefix("lesion-")) < 304 for name in drawn) == 80
+
+
+@stage(version=1)
+def given_copies(images: bool, split: bool) -> Artifact[Samples]:
+    return map_pieces(
+        copied_images if images else copied_texts, [Rows(0, 150), Rows(150, 400)], into=Samples, split=split
+    )
+
+
+@pytest.mark.parametrize("images", [True, False])
+def test_copies_under_another_id_are_on_the_same_side(run, images):
+    held = hold_out(given_copies(images, split=False), Evaluation(holdout=0.4))
+    sides = [{name.split(" ")[0] for name in ids(side)} for side in held]
+    assert not sides[0] & sides[1]
+    assert len(ids(held.training)) + len(ids(held.evaluation)) == 400
+    assert "under another id" not in run.record.stages[-1].summary
+
+
+@pytest.mark.parametrize("images", [True, False])
+def test_a_split_column_that_parts_copies_is_obeyed_and_told_of(run, images):
+    notices: list[str] = []
+    run.progress.notice = notices.append
+    held = hold_out(given_copies(images, split=True), Evaluation())
+    both = {name.split(" ")[0] for name in ids(held.training)} & {name.split(" ")[0] for name in ids(held.evaluation)}
+    assert len(both) == 20
+    said = "20 of the audited samples are also among those that train, under another id"
+    assert run.record.stages[-1].summary.endswith(f" · {said}")
+    assert [one for one in notices if one.startswith(said)]
+
+
+def test_a_text_goes_by_the_column_that_subjects_read():
+    rows = pa.table({"id": ["a", "b", "c"], "note": ["same", "same", None], "text": ["1", "2", "3"]})
+    by_note = contents_of(rows, ["note"])
+    assert by_note[0] == by_note[1]
+    assert by_note[2] == "c"  # nothing to go by but its id
+    by_both = contents_of(rows, ["note", "text"])
+    assert len(set(by_both)) == 3
+    assert contents_of(pa.table({"id": ["a"], "n": ["ab"], "m": ["c"]}), ["n", "m"]) != contents_of(
+        pa.table({"id": ["a"], "n": ["a"], "m": ["bc"]}), ["n", "m"]
+    )
+
+
+def test_samples_with_neither_image_nor_text_go_by_their_id():
+    rows = pa.table({"id": [f"s{number}" for number in range(2000)]})
+    audited = on_side(rows, side="evaluation", settings=Evaluation(holdout=0.25), by_column=False)
+    assert 400 < np.count_nonzero(audited) < 600
