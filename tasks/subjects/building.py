@@ -54,13 +54,16 @@ def own_network(code: CodeReference, *, classes: int, channels: int, size: int, 
     return module
 
 
-def load_state(network: nn.Module, weights: bytes, who: str) -> None:
-    """Fills the network with the weights of a safetensors file; raises in words where they do not belong to it."""
+def load_state(network: nn.Module, weights: bytes, who: str, *, assign: bool = False) -> None:
+    """Fills the network with the weights of a safetensors file; raises in words where they do not belong to it.
+
+    With `assign` they take the place of the network's own, which then need no memory (device `meta`).
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     try:
-        network.load_state_dict(load(weights), strict=True)
+        network.load_state_dict(load(weights), strict=True, assign=assign)
     except SafetensorError as fault:
         raise InputError(f"The weights of {who} are no safetensors file: {fault}.") from fault
     except RuntimeError as fault:

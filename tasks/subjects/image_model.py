@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Pixels = npt.NDArray[np.float32]  # [n, c, h, w] in [0, 1]
 Probabilities = npt.NDArray[np.float64]  # [n, k]
 
-BLOCK = 64  # images a network sees at a time in prediction: always as many, so that no cut of the samples shows
+BLOCK = 64  # images a network sees at a time unless a subject says otherwise: always as many, so that no cut shows
 THRESHOLD = 0.5  # from this probability on, a label counts as said
 CARD, WEIGHTS = "card.json", "model.safetensors"
 
@@ -131,7 +131,8 @@ def require_pixels(pixels: Pixels, ids: Sequence[str] | None = None) -> None:
         )
 
 
-_loaded: dict[str, ImageModel] = {}  # by content; two, since an audit often compares a subject with its reference
+KEPT_BYTES = 1 << 30  # of weights that stay loaded: subjects take turns on every partition of an audit
+_loaded: dict[str, tuple[ImageModel, int]] = {}  # by content, the one that was asked for last at the end
 
 
 def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], device: str | None = None) -> ImageModel:
@@ -145,11 +146,14 @@ def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], devic
     for name in (CARD, WEIGHTS):
         state.update(hashlib.blake2b(files[name]).digest())
     key = state.hexdigest()
-    if key not in _loaded:
-        while len(_loaded) >= 2:
+    found = _loaded.pop(key, None)
+    if found is None:
+        size = len(files[WEIGHTS])
+        while _loaded and size + sum(held for _, held in _loaded.values()) > KEPT_BYTES:
             del _loaded[next(iter(_loaded))]
-        _loaded[key] = _load(subject, json.loads(files[CARD]), files[WEIGHTS], where)
-    return _loaded[key]
+        found = _load(subject, json.loads(files[CARD]), files[WEIGHTS], where), size
+    _loaded[key] = found
+    return found[0]
 
 
 def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, device: str) -> ImageModel:
@@ -157,14 +161,17 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
 
     from assay.tasks.subjects.building import load_state, network_of
 
-    network = network_of(subject, classes=card["classes"], channels=card["channels"], size=card["size"], seed=0)
-    load_state(network, weights, subject.settings.name)
+    extent = {"classes": card["classes"], "channels": card["channels"], "size": card["size"], "seed": 0}
+    ours = subject.code is None
+    with torch.device("meta" if ours else "cpu"):  # weights that are replaced at once need not be drawn first
+        network = network_of(subject, **extent)
+    load_state(network, weights, subject.settings.name, assign=ours)
     network.eval().requires_grad_(False)
     if device == "cuda":
         network = network.to(device, memory_format=torch.channels_last)
     return ImageModel(
         network, card["classes"], card["multilabel"], tuple(card["mean"]), tuple(card["std"]), device,
-        softmaxed=card["softmaxed"], name=subject.settings.name,
+        subject.settings.block, softmaxed=card["softmaxed"], name=subject.settings.name,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ _MATTERS: dict[str, set[str]] = {
     "logistic": {"model", "features", "train_on", "folds"},
     "own": {"features"},
     "predictions": {"predictions"},
-    "network": {"network", "width", "mean", "std", "train"},
+    "network": {"network", "width", "mean", "std", "train", "block"},
     "classifier": {"text", "train"},
 }
 

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from assay.infra.errors import InputError, RunError
+from assay.tasks.subjects import image_model
 from assay.tasks.subjects.image_model import ImageModel, load_image_model, said
 from assay.tasks.subjects.learning_state import weights_of
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
-from assay.tasks.subjects.settings import Subject, Training
+from assay.tasks.subjects.settings import NETWORKS, Subject, Training
 
 SUBJECT = ResolvedSubject(Subject(name="plain", network="small-cnn", train=Training()))
 
@@ -100,9 +101,13 @@ def test_what_is_said():
     assert said(np.array([[0.1, 0.9], [0.5, 0.5]]), multilabel=True).tolist() == [[False, True], [True, True]]
 
 
+CARD = {
+    "classes": 2, "channels": 1, "size": 32, "multilabel": False, "mean": [0.5], "std": [0.25], "softmaxed": False,
+}  # fmt: skip
+
+
 def files_of(network: torch.nn.Module, **card) -> dict[str, bytes]:
-    whole = {"classes": 2, "channels": 1, "size": 32, "multilabel": False, "mean": [0.5], "std": [0.25],
-             "softmaxed": False, **card}  # fmt: skip
+    whole = {**CARD, **card}
     return {"card.json": json.dumps(whole).encode(), "model.safetensors": weights_of(network)}
 
 
@@ -119,6 +124,59 @@ def test_other_weights_are_another_model():
     one, other = (build_network("small-cnn", classes=2, channels=1, size=32, seed=seed) for seed in (1, 2))
     first, second = (load_image_model(SUBJECT, files_of(network)) for network in (one, other))
     assert first.predict(pixels(2)).tolist() != second.predict(pixels(2)).tolist()
+
+
+def test_six_subjects_that_take_turns_are_loaded_once_each(monkeypatch):
+    loads = []
+    plainly = image_model._load
+    monkeypatch.setattr(image_model, "_load", lambda *given: loads.append(given) or plainly(*given))
+    files = [files_of(build_network("small-cnn", classes=2, channels=1, size=32, seed=seed)) for seed in range(20, 26)]
+    for _ in range(3):
+        for one in files:
+            load_image_model(SUBJECT, one)
+    assert len(loads) == 6
+
+
+def test_what_was_not_asked_for_longest_makes_room(monkeypatch):
+    files = [files_of(build_network("small-cnn", classes=2, channels=1, size=32, seed=seed)) for seed in (30, 31, 32)]
+    monkeypatch.setattr(image_model, "_loaded", {})
+    monkeypatch.setattr(image_model, "KEPT_BYTES", 2 * len(files[0]["model.safetensors"]))
+    first, second = (load_image_model(SUBJECT, one) for one in files[:2])
+    assert load_image_model(SUBJECT, files[0]) is first
+    third = load_image_model(SUBJECT, files[2])
+    assert [model for model, _ in image_model._loaded.values()] == [first, third]
+    assert second is not load_image_model(SUBJECT, files[1])
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_comes_back_with_its_own_weights_and_none_that_were_drawn(name):
+    network = build_network(name, classes=2, channels=3, size=96, width=0.0625, seed=7).eval()
+    subject = ResolvedSubject(Subject(name=name, network=name, width=0.0625, train=Training()))
+    loaded = image_model._load(subject, {**CARD, "channels": 3, "size": 96}, weights_of(network), "cpu").network
+    saved, found = network.state_dict(), loaded.state_dict()
+    assert list(saved) == list(found)
+    assert all(torch.equal(saved[key], found[key]) and saved[key].dtype == found[key].dtype for key in saved)
+    assert not [key for key, buffer in loaded.named_buffers() if buffer.is_meta]
+    images = torch.rand(2, 3, 96, 96)
+    assert torch.equal(network(images), loaded(images))
+
+
+def test_a_network_looks_at_as_many_images_at_a_time_as_the_subject_says():
+    seen = []
+
+    class Counting(Brightness):
+        def forward(self, images):
+            seen.append(len(images))
+            return super().forward(images)
+
+    subject = Subject(name="plain", network="small-cnn", train=Training(), block=8)
+    network = build_network("small-cnn", classes=2, channels=1, size=32)
+    loaded = load_image_model(ResolvedSubject(subject), files_of(network))
+    assert loaded.block == 8
+    model(Counting(), block=loaded.block).predict(pixels(20))
+    assert seen == [8, 8, 8]
+    plain = subject.model_copy(update={"block": 64})
+    assert ResolvedSubject(subject).fingerprint != ResolvedSubject(plain).fingerprint == SUBJECT.fingerprint
 
 
 def test_weights_that_do_not_fit_are_refused_in_words():
