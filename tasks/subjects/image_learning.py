@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data.image_schemas import TrainingCurve
-from assay.infra.devices import torch_device_here
+from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.subjects.building import load_state, network_of, require_output
-from assay.tasks.subjects.image_lessons import Lessons, channel_statistics, lessons_of
+from assay.tasks.subjects.image_lessons import Lessons, channel_statistics, images_of, lessons_of
 from assay.tasks.subjects.image_model import CARD, WEIGHTS, ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -22,20 +22,27 @@ if TYPE_CHECKING:
     from assay.tasks.subjects.image_training import BatchHook, Checkpoints, Epoch
     from assay.tasks.subjects.settings import Training
 
-_PROBED = 32  # images from which one sees whether a network's output is a softmax already
+PROBED = 32  # images from which one sees whether a network's output is a softmax already
 
 
 def learn_images(
     training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, classes: Sequence[str], seeds: Seeds
 ) -> tuple[dict[str, bytes], pa.Table]:
-    """The subject's files and its curve: trained, or, where it came with weights, as it is and without a curve."""
-    lessons = lessons_of(training, classes)
-    model = new_model(subject, lessons, classes, seeds)
+    """The subject's files and its curve: trained, or, where it came with weights, as it is and without a curve.
+
+    A subject with weights learns nothing: a few samples will do, and nobody need know what they show.
+    """
     options = subject.settings.train
-    if options is None:
-        load_state(model.network, subject.weights or b"", model.name)
-        model = _softmaxed(model, lessons)
-    return trained(model, lessons, options, subject, classes, seeds=seeds, checkpoints=checkpoints)
+    lessons = images_of(training, classes) if options is None else lessons_of(training, classes)
+
+    def learn() -> tuple[dict[str, bytes], pa.Table]:
+        model = new_model(subject, lessons, classes, seeds)
+        if options is None:
+            load_state(model.network, subject.weights or b"", model.name)
+            model = _softmaxed(model, lessons)
+        return trained(model, lessons, options, subject, classes, seeds=seeds, checkpoints=checkpoints)
+
+    return deterministically(learn, torch_device_here())
 
 
 def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str], seeds: Seeds) -> ImageModel:
@@ -53,15 +60,23 @@ def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str]
     device = torch_device_here()
     if device == "cuda":
         network = network.to(device, memory_format=torch.channels_last)
-    model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, name=name)
+    block = subject.settings.block
+    model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, block, name=name)
     return _softmaxed(model, lessons)
 
 
 def normalisation(subject: ResolvedSubject, lessons: Lessons) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """What to subtract and divide by per channel: as the settings say, else measured on the training images."""
-    mean, std = channel_statistics(lessons.images)
-    given = subject.settings.mean or mean, subject.settings.std or std
+    """What to subtract and divide by per channel: as the settings say, else measured on the training images.
+
+    Where the subject brings its weights there is nothing to measure: what its own network was given is not known, and
+    it gets pixels within [0, 1] as they are, unless the settings say otherwise.
+    """
     channels = lessons.images.shape[1]
+    if subject.settings.train is None:
+        mean, std = (0.0,) * channels, (1.0,) * channels
+    else:
+        mean, std = channel_statistics(lessons.images)
+    given = subject.settings.mean or mean, subject.settings.std or std
     for option, values in zip(("mean", "std"), given, strict=True):
         if len(values) != channels:
             raise InputError(
@@ -71,6 +86,25 @@ def normalisation(subject: ResolvedSubject, lessons: Lessons) -> tuple[tuple[flo
     if not all(value > 0 for value in given[1]):
         raise InputError(f"`std` of the subject {subject.settings.name} must be above 0: it divides.")
     return given
+
+
+def normalisation_in_words(subject: ResolvedSubject) -> str:
+    """Where `mean` and `std` come from, for the card and the line of the stage.
+
+    >>> from assay.tasks.subjects.settings import Subject
+    >>> own = Subject(network="small-cnn", weights="mine.safetensors")
+    >>> normalisation_in_words(ResolvedSubject(own, weights=b""))
+    'pixels as they are, from 0 to 1 (no mean or std given)'
+    """
+    settings = subject.settings
+    missing = [name for name in ("mean", "std") if getattr(settings, name) is None]
+    if not missing:
+        return "as given"
+    if settings.train is not None:
+        return f"{' and '.join(missing)} measured on the training images"
+    if len(missing) == 2:
+        return "pixels as they are, from 0 to 1 (no mean or std given)"
+    return f"no {missing[0]} given, so {'0' if missing == ['mean'] else '1'} per channel"
 
 
 def trained(
@@ -99,7 +133,7 @@ def _softmaxed(model: ImageModel, lessons: Lessons) -> ImageModel:
     import torch
 
     model.network.eval()
-    rows = np.arange(min(_PROBED, len(lessons.ids)))
+    rows = np.arange(min(PROBED, len(lessons.ids)))
     with torch.inference_mode():
         output = model.logits(torch.from_numpy(lessons.pixels(rows)).to(model.device)).double().cpu().numpy()
     if not np.isfinite(output).all():
@@ -119,7 +153,7 @@ def _stays_within(model: ImageModel, shape: tuple[int, ...]) -> bool:
     network that has learned little, which may lie there for every image."""
     import torch
 
-    wild = 1e3 * torch.randn(_PROBED, *shape, generator=torch.Generator().manual_seed(0))
+    wild = 1e3 * torch.randn(PROBED, *shape, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         output = model.network(wild.to(model.device))
     return bool(((output >= 0) & (output <= 1)).all())
@@ -143,9 +177,10 @@ def _card(
         "size": min(height, width),
         "mean": list(model.mean),
         "std": list(model.std),
+        "normalisation": normalisation_in_words(subject),
         "softmaxed": model.softmaxed,
         "train": None if options is None else options.model_dump(mode="json"),
-        "training_samples": len(lessons.ids),
+        "training_samples": 0 if options is None else len(lessons.ids),
         "fingerprint": subject.fingerprint,
     }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +35,10 @@ class Lessons:
         """Whether images bear several labels."""
         return self.targets.ndim == 2
 
+    def contents(self) -> list[str]:
+        """A hash of every image, by which copies under several names are known for the same."""
+        return [blake2b(np.ascontiguousarray(image).data, digest_size=16).hexdigest() for image in self.images]
+
     def pixels(self, rows: npt.NDArray[np.int64]) -> Pixels:
         """The pixels of some images as float32 in [0, 1], the same bits that `pixels_of` gives."""
         chosen = self.images[rows]
@@ -43,10 +49,14 @@ def lessons_of(samples: pa.Table, classes: Sequence[str]) -> Lessons:
     """The samples whose class, or of whose labels one at least, is known; raises in words where a value is wrong."""
     targets = targets_of(samples, classes)
     known = targets >= 0 if targets.ndim == 1 else (targets >= 0).any(axis=1)
-    kept = np.flatnonzero(known)
-    rows = samples.take(pa.array(kept))
-    _require_teachable(targets[kept], classes)
-    return Lessons(tuple(rows["id"].to_pylist()), stored_images(rows), targets[kept])
+    _require_teachable(targets[known], classes)
+    ids = samples["id"] if known.all() else samples["id"].filter(pa.array(known))
+    return Lessons(tuple(ids.to_pylist()), stored_images(samples, known), targets[known])
+
+
+def images_of(samples: pa.Table, classes: Sequence[str]) -> Lessons:
+    """All samples, for what needs images and no teacher: targets of −1 are unknown."""
+    return Lessons(tuple(samples["id"].to_pylist()), stored_images(samples), targets_of(samples, classes))
 
 
 def targets_of(samples: pa.Table, classes: Sequence[str]) -> Targets:
@@ -79,17 +89,27 @@ def targets_of(samples: pa.Table, classes: Sequence[str]) -> Targets:
     return matrix
 
 
-def stored_images(samples: pa.Table) -> Stored:
-    """The images of all rows [n, c, h, w]: bytes where all have 8 bits (a quarter of the memory), else float32."""
-    if samples.num_rows == 0:
-        return pixels_of(samples)
-    shape = require_one_shape(samples)
-    sizes = pc.unique(pc.binary_length(samples["image"])).to_pylist()
+def stored_images(samples: pa.Table, kept: npt.NDArray[np.bool_] | None = None) -> Stored:
+    """The images of all rows, or of those kept [n, c, h, w]: bytes where all have 8 bits, else float32.
+
+    Each is copied once, into its place: images are what fills the memory of a training.
+    """
+    everything = kept is None or bool(kept.all())
+    about = samples.drop_columns(["image"])
+    about = about if everything else about.filter(pa.array(kept))
+    if about.num_rows == 0:
+        return pixels_of(about)
+    shape = require_one_shape(about)
+    lengths = pc.binary_length(samples["image"])
+    sizes = pc.unique(lengths if everything else lengths.filter(pa.array(kept))).to_pylist()
     if sizes == [int(np.prod(shape))]:
-        joined = b"".join(blob.as_buffer() for blob in samples["image"])
-        return np.frombuffer(joined, np.uint8).reshape(samples.num_rows, *shape)
-    pixels = pixels_of(samples)
-    require_pixels(pixels, samples["id"].to_pylist())
+        images = np.empty((about.num_rows, *shape), np.uint8)
+        blobs = samples["image"] if everything else compress(samples["image"], np.asarray(kept))
+        for row, blob in enumerate(blobs):
+            images[row] = np.frombuffer(blob.as_buffer(), np.uint8).reshape(shape)
+        return images
+    pixels = pixels_of(samples if everything else samples.filter(pa.array(kept)))
+    require_pixels(pixels, about["id"].to_pylist())
     return pixels
 
 

@@ -1,12 +1,14 @@
 """What a network learns from is checked row by row, and kept as it is stored."""
 
+import tracemalloc
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from assay.data.images import image_columns, pixels_of
 from assay.infra.errors import InputError
-from assay.tasks.subjects.image_lessons import channel_statistics, lessons_of, stored_images, targets_of
+from assay.tasks.subjects.image_lessons import channel_statistics, images_of, lessons_of, stored_images, targets_of
 
 NAMES = ["benign", "malignant", "unclear"]
 
@@ -36,6 +38,30 @@ def test_the_pixels_are_those_of_the_table_bit_for_bit(dtype):
     assert lessons.images.dtype == dtype
     rows = np.array([5, 0, 3])
     assert lessons.pixels(rows).tobytes() == pixels_of(table)[rows].tobytes()
+
+
+def test_images_are_copied_once_and_those_that_teach_nothing_not_at_all():
+    n, table = 400, samples(levels(400, size=64), [0, 1] * 200)
+    size = n * 3 * 64 * 64
+    for rows in (table, table.set_column(1, "gold", pa.array([None, 0, 1, 0] * 100, pa.int16()))):
+        tracemalloc.start()
+        lessons = lessons_of(rows, NAMES)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1.2 * size
+        assert lessons.images.nbytes == (n if rows is table else 3 * n // 4) * 3 * 64 * 64
+
+
+def test_copies_have_one_hash():
+    stored = levels(3)
+    stored[2] = stored[0]
+    contents = images_of(samples(stored), NAMES).contents()
+    assert contents[0] == contents[2] != contents[1]
+
+
+def test_whoever_needs_no_teacher_gets_every_image():
+    lessons = images_of(samples(levels(3), [None, 1, None]), NAMES)
+    assert (lessons.ids, lessons.targets.tolist()) == (("s0", "s1", "s2"), [-1, 1, -1])
 
 
 def test_images_whose_class_is_unknown_teach_nothing():

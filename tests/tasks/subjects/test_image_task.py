@@ -1,5 +1,6 @@
 """Image subjects from samples to findings: trained by us or brought along, the same however they were interrupted."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import save_file
-from subject_workload import Rows, digits_rows, findings_rows
+from subject_workload import Rows, digits_all_called, digits_rows, findings_rows
 
 from assay.data.schemas import Classes, Samples
 from assay.infra.artifacts import Artifact
@@ -133,7 +134,9 @@ def test_a_constant_subject_is_called_degenerate(run, tmp_path):
     trained, findings = measured(held, classes, one)
     assert value(findings, "subject.degenerate").verdict == "degenerate: every sample is called 9"
     assert trained.curve.rows == 0
-    assert run.record.stages[-3].summary == "mine.py:Constant, with the weights it came with"
+    assert run.record.stages[-3].summary == (
+        "mine.py:Constant, with the weights it came with · pixels as they are, from 0 to 1 (no mean or std given)"
+    )
 
 
 def weights(folder: Path, tensors: dict[str, torch.Tensor]) -> None:
@@ -150,6 +153,81 @@ def test_named_networks_take_weights_that_were_made_elsewhere(run, tmp_path):
     model = load_image_model(one, read_files(train_network(held.training, classes, one).files))
     images = torch.rand(2, 1, 32, 32)
     torch.testing.assert_close(model.logits(images), network.eval()((images - 0.5) / 0.5))
+
+
+LINEAR = "nn.Sequential(nn.Flatten(), nn.Linear(1024, 10))"
+
+
+def own_weights(folder: Path, **options: object) -> tuple[ResolvedSubject, torch.nn.Module]:
+    """A linear model of the user's, and the module itself as it was saved."""
+    own(folder, LINEAR)
+    torch.manual_seed(3)
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1024, 10))
+    save_file(network.state_dict(), folder / "mine.safetensors")
+    return subject(folder, network="mine.py:build", weights="mine.safetensors", **options), network
+
+
+def test_a_users_model_is_given_pixels_from_0_to_1_and_answers_as_it_does_at_home(run, tmp_path):
+    held, classes = hold_out(given_digits([300]), Evaluation()), given_classes(DIGITS)
+    one, network = own_weights(tmp_path)
+    files = read_files(train_network(held.training, classes, one).files)
+    card = json.loads(files["card.json"])
+    assert (card["mean"], card["std"], card["training_samples"]) == ([0.0], [1.0], 0)
+    assert card["normalisation"] == "pixels as they are, from 0 to 1 (no mean or std given)"
+    images = torch.rand(5, 1, 32, 32)
+    assert torch.equal(load_image_model(one, files).logits(images), network(images))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mean": (0.5,), "std": (0.25,)}, "as given"),
+        ({"mean": (0.5,)}, "no std given, so 1 per channel"),
+        ({"std": (0.5,)}, "no mean given, so 0 per channel"),
+    ],
+)
+def test_the_card_says_where_the_normalisation_of_a_users_model_comes_from(run, tmp_path, options, said):
+    held, classes = hold_out(given_digits([300]), Evaluation()), given_classes(DIGITS)
+    one, _ = own_weights(tmp_path, **options)
+    assert (
+        json.loads(read_files(train_network(held.training, classes, one).files)["card.json"])["normalisation"] == said
+    )
+    line = run.record.stages[-1].summary
+    assert line.endswith("it came with" if said == "as given" else said)
+
+
+def test_a_network_that_we_train_is_normalised_by_what_it_learns_from(run):
+    held, classes = hold_out(given_digits([300]), Evaluation()), given_classes(DIGITS)
+    trained = train_network(held.training, classes, subject(train=Training(epochs=1)))
+    card = json.loads(read_files(trained.files)["card.json"])
+    assert card["mean"] != [0.0]
+    assert card["normalisation"] == "mean and std measured on the training images"
+
+
+@stage(version=1)
+def digits_of_class(gold: int | None) -> Artifact[Samples]:
+    return map_pieces(digits_all_called, [Rows(0, 100), Rows(100, 200)], into=Samples, gold=gold)
+
+
+@pytest.mark.parametrize("gold", [None, 4])
+def test_a_users_model_can_be_audited_where_nobody_knows_the_classes_or_all_are_one(run, tmp_path, gold):
+    held, classes = hold_out(digits_of_class(gold), Evaluation()), given_classes(DIGITS)
+    _, findings = measured(held, classes, own_weights(tmp_path)[0])
+    accuracy = value(findings, "subject.accuracy")
+    assert (accuracy.n, accuracy.value is None) == ((0, True) if gold is None else (held.evaluation.rows, False))
+    with pytest.raises(InputError, match="no training sample has a known class|training samples are 4"):
+        train_network(held.training, classes, subject(train=Training(epochs=1)))
+
+
+def test_a_users_model_is_looked_at_with_a_few_images_and_not_with_the_training_split(run, tmp_path, monkeypatch):
+    from assay.tasks.subjects import image_learning
+
+    seen = []
+    plainly = image_learning.images_of
+    monkeypatch.setattr(image_learning, "images_of", lambda table, names: seen.append(table) or plainly(table, names))
+    held, classes = hold_out(given_digits([1797]), Evaluation()), given_classes(DIGITS)
+    train_network(held.training, classes, own_weights(tmp_path)[0])
+    assert [table.num_rows for table in seen] == [image_learning.PROBED]
 
 
 def own(folder: Path, returned: str, arguments: str = "") -> ResolvedSubject:
