@@ -19,7 +19,7 @@ def gallery_figure(gallery: Gallery) -> Markup:
     head = tag("figcaption", tag("h3", gallery.title), note)
     if not gallery.strips:
         return tag("figure", head, tag("p", "No pictures.", class_="empty"))
-    strips = tag("div", *map(_strip, gallery.strips), class_="gallery")
+    strips = tag("div", *map(_strip, gallery.strips), class_="gallery stacked" if gallery.stacked else "gallery")
     if not gallery.collapsed:
         return tag("figure", head, strips)
     count = tag("span", plural(len(gallery.strips), "strip"), class_="count")

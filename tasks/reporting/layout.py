@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.appendix import appendix_sections
+from assay.tasks.reporting.chords import chords_figure
 from assay.tasks.reporting.gallery import gallery_figure
 from assay.tasks.reporting.marked_texts import marked_figure
 from assay.tasks.reporting.markup import Markup, join, tag
@@ -17,6 +18,7 @@ from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
     BarPlot,
     Block,
+    Chords,
     DataTable,
     Figure,
     Gallery,
@@ -26,10 +28,12 @@ from assay.tasks.reporting.parts import (
     Paragraph,
     Part,
     Report,
+    Scatters,
     Tone,
     Verdict,
 )  # fmt: skip
 from assay.tasks.reporting.plots import bar_figure, line_figure, panels_figure
+from assay.tasks.reporting.scatter import scatters_figure
 from assay.tasks.reporting.tables import table_figure
 
 SIGNS = {"good": "✓", "bad": "✗", "neutral": "•", "not measured": "–"}
@@ -116,6 +120,10 @@ def block_markup(block: Block, identity: str) -> Markup:
             return gallery_figure(block)
         case MarkedTexts():
             return marked_figure(block)
+        case Scatters():
+            return scatters_figure(block, identity)
+        case Chords():
+            return chords_figure(block, identity)
         case Paragraph():
             return tag("p", unbroken(block.text), class_="prose")
 

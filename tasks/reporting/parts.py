@@ -145,12 +145,16 @@ class Strip:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Strips of pictures for people to compare; small images are drawn larger, pixel by pixel."""
+    """Strips of pictures for people to compare; small images are drawn larger, pixel by pixel.
+
+    `stacked` puts every strip on a line of its own, so that pictures of the same kind stand below each other.
+    """
 
     title: str
     strips: Sequence[Strip]
     note: str = ""
     collapsed: bool = False
+    stacked: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,60 @@ class MarkedTexts:
     note: str = ""
 
 
-Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery | MarkedTexts
+@dataclass(frozen=True)
+class Cloud:
+    """Points of one kind; `kind` is its place in the legend, which gives colour and shape. `faint` ones are what the
+    others are compared with."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    kind: int
+    faint: bool = False
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Points in a plane whose axes have no unit; `alt` says in words what a person sees in it."""
+
+    title: str
+    clouds: Sequence[Cloud]
+    alt: str
+
+
+@dataclass(frozen=True)
+class Scatters:
+    """Scatters side by side on the same axes, with one legend."""
+
+    title: str
+    plots: Sequence[Scatter]
+    x_label: str
+    y_label: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Chord:
+    """How often things go together: `counts` is symmetric [k, k], `alone` how often each stands by itself."""
+
+    title: str
+    counts: Sequence[Sequence[int]]
+    alone: Sequence[int]
+    alt: str
+
+
+@dataclass(frozen=True)
+class Chords:
+    """Chord diagrams side by side, drawn to the same scale: an arc of the same length is the same count in each."""
+
+    title: str
+    names: Sequence[str]
+    diagrams: Sequence[Chord]
+    unit: str
+    note: str = ""
+
+
+Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery | MarkedTexts | Scatters | Chords
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,146 @@
+"""Chord diagrams: things on a circle, joined by bands as wide as they are often together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import cos, pi, radians, sin
+
+from assay.tasks.reporting import svg
+from assay.tasks.reporting.markup import Markup, tag
+from assay.tasks.reporting.numerals import integer
+from assay.tasks.reporting.parts import Chord, Chords
+
+_SIDE, _RADIUS, _THICK = 440.0, 118.0, 11.0
+_GAP = 5.0  # degrees between neighbours at least, so that their names do not touch
+_LONGEST = 16  # characters of a name
+_COLOURS = 8
+
+
+@dataclass(frozen=True)
+class Band:
+    """A stretch of the circle, in degrees clockwise from the top: what `owner` shares with `other`, or has alone."""
+
+    owner: int
+    other: int
+    start: float
+    stop: float
+
+
+def chords_figure(chords: Chords, identity: str) -> Markup:
+    """The diagrams beside each other, drawn to one scale."""
+    degrees = scale_of(chords.diagrams)
+    drawn = [
+        tag("div", tag("h4", one.title), _drawing(one, chords, degrees, f"{identity}-{at}"), class_="plot")
+        for at, one in enumerate(chords.diagrams)
+    ]
+    note = tag("p", chords.note, class_="note") if chords.note else None
+    caption = tag("figcaption", tag("h3", chords.title), note)
+    return tag("figure", caption, tag("div", *drawn, class_="chords"))
+
+
+def scale_of(diagrams: Sequence[Chord]) -> float:
+    """Degrees per count, such that the fullest circle is full; 0 where nothing was counted.
+
+    >>> scale_of([Chord("", [[0, 10], [10, 0]], [0, 0], ""), Chord("", [[0, 5], [5, 0]], [0, 0], "")])
+    17.5
+    """
+    room = 360.0 - _GAP * max((len(one.counts) for one in diagrams), default=0)
+    fullest = max((_total(one) for one in diagrams), default=0)
+    return room / fullest if fullest else 0.0
+
+
+def bands_of(diagram: Chord, degrees: float) -> list[Band]:
+    """Where on the circle each pair begins and ends, seen from both sides, and what each has alone.
+
+    >>> found = bands_of(Chord("", [[0, 10], [10, 0]], [0, 0], ""), 17.0)
+    >>> [(one.owner, one.other, one.start, one.stop) for one in found]
+    [(0, 1, 0.0, 170.0), (1, 0, 180.0, 350.0)]
+    """
+    k = len(diagram.counts)
+    gap = (360.0 - degrees * _total(diagram)) / max(k, 1)
+    found, at = [], 0.0
+    for owner in range(k):
+        around = [(owner - step) % k for step in range(1, k)]  # neighbours on either side without crossing
+        shares = [(other, diagram.counts[owner][other]) for other in around] + [(owner, diagram.alone[owner])]
+        for other, count in shares:
+            if count:
+                found.append(Band(owner, other, at, at + degrees * count))
+                at += degrees * count
+        at += gap
+    return found
+
+
+def _drawing(diagram: Chord, chords: Chords, degrees: float, identity: str) -> Markup:
+    bands = bands_of(diagram, degrees)
+    ends = {(one.owner, one.other): one for one in bands}
+    ribbons = [
+        _ribbon(one, ends[one.other, one.owner], diagram, chords)
+        for one in sorted(bands, key=lambda one: one.start - one.stop)
+        if one.owner < one.other
+    ]
+    arcs = [_arc(one, diagram, chords) for one in bands]
+    names = [_name(owner, chords.names[owner], bands) for owner in range(len(chords.names))]
+    if not bands:
+        names = [svg.words(_SIDE / 2, _SIDE / 2, f"no {chords.unit}", "tick", "middle")]
+    return svg.drawing(_SIDE, _SIDE, diagram.title, diagram.alt, identity, *ribbons, *arcs, *names)
+
+
+def _ribbon(one: Band, back: Band, diagram: Chord, chords: Chords) -> Markup:
+    inner = _RADIUS - _THICK
+    count = diagram.counts[one.owner][one.other]
+    middle = f"{_SIDE / 2:g},{_SIDE / 2:g}"
+    path = (
+        f"M{_at(one.start, inner)}{_along(one.start, one.stop, inner)}Q{middle} {_at(back.start, inner)}"
+        f"{_along(back.start, back.stop, inner)}Q{middle} {_at(one.start, inner)}z"
+    )
+    says = f"{chords.names[one.owner]} and {chords.names[one.other]}: {integer(count)} {chords.unit}"
+    return tag("path", tag("title", says), class_=f"chord s{one.owner % _COLOURS + 1}", d=path)
+
+
+def _arc(one: Band, diagram: Chord, chords: Chords) -> Markup:
+    inner = _RADIUS - _THICK + 2
+    back = _along(one.stop, one.start, inner, backwards=True)
+    path = f"M{_at(one.start, _RADIUS)}{_along(one.start, one.stop, _RADIUS)}L{_at(one.stop, inner)}{back}z"
+    alone = one.owner == one.other
+    with_what = "alone" if alone else f"with {chords.names[one.other]}"
+    count = diagram.alone[one.owner] if alone else diagram.counts[one.owner][one.other]
+    says = f"{chords.names[one.owner]} {with_what}: {integer(count)} {chords.unit}"
+    lighter = " alone" if alone else ""
+    return tag("path", tag("title", says), class_=f"arc{lighter} s{one.owner % _COLOURS + 1}", d=path)
+
+
+def _name(owner: int, name: str, bands: Sequence[Band]) -> Markup:
+    """The name along a ray from the middle of its arc, never upside down; nothing where it has no arc."""
+    own = [one for one in bands if one.owner == owner]
+    if not own:
+        return Markup("")
+    middle = (own[0].start + own[-1].stop) / 2
+    left = middle % 360 > 180
+    x, y = _place(middle, _RADIUS + 7)
+    turned = middle + 90 if left else middle - 90
+    cut = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    return tag(
+        "text", cut, class_="bar-name", x=f"{x:.1f}", y=f"{y:.1f}", dy="4", text_anchor="end" if left else None,
+        transform=f"rotate({turned:.1f} {x:.1f} {y:.1f})",
+    )  # fmt: skip
+
+
+def _total(diagram: Chord) -> int:
+    pairs = sum(count for i, row in enumerate(diagram.counts) for j, count in enumerate(row) if i != j)
+    return int(pairs + sum(diagram.alone))
+
+
+def _place(degrees: float, radius: float) -> tuple[float, float]:
+    angle = radians(degrees) - pi / 2
+    return _SIDE / 2 + radius * cos(angle), _SIDE / 2 + radius * sin(angle)
+
+
+def _at(degrees: float, radius: float) -> str:
+    x, y = _place(degrees, radius)
+    return f"{x:.1f},{y:.1f}"
+
+
+def _along(start: float, stop: float, radius: float, *, backwards: bool = False) -> str:
+    wide = int(abs(stop - start) > 180)
+    return f"A{radius:g},{radius:g} 0 {wide},{int(not backwards)} {_at(stop, radius)}"
