@@ -30,32 +30,32 @@ def checkpoints(steps: int) -> list[int]:
 
 
 def apgd(settings: APGD, batch: Batch) -> Ledger:
-    """Auto-PGD: of every sample the point of highest loss, or the latest success if that point is none."""
+    """Auto-PGD: of every sample the point of highest loss, or a later one of more harm (see `Ledger`)."""
     climbing: Climbing = "losses" if settings.loss == "cross-entropy" else "ratios"
     ledger = Ledger(batch, steps=settings.steps)
-    rows = ledger.unreached() if settings.only_accuracy else torch.arange(len(batch), device=batch.images.device)
+    rows = ledger.open() if settings.only_accuracy else torch.arange(len(batch), device=batch.images.device)
     batch = batch.of(rows) if len(rows) < len(batch) else batch
     if len(rows) == 0:
         return ledger
     state, marks, last_mark = _State.begin(batch, climbing), checkpoints(settings.steps), 0
     for step in range(settings.steps + 1):
         if settings.only_accuracy:
-            still = ledger.close(rows, state.x, batch.criterion.reached(state.logits), step)
+            still = ledger.close(rows, state.x, batch.criterion.harm(state.logits), step)
             if len(still) < len(rows):
                 rows, batch, state = rows[still], batch.of(still), state.of(still)
             if len(rows) == 0:
                 return ledger
         else:
-            ledger.look(state.x, batch.criterion.reached(state.logits), step)
+            ledger.look(state.x, batch.criterion.harm(state.logits), step)
         if step < settings.steps:
             if step in marks:
                 state = state.halve(step - last_mark)
                 last_mark = step
             state = state.moved(batch, climbing, first=step == 0)
     if settings.only_accuracy:
-        ledger.leave(rows, state.best_x)
+        ledger.leave(rows, state.best_x, torch.zeros_like(batch.clean_harm))  # it was looked at, and no success
         return ledger
-    ledger.look(state.best_x, batch.criterion.reached(batch.ask(state.best_x)), settings.steps)
+    ledger.look(state.best_x, batch.criterion.harm(batch.ask(state.best_x)), settings.steps)
     ledger.settle()
     return ledger
 

@@ -59,7 +59,7 @@ class Batch:
     images: Tensor  # float32 [n, c, h, w]
     ball: Ball
     criterion: OneLabel | ManyLabels
-    clean_reached: Tensor  # bool [n]: the goal is reached before the attack begins
+    clean_harm: Tensor  # int32 [n]: how much is done before the attack begins
     eps: float
     draws: Draws
 
@@ -70,7 +70,7 @@ class Batch:
         """The batch of some of the samples."""
         return replace(
             self, images=self.images[rows], ball=self.ball.of(rows), criterion=self.criterion.of(rows),
-            clean_reached=self.clean_reached[rows], draws=self.draws.of(rows.tolist()),
+            clean_harm=self.clean_harm[rows], draws=self.draws.of(rows.tolist()),
         )  # fmt: skip
 
     def ask(self, x: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ def pose(settings: ImageAttack, model: Attackable, images: Tensor, targets: Tens
         )
     require_numbers(model, clean, draws)
     criterion = criterion_for(settings, clean, targets, multilabel=model.multilabel, softmaxed=model.softmaxed)
-    return Batch(model, images, ball_around(images, eps), criterion, criterion.reached(clean), eps, draws)
+    return Batch(model, images, ball_around(images, eps), criterion, criterion.harm(clean), eps, draws)
 
 
 def require_numbers(model: Attackable, values: Tensor, draws: Draws) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, Self
 
 import torch
@@ -18,17 +19,20 @@ _NO_ZERO = 1e-12  # keeps a ratio of logits finite where all logits are equal
 class Criterion(Protocol):
     """The goal of an attack for a batch of samples; everything is per sample, [n], and more is nearer to the goal."""
 
+    enough: Tensor  # int32 [n]: from this harm on the goal is reached
+    most: Tensor  # int32 [n]: the harm after which nothing is left to be done
+
     def losses(self, logits: Tensor) -> Tensor:
         """Cross-entropy: away from the truth, or towards the aim."""
 
     def margins(self, logits: Tensor) -> Tensor:
-        """By how much the goal is reached, in logits; above zero it is."""
+        """What is climbed without gradients: by how much the goal is reached, where one number says that."""
 
     def ratios(self, logits: Tensor) -> Tensor:
         """The margin over the spread of the logits, so that scaling them changes nothing (DLR)."""
 
-    def reached(self, logits: Tensor) -> Tensor:
-        """Whether the goal is reached, bool."""
+    def harm(self, logits: Tensor) -> Tensor:
+        """How much is done, int32: labels that are wrong, or as aimed at; with one class per sample, 1 or 0."""
 
     def of(self, rows: Tensor | slice) -> Self:
         """The criterion for some of the samples."""
@@ -36,10 +40,20 @@ class Criterion(Protocol):
 
 @dataclass(frozen=True)
 class OneLabel:
-    """One class per sample: any class but the truth, or the class in `aim`."""
+    """One class per sample: any class but the truth, or the class in `aim`; a sample that truly is of that is left alone."""
 
     truth: Tensor  # int64 [n]
     aim: Tensor | None
+
+    @cached_property
+    def enough(self) -> Tensor:
+        """From one wrong answer on the goal is reached."""
+        return torch.ones_like(self.truth, dtype=torch.int32)
+
+    @cached_property
+    def most(self) -> Tensor:
+        """More than one answer there is not; of a sample that is of the class aimed at, none is wrong."""
+        return self.enough if self.aim is None else (self.aim != self.truth).int()
 
     def losses(self, logits: Tensor) -> Tensor:
         """Cross-entropy with the truth (Xu et al., Eq. 2), or minus that with the aim."""
@@ -70,10 +84,12 @@ class OneLabel:
         towards = logits.gather(1, self.aim[:, None]) - logits.gather(1, self.truth[:, None])
         return towards.squeeze(1) / (ordered[:, 0] - low + _NO_ZERO)
 
-    def reached(self, logits: Tensor) -> Tensor:
-        """Whether the predicted class is wrong, or the one aimed at."""
+    def harm(self, logits: Tensor) -> Tensor:
+        """1 where the predicted class is wrong, or (wrongly) the one aimed at."""
         predicted = logits.argmax(dim=1)
-        return predicted != self.truth if self.aim is None else predicted == self.aim
+        if self.aim is None:
+            return (predicted != self.truth).int()
+        return ((predicted == self.aim) & (self.aim != self.truth)).int()
 
     def of(self, rows: Tensor | slice) -> OneLabel:
         """The criterion for some of the samples."""
@@ -82,9 +98,12 @@ class OneLabel:
 
 @dataclass(frozen=True)
 class ManyLabels:
-    """Several labels per sample: any label said differently than of the clean image, or exactly the labels in `aim`.
+    """Several labels per sample: as many known labels wrong as can be, or all labels as in `aim`.
 
-    `threshold` is what a logit of probability one half is: 0, or 0.5 where the network gives probabilities.
+    The goal is reached where more labels are wrong than of the clean image, or where all are as aimed at (of a sample
+    that truly bears just those labels, never). But no attack stops there: rates are per label, so every further label
+    counts, and all attacks climb the same binary cross-entropy, with gradients or without. `threshold` is what a logit
+    of probability one half is: 0, or 0.5 where the network gives probabilities.
     """
 
     truth: Tensor  # float [n, k]
@@ -92,6 +111,20 @@ class ManyLabels:
     said: Tensor  # bool [n, k], of the clean image
     aim: Tensor | None  # bool [n, k]
     threshold: float = 0.0
+
+    @cached_property
+    def enough(self) -> Tensor:
+        """One label more than are wrong on the clean image; or all labels, and one more where the aim is true."""
+        if self.aim is None:
+            return self._wrong(self.said) + 1
+        return self.aim.shape[1] + self._nothing_to_do.int()
+
+    @cached_property
+    def most(self) -> Tensor:
+        """All labels that are known, or all as aimed at."""
+        if self.aim is None:
+            return self.known.sum(dim=1).int()
+        return self.aim.shape[1] * (~self._nothing_to_do).int()
 
     def losses(self, logits: Tensor) -> Tensor:
         """Binary cross-entropy over the known labels with the truth, or minus that over all labels with the aim."""
@@ -103,25 +136,34 @@ class ManyLabels:
         )
 
     def margins(self, logits: Tensor) -> Tensor:
-        """The largest move of a label across its threshold, or the smallest distance of a label to its aim."""
-        if self.aim is None:
-            return torch.where(self.said, self.threshold - logits, logits - self.threshold).amax(dim=1)
-        return torch.where(self.aim, logits - self.threshold, self.threshold - logits).amin(dim=1)
+        """The losses: the margin of one label would leave all others alone, and rates are over all of them."""
+        return self.losses(logits)
 
     def ratios(self, logits: Tensor) -> Tensor:
-        """The mean over the labels of how far each has moved: no single label hides the others."""
-        wanted = ~self.said if self.aim is None else self.aim
-        return torch.where(wanted, logits - self.threshold, self.threshold - logits).mean(dim=1)
+        """The mean over the labels of how far each is across its threshold: no single label hides the others."""
+        wanted = self.truth == 0 if self.aim is None else self.aim
+        across = torch.where(wanted, logits - self.threshold, self.threshold - logits)
+        if self.aim is None:
+            return (across * self.known).sum(dim=1) / self.known.sum(dim=1)
+        return across.mean(dim=1)
 
-    def reached(self, logits: Tensor) -> Tensor:
-        """Whether a label has flipped, or all labels are as aimed at."""
+    def harm(self, logits: Tensor) -> Tensor:
+        """How many known labels are wrong, or how many labels are as aimed at."""
         now = logits >= self.threshold
-        return (now != self.said).any(dim=1) if self.aim is None else (now == self.aim).all(dim=1)
+        return self._wrong(now) if self.aim is None else (now == self.aim).sum(dim=1).int()
 
     def of(self, rows: Tensor | slice) -> ManyLabels:
         """The criterion for some of the samples."""
         aim = None if self.aim is None else self.aim[rows]
         return ManyLabels(self.truth[rows], self.known[rows], self.said[rows], aim, self.threshold)
+
+    @cached_property
+    def _nothing_to_do(self) -> Tensor:
+        """Where the labels aimed at are the true ones, bool [n]."""
+        return ((self.aim == (self.truth > 0)) & (self.known > 0)).all(dim=1)
+
+    def _wrong(self, said: Tensor) -> Tensor:
+        return ((said != (self.truth > 0)) & (self.known > 0)).sum(dim=1).int()
 
 
 def criterion_for(

@@ -67,7 +67,7 @@ def pgd(settings: PGD, batch: Batch) -> Ledger:
 
     ledger = attempt(batch, 0)
     for restart in range(1, settings.restarts):
-        rows = ledger.unreached()
+        rows = ledger.open()
         if len(rows) == 0:
             break
         ledger.merge(rows, attempt(batch.of(rows), restart), restart * settings.steps)
@@ -89,7 +89,7 @@ def perturbed(perturb: Perturb, batch: Batch) -> Ledger:
     """What a trained generator makes of the images, in one go."""
     ledger = Ledger(batch, steps=1)
     x = batch.ball.clip(perturb(batch.images, batch.eps))
-    ledger.look(x, batch.criterion.reached(batch.ask(x)), 1)
+    ledger.look(x, batch.criterion.harm(batch.ask(x)), 1)
     ledger.settle()
     return ledger
 
@@ -103,17 +103,18 @@ def climb(
     ledger, x = Ledger(batch, steps=steps, last=last), start
     for step in range(steps):
         gradient, logits, _ = batch.slope(x) if step else batch.first_slope(x)
-        ledger.look(x, batch.criterion.reached(logits), step)
+        ledger.look(x, batch.criterion.harm(logits), step)
         x = batch.ball.clip(x.add(direction(gradient), alpha=size))
-    ledger.look(x, batch.criterion.reached(batch.ask(x)), steps)
+    ledger.look(x, batch.criterion.harm(batch.ask(x)), steps)
     ledger.settle()
     return ledger
 
 
 def _climb_early(batch: Batch, start: Tensor, direction: Direction, steps: int, size: float) -> Ledger:
     ledger = Ledger(batch, steps=steps)
-    rows = ledger.unreached()
+    rows = ledger.open()
     batch, x = batch.of(rows), start[rows]
+    harm = batch.clean_harm
     for step in range(steps + 1):
         if len(rows) == 0:
             return ledger
@@ -121,11 +122,12 @@ def _climb_early(batch: Batch, start: Tensor, direction: Direction, steps: int, 
             gradient, logits, _ = batch.slope(x) if step else batch.first_slope(x)
         else:
             gradient, logits = x, batch.ask(x)
-        still = ledger.close(rows, x, batch.criterion.reached(logits), step)
+        harm = batch.criterion.harm(logits)
+        still = ledger.close(rows, x, harm, step)
         if len(still) < len(rows):
-            rows, batch, x, gradient = rows[still], batch.of(still), x[still], gradient[still]
+            rows, batch, x, gradient, harm = rows[still], batch.of(still), x[still], gradient[still], harm[still]
             direction.keep(still)
         if step < steps:
             x = batch.ball.clip(x.add(direction(gradient), alpha=size))
-    ledger.leave(rows, x)
+    ledger.leave(rows, x, harm)
     return ledger

@@ -26,7 +26,8 @@ __all__ = ["AttackResult", "Attackable", "Draws", "Perturb", "run_attack"]
 class AttackResult:
     """What an attack made of a batch, on the CPU.
 
-    `success`: the goal is reached. `steps`: after how many, or all where it never was. `queries`: how often the model
+    `success`: the goal is reached: a wrong class, the class aimed at where that is not the true one, or, with several
+    labels, more of them wrong than of the clean image. `steps`: after how many, or all where it never was. `queries`: how often the model
     was asked about the sample, gradients included.
     """
 
@@ -45,6 +46,11 @@ def run_attack(
     `images` are float32 [n, c, h, w] within [0, 1]; `targets` what is true of them, as class codes [n] or as labels
     [n, k] of 1, 0 and -1. `perturb` is the trained generator of an attack that has one.
     """
+    if settings.only_accuracy and model.multilabel:
+        raise InputError(
+            f"The attack {settings.called} has `only_accuracy`, which stops at a sample's first wrong answer, and the "
+            f"subject {model.name} knows several labels per image, each with its own: leave `only_accuracy` out."
+        )
     _require_sound(model, images, targets, eps, draws)
     if len(images) == 0:
         nothing = torch.zeros(0, dtype=torch.int32)

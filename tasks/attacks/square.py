@@ -37,17 +37,18 @@ def side_of_square(share: float, height: int, width: int) -> int:
 def square(settings: Square, batch: Batch) -> Ledger:
     """Stripes first, then squares; a change stays where it brings the sample nearer to the goal.
 
-    A sample is asked about until it falls: its steps are the queries that took. So nothing is saved by knowing that
-    only accuracy counts.
+    A sample is asked about until nothing is left to be done: until it falls, or until all its labels are wrong. One
+    that was lost before the attack began is asked about like the others, unless only accuracy counts. With several
+    labels what is climbed is the loss that PGD climbs, and the image of the highest loss counts.
     """
     ledger = Ledger(batch, steps=settings.queries)
-    rows = ledger.unreached()
+    rows = ledger.open() if settings.only_accuracy else ledger.harmable()
     if len(rows) == 0:
         return ledger
     batch = batch.of(rows)
     x = _stripes(batch)
     corners, signs = _draw_squares(batch, settings.queries)
-    margins, best = torch.full((len(rows),), -torch.inf, device=x.device), x
+    margins, best, harm = torch.full((len(rows),), -torch.inf, device=x.device), x, torch.zeros_like(batch.clean_harm)
     for query in range(1, settings.queries + 1):
         if query > 1:
             side = side_of_square(share_covered(query - 1, settings.queries, settings.share), *x.shape[2:])
@@ -57,13 +58,14 @@ def square(settings: Square, batch: Batch) -> Ledger:
         better = asked > margins
         best = torch.where(better[:, None, None, None], x, best)
         margins = torch.where(better, asked, margins)
-        still = ledger.close(rows, x, batch.criterion.reached(logits), query)
+        harm = torch.where(better, batch.criterion.harm(logits), harm)
+        still = ledger.close(rows, best, harm, query)
         if len(still) < len(rows):
             rows, batch, best, margins = rows[still], batch.of(still), best[still], margins[still]
-            corners, signs = corners[still], signs[still]
+            corners, signs, harm = corners[still], signs[still], harm[still]
             if len(rows) == 0:
                 return ledger
-    ledger.leave(rows, best)
+    ledger.leave(rows, best, harm)
     return ledger
 
 

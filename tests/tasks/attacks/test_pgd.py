@@ -117,7 +117,8 @@ def test_a_targeted_attack_reaches_its_class_where_the_ball_is_the_whole_space()
     truth = answers(model, images)
     result = run_attack(PGD(steps=60, goal="targeted", target=2), model, images, truth, 1.0, draws_for(20))
     assert (answers(model, result.images) == 2).all()
-    assert result.success.all()
+    assert torch.equal(result.success, truth != 2)  # what is of the class already, no attack makes so
+    assert 0 < result.success.sum() < 20
 
 
 def test_several_labels_are_all_flipped_where_that_is_the_goal():

@@ -86,18 +86,67 @@ def test_a_sample_gets_the_same_bits_alone_in_another_order_and_beside_others(at
 
 @pytest.mark.parametrize("attack", [a for a in ATTACKS if not getattr(a, "last", False)], ids=str)
 @pytest.mark.parametrize("eps", [0.01, 0.06])
-def test_robust_accuracy_with_active_sets_equals_the_one_without(attack, eps):
-    model, images = tiny_model(block=8), tiny_images(150)
+@pytest.mark.parametrize("block", [8, 64])
+def test_robust_accuracy_with_active_sets_equals_the_one_without(attack, eps, block):
+    model, images = tiny_model(block=block), tiny_images(150)
     truth = answers(model, images)
     truth[::10] = (truth[::10] + 1) % 4  # wrong from the start
     full = run_attack(attack, model, images, truth, eps, draws_for(150))
     fast = run_attack(attack.model_copy(update={"only_accuracy": True}), model, images, truth, eps, draws_for(150))
     assert torch.equal(full.success, fast.success)
     assert torch.equal(full.steps, fast.steps)
-    assert torch.equal(answers(model, full.images) == truth, answers(model, fast.images) == truth)
+    right = [(answers(model, images) == truth) & (answers(model, one.images) == truth) for one in (full, fast)]
+    assert torch.equal(*right)
     assert (fast.queries <= full.queries).all()
-    if eps == 0.06 and attack == ATTACKS[0]:
-        assert fast.queries.sum() < 0.5 * full.queries.sum()
+    lost = (answers(model, images) != truth) & (truth != 1 if attack.goal == "targeted" else True)
+    if attack.goal == "least-likely":
+        lost &= truth != model.logits(images).argmin(dim=1)
+    assert torch.equal(fast.images[lost & fast.success], images[lost & fast.success]) or attack.goal != "untargeted"
+    moved = (full.images != images).flatten(1).any(dim=1)
+    assert moved[lost].all()  # what was lost before is attacked all the same, unless only accuracy counts
+
+
+def test_active_sets_save_rows_that_the_network_sees():
+    class Counted(torch.nn.Module):
+        def __init__(self, network):
+            super().__init__()
+            self.network, self.rows = network, 0
+
+        def forward(self, images):
+            self.rows += len(images)
+            return self.network(images)
+
+    plain, images = tiny_model(block=64), tiny_images(1024)
+    counted = Counted(plain.network)
+    model = type(plain)(counted, 4, False, plain.mean, plain.std, block=64)
+    truth, seen = answers(plain, images), {}
+    for fast in (False, True):
+        counted.rows = 0
+        found = run_attack(PGD(steps=20, only_accuracy=fast), model, images, truth, 0.06, draws_for(1024))
+        seen[fast] = counted.rows
+    assert found.success.float().mean() > 0.9
+    assert seen[False] == 1024 * 22  # the clean image, and every step with the start
+    assert seen[True] < 0.4 * seen[False]
+    assert seen[True] <= int(found.queries.sum()) + 63 * 22  # at most one block is filled up per step
+
+
+def test_labels_are_attacked_until_all_are_wrong_and_the_image_with_most_wrong_ones_counts():
+    model, images = tiny_model(3, multilabel=True), tiny_images(60)
+    said = answers(model, images)
+    truth = torch.where(torch.rand(60, 3, generator=torch.Generator().manual_seed(0)) < 0.2, 1 - said, said)
+    before = (said != truth).sum(dim=1)
+    for attack in (PGD(steps=8), PGD(steps=8, restarts=2), APGD(steps=12), Square(queries=60)):
+        found = run_attack(attack, model, images, truth, 0.1, draws_for(60))
+        wrong = (answers(model, found.images) != truth).sum(dim=1)
+        assert torch.equal(found.success, wrong > before)
+        assert wrong.float().mean() > before.float().mean() + 0.5
+        assert (wrong == 3).any()
+
+
+def test_only_accuracy_is_refused_where_every_label_has_its_own():
+    model, images = tiny_model(3, multilabel=True), tiny_images(2)
+    with pytest.raises(InputError, match="knows several labels per image, each with its own: leave `only_accuracy`"):
+        run_attack(PGD(only_accuracy=True), model, images, answers(model, images), 0.1, draws_for(2))
 
 
 def test_other_seeds_and_other_names_draw_other_starts():
