@@ -48,7 +48,7 @@ class Lessons:
 def lessons_of(samples: pa.Table, classes: Sequence[str]) -> Lessons:
     """The samples whose class, or of whose labels one at least, is known; raises in words where a value is wrong."""
     targets = targets_of(samples, classes)
-    known = targets >= 0 if targets.ndim == 1 else (targets >= 0).any(axis=1)
+    known = np.asarray(targets >= 0 if targets.ndim == 1 else (targets >= 0).any(axis=1))
     _require_teachable(targets[known], classes)
     ids = samples["id"] if known.all() else samples["id"].filter(pa.array(known))
     return Lessons(tuple(ids.to_pylist()), stored_images(samples, known), targets[known])

@@ -215,7 +215,7 @@ def test_a_users_model_can_be_audited_where_nobody_knows_the_classes_or_all_are_
     _, findings = measured(held, classes, own_weights(tmp_path)[0])
     accuracy = value(findings, "subject.accuracy")
     assert (accuracy.n, accuracy.value is None) == ((0, True) if gold is None else (held.evaluation.rows, False))
-    with pytest.raises(InputError, match="no training sample has a known class|training samples are 4"):
+    with pytest.raises(InputError, match=r"no training sample has a known class|training samples are 4"):
         train_network(held.training, classes, subject(train=Training(epochs=1)))
 
 
