@@ -8,7 +8,7 @@ from assay.data.published.pugh import APPROACHES, BROUGHT, TABLE_1, Study
 from assay.flows.commands.answers import columns
 from assay.flows.mistakes import suggestion
 from assay.flows.records import findings_of
-from assay.flows.reproduction_images import xu_1, xu_2, xu_3, xu_4
+from assay.flows.reproduction_images import xu_1, xu_2, xu_3, xu_4, xu_5
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
@@ -27,7 +27,7 @@ WHY_IN_GENERAL = (
 def reproduce(table: str, store: Store) -> str:
     """The table as text."""
     tables: Mapping[str, Callable[[Store], str]] = {
-        "pugh-1": pugh_1, "xu-1": xu_1, "xu-2": xu_2, "xu-3": xu_3, "xu-4": xu_4,
+        "pugh-1": pugh_1, "xu-1": xu_1, "xu-2": xu_2, "xu-3": xu_3, "xu-4": xu_4, "xu-5": xu_5,
     }  # fmt: skip
     if table not in tables:
         raise InputError(f"There is no table {table!r} to reproduce; {suggestion(table, tables)}")

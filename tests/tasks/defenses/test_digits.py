@@ -38,10 +38,10 @@ def digit_classes() -> Artifact[Classes]:
     return write_table(pa.table({"code": range(10), "name": names}, schema=Classes.schema), into=Classes)
 
 
-def clean_and_attacked(held, classes, files, steps: int) -> tuple[float, float]:
+def clean_and_attacked(subject, held, classes, files, steps: int) -> tuple[float, float]:
     """Per cent of the test digits that are right, clean and under PGD."""
     attack = PGD(eps=(EPS,), steps=steps, keep=0, only_accuracy=True)
-    found = collect(attack_subject(held.evaluation, classes, files, SUBJECT, attack, "plain").attacked, None)
+    found = collect(attack_subject(held.evaluation, classes, files, subject, attack, "plain").attacked, None)
     rows = found.to_pylist()
     share = {eps: [row["gold"] == row["attacked"] for row in rows if row["eps"] == eps] for eps in (0.0, EPS)}
     return 100 * sum(share[0.0]) / len(share[0.0]), 100 * sum(share[EPS]) / len(share[EPS])
@@ -53,7 +53,7 @@ def recovered(subject: ResolvedSubject, defense, first: int = 1797, steps: int =
     original = train_network(held.training, classes, subject).files
     (variant,) = defense.variants(EPS)
     made = defend_subject(held.training, classes, original, subject, variant, f"plain+{variant.called}").files
-    before, after = (clean_and_attacked(held, classes, files, steps) for files in (original, made))
+    before, after = (clean_and_attacked(subject, held, classes, files, steps) for files in (original, made))
     return after[0] - before[0], after[1] - before[1]
 
 
@@ -68,10 +68,10 @@ def test_at_least_forty_points_come_back_at_a_clean_cost_of_three_at_most(run, d
     assert gain >= 40, (cost, gain)
 
 
-@pytest.mark.parametrize("defense", [Standard(steps=3), MAAdvT(steps=3)], ids=["standard", "maadvt"])
+@pytest.mark.parametrize("defense", [Standard(steps=3), MAAdvT(steps=3, lambda_=(1,))], ids=["standard", "maadvt"])
 def test_a_third_of_the_digits_and_half_the_network_show_it_in_seconds(run, defense):
     short = Training(epochs=10, batch_size=32)
     subject = replace(SUBJECT, settings=Subject(name="plain", network="small-cnn", width=0.5, train=short))
-    cost, gain = recovered(subject, defense, first=600, steps=5)
+    cost, gain = recovered(subject, defense, first=500, steps=5)
     assert cost >= -5, (cost, gain)
     assert gain >= 20, (cost, gain)
