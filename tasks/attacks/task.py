@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -60,10 +62,12 @@ def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
     if len(subjects) > 1:
         raise InputError(f"The worst case is that of one subject, and these tables are of {', '.join(subjects)}.")
     grid = sorted({float(eps) for one in found for eps in one["grid"]})
+    known = _known(found[0])
     tables = [
-        map_partitions(on_grid, table, into=Attacked, name=f"grid-{at}", grid=grid) for at, table in enumerate(attacked)
+        map_partitions(on_grid, table, into=Attacked, name=f"grid-{at}", grid=grid, known=known)
+        for at, table in enumerate(attacked)
     ]
-    worst: Artifact[Attacked] = map_partitions(worst_of, *tables, into=Attacked)
+    worst: Artifact[Attacked] = map_partitions(worst_of, *tables, into=Attacked, known=known)
     say(f"{len(attacked)} attacks, {len(grid)} ε")
     return worst
 
@@ -86,10 +90,21 @@ def transfer_attacks(
     return write_table(findings_table(transfer_findings(counts, assaults)), into=Findings)
 
 
-def what_was_attacked(attacked: pa.Table) -> dict[str, frozenset[str]]:
-    """The subjects in a partition of records, and every ε, spelt so that it can be read back exactly."""
+def what_was_attacked(attacked: pa.Table) -> dict[str, Any]:
+    """The subjects in a partition of records, every ε, spelt so that it can be read back exactly, and known labels.
+
+    Of several labels, `known 0` and so on count the records in which each is known.
+    """
     grid = frozenset(repr(eps) for eps in attacked["eps"].unique().to_pylist())
-    return {"subjects": frozenset(attacked["subject"].unique().to_pylist()), "grid": grid}
+    known: Counter[str] = Counter()
+    for labels in attacked["labels"].to_pylist():
+        known.update({f"known {at}": int(label >= 0) for at, label in enumerate(labels or ())})
+    return {"subjects": frozenset(attacked["subject"].unique().to_pylist()), "grid": grid, **known}
+
+
+def _known(found: Mapping[str, Any]) -> tuple[int, ...]:
+    """Per label the records in which it is known; nothing where samples have one class."""
+    return tuple(found[f"known {at}"] for at in range(sum(name.startswith("known ") for name in found)))
 
 
 def count_successes(attacked: pa.Table) -> dict[str, int]:
@@ -100,7 +115,7 @@ def count_successes(attacked: pa.Table) -> dict[str, int]:
 
 
 def _assault(
-    classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject, attack: Any, name: str,
+    classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject, attack: AnyImageAttack, name: str,
     generators: dict[str, Artifact[GeneratorFiles]] | None,
 ) -> Assault:  # fmt: skip
     if attack.target is not None and attack.target >= classes.rows:
