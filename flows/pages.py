@@ -13,7 +13,7 @@ from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
 from assay.infra.keys import package_versions
 from assay.infra.manifests import RunRecord
-from assay.infra.partitions import collect
+from assay.infra.partitions import collect, collect_rows
 from assay.infra.runs import Run
 from assay.tasks.reporting.appendix import settings_rows
 from assay.tasks.reporting.headline import headline
@@ -25,6 +25,9 @@ from assay.tasks.statistics.gates import GateResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from assay.tasks.attacks.page_pictures import Shown
+    from assay.tasks.attacks.task import Attacks
 
 _STAGES = (
     "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses", "trust",
@@ -138,15 +141,10 @@ def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part
         return
     if made.robustness.attacked:
         from assay.tasks.attacks.page import page as attacks_page
-        from assay.tasks.attacks.page_pictures import shown_of
 
         classes = class_names(_whole(made.examination.classes))
-        shown = [
-            one
-            for attacks in made.robustness.attacked.values()
-            for found in attacks.values()
-            for one in shown_of(_whole(found.attacked), _whole(found.images), classes)
-        ]
+        attacks = (found for attacks in made.robustness.attacked.values() for found in attacks.values())
+        shown = [one for found in attacks for one in pictures_of(found, classes)]
         yield attacks_page(findings, shown)
     if made.robustness.corrupted is not None:
         from assay.tasks.corruptions.page import page as corruptions_page
@@ -159,6 +157,14 @@ def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part
         yield defences_page(
             findings, made.defences.models, {name: _whole(subjects[name].curve) for name in made.defences.names}
         )
+
+
+def pictures_of(found: Attacks, classes: Sequence[str]) -> list[Shown]:
+    """The images of one attack that its gallery shows: however many were kept, only those are read."""
+    from assay.tasks.attacks.page_pictures import CHOSEN_BY, shown_of, to_be_shown
+
+    ids = to_be_shown(collect(found.attacked, CHOSEN_BY), collect(found.images, ["id", "eps"]))
+    return shown_of(collect_rows(found.attacked, ids), collect_rows(found.images, ids), classes)
 
 
 def not_asked(pipeline: Pipeline) -> Iterator[str]:

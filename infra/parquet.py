@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assay.infra.artifacts import Table
@@ -92,14 +93,32 @@ def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) 
     try:
         table = read_parquet(folder, part.file, columns)
     except (pa.ArrowInvalid, OSError) as error:
-        raise RunError(
-            f"The file {folder.url}/{part.file} is damaged or gone ({_first_line(error)}): delete it and run again, "
-            "only that partition is computed anew."
-        ) from error
+        raise _damaged(folder, part, error) from error
     if table.num_rows != part.rows:
         place = f"{folder.url}/{part.file}"
         raise RunError(f"The file {place} has {table.num_rows} rows, not {part.rows}: delete it and run again.")
     return table
+
+
+def read_rows(folder: Folder, part: PartFile, ids: pa.Array) -> pa.Table:
+    """The rows of a part whose `id` is among these, one row group in memory at a time; RunError where it is damaged."""
+    try:
+        with open_parquet(folder, part.file) as file:
+            found = [file.schema_arrow.remove_metadata().empty_table()]
+            for group in range(file.num_row_groups):
+                wanted = pc.is_in(file.read_row_group(group, columns=["id"], use_threads=False)["id"], value_set=ids)
+                if pc.any(wanted).as_py():
+                    found.append(file.read_row_group(group, use_threads=False).filter(wanted))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise _damaged(folder, part, error) from error
+    return pa.concat_tables(found)
+
+
+def _damaged(folder: Folder, part: PartFile, error: Exception) -> RunError:
+    return RunError(
+        f"The file {folder.url}/{part.file} is damaged or gone ({_first_line(error)}): delete it and run again, "
+        "only that partition is computed anew."
+    )
 
 
 def _first_line(error: BaseException) -> str:

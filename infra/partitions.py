@@ -6,7 +6,7 @@ workers there are, or on which finished first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from assay.infra.cuts import aligned_slices, common_plan
 from assay.infra.errors import AssayError, InputError, RunError
 from assay.infra.exact import merge
 from assay.infra.manifests import Part, PartFile
-from assay.infra.parquet import open_parquet, read_part
+from assay.infra.parquet import open_parquet, read_part, read_rows
 from assay.infra.partition_work import PartitionWork, Tallied, count_partition, write_partition
 from assay.infra.runs import current_run
 from assay.infra.tallies import decode_tally
@@ -27,6 +27,7 @@ from assay.infra.workbench import Workbench, current_workbench
 __all__ = [
     "Tallied",
     "collect",
+    "collect_rows",
     "first_rows",
     "map_partitions",
     "map_pieces",
@@ -139,6 +140,14 @@ def first_rows(artifact: Artifact[Any], rows: int) -> pa.Table:
         if sum(table.num_rows for table in tables) >= rows:
             break
     return pa.concat_tables(tables).slice(0, rows)
+
+
+def collect_rows(artifact: Artifact[Any], ids: Collection[str]) -> pa.Table:
+    """All columns of the few samples of these ids, in sample order, in this process; the others are not kept."""
+    output, folder = _output(artifact), current_run().store.folder
+    wanted = pa.array(sorted(ids), pa.string())
+    parts = sorted(output.parts, key=lambda part: part.index)
+    return pa.concat_tables([read_rows(folder, part.files[output.place], wanted) for part in parts])
 
 
 def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:

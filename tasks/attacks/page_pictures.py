@@ -44,6 +44,23 @@ def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> li
     return found
 
 
+CHOSEN_BY = ["id", "eps", "gold", "labels", "success"]
+"""The columns of the records that it takes to choose what is shown."""
+
+
+def to_be_shown(records: pa.Table, kept: pa.Table) -> frozenset[str]:
+    """The ids of the samples that a gallery can come to need, out of records (`CHOSEN_BY`) and the `id` and `eps` of
+    all images: those of its strips at every ε, and no others."""
+    chosen: set[str] = set()
+    for eps in pc.unique(kept["eps"]).to_pylist():
+        if eps == 0:
+            continue
+        there = kept.filter(pc.equal(kept["eps"], eps))["id"].combine_chunks()
+        at = records.filter(pc.and_(pc.equal(records["eps"], eps), pc.is_in(records["id"], value_set=there)))
+        chosen.update(row["id"] for row in _in_turn(at.to_pylist(), MOST))
+    return frozenset(chosen)
+
+
 def gallery(shown: Shown, group: str, *, collapsed: bool = False) -> Gallery | None:
     """The strips of one attack at the ε of `group`: those that succeeded first, the classes in turn."""
     records = {row["id"]: row for row in shown.records.to_pylist() if eps_name(row["eps"]) == group}
