@@ -1,0 +1,92 @@
+"""The oracle finds planted shortcuts: what it says holds against what happens when the words are deleted.
+
+The truth of a prediction is counterfactual, not the generator's say-so. Nothing was tuned on the seeds below.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from assay.data.samples.reviews import reviews
+from assay.data.schemas import Classes, Samples
+from assay.flows.branches import Branches
+from assay.flows.pipeline import Pipeline, load_project
+from assay.flows.subjects import Examination, examine_one
+from assay.flows.trust import ask_oracle
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect
+from assay.infra.stage import stage, write_table
+from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.subjects.image_task import hold_out
+
+PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
+UNSEEN = (2101, 2102, 2103, 2104, 2105)
+STRENGTHS = (0.6, 0.75, 0.85)
+
+
+@stage(version=1)
+def put_reviews(seed: int, strength: float) -> Artifact[Samples]:
+    return write_table(reviews(seed=seed, strength=strength).replace_schema_metadata(None), into=Samples)
+
+
+@stage(version=1)
+def put_classes() -> Artifact[Classes]:
+    names = ["negative", "positive"]
+    return write_table(pa.table({"code": [0, 1], "name": names}, schema=Classes.schema), into=Classes)
+
+
+def the_pipeline(limit: int, **trust: Any) -> Pipeline:
+    """The pipeline `reviews` as it stands, with fewer texts."""
+    settings = load_project(PIPELINES, pipeline="reviews").pipeline("reviews")
+    assert settings.trust is not None
+    return settings.model_copy(
+        update={
+            "evaluation": settings.evaluation.model_copy(update={"limit": limit}),
+            "trust": settings.trust.model_copy(update={"explainers": ("lime",)} | trust),
+        }
+    )
+
+
+def measured(seed: int, strength: float, pipeline: Pipeline) -> dict[tuple[str, str], Finding]:
+    assert pipeline.trust is not None
+    samples, branches = put_reviews(seed, strength), Branches()
+    examination = Examination(put_classes(), hold_out(samples, pipeline.evaluation))
+    examine_one(examination, pipeline.subjects[0], PIPELINES.parent)
+    audit = ask_oracle(pipeline, examination, branches, PIPELINES.parent)
+    assert branches.failures == []
+    found = [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
+    return {(one.metric, one.of): one for one in found if one.group == pipeline.trust.explainers[0]}
+
+
+def test_planted_shortcuts_are_found_and_confidence_does_not_find_them(run):
+    """In seconds: explained by omission, with the word embeddings that are always there."""
+    quick = the_pipeline(
+        limit=150, explainers=("omission",), training_texts=200, providers=("fasttext", "ppmi", "subject")
+    )
+    found = measured(77, 0.75, quick)
+    assert found["trust.g_mean", "toki"].n >= 80
+    assert found["trust.g_mean", "toki"].value >= 0.7
+    assert found["trust.g_mean_difference", "toki - naive"].low > 0
+    assert 0.25 <= found["trust.confidence_auc", "naive"].value <= 0.75
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(5400)
+def test_on_five_unseen_seeds_and_three_strengths_the_golden_numbers_hold(make_run, tmp_path):
+    """G-mean ≥ 0.85 on average, AUROC of the subject's confidence in [.35, .65]."""
+    settings = the_pipeline(limit=300)
+    means, areas = [], []
+    with make_run(store=str(tmp_path / "store")):
+        for seed in UNSEEN:
+            for strength in STRENGTHS:
+                found = measured(seed, strength, settings)
+                means.append(found["trust.g_mean", "toki"].value)
+                areas.append(found["trust.confidence_auc", "naive"].value)
+                others = [f"{found['trust.g_mean', name].value:.3f}" for name in ("toki-ki", "naive")]
+                print(seed, strength, f"{means[-1]:.3f}", *others, f"{areas[-1]:.3f}", flush=True)
+    assert sum(means) / len(means) >= 0.85
+    assert 0.35 <= sum(areas) / len(areas) <= 0.65
