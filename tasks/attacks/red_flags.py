@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, ImageAttack, MomentumPGD, Square
+from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, Goal, ImageAttack, MomentumPGD, Square
 from assay.tasks.attacks.trials import Trial
 from assay.tasks.reporting.numerals import p_equals, percent
 from assay.tasks.statistics.classification import accuracy, answer_name, majority_rate, one_answer
@@ -88,7 +88,11 @@ class Reading:
         )  # fmt: skip
 
 
-def chance_of_more(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> float:
+Harm = npt.NDArray[np.bool_] | npt.NDArray[np.int64]
+"""Per sample, how much an attack did: whether it succeeded, or how many labels are wrong."""
+
+
+def chance_of_more(first: Harm, second: Harm) -> float:
     """How likely the first would win that many of the samples on which the two differ if each were a coin toss.
 
     >>> chance_of_more(np.array([True] * 10), np.array([False] * 10)) == 0.5**10
@@ -96,8 +100,8 @@ def chance_of_more(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) 
     """
     from scipy.stats import binom
 
-    first_only, second_only = int((first & ~second).sum()), int((second & ~first).sum())
-    return float(binom.sf(first_only - 1, first_only + second_only, 0.5))
+    more, less = int((first > second).sum()), int((second > first).sum())
+    return float(binom.sf(more - 1, more + less, 0.5))
 
 
 def flags_of_attacks(
@@ -113,23 +117,24 @@ def flags_of_attacks(
         _beaten("one-step-beats-multi-step", one_step, strongest, known),
         _beaten("black-box-beats-white-box", queries, strongest, known),
         beaten_from_outside(transfers, strongest),
-        rising_curve([t for t in mine if not isinstance(known[t.attack], GAP)]),
+        rising_curve([t for t in mine if not isinstance(known[t.attack], GAP)], known),
         constant_answer(mine, classes),
     ]
 
 
-def rising_curve(trials: Iterable[Trial]) -> Reading:
+def rising_curve(trials: Iterable[Trial], known: Mapping[str, ImageAttack]) -> Reading:
     """Whether an attack fools fewer samples with a larger ε; a generator, trained anew for each, is no such curve."""
     curves: dict[str, dict[float, Trial]] = {}
     for trial in trials:
         curves.setdefault(trial.attack, {})[trial.eps] = trial
     pairs = [
-        (curve[small], curve[large])
-        for curve in curves.values()
+        (curve[small], curve[large], known[attack].goal)
+        for attack, curve in curves.items()
         for small, large in combinations(sorted(curve), 2)
-    ]  # fmt: skip
-    return _surprising("non-monotone-curve", pairs, "{first} at {at} fools {more} of {n} samples that it does not at "
-                       "{other_at}, and there only {less} others", "needs an attack at two ε")  # fmt: skip
+    ]
+    said = "{first} at {at} fools {more} of {n} samples that it does not at {other_at}, and there only {less} others"
+    labels = "{first} at {at} gets more labels wrong than at {other_at} for {more} of {n} samples, and fewer for {less}"
+    return _surprising("non-monotone-curve", pairs, said, labels, "needs an attack at two ε")
 
 
 def beaten_from_outside(transfers: Sequence[Finding], strongest: Mapping[tuple[float, str], Trial]) -> Reading:
@@ -156,7 +161,7 @@ def _fewer_right(flag: str, transfer: Finding, source: str, rival: Trial, limit:
 
     known = rival.truth >= 0
     labels = rival.truth.shape[1] if rival.truth.ndim == 2 else 1
-    right, n = int(((rival.attacked == rival.truth) & known).sum()) // labels, int(known.sum()) // labels
+    right, n = int(((rival.robust == rival.truth) & known).sum()) // labels, int(known.sum()) // labels
     foreign_n = (transfer.n or 0) // labels
     foreign = round((transfer.value or 0.0) * foreign_n)
     p = float(fisher_exact([[foreign, foreign_n - foreign], [right, n - right]], alternative="less").pvalue)
@@ -193,21 +198,28 @@ def _beaten(
 ) -> Reading:  # fmt: skip
     """Whether a contender fools more than the strongest white-box attack at the same ε and with the same goal."""
     rivals = [(one, strongest.get((one.eps, known[one.attack].goal))) for one in contenders]
-    pairs = [(one, other) for one, other in rivals if one.eps > 0 and other is not None]
+    pairs = [(one, other, known[one.attack].goal) for one, other in rivals if one.eps > 0 and other is not None]
     said = "at {at} {first} fools {more} of {n} samples that {second} does not, and {second} {less} that it does not"
-    return _surprising(flag, pairs, said, "needs both kinds of attack at the same ε")
+    labels = "at {at} {first} gets more labels wrong than {second} for {more} of {n} samples, and fewer for {less}"
+    return _surprising(flag, pairs, said, labels, "needs both kinds of attack at the same ε")
 
 
-def _surprising(flag: str, pairs: Sequence[tuple[Trial, Trial]], said: str, missing: str) -> Reading:
-    """Raised where the first of a pair fools more samples than the second than chance explains over all the pairs."""
+def _surprising(
+    flag: str, pairs: Sequence[tuple[Trial, Trial, Goal]], said: str, of_labels: str, missing: str
+) -> Reading:
+    """Raised where the first of a pair does more to more samples than the second than chance explains over all pairs.
+
+    Every comparison is in a currency that both attacks climb: success, or with several labels how many are wrong.
+    """
     readings = []
-    for first, second in pairs:
+    for first, second, goal in pairs:
         ids = np.intersect1d(first.ids, second.ids, assume_unique=True)
-        ours, theirs = first.at(ids), second.at(ids)
+        ours, theirs = first.harm(goal, ids), second.harm(goal, ids)
         p = chance_of_more(ours, theirs)
-        why = said.format(
+        words = of_labels if first.truth.ndim == 2 else said
+        why = words.format(
             first=first.attack, second=second.attack, at=_at(first.group), other_at=_at(second.group), n=len(ids),
-            more=int((ours & ~theirs).sum()), less=int((theirs & ~ours).sum()),
+            more=int((ours > theirs).sum()), less=int((theirs > ours).sum()),
         )  # fmt: skip
         readings.append(Reading(flag, p <= CHANCE / len(pairs), len(ids), f"{why} ({p_equals(p)})", p))
     if not readings:
@@ -217,14 +229,18 @@ def _surprising(flag: str, pairs: Sequence[tuple[Trial, Trial]], said: str, miss
 
 
 def _strongest(trials: Sequence[Trial], known: Mapping[str, ImageAttack]) -> dict[tuple[float, str], Trial]:
-    """Per ε and goal, the attack that sees the gradients, takes many steps and fools the most."""
-    best: dict[tuple[float, str], Trial] = {}
+    """Per ε and goal, the attack that sees the gradients, takes many steps and does the most.
+
+    With several labels the margin loss of APGD is not what the others climb, so it is no measure for them.
+    """
+    best: dict[tuple[float, str], tuple[int, Trial]] = {}
     for trial in trials:
         attack = known[trial.attack]
-        place = (trial.eps, attack.goal)
-        if _climbs(attack, trial.eps) and (place not in best or trial.success.sum() > best[place].success.sum()):
-            best[place] = trial
-    return best
+        place, done = (trial.eps, attack.goal), int(trial.harm(attack.goal, trial.ids).sum())
+        apart = trial.truth.ndim == 2 and isinstance(attack, APGD) and attack.loss == "margin"
+        if _climbs(attack, trial.eps) and not apart and (place not in best or done > best[place][0]):
+            best[place] = done, trial
+    return {place: trial for place, (_, trial) in best.items()}
 
 
 def _at(group: str) -> str:

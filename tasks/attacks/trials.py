@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.tasks.attacks.settings import eps_name
+from assay.tasks.attacks.settings import Goal, eps_name
 from assay.tasks.statistics.classification import Said, Truth
 from assay.tasks.subjects.image_model import said
 
@@ -40,9 +40,31 @@ class Trial:
         """How findings call its ε."""
         return eps_name(self.eps)
 
-    def at(self, ids: npt.NDArray[np.str_]) -> Bools:
-        """Where the attack succeeded, for some of the samples in the order given."""
-        return self.success[np.searchsorted(self.ids, ids)]
+    @property
+    def robust(self) -> Said:
+        """The answers that robust accuracy and recall are taken of: an image that was wrong before has fallen.
+
+        With several labels those to the attacked images, since every label is attacked.
+        """
+        if self.truth.ndim == 2:
+            return self.attacked
+        lost = (self.truth >= 0) & (self.clean != self.truth)
+        answers: Said = np.where(lost, self.clean, self.attacked)
+        return answers
+
+    def harm(self, goal: Goal, ids: npt.NDArray[np.str_]) -> npt.NDArray[np.int64]:
+        """How much was done to some of the samples in the order given: 1 for a success.
+
+        With several labels the number of known ones that are wrong, or that flipped where all were to flip: attacks
+        climb a loss over all labels, so whether any one of them gave way says little about which attack is stronger.
+        """
+        at = np.searchsorted(self.ids, ids)
+        if self.truth.ndim == 1 or goal == "targeted":
+            return self.success[at].astype(np.int64)
+        flipped = (self.attacked != self.clean)[at].sum(axis=1)
+        known = (self.truth >= 0)[at]
+        wrong = ((self.attacked != self.truth)[at] & known).sum(axis=1)
+        return np.where(known.any(axis=1) & (goal == "untargeted"), wrong, flipped).astype(np.int64)
 
 
 MEASURED = ("distance", "distance_l2", "steps", "queries")
