@@ -63,7 +63,8 @@ def measure_attacks(
     """
     names = class_names(collect(classes, None))
     found = trials(collect(table, COLUMNS) for table in attacked)
-    findings = [finding for trial in found for finding in attack_findings(trial, names, split)]
+    aims = {attack.called: attack.target for attack in attacks}
+    findings = [finding for trial in found for finding in attack_findings(trial, names, split, aims.get(trial.attack))]
     flags: list[Reading] = []
     if not split:
         moved = [row for table in transfers for row in findings_from(collect(table, Findings.schema.names))]

@@ -15,19 +15,22 @@ from assay.tasks.statistics.findings import Finding
 UNITS = {"distance": "of [0, 1]", "distance_l2": "L2", "steps": "steps", "queries": "queries"}
 
 
-def attack_findings(trial: Trial, classes: Sequence[str], split: str = "") -> list[Finding]:
+def attack_findings(trial: Trial, classes: Sequence[str], split: str = "", target: int | None = None) -> list[Finding]:
     """Everything measured about one attack at one ε: `attack.accuracy`, `.auc`, `.fooling_rate`, `.recall` and so on.
 
-    Accuracy and fooling rate are of the attacked images; the latter counts every sample whose prediction changes, also
-    one that was wrong before. The distances and steps are means over the samples. `split` names a split
-    that is not the audited one.
+    Accuracy and recall count an image that is right before the attack and after it; AUC and fooling rate are of all
+    attacked images, so the latter counts every sample whose prediction changes, also one that was wrong before. The
+    distances and steps are means over the samples. `split` names a split that is not the audited one; `target` is the
+    class that the attack aims at, whose own samples have no part in the success rate.
     """
     group = ", ".join(one for one in (trial.group, split) if one)
     about = Slice("attack", trial.attack, group, trial.subject)
-    findings = prediction_findings(about, trial.attacked, trial.probabilities, trial.truth, classes)
+    findings = prediction_findings(
+        about, trial.attacked, trial.probabilities, trial.truth, classes, robust=trial.robust
+    )
     findings += [
         about.finding("fooling_rate", fooling_rate(trial.clean, trial.attacked)),
-        about.finding("success_rate", proportion(trial.success)),
+        about.finding("success_rate", proportion(trial.success, _can_be_aimed(trial, target))),
     ]
     findings += [
         about.finding(name, mean_of(values), unit=UNITS[name]) for name, values in sorted(trial.measured.items())
@@ -49,6 +52,16 @@ def mean_of(values: npt.NDArray[np.float64]) -> Proportion:
     half = float(t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
     mean = float(values.mean())
     return Proportion(mean, mean - half, mean + half, n)
+
+
+def _can_be_aimed(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
+    """The samples that are not yet what a targeted attack wants of them; where nobody knows, by what was said."""
+    truth = np.where(trial.truth >= 0, trial.truth, trial.clean)
+    if target is None:
+        return np.ones(len(truth), np.bool_)
+    if truth.ndim == 1:
+        return truth != target
+    return (truth != (np.arange(truth.shape[1]) == target)).any(axis=1)
 
 
 def _winners(trial: Trial, about: Slice) -> list[Finding]:

@@ -13,7 +13,7 @@ from assay.tasks.attacks.records import Assault, Posed
 from assay.tasks.attacks.settings import eps_name
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
-from assay.tasks.subjects.image_model import ImageModel, said
+from assay.tasks.subjects.image_model import ImageModel, Probabilities, said
 
 Counts = npt.NDArray[np.int64]
 
@@ -21,7 +21,8 @@ Counts = npt.NDArray[np.int64]
 def transfer_partition(samples: pa.Table, *, assaults: Sequence[Assault]) -> Counts:
     """Right answers and answers judged [ε, made for, shown to, 2] in one partition, per label where there are several.
 
-    The images are made here and shown at once to every subject, so none is stored.
+    The images are made here and shown at once to every subject, so none is stored. As in the accuracy of an attack, an
+    image that a subject gets wrong without it is not right for having been moved.
     """
     grid = assaults[0].grid()
     counts = np.zeros((len(grid), len(assaults), len(assaults), 2), np.int64)
@@ -30,14 +31,17 @@ def transfer_partition(samples: pa.Table, *, assaults: Sequence[Assault]) -> Cou
     models = [assault.model() for assault in assaults]
     if len({model.multilabel for model in models}) > 1:
         raise InputError("Some of the subjects know one class per image and others several labels: compare alike.")
-    for source, (assault, model) in enumerate(zip(assaults, models, strict=True)):
-        posed = Posed.of(samples, model)
-        truth = _truth(samples, posed, model)
+    posings = [Posed.of(samples, model) for model in models]
+    truth = _truth(samples, posings[0], models[0])
+    withstood = [
+        _right(posed.clean, truth, model) | model.multilabel for posed, model in zip(posings, models, strict=True)
+    ]
+    for source, (assault, model, posed) in enumerate(zip(assaults, models, posings, strict=True)):
         for at, eps in enumerate(grid):
             images = assault.result(model, posed, eps).images.numpy()
             for target, judge in enumerate(models):
-                answers = said(judge.predict(images, posed.ids), judge.multilabel)
-                counts[at, source, target] = (answers == truth)[truth >= 0].sum(), (truth >= 0).sum()
+                right = _right(judge.predict(images, posed.ids), truth, judge) & withstood[target]
+                counts[at, source, target] = right.sum(), (truth >= 0).sum()
     return counts
 
 
@@ -57,6 +61,12 @@ def transfer_findings(counts: Counts, assaults: Sequence[Assault]) -> list[Findi
                           subject=shown_to.name)
                 )  # fmt: skip
     return findings
+
+
+def _right(probabilities: Probabilities, truth: npt.NDArray[np.int64], model: ImageModel) -> npt.NDArray[np.bool_]:
+    """Where an answer is right and the truth known."""
+    right: npt.NDArray[np.bool_] = (said(probabilities, model.multilabel) == truth) & (truth >= 0)
+    return right
 
 
 def _truth(samples: pa.Table, posed: Posed, model: ImageModel) -> npt.NDArray[np.int64]:

@@ -45,11 +45,13 @@ class Slice:
 
 
 def prediction_findings(
-    about: Slice, said: Said, probabilities: npt.NDArray[np.float64], truth: Truth, classes: Sequence[str]
-) -> list[Finding]:
+    about: Slice, said: Said, probabilities: npt.NDArray[np.float64], truth: Truth, classes: Sequence[str],
+    *, robust: Said | None = None,
+) -> list[Finding]:  # fmt: skip
     """Accuracy, AUC, recall per class, the majority rate, the entropy of the answers, and whether there is but one.
 
-    `said` and `truth` as in `classification`; `probabilities` [n, k].
+    `said` and `truth` as in `classification`; `probabilities` [n, k]. Under attack accuracy and recall are of the
+    answers `robust`, in which a sample stays wrong that was wrong before.
 
     >>> flat = np.full((4, 2), 0.5)
     >>> one = Slice("subject", "clean")
@@ -57,7 +59,7 @@ def prediction_findings(
     >>> found[0].metric, found[0].value, found[-1].verdict
     ('subject.accuracy', 0.75, 'degenerate: every sample is called benign')
     """
-    k = len(classes)
+    k, judged = len(classes), said if robust is None else robust
     if not (truth >= 0).any():
         area = AUC(None, None, None, 0)
         most = Proportion(None, None, None, 0)
@@ -65,13 +67,13 @@ def prediction_findings(
         area = label_auc(probabilities, truth) if truth.ndim == 2 else macro_auc(probabilities, truth)
         most = majority_rate(truth, k)
     measured = [
-        about.finding("accuracy", accuracy(said, truth)),
+        about.finding("accuracy", accuracy(judged, truth)),
         auc_finding(f"{about.stage}.auc", area, classes, of=about.of, group=about.group, subject=about.subject),
         about.finding("majority_rate", most),
         about.finding("prediction_entropy", prediction_entropy(said, k), unit="bits"),
     ]
     measured += [
-        about.finding("recall", one, part=name) for name, one in zip(classes, recalls(said, truth, k), strict=True)
+        about.finding("recall", one, part=name) for name, one in zip(classes, recalls(judged, truth, k), strict=True)
     ]
     alone = one_answer(said, truth, k)
     return [*measured, about.finding("degenerate", alone.share, verdict=_verdict(alone, classes))]

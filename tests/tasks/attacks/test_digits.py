@@ -43,8 +43,8 @@ def accuracies(attack: AnyImageAttack) -> dict[float, float]:
     files = train_network(held.training, classes, SUBJECT).files
     found = attack_subject(held.evaluation, classes, files, SUBJECT, attack, "plain").attacked
     right: dict[float, int] = {}
-    for row in collect(found, ["eps", "gold", "attacked"]).to_pylist():
-        right[row["eps"]] = right.get(row["eps"], 0) + (row["gold"] == row["attacked"])
+    for row in collect(found, ["eps", "gold", "clean", "attacked"]).to_pylist():
+        right[row["eps"]] = right.get(row["eps"], 0) + (row["gold"] == row["clean"] == row["attacked"])
     assert held.evaluation.rows == 450
     return {eps: 100 * count / 450 for eps, count in sorted(right.items())}
 
