@@ -12,7 +12,7 @@ from assay.data.images import pixels_of
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
 from assay.tasks.attacks.settings import APGD, FGSM, PGD, Square
-from assay.tasks.attacks.task import attack_subject, transfer_attacks, worst_case
+from assay.tasks.attacks.task import _rows_for, attack_subject, transfer_attacks, worst_case
 from assay.tasks.statistics.findings import findings_from
 
 torch.set_num_threads(1)
@@ -36,7 +36,7 @@ def test_every_sample_has_a_record_at_every_eps_and_at_the_clean_point(run):
     rows = table.to_pylist()
     for row in rows:
         assert row["distance"] <= row["eps"]
-        assert row["success"] == (row["attacked"] != row["gold"])
+        assert row["success"] == (row["attacked"] != row["gold"] or row["clean"] != row["gold"])
         assert row["attacked"] == int(np.argmax(row["attacked_probabilities"]))
         if row["eps"] == 0:
             assert row["attacked_probabilities"] == row["clean_probabilities"]
@@ -86,10 +86,13 @@ def test_the_accuracy_with_active_sets_is_that_of_the_full_attack(run):
     rows = {}
     for fast in (False, True):
         found = attacked(attack=ONE.model_copy(update={"only_accuracy": fast}))[1].attacked
-        rows[fast] = collect(found, ["eps", "gold", "attacked", "success"]).to_pylist()
+        rows[fast] = collect(found, ["eps", "gold", "clean", "attacked", "success", "distance"]).to_pylist()
     assert [r["success"] for r in rows[True]] == [r["success"] for r in rows[False]]
-    right = {fast: [r["attacked"] == r["gold"] for r in rows[fast]] for fast in rows}
+    right = {fast: [r["attacked"] == r["gold"] == r["clean"] for r in rows[fast]] for fast in rows}
     assert right[True] == right[False]
+    still = {fast: [r["distance"] == 0 for r in rows[fast] if r["eps"] > 0] for fast in rows}
+    assert sum(still[True]) == 10  # wrong before the attack, at two ε
+    assert sum(still[False]) == 0
 
 
 def test_a_sample_without_a_class_is_attacked_away_from_what_the_subject_says(run):
@@ -100,6 +103,13 @@ def test_a_sample_without_a_class_is_attacked_away_from_what_the_subject_says(ru
     assert any(row["success"] for row in unknown)
 
 
+def test_partitions_are_large_where_samples_are_dropped_and_images_small_enough():
+    assert [_rows_for(attack, n, (1, 16)) for attack, n in (
+        (PGD(), 5000), (PGD(only_accuracy=True), 5000), (Square(), 100_000), (Square(), 300),
+    )] == [None, 1024, 1024, None]  # fmt: skip
+    assert _rows_for(Square(), 5000, (3, 224)) is None  # they would not fit in memory
+
+
 def test_several_labels_stand_in_lists(run):
     table = collect(attacked(multilabel=True)[1].attacked, None).to_pylist()
     assert {row["attacked"] for row in table} == {-1}
@@ -107,7 +117,7 @@ def test_several_labels_stand_in_lists(run):
     for row in table:
         flips = [(a >= 0.5) != (c >= 0.5) for a, c in
                  zip(row["attacked_probabilities"], row["clean_probabilities"], strict=True)]  # fmt: skip
-        assert row["success"] == any(flips)
+        assert row["success"] == any(flips)  # here the labels are what the subject says of the clean image
     assert any(row["success"] for row in table)
 
 
@@ -148,7 +158,7 @@ def test_images_made_for_one_subject_are_shown_to_all(run):
     matrix = {(one.group, one.subject): one.value for one in found}
     assert matrix["eps=0, made for first", "second"] == matrix["eps=0, made for second", "second"]
     own = collect(attack_subject(samples, classes, files["first"], SUBJECT, ONE, "first").attacked, None).to_pylist()
-    right = [row["attacked"] == row["gold"] for row in own if row["eps"] == 0.1]
+    right = [row["attacked"] == row["gold"] == row["clean"] for row in own if row["eps"] == 0.1]
     assert matrix["eps=0.1, made for first", "first"] == pytest.approx(np.mean(right))
     assert matrix["eps=0.1, made for second", "first"] > matrix["eps=0.1, made for first", "first"]
 
