@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from assay.tasks.reporting.numerals import integer, interval, percent
 from assay.tasks.reporting.parts import (
@@ -36,6 +36,8 @@ def page(findings: Sequence[Finding], curves: Mapping[str, pa.Table]) -> Part:
     subjects = list(dict.fromkeys(one.subject for one in clean))
     constant = [one for one in clean if one.metric == "subject.degenerate" and one.verdict.startswith("degenerate")]
     blocks: list[Block] = [_figures(clean, subjects), _recalls(clean, subjects)]
+    if any(one.metric == "subject.class_auc" for one in clean):
+        blocks.append(_areas(clean, subjects))
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned))
@@ -70,14 +72,26 @@ def _figures(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
 
 
 def _recalls(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
-    found = {(one.subject, one.group): one for one in clean if one.metric == "subject.recall"}
+    note = "The share of a class's samples that are recognised as such."
+    return _per_class(clean, subjects, "recall", "Recall per class", note, "percent")
+
+
+def _areas(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
+    note = "Of each class against the rest, or of each label, from probabilities."
+    return _per_class(clean, subjects, "class_auc", "AUC per class", note, "number")
+
+
+def _per_class(
+    clean: Sequence[Finding], subjects: Sequence[str], metric: str, title: str, note: str,
+    kind: Literal["number", "percent"],
+) -> DataTable:  # fmt: skip
+    found = {(one.subject, one.group): one for one in clean if one.metric == f"subject.{metric}"}
     classes = list(dict.fromkeys(group for _, group in found))
-    columns = [Column("Class"), *(Column(subject, "percent") for subject in subjects)]
+    columns = [Column("Class"), *(Column(subject, kind) for subject in subjects)]
     rows: list[list[Cell]] = [
         [name, *(_cell(found.get((subject, name))) for subject in subjects)] for name in classes
     ]  # fmt: skip
-    note = "The share of a class's samples that are recognised as such."
-    return DataTable("Recall per class", columns, rows, note, collapsed=len(rows) > _FEW)
+    return DataTable(title, columns, rows, note, collapsed=len(rows) > _FEW)
 
 
 def learning(curves: Mapping[str, pa.Table], note: str = _ASIDE) -> Block:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from assay.data.images import pixels_of
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError, RunError
+from assay.tasks.statistics.class_areas import class_areas
 from assay.tasks.statistics.classification_findings import Slice, prediction_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.image_lessons import require_one_shape, targets_of
@@ -61,7 +62,8 @@ def clean_findings(predictions: pa.Table, samples: pa.Table, classes: Sequence[s
     truth = targets_of(samples, classes)
     probabilities = probabilities_of(predictions, len(classes))
     about = Slice("subject", "clean", subject=name)
-    return prediction_findings(about, said(probabilities, truth.ndim == 2), probabilities, truth, classes)
+    *found, answers = prediction_findings(about, said(probabilities, truth.ndim == 2), probabilities, truth, classes)
+    return [*found, *class_areas("subject", probabilities, truth, classes, subject=name), answers]
 
 
 def probabilities_of(predictions: pa.Table, classes: int) -> Probabilities:

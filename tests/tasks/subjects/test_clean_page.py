@@ -8,6 +8,7 @@ import pytest
 
 from assay.data.image_schemas import TrainingCurve
 from assay.tasks.reporting.parts import Block, DataTable, Estimate, LinePlot, Mark, Panels
+from assay.tasks.statistics.class_areas import class_areas
 from assay.tasks.statistics.classification_findings import Slice, prediction_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.clean_page import page, verdict
@@ -121,3 +122,14 @@ def test_the_head_leaves_it_to_the_attacks_where_there_are_any() -> None:
     attacked = Finding("attack.accuracy", of="pgd", group="eps=0.1", subject="net", value=0.1, n=10)
     assert verdict([*GOOD, attacked]) is None
     assert verdict([Finding("subject.accuracy", of="gold", subject="curated", value=0.9, n=10)]) is None
+
+
+def test_every_class_has_its_own_area_where_there_are_more_than_two() -> None:
+    names = ["mass", "nodule", "edema"]
+    scores = np.array([[0.9, 0.2, 0.1], [0.1, 0.3, 0.1], [0.8, 0.4, 0.1]])
+    labels = np.array([[1, 1, 0], [0, 0, 0], [1, 1, 0]])
+    areas = class_areas("subject", scores, labels, names, subject="net")
+    shown = block(page([*GOOD, *areas], {}).blocks, "AUC per class")
+    assert isinstance(shown, DataTable)
+    assert values(shown) == [["mass", 1.0], ["nodule", 0.5], ["edema", None]]
+    assert not [one for one in page(GOOD, {}).blocks if one.title == "AUC per class"]
