@@ -1,0 +1,156 @@
+"""The trust page says what was found: in the sentence, the verdict, the plots and the tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from assay.data.text_schemas import Keywords, Thresholds, TrustExamples, TrustLabels, TrustSettings, TrustTruth
+from assay.tasks.reporting.layout import block_markup
+from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, MarkedTexts, Panels
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.trust.page import page, verdict
+from assay.tasks.trust.page_plots import confidence_blocks, roc_plot
+from assay.tasks.trust.page_shown import Shown, Trusted
+from assay.tasks.trust.page_tables import best_provider, clusters_table, providers_table
+
+CLASSES = ("neg", "pos")
+SAID = [("a", 0.95, "untrustworthy"), ("b", 0.99, "trustworthy"), ("c", 0.6, "trustworthy"), ("d", 0.85, "undecided")]
+
+
+def labels():
+    about = {"explainer": "lime", "gold": 1, "predicted": 1, "reason": "", "related_mass": 0.0, "unrelated_mass": 0.0}
+    nothing = {"words": [], "importance": [], "related": []}
+    rows = [
+        about | nothing | {"id": name, "oracle": oracle, "confidence": confidence,
+                           "label": label if oracle != "naive" else "trustworthy"}
+        for name, confidence, label in SAID
+        for oracle in ("toki", "naive", "toki-ki")
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=TrustLabels.schema)
+
+
+def keywords():
+    about = {"explainer": "lime", "code": 1, "explanations": 1, "relatedness": 0.5}
+    words = ("good", 0, True, 0.5), ("great", 0, True, 0.7), ("friday", 1, False, 0.9)
+    rows = [
+        about | {"provider": provider, "word": word, "cluster": cluster, "elected": yes, "keyword": yes,
+                 "importance": importance}
+        for provider in ("weak", "strong")
+        for word, cluster, yes, importance in words
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=Keywords.schema)
+
+
+def thresholds():
+    row = {"theta": 0.4, "pairs": 100, "unknown": 3, "words": 5, "words_unknown": 1}
+    rows = [row | {"provider": "weak", "balance": 0.52}, row | {"provider": "strong", "balance": 0.9}]
+    return pa.Table.from_pylist(rows, schema=Thresholds.schema)
+
+
+def settings():
+    rows = [
+        {"explainer": "lime", "setting": name, "value": value, "used": value == 0.5, "n": 4, "trustworthy": 2,
+         "undecided": 1, "known": 3, "g_mean": 0.7}
+        for name in ("theta_dist", "theta_relate", "vote")
+        for value in (0.9, 0.1, 0.5)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=TrustSettings.schema)
+
+
+def shown(truth=True, **more):
+    rows = [{"id": name, "explainer": "", "truth": label, "precision": None} for name, _, label in SAID[:3]]
+    known = pa.Table.from_pylist(rows, schema=TrustTruth.schema) if truth else None
+    return Shown("bert", "lime", CLASSES, labels(), keywords(), thresholds(), settings(),
+                 TrustExamples.schema.empty_table(), known, **more)  # fmt: skip
+
+
+def findings():
+    def about(metric, value, of="lime", group="all"):
+        return Finding(f"trust.{metric}", of, group, "bert", value, max(0, value - 0.1), min(1, value + 0.1), 40)
+
+    shares = {"trustworthy": 0.5, "untrustworthy": 0.3, "undecided": 0.2, "out_of_scope": 0.1}
+    measures = {"g_mean": 0.9, "sensitivity": 0.8, "specificity": 0.7}
+    return [
+        *(about(name, value, group=group) for group in ("all", *CLASSES) for name, value in shares.items()),
+        *(about(name, value, "toki", "lime") for name, value in measures.items()),
+        about("g_mean", 0.2, "naive", "lime"), about("confidence_auc", 0.51, "naive", "lime"),
+        about("accuracy_difference", -0.05, "toki - naive", "lime"), about("keyword_seconds", 12.5, group=""),
+    ]  # fmt: skip
+
+
+def test_the_sentence_has_the_share_its_interval_and_the_measure_against_the_truth():
+    said = page(findings(), [shown()]).sentence
+    assert "30.0" in said
+    assert "n = 40" in said
+    assert "G-mean of 0.900" in said
+    assert "confidence 0.200" in said
+
+
+def test_the_verdict_is_a_line_and_there_is_none_where_nothing_was_asked():
+    line = verdict(findings())
+    assert line is not None
+    assert line.text.startswith("30")
+    assert "bert" in line.text
+    assert "wrong reasons" in line.text
+    assert verdict([]) is None
+    assert page([]).sentence == "No prediction was explained."
+
+
+def test_every_block_of_the_page_can_be_drawn():
+    part = page(findings(), [shown()])
+    kinds = {type(block) for block in part.blocks}
+    assert kinds >= {BarPlot, DataTable, LinePlot, Panels}
+    html = "".join(block_markup(block, f"b{place}") for place, block in enumerate(part.blocks))
+    for words in ("What the oracle says", "Other thresholds", "great, good", "friday", "−0.05", "12.5"):
+        assert words in html
+
+
+def test_several_subjects_have_a_column_and_one_has_none():
+    other = [Finding(one.metric, one.of, one.group, "other", one.value, one.low, one.high, one.n) for one in findings()]
+    table = next(block for block in page([*findings(), *other], [shown()]).blocks if isinstance(block, DataTable))
+    assert [column.name for column in table.columns][:2] == ["Subject", "Explainer"]
+    table = next(block for block in page(findings(), [shown()]).blocks if isinstance(block, DataTable))
+    assert table.columns[0].name == "Explainer"
+
+
+def test_confidence_is_counted_by_the_bins_of_figure_six():
+    plot, table = confidence_blocks(shown())
+    assert isinstance(table, DataTable)
+    assert [row[0] for row in table.rows] == ["0.5 to 0.7", "0.7 to 0.8", "0.8 to 0.9", "0.9 to 1"]
+    assert [row[1:3] for row in table.rows] == [[1, 0], [0, 0], [0, 0], [1, 1]]
+    assert isinstance(plot, LinePlot)
+    assert plot.series[0].y == [0.0, 0.5]
+
+
+def test_roc_is_against_the_truth_or_says_that_it_is_not():
+    (plot,) = roc_plot(Trusted(findings()), shown())
+    assert "0.510" in plot.alt
+    assert plot.series[-1].name == "TOKI"
+    assert (plot.series[-1].x[0], plot.series[-1].y[0]) == (pytest.approx(0.3), 0.8)
+    (plot,) = roc_plot(Trusted([]), shown(truth=False))
+    assert "the truth is not known" in plot.note
+
+
+def test_clusters_are_those_of_the_best_provider_heaviest_first():
+    assert best_provider(shown()) == "strong"
+    table = clusters_table(shown())
+    assert [(row[1].text, row[3]) for row in table.rows] == [("keywords", "great, good"), ("no keywords", "friday")]
+    assert [row[4] for row in table.rows] == pytest.approx([1.2, 0.9])
+
+
+def test_masked_clusters_are_counted_and_not_named():
+    table = clusters_table(shown(masked=True))
+    assert {row[3] for row in table.rows} == {"masked"}
+    assert [row[2] for row in table.rows] == [2, 1]
+
+
+def test_a_provider_that_guesses_is_marked():
+    weak, strong = providers_table(shown()).rows
+    assert weak[2].tone == "bad"
+    assert "little better than guessing" in weak[2].below
+    assert strong[2] == 0.9
+
+
+def test_there_is_no_examples_block_without_examples():
+    assert not any(isinstance(block, MarkedTexts) for block in page(findings(), [shown()]).blocks)
