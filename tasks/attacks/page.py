@@ -97,7 +97,8 @@ def _curves(found: Attacked) -> list[Block]:
 
 def _plot(title: str, series: Sequence[Series], alt: str, x_label: str = _X, crowded: float = _CROWDED) -> LinePlot:
     note = "Bands are 95 % intervals (Wilson); ε = 0 is the clean image."
-    return LinePlot(title, series, x_label, _Y, alt, (0.0, 1.0), _ticks(series, crowded), note, "percent")
+    names = {x: eps_text(eps_name(x)) for one in series for x in one.x}
+    return LinePlot(title, series, x_label, _Y, alt, (0.0, 1.0), _ticks(series, crowded), note, "percent", names)
 
 
 def _series(found: Attacked, subject: str, attack: str, name: str) -> Series:

@@ -52,7 +52,10 @@ class Series:
 
 @dataclass(frozen=True)
 class LinePlot:
-    """Lines over a common axis; `alt` says in words what a person sees in it."""
+    """Lines over a common axis; `alt` says in words what a person sees in it.
+
+    `x_ticks` are drawn on the axis; `x_names` name places in the numbers below, also those that no tick has room for.
+    """
 
     title: str
     series: Sequence[Series]
@@ -63,6 +66,7 @@ class LinePlot:
     x_ticks: Mapping[float, str] | None = None
     note: str = ""
     scale: Scale = "number"
+    x_names: Mapping[float, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Markup:
     pieces = []
     for x, y, low, high in zip(series.x, series.y, series.low or nothing, series.high or nothing, strict=True):
         if y is not None and measured(y):
-            where = (plot.x_ticks or {}).get(x, f"{x:g}")
+            where = name_of_place(plot, x)
             value = f"{numerals.scaled(y, plot.scale)} {numerals.interval(low, high, plot.scale)}".strip()
             pieces.append(svg.target(frame.x(x), frame.y(y), f"{series.name}, {where}: {value}"))
     return join(pieces)
@@ -218,7 +218,7 @@ def line_grid(plot: LinePlot) -> Markup:
     heads = [tag("th", name, scope="col") for name in (plot.x_label or "x", *(series.name for series in plot.series))]
     rows = []
     for x in xs:
-        cells = [tag("th", (plot.x_ticks or {}).get(x, f"{x:g}"), scope="row")]
+        cells = [tag("th", name_of_place(plot, x), scope="row")]
         cells += [tag("td", _cell(series, x, plot.scale)) for series in plot.series]
         rows.append(tag("tr", *cells))
     return _grid(heads, rows)
@@ -285,3 +285,13 @@ def _tick_name(value: float, scale: Scale) -> str:
 
 def _cut(name: str, room: int) -> str:
     return name if len(name) <= room else f"{name[: room - 1]}…"
+
+
+def name_of_place(plot: LinePlot, x: float) -> str:
+    """What a place on the x axis is called where numbers are read off, whether its tick has room for the name or not.
+
+    >>> plot = LinePlot("t", [], "x", "y", "alt", x_ticks={0.1: "0.1"}, x_names={4 / 255: "4/255"})
+    >>> [name_of_place(plot, x) for x in (4 / 255, 0.1, 0.25)]
+    ['4/255', '0.1', '0.25']
+    """
+    return {**(plot.x_ticks or {}), **(plot.x_names or {})}.get(x, f"{x:g}")

@@ -92,6 +92,8 @@ def test_one_subject_has_one_plot_with_a_line_per_attack_and_bands() -> None:
     assert list(lines["pgd"].y) == [0.98, 0.71, 0.31]
     assert all(low < y < high for low, y, high in zip(lines["pgd"].low, lines["pgd"].y, lines["pgd"].high, strict=True))
     assert (lines["pgd"].style, lines["gap"].style) == ("line", "points")  # nothing was tried between 0 and 0.1
+    assert plot.x_names is not None
+    assert plot.x_names[4 / 255] == "4/255"  # also in the numbers, where ticks have no room for it
     assert "pgd ends at 31.0\u202f% with ε = 0.1" in plot.alt
 
 
