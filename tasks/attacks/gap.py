@@ -7,7 +7,6 @@ here and in normalised values for PGD; in Assay both are in pixel space, so the 
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -24,12 +23,12 @@ from assay.tasks.attacks.generator import PerturbationUNet, seeded_generator, un
 from assay.tasks.attacks.settings import GAP
 from assay.tasks.subjects.image_lessons import Lessons
 from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.learning_state import learning_files, restore
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.image_training import Checkpoints
 
 CARD, WEIGHTS = "card.json", "generator.safetensors"
-STATE = "state.pt"
 
 
 @dataclass(frozen=True)
@@ -115,17 +114,11 @@ def train_generator(
     losses: list[float] = []
     found = checkpoints.latest() if checkpoints else None
     if found is not None:
-        state = torch.load(io.BytesIO(found[1][STATE]), map_location=model.device, weights_only=True)
-        network.load_state_dict(state["network"])
-        optimizer.load_state_dict(state["optimizer"])
-        losses = list(state["losses"])
+        losses = list(restore(network, optimizer, found[1]))
     for epoch in range(len(losses), attack.epochs):
         losses.append(_epoch(model, network, optimizer, lessons, attack, eps, seeds, epoch))
         if checkpoints is not None:
-            state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
-            buffer = io.BytesIO()
-            torch.save(state, buffer)
-            checkpoints.save(epoch + 1, attack.epochs, {STATE: buffer.getvalue()})
+            checkpoints.save(epoch + 1, attack.epochs, learning_files(network, optimizer, losses))
     card = Card(channels, size, attack.width, eps, attack.loss, attack.epochs, tuple(losses))
     return generator_files(network, card)
 
@@ -167,7 +160,7 @@ def _epoch(
             clean = torch.from_numpy(lessons.pixels(rows)).to(model.device)
             known = torch.from_numpy(lessons.targets[rows]).to(model.device)
             targets = training_targets(model, clean, known, attack.loss)
-            adversarial = (clean + scaled(network(clean), eps)).clamp(0.0, 1.0)
+            adversarial = ball_around(clean, eps).clip(clean + scaled(network(clean), eps))
             loss = fooling_loss(model, adversarial, targets, attack.loss)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
