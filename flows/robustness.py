@@ -91,7 +91,7 @@ def learned(
         return None
     generators = {
         eps_name(eps): train_generator(
-            examination.training, examination.classes, subject.files, subject.resolved, settings, eps
+            examination.training, examination.classes, subject.files, subject.resolved, settings.for_training(eps), eps
         )
         for eps in settings.eps
         if eps > 0
@@ -106,7 +106,13 @@ def against(
 ) -> Attacks:  # fmt: skip
     """One subject under one attack, on these samples."""
     return attack_subject(
-        samples, examination.classes, subject.files, subject.resolved, settings, subject.name, generators
+        samples,
+        examination.classes,
+        subject.files,
+        subject.resolved,
+        settings.for_attacking(),
+        subject.name,
+        generators,
     )
 
 
@@ -114,7 +120,7 @@ def transfer(result: Robustness, examination: Examination, settings: AnyImageAtt
     """Show the images that were made against each subject to all of them."""
     subjects = {name: examination.subjects[name] for name in result.under(settings.called)}
     found = transfer_attacks(
-        examination.evaluation, examination.classes, settings,
+        examination.evaluation, examination.classes, settings.for_transfer(),
         {name: one.files for name, one in subjects.items()}, {name: one.resolved for name, one in subjects.items()},
         result.generators.get(settings.called),
     )  # fmt: skip

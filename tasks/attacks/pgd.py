@@ -86,8 +86,8 @@ def momentum_pgd(settings: MomentumPGD, batch: Batch) -> Ledger:
 
 
 def perturbed(perturb: Perturb, batch: Batch) -> Ledger:
-    """What a trained generator makes of the images, in one go."""
-    ledger = Ledger(batch, steps=1)
+    """What a trained generator makes of the images, in one go: that is what counts, success or not."""
+    ledger = Ledger(batch, steps=1, last=True)
     x = batch.ball.clip(perturb(batch.images, batch.eps))
     ledger.look(x, batch.criterion.harm(batch.ask(x)), 1)
     ledger.settle()

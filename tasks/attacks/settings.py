@@ -40,12 +40,21 @@ class ImageAttack(Settings):
 
     only_accuracy: bool = False
     """Whether only the robust accuracy counts: a sample that is wrong, or made wrong, is not attacked any further. It
-    is the same accuracy for a fraction of the time; AUC and pictures then show where each attack stopped."""
+    is the same accuracy for a fraction of the time; AUC, fooling rate and pictures then show where each attack stopped.
+    Not for several labels per image, each of which has an accuracy of its own."""
 
     @property
     def called(self) -> str:
         """What findings call it."""
         return self.name or str(getattr(self, "attack", "attack"))
+
+    def for_attacking(self) -> Self:
+        """As it enters a stage that attacks: what happens to the images afterwards changes nothing about them."""
+        return self.model_copy(update={"transfer": False})
+
+    def for_transfer(self) -> Self:
+        """As it enters a stage that keeps no images."""
+        return self.model_copy(update={"transfer": False, "keep": 0, "keep_all": False})
 
     @model_validator(mode="after")
     def _target_fits_the_goal(self) -> Self:
@@ -137,9 +146,13 @@ class GAP(ImageAttack):
     width: int = Field(default=64, ge=4, le=256)
     """The channels of the generator's first layer."""
 
+    def for_training(self, eps: float) -> Self:
+        """As it enters the training of the generator for one ε: nothing but what that generator depends on."""
+        return self.for_transfer().model_copy(update={"name": None, "eps": (eps,), "only_accuracy": False})
+
 
 def _paper(levels: int, steps: int) -> PGD:
-    return PGD(name=f"xu-pgd-{levels}", eps=(levels / 255,), steps=steps, step_size=1 / 255)
+    return PGD(name=f"xu-pgd-{levels}", eps=(levels / 255,), steps=steps, step_size=1 / 255, last=True)
 
 
 PRESETS: dict[str, ImageAttack] = {
@@ -147,7 +160,8 @@ PRESETS: dict[str, ImageAttack] = {
     **{f"xu-gap-{levels}": GAP(name=f"xu-gap-{levels}", eps=(levels / 255,)) for levels in (7, 11, 13)},
 }
 """The attacks of Xu et al. by name, called after their ε in levels of 255 (section 5.1): PGD with t = 1, 4, 40 and 60
-steps of 1/255 (components 1 to 4; component 4 is component 1's second), GAP at the three norms."""
+steps of 1/255 (components 1 to 4; component 4 is component 1's second), of which the last image counts, and GAP at the
+three norms."""
 
 KINDS: dict[str, type[ImageAttack]] = {
     "pgd": PGD, "fgsm": FGSM, "momentum-pgd": MomentumPGD, "apgd": APGD, "square": Square, "gap": GAP,

@@ -31,6 +31,19 @@ def test_the_presets_are_the_papers_four_pgd_attacks_and_three_gap_norms():
     assert all(one.called == name for name, one in PRESETS.items())
 
 
+def test_the_papers_attacks_end_with_their_last_image():
+    assert all(one.last for one in PRESETS.values() if isinstance(one, PGD))
+
+
+def test_what_happens_to_the_images_later_does_not_enter_the_key_of_what_made_them():
+    plain, shown = PGD(name="p", eps=(0.1,)), PGD(name="p", eps=(0.1,), transfer=True)
+    assert plain.for_attacking() == shown.for_attacking() == plain
+    assert PGD(keep=7, keep_all=True, transfer=True).for_transfer() == PGD(keep=0)
+    one, other = GAP(name="one", eps=(0.1, 0.2), keep=2, transfer=True), GAP(eps=(0.3, 0.1), keep_all=True)
+    assert one.for_training(0.1) == other.for_training(0.1)
+    assert one.for_training(0.1) != GAP(width=8).for_training(0.1)
+
+
 def test_an_attack_can_be_written_short():
     assert attack("fgsm") == attack({"attack": "fgsm"})
     assert attack({"pgd": {"eps": ["4/255", 0.1], "steps": 7}}) == PGD(eps=(4 / 255, 0.1), steps=7)
