@@ -39,13 +39,12 @@ def export_run(
     creator: str = "not stated",
 ) -> str:
     """Writes the folder, whole or not at all, and returns a sentence on what lies there."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target} is there and not empty; name a new folder with --to.")
+    require_new(target)
     chosen, curated = _curated(store, record, labeler)
     samples = pa.concat_tables([table for *_, table in tables_of(store, record, "Samples")], promote_options="default")
     folder = curated_folder(curated, samples, _classes(store, record))
     facts = _facts(store, record, folder, chosen, licence or _licence_of(record))
-    with _appearing_whole(target) as draft:
+    with appearing_whole(target) as draft:
         files = _write_tables(draft, folder)
         (draft / "README.md").write_text(data_card(facts, _lineage(record, chosen)), encoding="utf-8")
         origin = Origin(
@@ -61,8 +60,14 @@ def export_run(
     )
 
 
+def require_new(target: Path) -> None:
+    """Raises unless the folder is new, or empty."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{target} is there and not empty; name a new folder with --to.")
+
+
 @contextlib.contextmanager
-def _appearing_whole(target: Path) -> Iterator[Path]:
+def appearing_whole(target: Path) -> Iterator[Path]:
     """A folder to write into that gets its name when all is written, and is gone when something went wrong."""
     draft: Path | None = None
     try:

@@ -34,24 +34,36 @@ def data_get(name: str) -> None:
     click.echo(get_data_set(name))
 
 
-@command("export", example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel")
+@command(
+    "export",
+    example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel\n"
+    "assay export digits-defended --model plain+maadvt --to model",
+)
 @click.argument("run", default="latest")
 @click.option(
     "--to", "target", required=True, type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder."
 )
+@click.option("--model", default=None, metavar="NAME", help="A defended model, instead of the curated sets.")
 @click.option("--labeler", type=click.Choice(["majority", "snorkel"]), default=None, help="Whose labels and order.")
 @click.option("--licence", default=None, help="The licence of the data; left out, the catalogue's.")
 @config_option
 @store_option
-def export(run: str, target: Path, labeler: str | None, licence: str | None, config: str, store: str | None) -> None:
-    """Write the curated sets D1 … DN of RUN as a folder.
+def export(
+    run: str, target: Path, model: str | None, labeler: str | None, licence: str | None, config: str, store: str | None
+) -> None:  # fmt: skip
+    """Write the curated sets D1 … DN of RUN as a folder, or a model that it defended.
 
-    pandas and Hugging Face `datasets` read it in one line; a data card and Croissant metadata lie beside the data.
+    pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
+    data. A model comes with its card and the lines that name it as a subject in pipelines.yaml.
     """
     from assay.flows.exporting import export_run
+    from assay.flows.exporting_models import export_model
     from assay.flows.records import find_run, open_store
 
     opened = open_store(config, store)
+    if model is not None:
+        click.echo(export_model(opened, find_run(opened, run), model, target))
+        return
     click.echo(export_run(opened, find_run(opened, run), target, labeler=labeler, licence=licence))
 
 

@@ -56,15 +56,15 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     """The line about defences for the terminal and the head of the page; None where none was compared."""
     found = Defended(findings)
     said = [line for subject in found.subjects if (line := _won(found, subject))]
-    if not said:
-        return None
     constant = [f"{subject}+{defence}" for subject in found.subjects for defence in found.defences
                 if found.degenerate(subject, defence)]  # fmt: skip
     rest = len(said) - _NAMED
-    text = "; ".join(said[:_NAMED]) + (f"; {rest} more below" if rest > 0 else "")
-    if constant:
-        text += f"; degenerate: {', '.join(constant)}"
-    return Verdict(f"Defences at ε = {eps_text(found.group)}: {text}", _tone(found, bool(constant)))
+    parts = [*said[:_NAMED], *([f"{rest} more below"] if rest > 0 else [])]
+    parts += [f"degenerate: {', '.join(constant)}"] if constant else []
+    if not parts:
+        return None
+    where = f" at ε = {eps_text(found.group)}" if found.group else ""
+    return Verdict(f"Defences{where}: {'; '.join(parts)}", _tone(found, bool(constant)))
 
 
 def _tone(found: Defended, constant: bool) -> Tone:

@@ -11,6 +11,7 @@ from assay.tasks.defenses.answers import CLEAN
 from assay.tasks.defenses.comparing import NONE
 from assay.tasks.statistics.findings import Finding
 
+_COMPARED = ("defense.accuracy", "defense.gain", "defense.mcnemar_p")
 _VARIED = re.compile(r"(-(eps=[^-]+|lambda=[^-]+|scratch|subject))+$")
 
 
@@ -18,7 +19,7 @@ class Defended:
     """What was measured about defences; everything is compared at one ε, the `telling` one."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
-        mine = [one for one in findings if one.stage == "defense"]
+        mine = [one for one in findings if one.metric in _COMPARED]
         self._found = {(one.metric, one.subject, one.of, one.group): one for one in mine}
         self.subjects = list(dict.fromkeys(one.subject for one in mine))
         self.defences = list(dict.fromkeys(one.of for one in mine if one.of != NONE))

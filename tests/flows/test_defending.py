@@ -1,0 +1,235 @@
+"""Defended models go through the audit like their originals, and pipelines say early what cannot be defended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from assay.data.published.xu import TABLE_5
+from assay.flows.audit import Audit, audit
+from assay.flows.cli import answer
+from assay.flows.defending import audited_eps, telling_eps, variants
+from assay.flows.exporting_models import export_model
+from assay.flows.pages import parts_of, settings_of, verdicts_of
+from assay.flows.pipeline import Project, load_project
+from assay.flows.running import engine_of
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, read_files
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.store import Store
+from assay.tasks.attacks.settings import FGSM, PGD, PRESETS
+from assay.tasks.statistics.findings import Finding, findings_from, findings_table
+from assay.tasks.statistics.multiplicity import family_size
+
+ROOT = Path(__file__).parents[2]
+SIDE, CLASSES = 12, ("left", "middle", "right")
+PIPELINE = """
+compute: {engine: serial}
+pipelines:
+  night:
+    source: {parquet: images.parquet, id: id, image: image, label: label, split: split}
+    subject: {name: plain, network: small-cnn, width: 0.25, train: {epochs: 4, batch_size: 16}}
+    attacks:
+      - pgd: {eps: [0.1, 0.2], steps: 3, transfer: true, keep: 1}
+      - fgsm: {eps: 0.1, keep: 0}
+    corruptions: {perturbations: [gaussian-noise], severities: [3], frames: 5}
+    defenses: [standard, maadvt: {lambda: [1, 6], steps: 2}]
+    gates:
+      - {finding: defense.mcnemar_p, of: standard, group: "eps=0.1, worst-case", verdict: better}
+      - {finding: attack.accuracy, of: pgd, subject: plain+standard, group: "eps=0.1", at_least: 0.1}
+"""
+
+
+def write_images(folder: Path) -> None:
+    """60 images with a bright stripe on the left, in the middle or on the right."""
+    draw, rows = np.random.default_rng(0), []
+    for row in range(60):
+        image = draw.uniform(0, 0.4, (SIDE, SIDE))
+        image[:, 4 * (row % 3) : 4 * (row % 3) + 4] += 0.5
+        rows.append({"id": f"i{row:02}", "image": image.tolist(), "label": CLASSES[row % 3],
+                     "split": "train" if row < 40 else "test"})  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), folder / "images.parquet")
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Audit, list[Finding], str, list[object]]:
+    folder = tmp_path_factory.mktemp("night")
+    write_images(folder)
+    (folder / "pipelines.yaml").write_text(PIPELINE)
+    project = load_project(folder / "pipelines.yaml")
+    pipeline, progress = project.pipeline("night"), SilentProgress()
+    with Run("night", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute):
+        made = audit(pipeline, project.folder)
+        findings = findings_from(collect(made.findings, None))
+        card = read_files(made.examination.subjects["plain+standard"].files)["card.json"].decode()
+        parts = list(parts_of(pipeline, made, findings, []))
+    return project, made, findings, card, parts
+
+
+def test_every_defended_model_is_one_more_subject(audited):
+    _, made, findings, card, _ = audited
+    assert made.failures == []
+    names = ["plain", "plain+standard", "plain+maadvt-lambda=1", "plain+maadvt-lambda=6"]
+    assert list(made.examination.subjects) == names
+    for metric, of in (
+        ("subject.accuracy", "clean"), ("attack.accuracy", "worst-case"), ("attack.red_flag", "zero-gradients"),
+        ("attack.transfer", "pgd"), ("corruption.flip_probability", "mean"),
+    ):  # fmt: skip
+        assert {one.subject for one in findings if (one.metric, one.of) == (metric, of)} == set(names), metric
+    assert '"defends": "plain"' in card
+
+
+def test_conclusions_are_few_and_drawn_at_the_audited_eps(audited):
+    _, _, findings, _, _ = audited
+    tests = [(one.of, one.group) for one in findings if one.metric == "defense.mcnemar_p"]
+    assert set(tests) == {
+        (of, group) for of in ("standard", "maadvt-lambda=1", "maadvt-lambda=6")
+        for group in ("clean", "eps=0.1, worst-case")
+    }  # fmt: skip
+    assert family_size(findings) == len(tests) == 6
+    assert all(one.p_adjusted is not None for one in findings if one.metric == "defense.mcnemar_p")
+
+
+def test_defence_accuracy_is_that_of_the_attacked_subject(audited):
+    _, _, findings, _, _ = audited
+    found = {(one.metric, one.of, one.subject, one.group): one.value for one in findings}
+    for defence, subject in (("none", "plain"), ("standard", "plain+standard")):
+        for eps in ("eps=0.1", "eps=0.2"):
+            worst = found["attack.accuracy", "worst-case", subject, eps]
+            assert found["defense.accuracy", defence, "plain", eps] == worst
+        assert found["defense.accuracy", defence, "plain", "clean"] == found["subject.accuracy", "clean", subject, ""]
+
+
+def test_the_report_has_a_part_on_defences_and_their_settings(audited):
+    project, _, findings, _, parts = audited
+    titles = [part.title for part in parts]
+    assert titles.index("Defences") == titles.index("Corruptions") + 1
+    rows = {(row.stage, row.option): row.value for row in settings_of(project.pipeline("night"))}
+    assert rows["defence maadvt", "lambda"] == "1.0, 6.0"
+    assert any(verdict.text.startswith("Defences at ε = 0.1") for verdict in verdicts_of(findings, []))
+
+
+def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path):
+    project, made, *_ = audited
+    store = Store(project.store).open()
+    record = store.runs()[-1]
+    folder = tmp_path / "model"
+    said = export_model(store, record, "plain+standard", folder)
+    assert sorted(one.name for one in folder.iterdir()) == ["card.json", "model.safetensors", "subject.yaml"]
+    assert said.startswith(f"{folder}: model.safetensors, card.json")
+    start, end = PIPELINE.index("    subject: "), PIPELINE.index("    attacks:")
+    lines = "".join(f"    {line}\n" for line in (folder / "subject.yaml").read_text().splitlines())
+    later = project.folder / "later.yaml"
+    later.write_text(PIPELINE[:start] + lines + PIPELINE[end : PIPELINE.index("      - fgsm")])
+    again = load_project(later)
+    progress = SilentProgress()
+    with Run("later", Store(again.store).open(), engine_of(again, progress), progress, compute=again.compute):
+        other = audit(again.pipeline("night"), again.folder)
+        assert other.failures == []
+        subjects = (made.examination.subjects["plain+standard"], other.examination.subjects["plain+standard"])
+        assert subjects[0].predictions.digest == subjects[1].predictions.digest
+    with pytest.raises(InputError, match=r"did you mean plain\+standard\?"):
+        export_model(store, record, "plain+standart", tmp_path / "other")
+    with pytest.raises(InputError, match="not empty"):
+        export_model(store, record, "plain+standard", folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("defenses: [standard, standard]", "another defence is called standard"),
+        ("defenses: [madvt]", "did you mean mpadvt"),
+        ("defenses: [maadvt: {lamda: 3}]", "unknown key; did you mean lambda?"),
+        ("defenses: [maadvt: {lambda: [-1]}]", "defenses.0.lambda"),
+        ("defenses: [standard: {start: nowhere}]", "defenses.0.start"),
+    ],
+)
+def test_defences_that_cannot_be_are_refused_by_line(tmp_path, line, complaint):
+    write_images(tmp_path)
+    text = "\n".join(line.rjust(len(line) + 4) if "defenses:" in one else one for one in PIPELINE.splitlines())
+    (tmp_path / "pipelines.yaml").write_text(text)
+    with pytest.raises(InputError, match=complaint.replace("?", r"\?")):
+        load_project(tmp_path / "pipelines.yaml")
+
+
+@pytest.mark.parametrize(
+    ("replaced", "by", "complaint"),
+    [
+        ("label: label", "labels: [a, b]", "is for one class per image"),
+        ("subject: plain+standard", "subject: plane+standard", "there is no such subject"),
+        (
+            "network: small-cnn, width: 0.25, train: {epochs: 4, batch_size: 16}",
+            "model: logistic",
+            "needs a subject for images",
+        ),
+    ],
+)
+def test_what_does_not_fit_the_subjects_is_refused(tmp_path, replaced, by, complaint):
+    write_images(tmp_path)
+    (tmp_path / "pipelines.yaml").write_text(PIPELINE.replace(replaced, by))
+    with pytest.raises(InputError, match=complaint):
+        load_project(tmp_path / "pipelines.yaml")
+
+
+def test_a_defence_without_an_eps_needs_attacks(tmp_path):
+    write_images(tmp_path)
+    start, end = PIPELINE.index("    attacks:"), PIPELINE.index("    corruptions:")
+    (tmp_path / "pipelines.yaml").write_text(PIPELINE[:start] + PIPELINE[end : PIPELINE.index("    gates:")])
+    with pytest.raises(InputError, match="there are no attacks to take it from"):
+        load_project(tmp_path / "pipelines.yaml")
+
+
+def test_the_audits_eps_is_the_largest_that_all_attacks_try():
+    assert audited_eps((PGD(eps=(0.0, 0.1, 0.3)), FGSM(eps=(0.05, 0.1)))) == 0.1
+    assert audited_eps((PRESETS["xu-pgd-2"], PRESETS["xu-pgd-4"])) == 2 / 255
+    with pytest.raises(InputError, match="needs an ε to defend against"):
+        audited_eps(())
+
+
+def test_our_own_pipelines_measure_what_table_5_looks_for():
+    project = load_project(ROOT / "pipelines.yaml")
+    for subject in TABLE_5:
+        pipeline = project.pipelines[subject.pipeline]
+        made = {variant.called for variant in variants(pipeline)}
+        assert made == {f"{name}-{start}" for name, value in subject.defences.items() if value is not None
+                        for start in ("subject", "scratch")}  # fmt: skip
+        assert telling_eps(pipeline) == 4 / 255
+        assert subject.subject in [one.name for one in pipeline.subjects]
+    assert len(variants(project.pipelines["digits-defended"])) == 8
+
+
+def test_table_5_sets_ours_from_both_starts_beside_the_papers(tmp_path, capsys):
+    from assay.infra.manifests import RunRecord
+
+    store = Store(str(tmp_path / "store")).open()
+    found = [
+        Finding("defense.accuracy", of, group, "attnmel", value, value - 0.1, value + 0.1, 300, verdict=said)
+        for of, group, value, said in (
+            ("none", "clean", 0.9, ""), ("none", "eps=4/255", 0.1, ""), ("standard-subject", "eps=4/255", 0.6, ""),
+            ("standard-scratch", "eps=4/255", 0.8, "degenerate: 100.0% of samples are called benign"),
+        )
+    ]  # fmt: skip
+    name = "2026-11-21-0200-a1b2"
+    with store.folder.writing(f"runs/{name}/findings.parquet") as sink:
+        pq.write_table(findings_table(found), sink)
+    store.save_run(RunRecord(name, "lesions-defended", "2026-11-21T02:00:00+00:00", 0, "host", 1, status="done",
+                             findings=f"{store.url}/runs/{name}/findings.parquet"))  # fmt: skip
+    assert answer(["reproduce", "xu-5", "--store", store.url]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cells = {line.split()[0]: line for line in lines[3:8]}
+    assert "87.5%" in cells["None"]
+    assert "90.0% [80.0, 100.0]" in cells["None"]
+    assert "10.0% [0.0, 20.0]" in cells["Attack"]
+    assert (
+        cells["Standard"].index("80.2%")
+        < cells["Standard"].index("60.0% [50.0, 70.0]")
+        < cells["Standard"].index("80.0% [")
+    )
+    assert cells["MAAdvT"].split()[-3:] == ["–", "–", "–"]
+    assert f"  IPMI2019-AttnMel: run {name}, n = 300" in lines
+    assert "  Here attnmel+standard-scratch is degenerate: 100.0% of samples are called benign." in lines

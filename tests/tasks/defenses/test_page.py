@@ -1,0 +1,143 @@
+"""The part on defences: Table 5's layout, what a defence costs, tests with their corrected p, and degenerate models."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from assay.data.image_schemas import TrainingCurve
+from assay.tasks.defenses.page import page, verdict
+from assay.tasks.defenses.page_findings import family
+from assay.tasks.reporting.layout import render_report
+from assay.tasks.reporting.parts import DataTable, Estimate, LinePlot, Mark, Panels, Report
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import corrected
+
+THIN = "\N{NARROW NO-BREAK SPACE}"
+
+
+def accuracy(defence: str, group: str, value: float, subject: str = "plain", said: str = "") -> Finding:
+    return Finding("defense.accuracy", defence, group, subject, value, value - 0.05, min(1.0, value + 0.05), 450,
+                   verdict=said, unit="share")  # fmt: skip
+
+
+def compared(defence: str, group: str, gain: float, p: float, subject: str = "plain") -> list[Finding]:
+    said = "no difference" if p > 0.01 else "better" if gain > 0 else "worse"
+    about = {"of": defence, "group": group, "subject": subject, "n": 450, "p_value": p}
+    return [
+        Finding("defense.gain", value=gain, low=gain - 0.04, high=gain + 0.04, unit="share", **about),
+        Finding("defense.mcnemar_p", value=p, verdict=said, unit="p", **about),
+    ]
+
+
+def of_subject(subject: str = "plain") -> list[Finding]:
+    found = [accuracy("none", "clean", 0.98, subject), accuracy("none", "eps=0.1", 0.3, subject)]
+    for defence, clean, left in (
+        ("standard", 0.97, 0.78),
+        ("maadvt-lambda=3", 0.96, 0.8),
+        ("maadvt-lambda=6", 0.95, 0.84),
+    ):
+        found += [accuracy(defence, "clean", clean, subject), accuracy(defence, "eps=0.1", left, subject)]
+        found += compared(defence, "clean", clean - 0.98, 0.2, subject)
+        found += compared(defence, "eps=0.1, worst-case", left - 0.3, 1e-9, subject)
+    flips = {subject: 0.04, f"{subject}+standard": 0.02}
+    return found + [Finding("corruption.flip_probability", "mean", "all", name, value, value, value, 450)
+                    for name, value in flips.items()]  # fmt: skip
+
+
+FINDINGS = corrected(of_subject(), 0.01)
+MODELS = {"plain": {name: f"plain+{name}" for name in ("standard", "maadvt-lambda=3", "maadvt-lambda=6")}}
+
+
+def curve() -> pa.Table:
+    rows = [{"epoch": at, "loss": 1 / at, "train_accuracy": 0.3 * at, "validation_accuracy": 0.3} for at in (1, 2, 3)]
+    return pa.Table.from_pylist(rows, schema=TrainingCurve.schema)
+
+
+def tables(part) -> dict[str, DataTable]:
+    return {block.title: block for block in part.blocks if isinstance(block, DataTable)}
+
+
+def test_the_first_table_has_the_rows_of_table_5():
+    table = tables(page(FINDINGS, MODELS, {}))["Accuracy without and with defences"]
+    assert [row[0] for row in table.rows] == ["None", "Attack", "standard", "maadvt-lambda=3", "maadvt-lambda=6"]
+    assert [row[1].value for row in table.rows] == [0.98, 0.3, 0.78, 0.8, 0.84]
+    assert isinstance(table.rows[0][1], Estimate)
+    assert table.rows[0][1].n == 450
+    assert "the worst case over all attacks at ε = 0.1" in table.note
+
+
+def test_tests_stand_with_their_corrected_p():
+    table = tables(page(FINDINGS, MODELS, {}))["What each defence gains and costs"]
+    first = table.rows[0]
+    assert first[:2] == ["plain", "standard"]
+    assert (first[4], first[8]) == (pytest.approx(0.6), pytest.approx(6e-9))  # of six tests
+    assert (first[5].text, first[9].text, first[9].tone) == ("no difference", "better", "good")
+
+
+def test_every_model_is_a_mark_in_the_plot_of_what_robustness_costs():
+    (plot,) = (block for block in page(FINDINGS, MODELS, {}).blocks if isinstance(block, LinePlot))
+    assert {one.name: list(zip(one.x, one.y, strict=True)) for one in plot.series} == {
+        "undefended": [(0.98, 0.3)], "standard": [(0.97, 0.78)], "maadvt": [(0.95, 0.84), (0.96, 0.8)],
+    }  # fmt: skip
+    assert all(one.style == "points" for one in plot.series)
+    both = page([*FINDINGS, *of_subject("half")], MODELS, {})
+    assert [type(block) for block in both.blocks].count(Panels) == 1
+
+
+def test_flips_stand_before_and_after_each_defence():
+    table = tables(page(FINDINGS, MODELS, {}))["Answers that flip under corruptions"]
+    assert [column.name for column in table.columns][:3] == ["Subject", "Undefended", "standard"]
+    assert [cell.value if cell else None for cell in table.rows[0][1:]] == [0.04, 0.02, None, None]
+
+
+def test_learning_is_shown_and_the_whole_part_can_be_laid_out():
+    part = page(FINDINGS, MODELS, {name: curve() for name in MODELS["plain"].values()})
+    report = Report("r", "p", "2026-11-21T02:00:00+00:00", 1.0, 0, "done", (verdict(FINDINGS),), (part,))
+    text = render_report(report)
+    assert "How they learned" in text
+    assert "NaN" not in text
+    assert f"leaves 30.0{THIN}% [25.0, 35.0] of 450 samples right of plain" in part.sentence
+
+
+def test_the_verdict_names_what_came_back_and_what_it_cost():
+    said = verdict(FINDINGS)
+    assert said.text.replace(THIN, " ") == (
+        "Defences at ε = 0.1: maadvt-lambda=6 leaves plain 84 % [79, 89] right where it had 30 %, and clean 95.0 % "
+        "where it had 98.0 %"
+    )
+    assert said.tone == "good"
+    assert verdict([]) is None
+
+
+def test_a_degenerate_model_is_called_that_and_is_never_the_best():
+    word = "degenerate: 100.0% of samples are called benign"
+    constant = [accuracy("mpadvt", "clean", 0.9, said=word), accuracy("mpadvt", "eps=0.1", 0.9, said=word)]
+    found = FINDINGS + constant
+    said, part = verdict(found), page(found, MODELS, {})
+    assert said.text.endswith("degenerate: plain+mpadvt")
+    assert "maadvt-lambda=6 leaves plain" in said.text
+    assert (said.tone, part.verdict, part.judged) == ("bad", "bad", "red flag")
+    assert f"plain+mpadvt is {word}." in part.sentence
+    marks = [row[-1] for row in tables(part)["What each defence gains and costs"].rows if row[1] == "mpadvt"]
+    assert marks == [Mark(word, "bad")]
+
+
+def test_where_every_model_is_degenerate_the_verdict_says_just_that():
+    word = "degenerate: 100.0% of samples are called benign"
+    found = [one for one in FINDINGS if one.of == "none"]
+    found += [accuracy("mpadvt", "clean", 0.9, said=word), accuracy("mpadvt", "eps=0.1", 0.9, said=word)]
+    found += compared("mpadvt", "eps=0.1, pgd", 0.6, 0.001)
+    assert verdict(found).text == "Defences at ε = 0.1: degenerate: plain+mpadvt"
+
+
+def test_without_attacks_only_the_cost_on_clean_images_is_shown():
+    clean = [one for one in FINDINGS if one.group == "clean"]
+    part = page(clean, MODELS, {})
+    assert set(tables(part)) == {"What each defence gains and costs"}
+    assert verdict(clean) is None
+
+
+def test_variants_belong_to_their_family():
+    names = ("standard", "maadvt-scratch", "maadvt-eps=4/255-scratch-lambda=0.5", "own-name")
+    assert [family(name) for name in names] == ["standard", "maadvt", "maadvt", "own-name"]
