@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, Goal, ImageAttack, MomentumPGD, Square
 from assay.tasks.attacks.trials import Trial
-from assay.tasks.reporting.numerals import p_equals, percent
-from assay.tasks.statistics.classification import accuracy, answer_name, majority_rate, one_answer
+from assay.tasks.reporting.numerals import p_equals, percent, plural
+from assay.tasks.statistics.classification import OneAnswer, accuracy, answer_name, majority_rate, one_answer
 from assay.tasks.statistics.findings import Finding
 
 CHANCE = 0.01
@@ -187,9 +187,14 @@ def constant_answer(trials: Sequence[Trial], classes: Sequence[str]) -> Reading:
                 continue
             right, most = accuracy(said, trial.truth).value, majority_rate(trial.truth, k)
             if said is trial.clean or (right is not None and most.low is not None and right >= most.low):
-                share = f"{percent(alone.share.value, 0)} of the images are called {answer_name(alone.answer, classes)}"
-                return Reading(flag, True, alone.share.n, f"{share} ({when})")
+                return Reading(flag, True, alone.share.n, f"{_in_words(alone, classes)} ({when})")
     return Reading(flag, False, judged, "" if judged else "there are no predictions")
+
+
+def _in_words(alone: OneAnswer, classes: Sequence[str]) -> str:
+    if alone.judged:
+        return f"{alone.constant} of {plural(alone.judged, 'label')} always get one answer"
+    return f"{percent(alone.share.value, 0)} of the images are called {answer_name(alone.answer, classes)}"
 
 
 def _beaten(

@@ -28,6 +28,10 @@ Both are needed: where 99 % of the samples are benign an honest model says so 99
 others. And both are not zero and one: a defended model of the paper with an accuracy of exactly the benign share may
 have called a few samples malignant, one of them rightly, and still know nothing.
 """
+HALF = 0.5
+"""A predictor that is below that share of frequent answers is degenerate as well if it finds at least this share of the
+most frequent class, at most `BARELY` of every other one, and is right as often as a constant answer would be: its other
+answers are noise. Of several labels, a share of `MOSTLY` must be constant."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,17 @@ class Proportion:
 
 @dataclass(frozen=True)
 class OneAnswer:
-    """How often a classifier gives its most frequent answer, and whether that is all it knows."""
+    """How often a classifier gives its most frequent answer, and whether that is all it knows.
 
-    answer: tuple[int, ...]  # the class, or the labels it says
+    Several labels have a most frequent answer each; `constant` of the `judged` ones are (almost) always given it.
+    """
+
+    answer: tuple[int, ...]  # the class, or the labels that are mostly said
     share: Proportion
     found: Proportion  # of what needs another answer
     verdict: str  # degenerate, varied, or not measured
+    constant: int = 0
+    judged: int = 0
 
 
 def proportion(hits: npt.ArrayLike, known: npt.ArrayLike | None = None, level: float = 0.95) -> Proportion:
@@ -148,7 +157,8 @@ def prediction_entropy(said: Said, classes: int, level: float = 0.95) -> Proport
 def one_answer(said: Said, truth: Truth, classes: int) -> OneAnswer:
     """Whether (almost) every sample gets the same answer, and (almost) none that needs another one gets it.
 
-    The paper's "Standard" defence of 80.2 % is exactly the benign share of its test set, 304 of 379:
+    Several labels are judged one by one. The paper's "Standard" defence of 80.2 % is exactly the benign share of its
+    test set, 304 of 379:
 
     >>> one_answer(np.zeros(379, np.int64), np.repeat([0, 1], [304, 75]), 2).verdict
     'degenerate'
@@ -158,15 +168,42 @@ def one_answer(said: Said, truth: Truth, classes: int) -> OneAnswer:
         nothing = Proportion(None, None, None, 0)
         return OneAnswer((), nothing, nothing, "not measured")
     if said.ndim == 2:
-        patterns, where, counts = np.unique(said, axis=0, return_inverse=True, return_counts=True)
-        pattern = patterns[counts.argmax()]
-        answer, same = tuple(np.flatnonzero(pattern).tolist()), where.ravel() == counts.argmax()
-        other = (truth >= 0) & (truth != pattern)
-    else:
-        most = int(np.bincount(said.astype(np.int64), minlength=classes).argmax())
-        answer, same, other = (most,), said == most, (truth >= 0) & (truth != most)
-    share, found = proportion(same), proportion((said == truth)[other])
-    return OneAnswer(answer, share, found, _verdict(share, found, bool((truth >= 0).any())))
+        return _per_label(said, truth)
+    most = int(np.bincount(said.astype(np.int64), minlength=classes).argmax())
+    other = (truth >= 0) & (truth != most)
+    share, found = proportion(said == most), proportion((said == truth)[other])
+    verdict = _verdict(share, found, bool((truth >= 0).any()))
+    if verdict == "varied" and _noise_around_one(said, truth, classes):
+        verdict = "degenerate"
+    return OneAnswer((most,), share, found, verdict)
+
+
+def _per_label(said: Said, truth: Truth) -> OneAnswer:
+    """As for one class, for every label; degenerate where (almost) all labels are that can be judged."""
+    pattern = said.sum(axis=0) * 2 > len(said)
+    same, other = said == pattern, (truth >= 0) & (truth != pattern)
+    right, known = said == truth, truth >= 0
+    verdicts = [
+        _verdict(proportion(same[:, at]), proportion(right[other[:, at], at]), bool(known[:, at].any()))
+        for at in range(said.shape[1])
+    ]
+    constant, judged = verdicts.count("degenerate"), len(verdicts) - verdicts.count("not measured")
+    verdict = "not measured" if judged == 0 else "degenerate" if constant >= MOSTLY * judged else "varied"
+    answer = tuple(np.flatnonzero(pattern).tolist())
+    return OneAnswer(answer, proportion(same), proportion(right, other), verdict, constant, judged)
+
+
+def _noise_around_one(said: Said, truth: Truth, classes: int) -> bool:
+    """Whether only the most frequent class is ever found, and the accuracy is that of always answering it."""
+    known = truth >= 0
+    if not known.any():
+        return False
+    most = int(np.bincount(truth[known].astype(np.int64), minlength=classes).argmax())
+    found = [one.value for one in recalls(said, truth, classes)]
+    others = [value for at, value in enumerate(found) if at != most and value is not None]
+    right, constant = accuracy(said, truth), majority_rate(truth, classes)
+    as_constant = (right.high or 0.0) >= (constant.value or 0.0)
+    return bool(others) and max(others) <= BARELY and (found[most] or 0.0) >= HALF and as_constant
 
 
 def _verdict(share: Proportion, found: Proportion, judged: bool) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc
 from assay.tasks.statistics.classification import (
     OneAnswer,
@@ -80,10 +81,15 @@ def prediction_findings(
 
 
 def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:
-    """The verdict in words: which answer it is that a degenerate predictor gives."""
+    """The verdict in words: which answer it is that a degenerate predictor gives, and how many labels are constant."""
+    if alone.judged and (alone.constant or alone.verdict == "degenerate"):
+        return f"{alone.verdict}: {alone.constant} of {plural(alone.judged, 'label')} {_are(alone.constant)} constant"
     if alone.verdict != "degenerate":
         return alone.verdict
-    every = "every" if alone.share.value == 1.0 else f"{alone.share.value:.1%} of"
-    noun = "sample" if alone.share.value == 1.0 else "samples"
-    called = "are" if noun == "samples" else "is"
-    return f"degenerate: {every} {noun} {called} called {answer_name(alone.answer, classes)}"
+    if alone.share.value == 1.0:
+        return f"degenerate: every sample is called {answer_name(alone.answer, classes)}"
+    return f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

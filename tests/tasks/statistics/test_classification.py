@@ -98,12 +98,69 @@ def test_where_one_class_is_all_there_is_nobody_can_tell() -> None:
     assert one_answer(np.zeros(50, int), np.full(50, -1), 2).verdict == "degenerate"
 
 
+@pytest.mark.parametrize("wrong", [3, 6])
+def test_other_answers_that_are_never_right_do_not_make_knowledge(wrong: int) -> None:
+    """With six of 100 called malignant, all of them wrongly, no answer is given to 95 %, and nothing is known."""
+    truth = np.repeat([0, 1], [80, 20])
+    said = np.r_[np.ones(wrong, int), np.zeros(100 - wrong, int)]
+    assert one_answer(said, truth, 2).verdict == "degenerate"
+    some = said.copy()
+    some[-4:] = 1  # a fifth of the malignant ones are found
+    assert one_answer(some, truth, 2).verdict == "varied"
+
+
+def test_an_attack_that_leaves_a_little_of_every_class_makes_no_constant_answer() -> None:
+    truth = np.tile(np.arange(10), 100)
+    said = np.where(np.arange(1000) % 25 == 0, truth, (truth + 1 + np.arange(1000) // 10 % 3) % 10)
+    assert accuracy(said, truth).value == pytest.approx(0.04)
+    assert one_answer(said, truth, 10).verdict == "varied"
+
+
+def rare_labels(n: int = 500, k: int = 14) -> np.ndarray:
+    return (np.random.default_rng(3).random((n, k)) < 0.1).astype(np.int8)
+
+
 def test_labels_that_are_always_the_same_are_degenerate() -> None:
     truth = (np.random.default_rng(3).random((200, 4)) < [0.1, 0.2, 0.7, 0.3]).astype(int)
     constant = np.tile(np.array([False, False, True, False]), (200, 1))
     found = one_answer(constant, truth, 4)
-    assert (found.answer, found.verdict) == ((2,), "degenerate")
+    assert (found.answer, found.verdict, found.constant, found.judged) == ((2,), "degenerate", 4, 4)
     assert one_answer(truth == 1, truth, 4).verdict == "varied"
+
+
+def test_one_label_that_tosses_a_coin_does_not_hide_that_all_others_are_constant() -> None:
+    truth, said = rare_labels(), np.zeros((500, 14), bool)
+    said[:, 0] = np.random.default_rng(5).random(500) < 0.3
+    found = one_answer(said, truth, 14)
+    assert (found.verdict, found.constant, found.judged) == ("varied", 13, 14)
+    twenty = one_answer(
+        np.tile(said[:, :1] & False, (1, 20)) | (np.arange(20) == 0) & said[:, :1], rare_labels(k=20), 20
+    )
+    assert (twenty.verdict, twenty.constant) == ("degenerate", 19)
+
+
+def test_different_patterns_of_labels_do_not_hide_that_each_label_is_almost_constant() -> None:
+    """Every tenth sample differs in one label or another, so that no pattern is frequent, and none of it is right."""
+    truth, said = rare_labels(), np.zeros((500, 14), bool)
+    rows = np.arange(0, 500, 3)
+    said[rows, rows // 3 % 14] = truth[rows, rows // 3 % 14] == 0
+    assert one_answer(said, truth, 14).verdict == "degenerate"
+
+
+def test_labels_that_cannot_be_judged_do_not_count() -> None:
+    truth, said = rare_labels(), np.zeros((500, 14), bool)
+    truth[:, 3:] = 0
+    found = one_answer(said, truth, 14)
+    assert (found.verdict, found.constant, found.judged) == ("degenerate", 3, 3)
+
+
+def test_the_verdict_on_labels_says_how_many_are_constant() -> None:
+    truth, said = rare_labels(k=3), np.zeros((500, 3), bool)
+    said[:, 0] = truth[:, 0] == 1
+    for answers, expected in ((said, "varied: 2 of 3 labels are constant"), (truth == 1, "varied"),
+                              (said & False, "degenerate: 3 of 3 labels are constant")):  # fmt: skip
+        found = prediction_findings(Slice("subject", "clean"), answers, answers * 0.9, truth, ["a", "b", "c"])
+        assert found[-1].verdict == expected
 
 
 def test_entropy_of_one_answer_is_zero_with_an_interval() -> None:
