@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from assay.tasks.attacks.settings import AnyImageAttack
 from assay.tasks.attacks.trials import COLUMNS, trials
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.image_model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 PROBED = 64
@@ -39,13 +41,14 @@ def probe_subject(
     several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
     known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
     ids = chosen(known["id"].to_pylist(), limit, stage_seeds().generator())
+    held = read_files(files)
     probed = map_partitions(
-        probe_partition, evaluation, into=Probed, files=read_files(files), subject=subject, ids=frozenset(ids),
+        probe_partition, evaluation, into=Probed, files=held, subject=subject, ids=frozenset(ids),
         seeds=stage_seeds(),
     )  # fmt: skip
     rows = collect(probed, None)
     truth = targets_of(known.take(pc.index_in(rows["id"], value_set=known["id"].combine_chunks())), names)
-    readings = flags_of_probes(rows, truth, multilabel=several)
+    readings = flags_of_probes(rows, truth, multilabel=several, softmaxed=json.loads(held[CARD])["softmaxed"])
     say(f"{name} · {len(ids)} samples · {_said(readings)}")
     return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
 

@@ -54,8 +54,12 @@ def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws
     return pa.table(columns, schema=Probed.schema)
 
 
-def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool) -> list[Reading]:
-    """The four flags that probes raise."""
+def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed: bool = False) -> list[Reading]:
+    """The four flags that probes raise.
+
+    `softmaxed` is what the subject's card says: it was asked about images of noise as well, when it was made. The
+    probed images alone cannot tell a sigmoid from logits that happen to lie between 0 and 1.
+    """
     columns = {name: rows[name].to_numpy() for name in rows.column_names if pa.types.is_floating(rows[name].type)}
     n = rows.num_rows
     if n == 0:
@@ -63,17 +67,15 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool) -> list[R
         return [Reading(name, False, 0, why) for name in
                 ("softmax-output", "zero-gradients", "randomised-output", "eps-1-above-chance")]  # fmt: skip
     return [
-        _softmax(columns, n, multilabel), _flat(columns, n), _randomised(columns, n),
+        _softmax(n, multilabel, softmaxed), _flat(columns, n), _randomised(columns, n),
         _unreached(matrix(rows["repainted"], np.float64), truth, multilabel),
     ]  # fmt: skip
 
 
-def _softmax(columns: dict[str, npt.NDArray[np.float64]], n: int, multilabel: bool) -> Reading:
-    within = (columns["smallest_logit"] >= 0) & (columns["largest_logit"] <= 1)
-    alike = within if multilabel else within & (np.abs(columns["sum_of_logits"] - 1) <= 1e-3)
+def _softmax(n: int, multilabel: bool, softmaxed: bool) -> Reading:
     of = "sigmoid" if multilabel else "softmax"
     why = f"every output lies between 0 and 1{'' if multilabel else ' and they add up to 1'}, as a {of}'s do"
-    return Reading("softmax-output", bool(alike.all()), n, why if alike.all() else "")
+    return Reading("softmax-output", softmaxed, n, why if softmaxed else "")
 
 
 def _flat(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.probes import chosen, flags_of_probes, probe_samples
 from assay.tasks.attacks.red_flags import CHANCE, FLAGS, Reading, chance_of_more, flags_of_attacks
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, ImageAttack, Square
+from assay.tasks.attacks.settings import FGSM, GAP, PGD, ImageAttack, Square
 from assay.tasks.attacks.trials import trials
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
@@ -78,7 +77,7 @@ def softmax(logits: Tensor) -> Tensor:
 
 def model(before: Bend = as_is, after: Bend = as_is) -> ImageModel:
     network = Bent(before, after).eval().requires_grad_(False)
-    return ImageModel(network, 3, False, (0.0,), (1.0,), block=50, name="bent")
+    return ImageModel(network, 3, False, (0.0,), (1.0,), block=50, name="bent", softmaxed=after is softmax)
 
 
 @cache
@@ -127,7 +126,7 @@ def read(subject: ImageModel, attacks: tuple[ImageAttack, ...] = ATTACKS, grid: 
     readings = flags_of_attacks(
         found, attacks, CLASSES, transfers if transfers is not None else transferred(model(), subject)
     )
-    readings += flags_of_probes(probed, truth[some].numpy(), multilabel=False)
+    readings += flags_of_probes(probed, truth[some].numpy(), multilabel=False, softmaxed=subject.softmaxed)
     return {reading.flag: reading for reading in readings}
 
 
@@ -251,69 +250,17 @@ def test_a_flag_is_a_finding_that_a_gate_can_ask_for() -> None:
     assert Reading("zero-gradients", False, 0, "no gradients").finding("plain").verdict == "not measured: no gradients"
 
 
-def test_multi_label_probes_know_a_sigmoid_and_an_honest_model() -> None:
+@pytest.mark.parametrize("after", [as_is, torch.sigmoid, lambda logits: 0.5 + 0.001 * logits])
+def test_multi_label_probes_know_a_sigmoid_and_an_honest_model_whose_logits_are_near_a_half(after: Bend) -> None:
     labels = torch.stack([(samples()[1] == one).long() for one in range(3)], dim=1)
-    for after, expected in ((as_is, set()), (torch.sigmoid, {"softmax-output"})):
-        several = ImageModel(Bent(as_is, after).eval().requires_grad_(False), 3, True, (0.0,), (1.0,), block=50)
-        probed = probe_samples(several, samples()[0], labels, DRAWS)
-        flags = {one.flag: one for one in flags_of_probes(probed, labels.numpy(), multilabel=True)}
-        assert raised(flags) == expected
-
-
-def several_labels(network: nn.Module, attacks: tuple[ImageAttack, ...], grid: tuple[float, ...], noise: float
-                   ) -> dict[str, Reading]:  # fmt: skip
-    """The flags that attacks raise on a network with 14 labels, of which so many are not what it says."""
-    subject = ImageModel(network.eval().requires_grad_(False), 14, True, (0.0,), (1.0,), block=50, name="bent")
-    images = samples()[0]
-    clean = subject.predict(images.numpy())
-    truth = (said(clean, True) ^ (np.random.default_rng(2).random((N, 14)) < noise)).astype(np.int64)
-    tables = []
-    for attack, eps in product(attacks, grid):
-        found = run_attack(attack, subject, images, torch.from_numpy(truth), eps, DRAWS)
-        columns = [
-            DRAWS.ids, ["bent"] * N, [attack.called] * N, [eps] * N, [None] * N, truth.tolist(), [-1] * N, [-1] * N,
-            list(clean), list(subject.predict(found.images.numpy())), found.success.numpy(), [eps] * N, [1.0] * N,
-            [1] * N, [2] * N, [None] * N,
-        ]  # fmt: skip
-        tables.append(pa.table(columns, schema=Attacked.schema))
-    readings = flags_of_attacks(trials(tables), attacks, [f"label {at}" for at in range(14)])
-    return {reading.flag: reading for reading in readings}
-
-
-def fourteen_labels(scale: float) -> nn.Sequential:
-    """A linear network whose labels overlap, sure of itself or not."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = nn.Sequential(nn.Flatten(), nn.Linear(64, 14))
-    with torch.no_grad():
-        network[1].weight.mul_(scale)
-        network[1].bias.copy_(-(samples()[0].flatten(1) @ network[1].weight.T).mean(dim=0))
-    return network
-
-
-@pytest.mark.parametrize(("noise", "scale"), [(0.0, 2.0), (0.2, 10.0)])
-def test_an_honest_model_of_several_labels_raises_no_flag(noise: float, scale: float) -> None:
-    """Any one label gives way to Square as soon as to PGD, which climbs the sum over all: so all labels are counted."""
-    readings = several_labels(fourteen_labels(scale), ATTACKS, (0.01, 0.03, 0.1), noise)
-    compared = ("one-step-beats-multi-step", "black-box-beats-white-box", "non-monotone-curve", "majority-predictor")
-    assert raised(readings) == set()
-    assert all(readings[flag].n == N for flag in compared)
-
-
-def test_rounding_hides_the_gradients_of_several_labels_from_pgd_and_not_from_square() -> None:
-    class Rounded(nn.Sequential):
-        def forward(self, images: Tensor) -> Tensor:
-            return super().forward(rounded(images))
-
-    readings = several_labels(Rounded(fourteen_labels(2.0)), (PGD(steps=10), Square(queries=100)), (0.1,), 0.0)
-    assert readings["black-box-beats-white-box"].raised
-    assert "square gets more labels wrong than pgd for" in readings["black-box-beats-white-box"].why
-
-
-def test_a_margin_over_several_labels_is_no_measure_for_what_climbs_their_loss() -> None:
-    attacks = (APGD(steps=20, loss="margin"), Square(queries=50))
-    readings = several_labels(fourteen_labels(10.0), attacks, (0.03,), 0.0)
-    assert readings["black-box-beats-white-box"].n == 0
+    sigmoid = after is torch.sigmoid
+    network = Bent(as_is, after).eval().requires_grad_(False)
+    several = ImageModel(network, 3, True, (0.0,), (1.0,), block=50, softmaxed=sigmoid)
+    probed = probe_samples(several, samples()[0], labels, DRAWS)
+    if after not in (as_is, torch.sigmoid):
+        assert min(probed["smallest_logit"].to_pylist()) > 0 < 1 > max(probed["largest_logit"].to_pylist())
+    flags = flags_of_probes(probed, labels.numpy(), multilabel=True, softmaxed=several.softmaxed)
+    assert next(one for one in flags if one.flag == "softmax-output").raised == sigmoid
 
 
 def test_probed_samples_are_some_of_them_in_their_order() -> None:
