@@ -60,8 +60,8 @@ def _can_be_aimed(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
     if target is None:
         return np.ones(len(truth), np.bool_)
     if truth.ndim == 1:
-        return truth != target
-    return (truth != (np.arange(truth.shape[1]) == target)).any(axis=1)
+        return np.asarray(truth != target)
+    return np.asarray((truth != (np.arange(truth.shape[1]) == target)).any(axis=1))
 
 
 def _winners(trial: Trial, about: Slice) -> list[Finding]:

@@ -27,8 +27,8 @@ class AttackResult:
     """What an attack made of a batch, on the CPU.
 
     `success`: the goal is reached: a wrong class, the class aimed at where that is not the true one, or, with several
-    labels, more of them wrong than of the clean image. `steps`: after how many, or all where it never was. `queries`: how often the model
-    was asked about the sample, gradients included.
+    labels, more of them wrong than of the clean image. `steps`: after how many, or all where it never was. `queries`:
+    how often the model was asked about the sample, gradients included.
     """
 
     images: Tensor  # float32 [n, c, h, w]

@@ -25,7 +25,6 @@ from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.image_model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
 
-
 _USUAL_ROWS, _MANY_ROWS, _BYTES = 128, 1024, 64 * 2**20
 
 
@@ -139,8 +138,8 @@ def _rows_for(attack: AnyImageAttack, samples: int, image: tuple[int, int]) -> i
 
 
 def _assault(
-    classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject, attack: AnyImageAttack, name: str,
-    generators: dict[str, Artifact[GeneratorFiles]] | None,
+    classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject, attack: AnyImageAttack,
+    name: str, generators: dict[str, Artifact[GeneratorFiles]] | None,
 ) -> Assault:  # fmt: skip
     if attack.target is not None and attack.target >= classes.rows:
         raise InputError(

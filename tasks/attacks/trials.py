@@ -64,7 +64,8 @@ class Trial:
         flipped = (self.attacked != self.clean)[at].sum(axis=1)
         known = (self.truth >= 0)[at]
         wrong = ((self.attacked != self.truth)[at] & known).sum(axis=1)
-        return np.where(known.any(axis=1) & (goal == "untargeted"), wrong, flipped).astype(np.int64)
+        counted: npt.NDArray[np.int64] = np.where(known.any(axis=1) & (goal == "untargeted"), wrong, flipped)
+        return counted
 
 
 MEASURED = ("distance", "distance_l2", "steps", "queries")
