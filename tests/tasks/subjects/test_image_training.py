@@ -217,3 +217,20 @@ def test_a_loss_of_probabilities_is_that_of_their_logits(name):
     labels = torch.randint(-1, 2, (20, 4), generator=generator)
     plain, given = (loss_for(name, multilabel=True, softmaxed=one) for one in (False, True))
     torch.testing.assert_close(given(logits.sigmoid(), labels), plain(logits, labels))
+
+
+def test_copies_of_an_image_learn_together_or_judge_together():
+    once = lessons(60)
+    twice = Lessons(
+        (*once.ids, *(f"{one} (1)" for one in once.ids)), np.concatenate([once.images] * 2), np.tile(once.targets, 2)
+    )
+    learned = set()
+
+    def watching(batch: Batch) -> Descent:
+        learned.update(batch.ids)
+        return plainly(batch)
+
+    options = Training(epochs=1, batch_size=20, validation=0.4)
+    train(model(), twice, options, seeds=SEEDS, checkpoints=Memory(), hook=watching)
+    assert 40 < len(learned) < 110
+    assert all((name in learned) == (f"{name} (1)" in learned) for name in once.ids)
