@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.data.schemas import CuratedSets, Findings
+from assay.flows.certifying import Certificates, certify
 from assay.flows.curation import Curation, curate
 from assay.flows.defending import Defences, compare_defences, defend
+from assay.flows.looking_inside import Inside, look
 from assay.flows.pipeline import Pipeline
 from assay.flows.robustness import Robustness, challenge
 from assay.flows.subflows import subflow
 from assay.flows.subjects import Examination, examine, learners
+from assay.flows.trust import TrustAudit, ask_oracle
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import AssayError
 from assay.tasks.statistics.task import conclude
@@ -28,6 +31,9 @@ class Audit:
     examination: Examination | None = None
     robustness: Robustness | None = None
     defences: Defences | None = None
+    inside: Inside | None = None
+    certificates: Certificates | None = None
+    trust: TrustAudit | None = None
     findings: Artifact[Findings] | None = None
 
     @property
@@ -38,7 +44,10 @@ class Audit:
     @property
     def measured(self) -> list[Artifact[Findings]]:
         """The findings of everything that was done."""
-        parts = (self.curation, self.examination, self.robustness, self.defences)
+        parts = (
+            self.curation, self.examination, self.robustness, self.defences, self.inside, self.certificates,
+            self.trust,
+        )  # fmt: skip
         return [findings for part in parts if part is not None for findings in part.findings]
 
 
@@ -59,6 +68,12 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
         result.robustness = challenge(pipeline, result.examination, branches)
         if result.defences is not None:
             compare_defences(result.defences, pipeline, result.examination, result.robustness, branches)
+        if pipeline.diagnostics is not None:
+            result.inside = look(pipeline, result.examination, result.robustness, branches)
+        if pipeline.smoothing is not None:
+            result.certificates = certify(pipeline, result.examination, branches)
+        if pipeline.trust is not None:
+            result.trust = ask_oracle(pipeline, result.examination, branches, folder)
     result.findings = conclude(result.measured, pipeline.statistics)
     return result
 

@@ -16,8 +16,8 @@ from assay.infra.errors import AssayError
 from assay.tasks.ingest.settings import Source
 
 STAGES = (
-    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses", "trust",
-    "gates",
+    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses",
+    "diagnostics", "smoothing", "trust", "gates",
 )  # fmt: skip
 PACKAGES = ("prefect", "dask", "distributed", "pyarrow", "numpy", "pandas", "torch", "snorkel", "great-expectations")
 

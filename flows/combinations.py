@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from assay.flows.mistakes import Where, suggestion
 from assay.flows.yaml_source import Value
+from assay.tasks.subjects.eps import as_number
 
 APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
 PRUNED = ("pl_indep", "ours")
@@ -23,7 +24,8 @@ STAGES = {
     "subject": ("subject", "subjects"),
     "attack": ("attacks",),
     "corruption": ("corruptions",),
-    "defense": ("defenses",),
+    "defense": ("defenses", "smoothing"),
+    "diagnostics": ("diagnostics",),
     "trust": ("trust",),
 }
 """What must be configured for a stage's findings to exist: any one of these."""
@@ -118,12 +120,13 @@ def _challenges(pipeline: dict[str, Value]) -> Iterator[Clash]:
     kinds = {way for _, subject in _each_subject(pipeline) for way in subject}
     for stage, way, kind in (
         ("attacks", "network", "images"), ("corruptions", "network", "images"), ("defenses", "network", "images"),
-        ("trust", "classifier", "texts"),
+        ("diagnostics", "network", "images"), ("smoothing", "network", "images"), ("trust", "classifier", "texts"),
     ):  # fmt: skip
-        if pipeline.get(stage) and way not in kinds:
+        if pipeline.get(stage) not in (None, [], ()) and way not in kinds:
             yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
     yield from _attacks(pipeline)
     yield from _defenses(pipeline)
+    yield from _diagnostics(pipeline)
     reference = _dict(pipeline.get("corruptions")).get("reference")
     subjects = [_name_of(subject) for _, subject in _each_subject(pipeline)]
     if isinstance(reference, str) and reference not in subjects:
@@ -150,6 +153,46 @@ def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
             )
         elif settings.get("target") is None:
             yield Clash(("attacks", position, "goal"), "names no class to aim at: add target, as in target: 0")
+
+
+def _diagnostics(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """What is looked into exists: attacks and subjects of those names, and an ε that each of the attacks tries."""
+    settings = _dict(pipeline.get("diagnostics"))
+    attacks = {_attack_name(attack): _dict(attack) for attack in _list(pipeline.get("attacks"))}
+    subjects = [_name_of(subject) for _, subject in _each_subject(pipeline)]
+    for position, name in enumerate(_list(settings.get("attacks"))):
+        if isinstance(name, str) and name not in attacks:
+            yield Clash(("diagnostics", "attacks", position), f"there is no such attack; {suggestion(name, attacks)}")
+    yield from _eps_looked_at(settings, attacks)
+    for position, name in enumerate(_list(settings.get("subjects"))):
+        if isinstance(name, str) and name.partition("+")[0] not in subjects:
+            yield Clash(
+                ("diagnostics", "subjects", position), f"there is no such subject; {suggestion(name, subjects)}"
+            )
+    if _dict(pipeline.get("source")).get("labels") is not None and pipeline.get("smoothing") is not None:
+        yield Clash(("smoothing",), "certifies one class per image, and these bear several labels: leave it out")
+
+
+def _eps_looked_at(settings: dict[str, Value], attacks: dict[str, dict[str, Value]]) -> Iterator[Clash]:
+    """The ε is one that every attack which is looked at tries."""
+    generators = [name for name, attack in attacks.items() if attack.get("attack") == "gap"]
+    usual = dict.fromkeys([*list(attacks)[:1], *generators[:1]])
+    for name in _list(settings["attacks"]) if settings.get("attacks") is not None else usual:
+        if settings.get("eps") is None or not isinstance(name, str) or name not in attacks:
+            continue
+        written = attacks[name].get("eps", 4 / 255)
+        grid = _list(written) or [written]
+        if _number(settings["eps"]) not in map(_number, grid):
+            tried = ", ".join(map(str, grid))
+            yield Clash(("diagnostics", "eps"), f"{name} does not try it; choose one of {tried}, or leave eps out")
+
+
+def _number(value: Value) -> object:
+    """An ε as a number, however it is written; what is none stays what it is, for others to complain about."""
+    try:
+        return as_number(value)
+    except ValueError:
+        return value
 
 
 def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:

@@ -24,7 +24,7 @@ class Inside:
 
     pictures: dict[str, Artifact[DiagnosticImages]] = field(default_factory=dict)
     points: dict[str, Artifact[LayerPoints]] = field(default_factory=dict)
-    counts: list[Artifact[CoOccurrence]] = field(default_factory=list)
+    counts: dict[str, list[Artifact[CoOccurrence]]] = field(default_factory=dict)
     findings: list[Artifact[Findings]] = field(default_factory=list)
 
 
@@ -40,8 +40,12 @@ class Chosen:
 def look(pipeline: Pipeline, examination: Examination, robustness: Robustness, branches: Branches) -> Inside:
     """Look inside every image subject, clean and under the attacks that were named."""
     result = Inside()
-    subjects, settings = examination.of("network"), pipeline.diagnostics
-    if settings is None or not subjects:
+    settings = pipeline.diagnostics
+    if settings is None:
+        return result
+    wanted = settings.subjects or tuple(one.name for one in pipeline.subjects)
+    subjects = [one for one in examination.of("network") if one.name in wanted]
+    if not subjects:
         return result
     chosen = Chosen(
         choose_samples(examination.evaluation, settings.tsne_samples),
@@ -70,7 +74,7 @@ def look_into(
     settings: Diagnostics, attacks: list[AnyImageAttack],
 ) -> None:  # fmt: skip
     """Make one subject's pictures, embed its layers, and count the classes it names together."""
-    eps = {one.called: settings.eps if settings.eps in one.eps else max(one.eps) for one in attacks}
+    eps = {one.called: settings.eps or max(one.eps) for one in attacks}
     made = {one.called: on_chosen(examination, robustness, subject, chosen, one, eps[one.called]) for one in attacks}
     images = {name: one.images for name, one in made.items()}
     result.pictures[subject.name] = look_inside(
@@ -83,7 +87,7 @@ def look_into(
     for name, one in robustness.attacked.get(subject.name, {}).items():
         if name in eps:
             counted = count_labels(one.attacked, examination.classes, subject.name, name, eps[name])
-            result.counts.append(counted.counts)
+            result.counts.setdefault(subject.name, []).append(counted.counts)
             result.findings.append(counted.findings)
 
 

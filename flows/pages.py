@@ -26,12 +26,13 @@ from assay.tasks.statistics.gates import GateResult
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from assay.flows.looking_inside import Inside
     from assay.tasks.attacks.page_pictures import Shown
     from assay.tasks.attacks.task import Attacks
 
 _STAGES = (
-    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses", "trust",
-    "gates",
+    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses",
+    "diagnostics", "smoothing", "trust", "gates",
 )  # fmt: skip
 
 
@@ -67,6 +68,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     from assay.tasks.statistics.page import verdict as of_the_gates
     from assay.tasks.subjects.clean_page import verdict as of_clean_samples
     from assay.tasks.subjects.page import verdict as of_the_subjects
+    from assay.tasks.trust.page import verdict as of_the_oracle
 
     return headline(
         findings,
@@ -77,6 +79,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
         flag_verdict,
         of_the_corruptions,
         of_the_defences,
+        of_the_oracle,
         lambda _findings: of_the_gates(gates),
     )
 
@@ -95,6 +98,7 @@ def parts_of(
     curation = made.curation
     yield from _ordering_part(made, findings)
     yield from _robustness_parts(made, findings)
+    yield from _trust_parts(pipeline, made, findings)
     defended = set(made.defences.names) if made.defences is not None else set()
     if made.examination is not None:
         from assay.tasks.subjects.clean_page import page as clean_page
@@ -157,6 +161,25 @@ def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part
         yield defences_page(
             findings, made.defences.models, {name: _whole(subjects[name].curve) for name in made.defences.names}
         )
+    if made.inside is not None and made.inside.pictures:
+        yield _inside_part(made.inside, findings, class_names(_whole(made.examination.classes)))
+    if made.certificates is not None and made.certificates.certified:
+        from assay.tasks.defenses.smoothing_page import page as smoothing_page
+
+        certified = {key: _whole(one) for key, one in made.certificates.certified.items()}
+        yield smoothing_page(findings, certified)
+
+
+def _inside_part(inside: Inside, findings: Sequence[Finding], classes: Sequence[str]) -> Part:
+    """What was seen inside the subjects."""
+    from assay.tasks.diagnostics.page import Seen
+    from assay.tasks.diagnostics.page import page as inside_page
+
+    return inside_page(findings, [
+        Seen(name, classes, _whole(pictures), _whole(inside.points[name]) if name in inside.points else None,
+             [_whole(one) for one in inside.counts.get(name, ())])
+        for name, pictures in inside.pictures.items()
+    ])  # fmt: skip
 
 
 def pictures_of(found: Attacks, classes: Sequence[str]) -> list[Shown]:
@@ -165,6 +188,15 @@ def pictures_of(found: Attacks, classes: Sequence[str]) -> list[Shown]:
 
     ids = to_be_shown(collect(found.attacked, CHOSEN_BY), collect(found.images, ["id", "eps"]))
     return shown_of(collect_rows(found.attacked, ids), collect_rows(found.images, ids), classes)
+
+
+def _trust_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+    """Whether the text subjects are right for the right reasons."""
+    if made.trust is not None and made.examination is not None and pipeline.trust is not None:
+        from assay.flows.trust_page import trust_parts
+
+        classes = class_names(_whole(made.examination.classes))
+        yield from trust_parts(made.trust, classes, pipeline.trust.masked, findings)
 
 
 def not_asked(pipeline: Pipeline) -> Iterator[str]:
@@ -187,7 +219,8 @@ def lineage_of(record: RunRecord) -> Iterator[LineageRow]:
 
 def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
     """Every option that the run was given or took by default; a stage that was left out has none."""
-    for name in ("source", "labeling", "pruning", "weak_labels", "ordering", "evaluation", "corruptions", "statistics"):
+    for name in ("source", "labeling", "pruning", "weak_labels", "ordering", "evaluation", "corruptions", "diagnostics",
+                 "smoothing", "statistics"):  # fmt: skip
         options = getattr(pipeline, name)
         yield from settings_rows(name.replace("_", " "), options) if options is not None else ()
     for subject in pipeline.subjects:

@@ -23,6 +23,8 @@ from assay.infra.settings import Compute, Settings
 from assay.tasks.attacks.settings import PRESETS, AnyImageAttack
 from assay.tasks.corruptions.settings import Corruptions
 from assay.tasks.defenses.settings import AnyDefence
+from assay.tasks.defenses.smoothing_settings import Smoothing
+from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.ingest.settings import Source
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.ordering.settings import Ordering
@@ -92,6 +94,12 @@ class Pipeline(Settings):
 
     defenses: tuple[AnyDefence, ...] = Field(default=(), examples=["[{defense: maadvt, eps: 0.1, lambda: 6}]"])
     """How image subjects are trained to withstand attacks; each defended model is audited like the original."""
+
+    diagnostics: Diagnostics | None = Field(default=None, examples=["{images: 6}", "{attacks: [pgd], eps: 0.1}"])
+    """What is looked at inside image subjects: maps, layers, labels named together; `{}` takes every default."""
+
+    smoothing: Smoothing | None = Field(default=None, examples=["{sigma: 0.25}"])
+    """How far image subjects can be certified in L2, by randomised smoothing; `{}` takes every default."""
 
     trust: Trust | None = Field(default=None, examples=["{explainers: [lime], top_words: 10}"])
     """Whether correct predictions on texts are right for the right reasons."""

@@ -28,6 +28,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+AS_IT_IS, UNDER_NOISE = "as-it-is", "under-noise"  # what a certified model was trained on
 ROWS = 8  # of a partition: each sample is looked at a thousand times
 
 
@@ -68,10 +69,10 @@ def certify_subject(
 
 
 @stage(version=1, title="certified accuracy")
-def measure_certified(certified: Artifact[Certified], name: str, settings: Smoothing) -> Artifact[Findings]:
-    """`defense.certified_accuracy` at every radius, and `defense.abstains`, with Wilson's intervals."""
-    findings = certified_findings(collect(certified, None), name, settings)
-    say(f"{name} · " + ", ".join(f"{one.group} {one.value or 0.0:.0%}" for one in findings if one.group))
+def measure_certified(certified: Artifact[Certified], name: str, how: str, settings: Smoothing) -> Artifact[Findings]:
+    """`defense.certified_accuracy` at every radius, and `defense.abstains`; their `of` is how the model was trained."""
+    findings = certified_findings(collect(certified, None), name, how, settings.radii)
+    say(f"{name} {how} · " + ", ".join(f"{one.group} {one.value or 0.0:.0%}" for one in findings if one.group))
     return write_table(findings_table(findings), into=Findings)
 
 
@@ -121,18 +122,17 @@ def certify_partition(
     return pa.Table.from_pylist(rows, schema=Certified.schema)
 
 
-def certified_findings(certified: pa.Table, name: str, settings: Smoothing) -> list[Finding]:
+def certified_findings(certified: pa.Table, name: str, how: str, radii: Sequence[float]) -> list[Finding]:
     """The share of samples that are right and certified at each radius, of those whose class is known."""
     rows = [row for row in certified.to_pylist() if row["gold"] is not None]
-    of = f"smoothing, sigma={settings.sigma:g}"
     findings = []
-    for radius in settings.radii:
+    for radius in radii:
         hits = certified_right(rows, radius)
         findings.append(
-            share("defense.certified_accuracy", hits, len(rows), of=of, group=f"radius={radius:g}", subject=name)
+            share("defense.certified_accuracy", hits, len(rows), of=how, group=f"radius={radius:g}", subject=name)
         )
     abstained = sum(row["abstains"] for row in rows)
-    return [*findings, share("defense.abstains", abstained, len(rows), of=of, subject=name)]
+    return [*findings, share("defense.abstains", abstained, len(rows), of=how, subject=name)]
 
 
 def certified_right(rows: Iterable[dict[str, object]], radius: float) -> int:

@@ -13,6 +13,10 @@ from assay.tasks.subjects.eps import Eps
 class Diagnostics(Settings):
     """What is looked at inside every image subject, on clean images and under attack."""
 
+    subjects: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Names of the image subjects that are looked into, a defended one as `plain+maadvt`; left out, all that the
+    pipeline lists."""
+
     layers: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=8)
     """The layers whose features are embedded, by their names in the network (`stages.3`; `before head` is what enters
     the layer `head`); left out, three of each network: one in the middle, one late, and what enters the last."""

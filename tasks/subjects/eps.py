@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 
-def _as_number(value: object) -> object:
+def as_number(value: object) -> object:
     """A fraction written as text, such as `4/255`, as a number; anything else as it is."""
     if isinstance(value, str) and "/" in value:
         try:
@@ -34,5 +34,5 @@ def eps_name(eps: float) -> str:
     return f"eps={short}"
 
 
-Eps = Annotated[float, BeforeValidator(_as_number), Field(ge=0, le=1)]
+Eps = Annotated[float, BeforeValidator(as_number), Field(ge=0, le=1)]
 EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(_as_many), Field(min_length=1)]

@@ -1,0 +1,89 @@
+"""What smoothing shows in the report: how many samples are right for certain, over the radius of certainty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.tasks.reporting.numerals import integer, interval, percent
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Part, Series
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import wilson
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_METRIC, _ABSTAINS = "defense.certified_accuracy", "defense.abstains"
+_WRITTEN = {"as-it-is": "as it is", "under-noise": "trained under noise"}
+_PLACES = 60
+
+
+def page(findings: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table]) -> Part:
+    """The part of the report about certificates; `certified` are the tables by subject and way of training."""
+    mine = [one for one in findings if one.metric == _METRIC]
+    blocks: list[Block] = [plot for plot in (_curve(certified),) if plot is not None]
+    blocks.append(_table(findings))
+    return Part("Certified robustness", _sentence(mine), blocks, "certified")
+
+
+def _sentence(mine: Sequence[Finding]) -> str:
+    """What the most robust model is certain of at the largest radius that was asked for."""
+    measured = [one for one in mine if one.value is not None]
+    if not measured:
+        return "Nothing could be certified: no audited sample has a known class."
+    largest = max(measured, key=lambda one: _radius(one.group)).group
+    best = max((one for one in measured if one.group == largest), key=lambda one: one.value or 0.0)
+    return (
+        f"Smoothed, {best.subject} ({_WRITTEN.get(best.of, best.of)}) is right on {percent(best.value)} "
+        f"{interval(best.low, best.high)} (n = {integer(best.n)}) and stays so under any perturbation of L2 norm up to "
+        f"{_radius(largest):g}, by any attack."
+    )
+
+
+def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
+    """The certified accuracy over all radii."""
+    reach = max((max(table["radius"].to_pylist(), default=0.0) for table in certified.values()), default=0.0)
+    if reach <= 0:
+        return None
+    places = np.linspace(0.0, reach, _PLACES)
+    series = []
+    for (subject, how), table in certified.items():
+        rows = [row for row in table.to_pylist() if row["gold"] is not None]
+        radii = np.array([row["radius"] if row["predicted"] == row["gold"] else -1.0 for row in rows])
+        hits = (radii[:, None] >= places).sum(axis=0)
+        low, high = wilson(hits, np.full(len(places), len(rows)))
+        share = hits / max(1, len(rows))
+        name = f"{subject}, {_WRITTEN.get(how, how)}"
+        series.append(Series(name, places.tolist(), share.tolist(), low.tolist(), high.tolist()))
+    ends = "; ".join(f"{one.name} starts at {percent(one.y[0])}" for one in series)
+    alt = f"Certified accuracy falling with the radius up to {reach:.2f}: {ends}."
+    note = "Bands are 95 % intervals (Wilson). Each certificate is wrong with probability α at most; see the settings."
+    return LinePlot("Certified accuracy", series, "L2 radius, over all pixel values of an image", "Right for certain",
+                    alt, (0.0, 1.0), note=note, scale="percent")  # fmt: skip
+
+
+def _table(findings: Sequence[Finding]) -> DataTable:
+    groups = list(dict.fromkeys(one.group for one in findings if one.metric == _METRIC))
+    keys = list(dict.fromkeys((one.subject, one.of) for one in findings if one.metric == _METRIC))
+    found = {(one.subject, one.of, one.metric, one.group): one for one in findings}
+    columns = [
+        Column("Subject"), Column("Trained"),
+        *(Column(f"radius {_radius(group):g}", "percent", "Right, and certain within it") for group in groups),
+        Column("Abstains", "percent", "No class is certain to be said of more than half of the noisy copies"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [subject, _WRITTEN.get(of, of), *(_cell(found.get((subject, of, _METRIC, group))) for group in groups),
+         _cell(found.get((subject, of, _ABSTAINS, "")))]
+        for subject, of in keys
+    ]  # fmt: skip
+    return DataTable("Certified accuracy by radius", columns, rows, "Intervals are 95 % (Wilson).")
+
+
+def _cell(one: Finding | None) -> Cell:
+    return None if one is None or one.value is None else Estimate(one.value, one.low, one.high, one.n)
+
+
+def _radius(group: str) -> float:
+    return float(group.removeprefix("radius="))
