@@ -40,7 +40,7 @@ class Criterion(Protocol):
 
 @dataclass(frozen=True)
 class OneLabel:
-    """One class per sample: any class but the truth, or the class in `aim`; what truly is of that class is left alone."""
+    """One class per sample: any class but the truth, or the class in `aim`; what truly is of that is left alone."""
 
     truth: Tensor  # int64 [n]
     aim: Tensor | None

@@ -16,7 +16,8 @@ def figures_table(found: Attacked) -> DataTable:
     """ACC, AUC and FR per subject, attack and ε, as in the paper's Tables 1 and 2, and what each attack needed."""
     training = found.has_training()
     columns = [
-        Column("Subject"), Column("Attack"), Column("ε"), Column("ACC", "percent", "Accuracy on the attacked images"),
+        Column("Subject"), Column("Attack"), Column("ε"),
+        Column("ACC", "percent", "Images that are right before the attack and after it"),
         *([Column("ACC, X", "percent", "Accuracy on the images that the generator learned from")] if training else []),
         Column("AUC", "number", "From probabilities; the mean over classes or labels"),
         Column("FR", "percent", "Fooling rate: predictions that change, also those that were wrong before"),
@@ -32,7 +33,9 @@ def figures_table(found: Attacked) -> DataTable:
     ]
     note = (
         "The layout of Tables 1 and 2 of Xu et al. ε is how far any pixel may move, in values of [0, 1]; theirs were "
-        "in normalised values for PGD and in pixel levels for GAP."
+        "in normalised values for PGD and in pixel levels for GAP. AUC and FR are of all attacked images, also of those "
+        "that were wrong before: the image that fooled, on the way or at the end, else the last one. For the paper's own "
+        "attacks and for generators it is always the last one."
     )
     if training:
         note += " X: the training images, which a generator has learned from."

@@ -72,7 +72,6 @@ def test_auto_pgd_finds_what_the_papers_algorithm_finds(eps):
         assert bool(ours.success[row]) == bool(fooling)
         assert (ours.images[row] - counts[0]).abs().max().item() < 2e-6
     assert halved == {True}
-    assert ours.success.any() == (eps > 0.01) or not ours.success.all()
 
 
 def test_auto_pgd_never_ends_below_where_plain_steps_of_the_same_number_end():
