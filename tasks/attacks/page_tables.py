@@ -33,9 +33,9 @@ def figures_table(found: Attacked) -> DataTable:
     ]
     note = (
         "The layout of Tables 1 and 2 of Xu et al. ε is how far any pixel may move, in values of [0, 1]; theirs were "
-        "in normalised values for PGD and in pixel levels for GAP. AUC and FR are of all attacked images, also of those "
-        "that were wrong before: the image that fooled, on the way or at the end, else the last one. For the paper's own "
-        "attacks and for generators it is always the last one."
+        "in normalised values for PGD and in pixel levels for GAP. AUC and FR are of all attacked images, also of "
+        "those that were wrong before: the image that fooled, on the way or at the end, else the last one. For the "
+        "paper's own attacks and for generators it is always the last one."
     )
     if training:
         note += " X: the training images, which a generator has learned from."
