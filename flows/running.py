@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
 from assay.flows.pipeline import Pipeline, Project
+from assay.flows.trust_seconds import seconds_spent
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import AssayError
 from assay.infra.folders import Folder
@@ -180,7 +181,8 @@ def _named_findings(run: Run, made: Audit) -> list[Finding]:
     if made.findings is None:
         return []
     table = collect(made.findings, Findings.schema.names)
-    return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in findings_from(table)]
+    spent = [] if made.trust is None else seconds_spent(made.trust, run.store)
+    return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in [*findings_from(table), *spent]]
 
 
 def _exit_code(made: Audit, gates: list[GateResult]) -> int:
