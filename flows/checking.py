@@ -13,7 +13,7 @@ from assay.flows.commands.answers import columns
 from assay.flows.pipeline import Pipeline, Project, load_project
 from assay.flows.records import in_bytes
 from assay.infra.errors import AssayError
-from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.settings import ORIGINS, Source
 
 STAGES = (
     "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses",
@@ -104,7 +104,7 @@ def named_things(project: Project) -> tuple[list[str], list[str]]:
 
 def source_in_words(source: Source) -> str:
     """Where samples come from, in a few words."""
-    for origin in ("dataset", "parquet", "csv", "jsonl", "votes"):
+    for origin in ORIGINS:
         found = getattr(source, origin)
         if found is not None:
             places = found if isinstance(found, str) else ", ".join(found)

@@ -103,6 +103,7 @@ SHOWN = {
     "Defence.train": "{epochs: 30}",
     "MPAdvT.range": "[0.01, 0.04]",
     "MAAdvT.lambda": "[3, 6]",
+    "Trust.providers": "[fasttext, ppmi, subject]",
     "Trust.theta_relate": "0.4",
     "Trust.synonyms": "synonyms.tsv",
     "Trust.rationales": "rationale",

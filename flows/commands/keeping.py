@@ -51,7 +51,7 @@ def data_get(name: str) -> None:
 def export(
     run: str, target: Path, model: str | None, labeler: str | None, licence: str | None, config: str, store: str | None
 ) -> None:  # fmt: skip
-    """Write the curated sets D1 … DN of RUN as a folder, or a model that it defended.
+    """Write the curated sets of RUN, or a defended model, as files.
 
     pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
     data. A model comes with its card and the lines that name it as a subject in pipelines.yaml.

@@ -90,7 +90,7 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
 @config_option
 @store_option
 def reproduce(table: str, config: str, store: str | None) -> None:
-    """Set a paper's TABLE (pugh-1, xu-1 to xu-5, toki-3) beside your latest runs."""
+    """Set a paper's TABLE (xu-1, toki-3, …) beside your latest runs."""
     from assay.flows.records import open_store
     from assay.flows.reproduction import reproduce as beside
 

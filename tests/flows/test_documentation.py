@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from assay.flows.documentation import PAGE, _models, current_page, examples_of
-from assay.flows.expectations import writable
+from assay.flows.expectations import writable, written
 from assay.flows.validation import validate
 from assay.flows.yaml_source import Document, read_yaml
 
@@ -17,7 +17,7 @@ def test_the_page_is_not_stale() -> None:
 
 @pytest.mark.parametrize(("model", "name"), SETTINGS, ids=[f"{model.__name__}.{name}" for model, name in SETTINGS])
 def test_every_setting_has_a_sentence_and_an_example_that_is_accepted(model: type[BaseModel], name: str) -> None:
-    assert (model.model_fields[name].description or "").strip().endswith((".", "`."))
+    assert (written(model)[name].description or "").strip().endswith((".", "`."))
     examples = examples_of(model, name)
     assert examples
     for example in examples:
