@@ -50,10 +50,10 @@ def clean_answers(predictions: pa.Table, truth: Truth, classes: int) -> Answers:
 
 
 def attacked_answers(tables: Iterable[pa.Table]) -> Iterator[Answers]:
-    """The answers under every attack and ε above 0, out of tables of attacked samples."""
+    """The answers that robust accuracy is taken of, under every attack and ε above 0."""
     for trial in trials(tables):
         if trial.eps > 0:
-            yield Answers(trial.attack, trial.group, trial.ids, trial.attacked, trial.truth)
+            yield Answers(trial.attack, trial.group, trial.ids, trial.robust, trial.truth)
 
 
 def by_label(answers: Sequence[Answers]) -> dict[str, Answers]:
