@@ -1,0 +1,162 @@
+"""Certificates: the bound is Clopper and Pearson's, the radius never exceeds the known one, digits come out as known."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_images, tiny_model, tiny_samples
+
+from assay.data.samples.digits import digits
+from assay.data.schemas import Classes, Samples
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, read_files
+from assay.infra.stage import stage, write_table
+from assay.tasks.defenses.smoothing import certify, lower_bound, radius_of, sample_under_noise
+from assay.tasks.defenses.smoothing_page import page
+from assay.tasks.defenses.smoothing_settings import Smoothing
+from assay.tasks.defenses.smoothing_task import (
+    UNDER_NOISE,
+    certified_findings,
+    certify_subject,
+    measure_certified,
+    train_under_noise,
+)
+from assay.tasks.reporting.layout import block_markup
+from assay.tasks.statistics.findings import findings_from
+from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.image_task import hold_out
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.settings import Evaluation, Subject, Training
+
+torch.set_num_threads(1)
+QUICK = Smoothing(selection=20, draws=100, limit=9, radii=(0.0, 0.1))
+
+
+@given(n=st.integers(1, 2000), share=st.floats(0, 1), alpha=st.sampled_from([0.001, 0.01, 0.05]))
+@settings(max_examples=60)
+def test_the_lower_bound_is_that_of_statsmodels(n, share, alpha):
+    hits = round(share * n)
+    theirs = proportion_confint(hits, n, alpha=2 * alpha, method="beta")[0]
+    assert lower_bound(hits, n, alpha) == pytest.approx(theirs, abs=1e-12)
+
+
+class Halves(torch.nn.Module):
+    """Class 1 where the first pixel is above a half: under noise its probability is known exactly."""
+
+    def forward(self, images):
+        first = images[:, 0, 0, 0]
+        return torch.stack([torch.full_like(first, 0.5), first], dim=1)
+
+
+def halves():
+    return ImageModel(Halves(), 2, False, (0.0,), (1.0,), block=64)
+
+
+@given(value=st.floats(0.55, 0.95), sigma=st.sampled_from([0.1, 0.25]), seed=st.integers(0, 1000))
+@settings(max_examples=15)
+def test_no_radius_exceeds_the_distance_to_where_the_answer_changes(value, sigma, seed):
+    image = torch.full((1, 2, 2), value, dtype=torch.float32)
+    found = certify(halves(), image, sigma, 50, 2000, 0.001, np.random.default_rng(seed))
+    assert found.abstains or found.predicted == 1
+    assert found.radius <= value - 0.5 + 1e-6  # wrong once in a thousand times, over 15 × 2 draws
+    if value - 0.5 < 1.5 * sigma:  # beyond, n draws cannot show it
+        assert found.radius > 0.6 * (value - 0.5) - 0.03
+
+
+def test_where_the_noise_decides_it_abstains():
+    image = torch.full((1, 2, 2), 0.5)
+    found = certify(halves(), image, 0.25, 50, 500, 0.001, np.random.default_rng(0))
+    assert found.abstains
+    assert (found.predicted, found.radius) == (-1, 0.0)
+    assert found.lower < 0.5
+
+
+def test_as_many_copies_are_counted_as_were_asked_for_whatever_the_block():
+    model, image = tiny_model(block=16), tiny_images(1)[0]
+    assert sample_under_noise(model, image, 0.25, 37, np.random.default_rng(0)).sum() == 37
+    assert radius_of(0.5, 1.0) == 0.0
+
+
+def certified(cuts, **options):
+    files = tiny_files(0, 3)
+    return certify_subject(tiny_samples(list(cuts)), files, SUBJECT, QUICK.model_copy(update=options))
+
+
+def test_certificates_are_the_same_for_any_cut_and_another_seed_draws_others(make_run):
+    digests = []
+    for at, (cuts, seed) in enumerate([([30], 0), ([7, 0, 23], 0), ([30], 1)]):
+        with make_run(f"cut{at}", seed=seed, fresh=True):
+            digests.append(certified(cuts).digest)
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_findings_count_what_is_right_and_certain_enough(run):
+    table = pa.table({
+        "gold": [0, 0, 1, 1, None], "predicted": [0, 1, 1, -1, 0], "radius": [0.3, 0.4, 0.05, 0.0, 0.9],
+        "abstains": [False, False, False, True, False],
+    })  # fmt: skip
+    found = {
+        (one.metric, one.group): (one.value, one.n) for one in certified_findings(table, "x", "as-it-is", (0, 0.1))
+    }
+    assert found == {
+        ("defense.certified_accuracy", "radius=0"): (0.5, 4), ("defense.certified_accuracy", "radius=0.1"): (0.25, 4),
+        ("defense.abstains", ""): (0.25, 4),
+    }  # fmt: skip
+
+
+def test_the_page_shows_the_curve_and_says_what_is_certain(run):
+    table = certified([30])
+    findings = findings_from(collect(measure_certified(table, "tiny", "as-it-is", QUICK), None))
+    part = page(findings, {("tiny", "as-it-is"): collect(table, None)})
+    assert part.sentence.startswith("Smoothed, tiny (as it is) is right on ")
+    html = "".join(block_markup(block, f"b{at}") for at, block in enumerate(part.blocks))
+    assert "tiny, as it is" in html
+    assert "radius 0.1" in html
+
+
+def test_several_labels_are_refused_in_words(run):
+    files = tiny_files(0, 3, True)
+    with pytest.raises(InputError, match="certifies one class per image"):
+        certify_subject(tiny_samples([8], True), files, SUBJECT, QUICK)
+
+
+def test_training_under_noise_starts_like_the_subject_and_says_so_on_its_card(run):
+    short = ResolvedSubject(
+        Subject(name="tiny", network="small-cnn", width=0.25, train=Training(epochs=1, batch_size=16))
+    )
+    made = train_under_noise(tiny_samples([30]), tiny_classes(), short, 0.25)
+    files = read_files(made.files)
+    assert b'"noise": 0.25' in files["card.json"]
+    other = read_files(train_under_noise(tiny_samples([30]), tiny_classes(), short, 0.5).files)
+    assert files["model.safetensors"] != other["model.safetensors"]
+
+
+@stage(version=1)
+def digit_samples() -> Artifact[Samples]:
+    """All 1797 digits with their published split."""
+    return write_table(digits(), into=Samples)
+
+
+@stage(version=1)
+def digit_classes() -> Artifact[Classes]:
+    """The ten digits."""
+    names = [str(code) for code in range(10)]
+    return write_table(pa.table({"code": range(10), "name": names}, schema=Classes.schema), into=Classes)
+
+
+@pytest.mark.slow
+def test_sixty_digits_are_certified_as_they_are_known_to_be(run):
+    subject = ResolvedSubject(Subject(name="plain", network="small-cnn", train=Training(epochs=15)))
+    held, options = hold_out(digit_samples(), Evaluation()), Smoothing(sigma=0.25, draws=1000, limit=60)
+    files = train_under_noise(held.training, digit_classes(), subject, 0.25).files
+    table = certify_subject(held.evaluation, files, subject, options)
+    measured = findings_from(collect(measure_certified(table, "plain", UNDER_NOISE, options), None))
+    found = {one.group: one.value for one in measured}
+    assert table.rows == 60
+    for group, known in (("radius=0", 0.95), ("radius=0.25", 0.92), ("radius=0.5", 0.88)):
+        assert found[group] == pytest.approx(known, abs=0.06), found
+    assert max(collect(table, ["radius"])["radius"].to_pylist()) == pytest.approx(0.62, abs=0.01)
