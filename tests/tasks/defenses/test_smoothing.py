@@ -1,4 +1,4 @@
-"""Certificates: the bound is Clopper and Pearson's, the radius never exceeds the known one, digits come out as known."""
+"""Certificates: Clopper and Pearson's bound, no radius beyond the known one, and digits as they are known."""
 
 import numpy as np
 import pyarrow as pa
