@@ -77,7 +77,7 @@ def compare_with_original(
     models = {NONE: subject, **result.models[subject]}
     attacked = {
         defence: [made.attacked for made in robustness.attacked.get(name, {}).values()]
-        + [robustness.worst[name]] * (name in robustness.worst)
+        + ([robustness.worst[name]] if name in robustness.worst else [])
         for defence, name in models.items()
     }
     predictions = {defence: examination.subjects[name].predictions for defence, name in models.items()}

@@ -125,7 +125,8 @@ def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path
     start, end = PIPELINE.index("    subject: "), PIPELINE.index("    attacks:")
     lines = "".join(f"    {line}\n" for line in (folder / "subject.yaml").read_text().splitlines())
     later = project.folder / "later.yaml"
-    later.write_text(PIPELINE[:start] + lines + PIPELINE[end : PIPELINE.index("      - fgsm")])
+    attack = PIPELINE[end : PIPELINE.index("      - fgsm")]
+    later.write_text(f"{PIPELINE[:start]}{lines}{attack}    defenses: [standard: {{steps: 1}}]\n")
     again = load_project(later)
     progress = SilentProgress()
     with Run("later", Store(again.store).open(), engine_of(again, progress), progress, compute=again.compute):
@@ -133,6 +134,9 @@ def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path
         assert other.failures == []
         subjects = (made.examination.subjects["plain+standard"], other.examination.subjects["plain+standard"])
         assert subjects[0].predictions.digest == subjects[1].predictions.digest
+        found = findings_from(collect(other.findings, None))
+        tests = {(one.subject, one.group) for one in found if one.metric == "defense.mcnemar_p"}
+        assert tests == {("plain+standard", "clean"), ("plain+standard", "eps=0.2, pgd")}  # one attack, no worst case
     with pytest.raises(InputError, match=r"did you mean plain\+standard\?"):
         export_model(store, record, "plain+standart", tmp_path / "other")
     with pytest.raises(InputError, match="not empty"):
