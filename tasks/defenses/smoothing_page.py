@@ -29,10 +29,10 @@ def page(findings: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Tab
 
 
 def _sentence(mine: Sequence[Finding]) -> str:
-    """What the most robust model is certain of at the largest radius that was asked for."""
-    measured = [one for one in mine if one.value is not None]
+    """What the most robust model is certain of at the largest radius where anything is certain."""
+    measured = [one for one in mine if one.value]
     if not measured:
-        return "Nothing could be certified: no audited sample has a known class."
+        return "Nothing could be certified: no audited sample with a known class is right for certain."
     largest = max(measured, key=lambda one: _radius(one.group)).group
     best = max((one for one in measured if one.group == largest), key=lambda one: one.value or 0.0)
     return (
@@ -56,10 +56,13 @@ def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
         low, high = wilson(hits, np.full(len(places), len(rows)))
         share = hits / max(1, len(rows))
         name = f"{subject}, {_WRITTEN.get(how, how)}"
-        series.append(Series(name, places.tolist(), share.tolist(), low.tolist(), high.tolist()))
+        series.append(Series(name, places.tolist(), share.tolist(), low.tolist(), high.tolist(), "steps"))
     ends = "; ".join(f"{one.name} starts at {percent(one.y[0])}" for one in series)
     alt = f"Certified accuracy falling with the radius up to {reach:.2f}: {ends}."
-    note = "Bands are 95 % intervals (Wilson). Each certificate is wrong with probability α at most; see the settings."
+    note = (
+        "Bands are 95 % intervals (Wilson). Each certificate is wrong with probability α at most; see the settings. "
+        "The curve ends at the largest radius that so many draws can show: more of them, or more noise, reach further."
+    )
     return LinePlot("Certified accuracy", series, "L2 radius, over all pixel values of an image", "Right for certain",
                     alt, (0.0, 1.0), note=note, scale="percent")  # fmt: skip
 
