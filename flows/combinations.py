@@ -178,7 +178,7 @@ def _eps_looked_at(settings: dict[str, Value], attacks: dict[str, dict[str, Valu
     generators = [name for name, attack in attacks.items() if attack.get("attack") == "gap"]
     usual = dict.fromkeys([*list(attacks)[:1], *generators[:1]])
     for name in _list(settings["attacks"]) if settings.get("attacks") is not None else usual:
-        if settings.get("eps") is None or not isinstance(name, str) or name not in attacks:
+        if settings.get("eps") is None or not isinstance(name, str) or "attack" not in attacks.get(name, {}):
             continue
         written = attacks[name].get("eps", 4 / 255)
         grid = _list(written) or [written]
@@ -210,7 +210,13 @@ def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
 
 
 def _attack_name(attack: Value) -> str:
+    """What an attack is called, also where `--set` brought it in short: `fgsm`, or `pgd: {steps: 3}`."""
+    if isinstance(attack, str):
+        return attack
     settings = _dict(attack)
+    if len(settings) == 1 and "attack" not in settings:
+        ((kind, options),) = settings.items()
+        return str(_dict(options).get("name") or kind)
     return str(settings.get("name") or settings.get("attack") or "")
 
 

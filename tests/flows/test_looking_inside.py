@@ -114,6 +114,12 @@ def test_what_is_named_is_watched_and_nothing_else(tmp_path: Path) -> None:
         assert [one.called for one in watched(pipeline, settings)] == expected
 
 
+def test_attacks_written_short_are_known_by_their_names(tmp_path: Path) -> None:
+    pipeline = pipeline_of(tmp_path, "attacks=[xu-pgd-4, {pgd: {eps: 0.1}}]", "diagnostics={attacks: [xu-pgd-4, pgd]}")
+    assert pipeline.diagnostics is not None
+    assert [one.called for one in watched(pipeline, pipeline.diagnostics)] == ["xu-pgd-4", "pgd"]
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [
