@@ -83,7 +83,7 @@ class ImageModel:
                 rows = np.minimum(np.arange(start, start + self.block), len(pixels) - 1)
                 images = torch.from_numpy(pixels[rows]).to(self.device)
                 said = self.logits(images)[: len(pixels) - start]
-                outputs.append(self.normalized(said.to(torch.float64)).cpu().numpy())
+                outputs.append(self._settled(said.to(torch.float64).cpu()))
         probabilities = np.concatenate(outputs)
         wrong = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))
         if len(wrong):
@@ -92,6 +92,14 @@ class ImageModel:
                 "expected finite numbers."
             )
         return probabilities
+
+    def _settled(self, logits: Tensor) -> Probabilities:
+        """As `normalized`, and the same bits wherever in a block a row stands: Torch's sigmoid gives others to the last
+        few values of a block, which fill no vector register."""
+        if self.multilabel and not self.softmaxed:
+            with np.errstate(over="ignore"):
+                return np.asarray(1 / (1 + np.exp(-logits.numpy())))
+        return np.asarray(self.normalized(logits).numpy())
 
     @cached_property
     def _mean(self) -> Tensor:

@@ -195,3 +195,14 @@ def test_a_pickle_instead_of_weights_is_refused(tmp_path: Path, file, why):
     (tmp_path / file).write_bytes(b"PK")
     with pytest.raises(InputError, match=why):
         resolve_subject(Subject(network="small-cnn", weights=file), tmp_path)
+
+
+def test_labels_get_the_same_bits_wherever_in_a_block_their_image_stands():
+    """Torch's own sigmoid gives others to what is left of a block that fills no vector register."""
+    from tiny_subjects import tiny_images, tiny_model
+
+    labels, pixels = tiny_model(3, multilabel=True, block=64), tiny_images(60).numpy()
+    whole = labels.predict(pixels)
+    for cut in range(1, 60):
+        parts = np.concatenate([labels.predict(pixels[:cut]), labels.predict(pixels[cut:])])
+        assert np.array_equal(parts, whole), cut
