@@ -33,6 +33,6 @@ def upsampled(maps: Maps, height: int, width: int) -> Maps:
     [[[0.0, 0.25, 0.75, 1.0]]]
     """
     grown = torch.nn.functional.interpolate(
-        torch.from_numpy(maps)[:, None], size=(height, width), mode="bilinear", align_corners=False
+        torch.from_numpy(maps.copy())[:, None], size=(height, width), mode="bilinear", align_corners=False
     )
     return np.asarray(grown[:, 0].numpy())

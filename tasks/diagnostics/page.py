@@ -30,6 +30,11 @@ class Seen:
     points: pa.Table | None = None
     counts: Sequence[pa.Table] = field(default_factory=tuple)
 
+    @property
+    def several(self) -> bool:
+        """Whether images bear several labels."""
+        return self.pictures is not None and self.pictures["labels"].null_count < self.pictures.num_rows
+
 
 def page(findings: Sequence[Finding], seen: Sequence[Seen]) -> Part:
     """The part of the report about the inside of the subjects."""
@@ -42,27 +47,29 @@ def page(findings: Sequence[Finding], seen: Sequence[Seen]) -> Part:
             blocks += layer_blocks(one.points, mine, one.subject, one.classes)
         for counts in one.counts:
             blocks += label_blocks(counts, mine, one.classes)
-    sentence = " ".join(filter(None, (_sentence(findings, one.subject) for one in seen)))
+    sentence = " ".join(filter(None, (_sentence(findings, one) for one in seen)))
     return Part("Inside the subjects", sentence or "Nothing was looked into.", blocks, "inside")
 
 
-def _sentence(findings: Sequence[Finding], subject: str) -> str:
+def _sentence(findings: Sequence[Finding], seen: Seen) -> str:
     """What the last layer still knows of clean samples, and of attacked ones."""
+    subject = seen.subject
     mine = [one for one in findings if one.metric == _METRIC and one.subject == subject and one.value is not None]
     if not mine:
         return ""
     last = [one for one in mine if one.of == mine[-1].of]
-    said = [f"{_share(one)} {_whom(one.group)}" for one in last if one.group != TRAIN]
+    said = [f"{_share(one)} {_whom(one.group, seen.several)}" for one in last if one.group != TRAIN]
     n = next((integer(one.n) for one in last if one.group == CLEAN), "")
-    return (
-        f"In the last layer of {subject} ({mine[-1].of}) the nearest training samples are of the same class for "
-        f"{', for '.join(said)} (n = {n})."
-    )
+    whose = f"In the last layer of {subject} ({mine[-1].of}) the nearest training samples"
+    if seen.several:
+        return f"{whose} agree on {', on '.join(said)} (n = {n})."
+    return f"{whose} are of the same class for {', for '.join(said)} (n = {n})."
 
 
 def _share(one: Finding) -> str:
     return f"{percent(one.value, 0)} {interval(one.low, one.high, digits=0)}"
 
 
-def _whom(group: str) -> str:
-    return "of the clean samples" if group == CLEAN else f"under {group.replace('eps=', 'ε = ')}"
+def _whom(group: str, several: bool) -> str:
+    of = "of the labels of clean samples" if several else "of the clean samples"
+    return of if group == CLEAN else f"under {group.replace('eps=', 'ε = ')}"

@@ -100,7 +100,8 @@ def test_the_page_shows_all_of_it_in_words_and_pictures(run, multilabel):
     kinds = [type(block) for block in part.blocks]
     assert kinds[:6] == [Gallery, LinePlot, Scatters, Scatters, Scatters, DataTable]
     assert (Chords in kinds) == multilabel
-    assert part.sentence.startswith("In the last layer of tiny (before head) the nearest training samples are of the")
+    how = "agree on" if multilabel else "are of the same class for"
+    assert part.sentence.startswith(f"In the last layer of tiny (before head) the nearest training samples {how} ")
     html = "".join(block_markup(block, f"b{at}") for at, block in enumerate(part.blocks))
     assert html.count("<img") == 2 + 3 * 2 * 4  # two scales; three images, clean and attacked, four pictures each
     assert 'alt=""' not in html
