@@ -143,8 +143,8 @@ def draw_in_proportion(ids: Iterable[str], classes: Iterable[int | None], limit:
     Every class has one at least, as far as the limit reaches; a smaller limit draws some of what a larger one does.
 
     >>> ids, classes = "abcdefghij", [0] * 8 + [1] * 2
-    >>> sorted(draw_in_proportion(ids, classes, limit=5) & set("ij"))
-    ['j']
+    >>> len(draw_in_proportion(ids, classes, limit=5) & set("ij"))
+    1
     """
     queues = _queues(ids, classes)
     # Seats after Sainte-Laguë: the i-th of n samples stands at (2i + 1) / n, and those that stand first are drawn.
