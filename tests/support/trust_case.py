@@ -21,7 +21,7 @@ WEIGHTS = {"good": 1.0, "friday": 1.5, "bad": -1.0, "monday": -1.5}
 
 def classify(texts):
     from math import exp
-    scores = [sum(WEIGHTS.get(word.strip(".").lower(), 0.0) for word in text.split()) for text in texts]
+    scores = [max(-9.0, min(9.0, sum(WEIGHTS.get(word.lower(), 0.0) for word in text.split()))) for text in texts]
     return [[1 / (1 + exp(score - 0.1)), 1 / (1 + exp(0.1 - score))] for score in scores]
 '''
 VECTORS = '''

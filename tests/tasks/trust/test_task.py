@@ -273,6 +273,22 @@ def test_nothing_to_label_is_no_error(run, case):
     assert {row["n"] for row in collect(settings, None).to_pylist()} == {0}
 
 
+def test_odd_texts_are_labelled_or_undecided_and_never_break(run, case, monkeypatch):
+    odd = (
+        ("good", 1, "good", None), ("?!", 0, None, None), ("", 0, None, None), ("good \U0001f600", 1, "good", None),
+        ("\u05e1\u05e8\u05d8 good", 1, "good", None), ("a \x00 bad film", 0, "bad", None),
+        ("good film " * 50_000, 1, None, None), ("bad", 0, "bad", None),
+    )  # fmt: skip
+    monkeypatch.setattr(trust_case, "TEXTS", odd)
+    one = case(order=list(range(8)), cuts=(0, 3, 8))
+    made = one.judged()
+    found = [row["label"] for row in rows(made["labels"]) if row["oracle"] == "toki"]
+    assert found == ["trustworthy", "undecided", "undecided", *["trustworthy"] * 5]
+    assert len(rows(one.truth())) == 8
+    shown = rows(show_trust(made["labels"], one.tested, one.samples, None, "text", False, False))
+    assert {row["label"] for row in shown} == {"trustworthy"}
+
+
 def test_a_class_name_that_is_no_class_is_refused(run, case):
     wrong = TRUST.model_copy(update={"class_names": {"negativ": "bad"}})
     with pytest.raises(InputError, match="names 'negativ', which is no class: the classes are neg, pos"):
