@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from assay.data.samples.registry import EMBEDDED
+from assay.flows.records import findings_of
 from assay.flows.trust import Opinion, TrustAudit
+from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
+from assay.infra.runs import current_run
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.trust.page import page
@@ -20,7 +24,30 @@ def trust_parts(audit: TrustAudit, classes: Sequence[str], masked: bool, finding
             for subject, opinions in audit.opinions.items()
             for explainer, opinion in opinions.items()
         ]
-        yield page(findings, shown)
+        yield page(findings, shown, planted_strengths(findings))
+
+
+def planted_strengths(findings: Sequence[Finding]) -> dict[float, Sequence[Finding]]:
+    """Where the texts have planted shortcuts: by their strength, these findings and those of the latest run on each
+    other strength, for the plot of one against the other."""
+    run = current_run()
+    here = _strength(run.record)
+    if here is None:
+        return {}
+    others: dict[float, Sequence[Finding]] = {}
+    for record in run.store.runs():
+        strength = _strength(record)
+        if strength is not None and record.findings and record.id != run.id:
+            others[strength] = findings_of(run.store, record)
+    return dict(sorted((others | {here: findings}).items()))
+
+
+def _strength(record: RunRecord) -> float | None:
+    """How often a shortcut holds in the texts of a run, where it is a setting of an embedded data set."""
+    source = (record.settings or {}).get("source") or {}
+    sample = EMBEDDED.get(str(source.get("dataset")))
+    strength = None if sample is None else sample.arguments.get("strength")
+    return strength if isinstance(strength, float) else None
 
 
 def _shown(subject: str, explainer: str, opinion: Opinion, classes: Sequence[str], masked: bool) -> Shown:

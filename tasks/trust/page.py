@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Block, Part, Verdict
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.trust.page_examples import examples_block
-from assay.tasks.trust.page_plots import confidence_blocks, roc_plot, shares_plot, thresholds_panels
+from assay.tasks.trust.page_plots import confidence_blocks, roc_plot, shares_plot, strengths_plot, thresholds_panels
 from assay.tasks.trust.page_shown import Shown, Trusted
 from assay.tasks.trust.page_tables import (
     clusters_table,
@@ -22,8 +23,12 @@ from assay.tasks.trust.page_tables import (
 _NAMED = 3
 
 
-def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
-    """The part of the report about trust, from the findings `trust.*` and what the oracle made.
+def page(
+    findings: Sequence[Finding], shown: Sequence[Shown] = (),
+    strengths: Mapping[float, Sequence[Finding]] = MappingProxyType({}),
+) -> Part:  # fmt: skip
+    """The part of the report about trust, from the findings `trust.*` and what the oracle made; `strengths` holds the
+    findings on planted shortcuts by their strength.
 
     Examples, clusters, plots and thresholds are those of every subject's first explainer; the tables have them all.
     """
@@ -41,6 +46,8 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
     blocks += [*measures_table(found), *differences_table(found)]
     if found.subjects:
         blocks.append(work_table(found))
+    for one in list(first.values())[:1]:
+        blocks += strengths_plot(strengths, one.explainer)
     for one in first.values():
         blocks += [*confidence_blocks(one), *roc_plot(found, one), thresholds_panels(one), clusters_table(one)]
         blocks.append(providers_table(one))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from assay.tasks.reporting.numerals import percent, plural
+from assay.tasks.reporting.numerals import number, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, LinePlot, Panels, Series
 from assay.tasks.statistics.auc import roc_points
+from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
-from assay.tasks.trust.page_shown import Shown, Trusted
+from assay.tasks.trust.page_shown import ORACLES, Shown, Trusted
 
 BINS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0)
 """The bins of Figure 6."""
@@ -100,6 +101,29 @@ def roc_plot(found: Trusted, shown: Shown) -> list[Block]:
         "Untrustworthy predictions that are called trustworthy", "Trustworthy ones that are", alt, (0.0, 1.0),
         {place / 5: percent(place / 5, 0) for place in range(6)},
         note=f"Against {against}.", scale="percent",
+    )]  # fmt: skip
+
+
+def strengths_plot(strengths: Mapping[float, Sequence[Finding]], explainer: str) -> list[Block]:
+    """G-mean of every oracle over the strength of planted shortcuts, where several were audited."""
+    found = {strength: Trusted(findings) for strength, findings in strengths.items()}
+    series = []
+    for oracle, name in ORACLES.items():
+        points = [
+            (strength, one) for strength, trusted in found.items() for subject in trusted.subjects[:1]
+            if (one := trusted.get("g_mean", subject, oracle, explainer)) is not None and one.value is not None
+        ]  # fmt: skip
+        if len(points) > 1:
+            y, low, high = ([getattr(one, end) for _, one in points] for end in ("value", "low", "high"))
+            series.append(Series(name, [strength for strength, _ in points], y, low, high))
+    if not series:
+        return []
+    alt = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    return [LinePlot(
+        f"Stronger shortcuts, {explainer}", series, "Share of training texts in which a shortcut holds", "G-mean",
+        f"G-mean over the strength of planted shortcuts: {alt}.", (0.0, 1.0),
+        {strength: percent(strength, 0) for strength in strengths},
+        "From this run and the latest run on every other strength. Bands are 95 % intervals.",
     )]  # fmt: skip
 
 
