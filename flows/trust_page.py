@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from assay.data.samples.registry import EMBEDDED
 from assay.flows.records import findings_of
 from assay.flows.trust import Opinion, TrustAudit
+from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
 from assay.infra.runs import current_run
@@ -38,7 +40,8 @@ def planted_strengths(findings: Sequence[Finding]) -> dict[float, Sequence[Findi
     for record in run.store.runs():
         strength = _strength(record)
         if strength is not None and record.findings and record.id != run.id:
-            others[strength] = findings_of(run.store, record)
+            with suppress(InputError):  # a damaged earlier run costs its point in the plot, not this report
+                others[strength] = findings_of(run.store, record)
     return dict(sorted((others | {here: findings}).items()))
 
 

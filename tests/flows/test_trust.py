@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet as pq
 import pytest
 import trust_case
 
@@ -11,12 +12,12 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.reproduction_trust import toki_3
 from assay.flows.subjects import Examination, examine_one
 from assay.flows.trust import TrustAudit, ask_oracle
-from assay.flows.trust_page import trust_parts
+from assay.flows.trust_page import planted_strengths, trust_parts
 from assay.flows.trust_seconds import seconds_spent
 from assay.infra.partitions import collect
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import Report
-from assay.tasks.statistics.findings import findings_from, findings_table
+from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.subjects.image_task import HeldOut
 from assay.tasks.trust.page import verdict
 
@@ -146,3 +147,24 @@ def test_table_three_is_reproduced_from_the_latest_runs(run, asked):
 
 def test_a_part_without_subjects_is_left_out():
     assert list(trust_parts(TrustAudit(), ("a", "b"), False, [])) == []
+
+
+def test_other_strengths_come_from_the_latest_runs_on_them(make_run):
+    def leave(name: str, value: float) -> None:
+        with make_run(name) as run:
+            run.record.settings = {"source": {"dataset": f"sample/{name}"}}
+            run.record.findings = f"runs/{run.id}/findings.parquet"
+            table = findings_table([Finding("trust.g_mean", of="toki", value=value)])
+            with run.store.folder.writing(run.record.findings) as sink:
+                pq.write_table(table, sink)
+            run.save()
+
+    leave("reviews-weak", 0.5)
+    leave("reviews-weak", 0.6)
+    leave("digits", 0.1)
+    with make_run("reviews") as run:
+        run.record.settings = {"source": {"dataset": "sample/reviews"}}
+        found = planted_strengths([Finding("trust.g_mean", of="toki", value=0.9)])
+    assert {strength: findings[0].value for strength, findings in found.items()} == {0.6: 0.6, 0.75: 0.9}
+    with make_run("digits"):
+        assert planted_strengths([]) == {}
