@@ -1,6 +1,7 @@
 """Fixtures that every test may use: a run without Prefect, in this process, over a store in a temporary folder."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 from assay.infra.environment import prepare_environment
 
 prepare_environment()
+
+# Started in the background, a shell hands down an ignored SIGINT; tests that interrupt programs need it to be heard.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A claim is true or false, however busy the machine is: the first example of a test may wait for an import.
 hypothesis.settings.register_profile("assay", deadline=None)
