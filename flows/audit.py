@@ -63,7 +63,7 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
             )
     if learners(pipeline):
         result.examination = examine(pipeline, ingested, branches, folder)
-        if pipeline.defenses:
+        if pipeline.image_defenses:
             result.defences = defend(pipeline, result.examination, branches)
         result.robustness = challenge(pipeline, result.examination, branches)
         if result.defences is not None:

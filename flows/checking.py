@@ -17,7 +17,7 @@ from assay.tasks.ingest.settings import ORIGINS, Source
 
 STAGES = (
     "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses",
-    "diagnostics", "smoothing", "trust", "gates",
+    "diagnostics", "smoothing", "trust", "overfitting", "gates",
 )  # fmt: skip
 PACKAGES = ("prefect", "dask", "distributed", "pyarrow", "numpy", "pandas", "torch", "snorkel", "great-expectations")
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from assay.flows.mistakes import Where, suggestion
 from assay.flows.yaml_source import Value
+from assay.tasks.attacks.noise.settings import NOISE_KINDS
+from assay.tasks.attacks.terms.settings import TERM_KINDS
+from assay.tasks.attacks.words.settings import WORD_KINDS
 from assay.tasks.subjects.eps import as_number
 
 APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
@@ -27,8 +30,18 @@ STAGES = {
     "defense": ("defenses", "smoothing"),
     "diagnostics": ("diagnostics",),
     "trust": ("trust",),
+    "overfitting": ("overfitting",),
+    "ner": ("attacks", "subject", "subjects"),
+    "sts": ("attacks", "subject", "subjects"),
 }
 """What must be configured for a stage's findings to exist: any one of these."""
+READERS = {
+    "images": (("network",), "images"),
+    "texts": (("classifier",), "texts"),
+    "terms": (("tagger", "scorer"), "tagged sentences or pairs of sentences"),
+    "copies": (("classifier", "tagger", "scorer"), "texts, tagged sentences or pairs"),
+}
+"""Which subjects, and how they are called, an attack or a defence of each kind can be on."""
 LABELLED = ("dataset", "images", "label", "labels")
 """What gives a source gold labels: any one of these."""
 
@@ -119,11 +132,20 @@ def _challenges(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Audits of images need a subject that looks at images, those of texts one that reads."""
     kinds = {way for _, subject in _each_subject(pipeline) for way in subject}
     for stage, way, kind in (
-        ("attacks", "network", "images"), ("corruptions", "network", "images"), ("defenses", "network", "images"),
-        ("diagnostics", "network", "images"), ("smoothing", "network", "images"), ("trust", "classifier", "texts"),
+        ("corruptions", "network", "images"), ("diagnostics", "network", "images"), ("smoothing", "network", "images"),
+        ("trust", "classifier", "texts"),
     ):  # fmt: skip
         if pipeline.get(stage) not in (None, [], ()) and way not in kinds:
             yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
+    for stage, key, told in (("attacks", "attack", _attack_kind), ("defenses", "defense", _defense_kind)):
+        for position, item in enumerate(_list(pipeline.get(stage))):
+            ways, kind = READERS[told(item)]
+            if not kinds.intersection(ways):
+                named = _dict(item).get(key) or "it"
+                yield Clash(
+                    (stage, position), f"{named} needs a subject for {kind}: add one with {ways[0]}, "
+                    f"as in subject: {{{ways[0]}: …}}",
+                )  # fmt: skip
     yield from _attacks(pipeline)
     yield from _defenses(pipeline)
     yield from _diagnostics(pipeline)
@@ -198,15 +220,41 @@ def _number(value: Value) -> object:
 def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Defences are told apart by their names, know what they defend against, and suit what the subjects answer."""
     defenses = [_dict(defense) for defense in _list(pipeline.get("defenses"))]
-    called = [str(defense.get("name") or defense.get("defense") or "") for defense in defenses]
+    called = [_defense_name(defense) for defense in defenses]
     for position, (defense, name) in enumerate(zip(defenses, called, strict=True)):
         where: Where = ("defenses", position)
         if name and called.index(name) < position:
             yield Clash(where, f"another defence is called {name} as well; give this one a name")
+        if _defense_kind(defense) == "copies":
+            attacks = [_attack_name(attack) for attack in _list(pipeline.get("attacks"))]
+            meant = defense.get("attack")
+            if isinstance(meant, str) and meant != "mixed" and meant not in attacks:
+                yield Clash((*where, "attack"), f"there is no such attack; {suggestion(meant, [*attacks, 'mixed'])}")
+            continue
         if defense and defense.get("eps") is None and not pipeline.get("attacks"):
             yield Clash(where, "names no ε to defend against, and there are no attacks to take it from: add eps")
         if defense.get("defense") == "maadvt" and _dict(pipeline.get("source")).get("labels") is not None:
             yield Clash(where, "is for one class per image, and source.labels gives several: use standard or mpadvt")
+
+
+def _defense_name(defense: dict[str, Value]) -> str:
+    """What a defence is called."""
+    unnamed = f"on-{defense.get('attack')}" if defense.get("attack") else defense.get("defense")
+    return str(defense.get("name") or unnamed or "")
+
+
+def _attack_kind(attack: Value) -> str:
+    """What an attack is done to: images, texts or terms."""
+    settings = _dict(attack)
+    word = attack if isinstance(attack, str) else settings.get("attack", next(iter(settings), ""))
+    return "texts" if word in (*WORD_KINDS, *NOISE_KINDS) else "terms" if word in TERM_KINDS else "images"
+
+
+def _defense_kind(defense: Value) -> str:
+    """What a defence trains: subjects for images, or for texts."""
+    settings = _dict(defense)
+    word = defense if isinstance(defense, str) else settings.get("defense", next(iter(settings), ""))
+    return "copies" if word == "attacked-copies" else "images"
 
 
 def _attack_name(attack: Value) -> str:

@@ -16,7 +16,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.tasks.attacks.settings import AnyImageAttack, eps_name
 from assay.tasks.defenses.comparing import NONE
-from assay.tasks.defenses.settings import AnyDefence, each_of
+from assay.tasks.defenses.settings import AnyImageDefence, each_of
 from assay.tasks.defenses.task import defend_subject, measure_defences
 from assay.tasks.subjects.image_task import measure_images, predict_images
 
@@ -45,7 +45,7 @@ def defend(pipeline: Pipeline, examination: Examination, branches: Branches) -> 
     return result
 
 
-def defend_one(result: Defences, examination: Examination, subject: Examined, variant: AnyDefence) -> None:
+def defend_one(result: Defences, examination: Examination, subject: Examined, variant: AnyImageDefence) -> None:
     """Train one defended model, let it predict, and measure it on clean samples."""
     name = f"{subject.name}+{variant.called}"
     settings = subject.resolved.settings.model_copy(update={"name": name})
@@ -88,10 +88,10 @@ def compare_with_original(
     result.findings.append(found)
 
 
-def variants(pipeline: Pipeline) -> list[AnyDefence]:
+def variants(pipeline: Pipeline) -> list[AnyImageDefence]:
     """Every model that the pipeline's defences make of a subject."""
-    given = all(defense.eps is not None for defense in pipeline.defenses)
-    return list(each_of(pipeline.defenses, 0.0 if given else audited_eps(pipeline.attacks)))
+    given = all(defense.eps is not None for defense in pipeline.image_defenses)
+    return list(each_of(pipeline.image_defenses, 0.0 if given else audited_eps(pipeline.image_attacks)))
 
 
 def audited_eps(attacks: Sequence[AnyImageAttack]) -> float:
@@ -108,9 +108,9 @@ def audited_eps(attacks: Sequence[AnyImageAttack]) -> float:
 
 def telling_eps(pipeline: Pipeline) -> float:
     """The ε at which defences are compared: the one that most of them were made for, of those that are attacked."""
-    tried = {eps for attack in pipeline.attacks for eps in attack.eps if eps > 0}
+    tried = {eps for attack in pipeline.image_attacks for eps in attack.eps if eps > 0}
     made_for = Counter(variant.budget for variant in variants(pipeline))
     attacked = [eps for eps, _ in made_for.most_common() if eps in tried]
     if attacked:
         return attacked[0]
-    return audited_eps(pipeline.attacks) if tried else made_for.most_common(1)[0][0]
+    return audited_eps(pipeline.image_attacks) if tried else made_for.most_common(1)[0][0]

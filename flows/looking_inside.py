@@ -64,9 +64,9 @@ def look(pipeline: Pipeline, examination: Examination, robustness: Robustness, b
 def watched(pipeline: Pipeline, settings: Diagnostics) -> list[AnyImageAttack]:
     """The attacks under which subjects are looked into: those named, or the first one and the first generator."""
     if settings.attacks is not None:
-        return [one for one in pipeline.attacks if one.called in settings.attacks]
-    generators = [one for one in pipeline.attacks if isinstance(one, GAP)]
-    return list(dict.fromkeys([*pipeline.attacks[:1], *generators[:1]]))
+        return [one for one in pipeline.image_attacks if one.called in settings.attacks]
+    generators = [one for one in pipeline.image_attacks if isinstance(one, GAP)]
+    return list(dict.fromkeys([*pipeline.image_attacks[:1], *generators[:1]]))
 
 
 def look_into(

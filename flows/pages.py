@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _STAGES = (
     "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses",
-    "diagnostics", "smoothing", "trust", "gates",
+    "diagnostics", "smoothing", "trust", "overfitting", "gates",
 )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def lineage_of(record: RunRecord) -> Iterator[LineageRow]:
 def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
     """Every option that the run was given or took by default; a stage that was left out has none."""
     for name in ("source", "labeling", "pruning", "weak_labels", "ordering", "evaluation", "corruptions", "diagnostics",
-                 "smoothing", "statistics"):  # fmt: skip
+                 "smoothing", "overfitting", "statistics"):  # fmt: skip
         options = getattr(pipeline, name)
         yield from settings_rows(name.replace("_", " "), options) if options is not None else ()
     for subject in pipeline.subjects:

@@ -20,14 +20,18 @@ from assay.flows.validation import validate, value_or_nothing
 from assay.flows.yaml_source import Document, Value, read_yaml
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
+from assay.tasks.attacks.menu import AnyAttack, AnyTermAttack, AnyTextAttack
 from assay.tasks.attacks.settings import PRESETS, AnyImageAttack
 from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.defenses.settings import AnyDefence
+from assay.tasks.defenses.menu import AnyDefence
+from assay.tasks.defenses.settings import AnyImageDefence
 from assay.tasks.defenses.smoothing_settings import Smoothing
+from assay.tasks.defenses.text_settings import AttackedCopies
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.ingest.settings import Source
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.ordering.settings import Ordering
+from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.gates import Gate
 from assay.tasks.statistics.settings import Statistics
@@ -38,7 +42,7 @@ from assay.tasks.weak_labels.settings import WeakLabelling
 DEFAULT_FILE = "pipelines.yaml"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 OUTSIDE = frozenset({"store", "compute"})
-ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyImageAttack)[0]) for name in attack.model_fields)
+ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyAttack)[0]) for name in attack.model_fields)
 DEFENCE_FIELDS = frozenset(name for kind in get_args(get_args(AnyDefence)[0]) for name in writable(kind))
 SHORT_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
     "subjects": ("model", frozenset(Subject.model_fields)),
@@ -84,16 +88,14 @@ class Pipeline(Settings):
     evaluation: Evaluation = Evaluation()
     """Which samples images and texts are audited on, and which may train."""
 
-    attacks: tuple[AnyImageAttack, ...] = Field(
-        default=(), examples=["[{attack: pgd, eps: [0, 4/255, 0.1], steps: 20}]"]
-    )
-    """What is done to images to make the subjects wrong."""
+    attacks: tuple[AnyAttack, ...] = Field(default=(), examples=["[{attack: pgd, eps: [0, 4/255, 0.1], steps: 20}]"])
+    """What is done to images, texts or terms to make the subjects wrong."""
 
     corruptions: Corruptions | None = Field(default=None, examples=["{severities: [1, 3, 5]}"])
     """Sequences of perturbed images along which a prediction should not flip."""
 
     defenses: tuple[AnyDefence, ...] = Field(default=(), examples=["[{defense: maadvt, eps: 0.1, lambda: 6}]"])
-    """How image subjects are trained to withstand attacks; each defended model is audited like the original."""
+    """How subjects are trained to withstand attacks; each defended model is audited like the original."""
 
     diagnostics: Diagnostics | None = Field(default=None, examples=["{images: 6}", "{attacks: [pgd], eps: 0.1}"])
     """What is looked at inside image subjects: maps, layers, labels named together; `{}` takes every default."""
@@ -104,6 +106,9 @@ class Pipeline(Settings):
     trust: Trust | None = Field(default=None, examples=["{explainers: [lime], top_words: 10}"])
     """Whether correct predictions on texts are right for the right reasons."""
 
+    overfitting: Overfitting | None = Field(default=None, examples=["{translations: {eps: 2, crop: 20}}"])
+    """Whether the test score can be believed, or the subject has been fitted to the samples it is measured on."""
+
     statistics: Statistics = Statistics()
     """How the findings are judged together."""
 
@@ -111,6 +116,31 @@ class Pipeline(Settings):
         default=(), examples=["[{finding: ordering.permutation_p, of: ours, group: majority, at_most: 0.01}]"]
     )
     """Bounds on findings; `assay run` and `assay gate` return 1 when one is not kept."""
+
+    @property
+    def image_attacks(self) -> tuple[AnyImageAttack, ...]:
+        """The attacks on images."""
+        return tuple(one for one in self.attacks if isinstance(one, AnyImageAttack))
+
+    @property
+    def text_attacks(self) -> tuple[AnyTextAttack, ...]:
+        """The attacks on whole texts."""
+        return tuple(one for one in self.attacks if isinstance(one, AnyTextAttack))
+
+    @property
+    def term_attacks(self) -> tuple[AnyTermAttack, ...]:
+        """The attacks on the terms in tagged sentences and in pairs of them."""
+        return tuple(one for one in self.attacks if isinstance(one, AnyTermAttack))
+
+    @property
+    def image_defenses(self) -> tuple[AnyImageDefence, ...]:
+        """The defences of subjects for images."""
+        return tuple(one for one in self.defenses if isinstance(one, AnyImageDefence))
+
+    @property
+    def text_defenses(self) -> tuple[AttackedCopies, ...]:
+        """The defences of subjects for texts, tags and pairs."""
+        return tuple(one for one in self.defenses if isinstance(one, AttackedCopies))
 
     @field_validator("schedule")
     @classmethod

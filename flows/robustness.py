@@ -52,16 +52,18 @@ def challenge(pipeline: Pipeline, examination: Examination, branches: Branches) 
     """Attack every image subject, see which attack is worst and what transfers, then corrupt the images."""
     result = Robustness()
     subjects = examination.of("network")
-    for subject in subjects if pipeline.attacks else ():
+    for subject in subjects if pipeline.image_attacks else ():
         branches.attempt(f"probes of {subject.name}", probe, result, examination, subject)
-        for settings in pipeline.attacks:
+        for settings in pipeline.image_attacks:
             branches.attempt(f"{settings.called} on {subject.name}", attack, result, examination, subject, settings)
-    for settings in pipeline.attacks:
+    for settings in pipeline.image_attacks:
         if settings.transfer and len(result.under(settings.called)) > 1:
             branches.attempt(f"transfer of {settings.called}", transfer, result, examination, settings)
     for subject in subjects:
         if subject.name in result.attacked:
-            branches.attempt(f"attacks on {subject.name}", measure, result, examination, subject, pipeline.attacks)
+            branches.attempt(
+                f"attacks on {subject.name}", measure, result, examination, subject, pipeline.image_attacks
+            )
     if pipeline.corruptions is not None and subjects:
         branches.attempt("corruptions", corrupt, result, examination, pipeline.corruptions)
     return result

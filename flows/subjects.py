@@ -53,13 +53,14 @@ class Examination:
         return self.held_out.training
 
     def of(self, kind: str) -> list[Examined]:
-        """The subjects of one kind: `network` (images) or `classifier` (texts)."""
+        """The subjects of one kind: `network` (images), `classifier` (texts), `tagger` (tags) or `scorer` (pairs)."""
         return [one for one in self.subjects.values() if getattr(one.resolved.settings, kind) is not None]
 
 
 def learners(pipeline: Pipeline) -> list[Subject]:
     """The subjects that look at images or texts, rather than at columns of numbers."""
-    return [one for one in pipeline.subjects if one.network is not None or one.classifier is not None]
+    ways = ("network", "classifier", "tagger", "scorer")
+    return [one for one in pipeline.subjects if any(getattr(one, way) is not None for way in ways)]
 
 
 @subflow("subjects")

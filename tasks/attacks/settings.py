@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.tasks.subjects.eps import Eps as Eps
@@ -167,24 +167,5 @@ KINDS: dict[str, type[ImageAttack]] = {
     "pgd": PGD, "fgsm": FGSM, "momentum-pgd": MomentumPGD, "apgd": APGD, "square": Square, "gap": GAP,
 }  # fmt: skip
 
-
-def _spelt_out(value: object) -> object:
-    """An attack written short, spelt out: `xu-pgd-4` and `fgsm` by name, `pgd: {steps: 20}` under its kind."""
-    if isinstance(value, str):
-        if value in PRESETS:
-            return PRESETS[value]
-        if value in KINDS:
-            return {"attack": value}
-        raise ValueError(f"there is no attack {value!r}; there are {', '.join((*KINDS, *PRESETS))}")
-    if isinstance(value, dict) and len(value) == 1:
-        ((kind, options),) = value.items()
-        if kind in KINDS and (options is None or isinstance(options, dict)):
-            return {**(options or {}), "attack": kind}
-    return value
-
-
-AnyImageAttack = Annotated[
-    Annotated[PGD | FGSM | MomentumPGD | APGD | Square | GAP, Field(discriminator="attack")],
-    BeforeValidator(_spelt_out),
-]
-"""Any attack, also written short: `- fgsm`, `- pgd: {steps: 20}`, or the paper's by name, `- xu-pgd-4`."""
+AnyImageAttack = PGD | FGSM | MomentumPGD | APGD | Square | GAP
+"""Any attack on images."""

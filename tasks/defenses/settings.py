@@ -147,26 +147,11 @@ class MAAdvT(Defence):
 KINDS: dict[str, type[Defence]] = {"standard": Standard, "mpadvt": MPAdvT, "maadvt": MAAdvT}
 
 
-def _spelt_out(value: object) -> object:
-    """A defence written short, spelt out: `maadvt` by name, `maadvt: {lambda: 3}` under its kind."""
-    if isinstance(value, str):
-        if value in KINDS:
-            return {"defense": value}
-        raise ValueError(f"there is no defence {value!r}; there are {', '.join(KINDS)}")
-    if isinstance(value, dict) and len(value) == 1:
-        ((kind, options),) = value.items()
-        if kind in KINDS and (options is None or isinstance(options, dict)):
-            return {**(options or {}), "defense": kind}
-    return value
+AnyImageDefence = Standard | MPAdvT | MAAdvT
+"""Any defence of a subject for images."""
 
 
-AnyDefence = Annotated[
-    Annotated[Standard | MPAdvT | MAAdvT, Field(discriminator="defense")], BeforeValidator(_spelt_out)
-]
-"""Any defence, also written short: `- standard`, `- maadvt: {eps: 0.1, lambda: 6}`."""
-
-
-def each_of(defenses: tuple[AnyDefence, ...], audited: float) -> Iterator[Standard | MPAdvT | MAAdvT]:
+def each_of(defenses: tuple[AnyImageDefence, ...], audited: float) -> Iterator[Standard | MPAdvT | MAAdvT]:
     """Every model that the defences make, as a defence with one ε, one start, one λ."""
     for defense in defenses:
         yield from defense.variants(audited)

@@ -17,7 +17,7 @@ from assay.tasks.attacks.trials import COLUMNS
 from assay.tasks.defenses.answers import Answers, attacked_answers, clean_answers
 from assay.tasks.defenses.comparing import NONE, accuracy_findings, comparison_findings
 from assay.tasks.defenses.learning import defend_images
-from assay.tasks.defenses.settings import AnyDefence
+from assay.tasks.defenses.settings import AnyImageDefence
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.image_lessons import LABELS, targets_of
@@ -28,7 +28,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 @stage(version=1, title="defend", draws=True, gpu=True)
 def defend_subject(
     training: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
-    defense: AnyDefence, name: str,
+    defense: AnyImageDefence, name: str,
 ) -> TrainedNetwork:  # fmt: skip
     """The files of the subject's defended model, called `name`, and how it learned; `defense` is a single variant.
 

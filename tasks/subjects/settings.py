@@ -12,7 +12,7 @@ NETWORKS = (
 )  # fmt: skip
 """The image networks that can be built by name."""
 
-WAYS = ("model", "network", "classifier", "predictions")
+WAYS = ("model", "network", "classifier", "tagger", "scorer", "predictions")
 """The ways to name a subject; each has exactly one."""
 
 
@@ -119,8 +119,28 @@ class Subject(Settings):
     text: str = Field(default="text", min_length=1)
     """The column that `classifier` reads."""
 
+    tagger: str | None = Field(default=None, min_length=1)
+    """A token classifier that marks entities: `small-tagger` (trained by Assay), `minilm` (fine-tuned by Assay), or a
+    Hugging Face directory or hub id."""
+
+    tokens: str = Field(default="tokens", min_length=1)
+    """The column of words that `tagger` reads, a list per sample."""
+
+    tags: str = Field(default="tags", min_length=1)
+    """The column of tags (`B-Disease`, `I-Disease`, `O`) that `tagger` should give."""
+
+    scorer: str | None = Field(default=None, min_length=1)
+    """A model that scores how similar two sentences are: `small-scorer` (trained by Assay), `minilm` (fine-tuned by
+    Assay), or a Hugging Face directory or hub id."""
+
+    pair: tuple[str, str] = ("first", "second")
+    """The two columns that `scorer` reads."""
+
+    score: str = Field(default="score", min_length=1)
+    """The column of scores that `scorer` should give."""
+
     train: Training | None = None
-    """How `network` or `classifier` is trained; left out, it comes with `weights`, or as it is."""
+    """How `network`, `classifier`, `tagger` or `scorer` is trained; left out, it comes with `weights`, or as it is."""
 
     features: tuple[str, ...] | None = Field(default=None, min_length=1)
     """The feature columns the model sees, in this order; left out, `logistic` takes every numeric column."""
@@ -138,7 +158,8 @@ class Subject(Settings):
             found = " and ".join(given) if given else "none of them"
             raise ValueError(
                 f"the subject {self.name} needs exactly one of `model` (logistic, module:object or file.py:object), "
-                f"`network` (images), `classifier` (text) or `predictions` (a column of the samples), and has {found}"
+                f"`network` (images), `classifier` (text), `tagger` (entities), `scorer` (pairs of sentences) or "
+                f"`predictions` (a column of the samples), and has {found}"
             )
         if self.weights is not None and (self.model == "logistic" or self.model is self.network is None):
             raise ValueError(f"the subject {self.name} has `weights` but no Torch module to load them into")

@@ -3,9 +3,10 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from assay.tasks.attacks.settings import GAP, KINDS, PGD, PRESETS, AnyImageAttack, eps_name
+from assay.tasks.attacks.menu import AnyAttack
+from assay.tasks.attacks.settings import GAP, KINDS, PGD, PRESETS, eps_name
 
-attack = TypeAdapter(AnyImageAttack).validate_python
+attack = TypeAdapter(AnyAttack).validate_python
 
 
 @pytest.mark.parametrize(

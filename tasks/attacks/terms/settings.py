@@ -1,0 +1,79 @@
+"""Options of the attacks on terms: swapped letters, neighbouring keys, synonyms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from assay.infra.settings import Settings
+
+
+def _as_many(value: object) -> object:
+    return (value,) if isinstance(value, int | float) else value
+
+
+Share = Annotated[float, Field(gt=0, le=1)]
+Shares = Annotated[tuple[Share, ...], BeforeValidator(_as_many), Field(min_length=1)]
+
+
+class TermAttack(Settings):
+    """What every attack on terms has."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=80)
+    """What findings call it; left out, the kind of attack."""
+
+    terms: str = Field(default="gold", min_length=1)
+    """Who finds the terms: `gold` (the entities that the samples are tagged with), `lexicon` (the one that Assay
+    ships), a lexicon file of your own, or `spacy:NAME` for an installed pipeline."""
+
+    share: Shares = (1.0,)
+    """The share of a sample's terms that are attacked, one or several: the severity."""
+
+    sentence: Literal["first", "second"] = "first"
+    """Which sentence of a pair is attacked; the other stays."""
+
+    examples: int = Field(default=4, ge=0, le=100)
+    """How many attacked samples the report shows."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or str(getattr(self, "attack", "attack"))
+
+
+class TypoAttack(TermAttack):
+    """What attacks on single letters have."""
+
+    changes: tuple[Annotated[int, Field(ge=1, le=10)], ...] = Field(default=(1,), min_length=1)
+    """How many changes per attacked word, one or several: the other severity."""
+
+    min_letters: int = Field(default=4, ge=2, le=100)
+    """Words with fewer letters stay as they are."""
+
+
+class Swap(TypoAttack):
+    """Swap noise: in each attacked word a random pair of neighbouring letters changes places."""
+
+    attack: Literal["swap"] = "swap"
+    """Which attack it is."""
+
+
+class Keyboard(TypoAttack):
+    """Keyboard noise: in each attacked word a random letter becomes one beside it on the keyboard."""
+
+    attack: Literal["keyboard"] = "keyboard"
+    """Which attack it is."""
+
+
+class Synonymy(TermAttack):
+    """Each attacked term is replaced by a synonym of the same concept."""
+
+    attack: Literal["synonymy"] = "synonymy"
+    """Which attack it is."""
+
+    synonyms: str | None = Field(default=None, min_length=1)
+    """A table of concepts and their names; left out, the lexicon that Assay ships."""
+
+
+TERM_KINDS: dict[str, type[TermAttack]] = {"swap": Swap, "keyboard": Keyboard, "synonymy": Synonymy}

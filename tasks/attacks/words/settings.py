@@ -1,0 +1,73 @@
+"""Options of the word attacks. An attack is an immutable settings object."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from assay.infra.settings import Settings
+
+Ranking = Literal["gradient", "deletion"]
+
+
+class WordAttack(Settings):
+    """What every word attack has."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=80)
+    """What findings call it; left out, the kind of attack."""
+
+    ranking: Ranking = "gradient"
+    """Which words are tried first: those with the largest gradient, or those whose deletion costs the prediction most
+    (black box; what a subject without gradients gets in any case)."""
+
+    candidates: int = Field(default=20, ge=1, le=1000)
+    """How many replacements are tried for a word."""
+
+    min_cosine: float = Field(default=0.8, ge=-1, le=1)
+    """How similar a replacement's vector is to the word's, at least."""
+
+    modified: float = Field(default=0.1, gt=0, le=1)
+    """The share of a text's words that may be changed."""
+
+    modified_floor: int = Field(default=4, ge=1)
+    """How many words may be changed in any text, however short."""
+
+    similarity: float = Field(default=0.9, ge=-1, le=1)
+    """How similar the changed text is to the original by the sentence encoder, at least."""
+
+    part_of_speech: bool = True
+    """Whether a replacement must share a part of speech with the word."""
+
+    examples: int = Field(default=6, ge=0, le=100)
+    """How many attacked texts the report shows."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or str(getattr(self, "attack", "attack"))
+
+
+class A2T(WordAttack):
+    """A2T (Yoo and Qi 2021): synonyms from embedding neighbours, tried in the order of the gradient."""
+
+    attack: Literal["a2t"] = "a2t"
+    """Which attack it is."""
+
+    vectors: str | None = Field(default=None, min_length=1)
+    """Where neighbours come from: a provider of word vectors (see `trust.providers`), or a file of neighbour lists;
+    left out, the first local provider that knows the corpus."""
+
+
+class Guided(WordAttack):
+    """A2T guided by the trust oracle: a word that the class is about gives way to a weak keyword of its class, any
+    other word to a strong word of another class that is no keyword. Needs `trust`."""
+
+    attack: Literal["guided"] = "guided"
+    """Which attack it is."""
+
+    explainer: Literal["lime", "omission", "gradient", "gradient-l1"] | None = None
+    """Whose explanations made the word pools; left out, the first of `trust.explainers`."""
+
+
+WORD_KINDS: dict[str, type[WordAttack]] = {"a2t": A2T, "guided": Guided}

@@ -1,0 +1,88 @@
+"""Options of the overfitting test."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from assay.infra.settings import Settings
+
+Generator = Literal["strongest", "nearest", "random", "random2"]
+Bound = Literal["paper", "maurer-pontil", "betting"]
+
+
+class Translations(Settings):
+    """The paper's test for images: the crop window is shifted, and nothing is padded."""
+
+    eps: int = Field(default=2, ge=1, le=64)
+    """How many pixels the window may move in each direction; images need a margin of three times as many."""
+
+    crop: int = Field(ge=4, le=4096)
+    """The side of the square that the subject sees, in pixels."""
+
+    generators: tuple[Generator, ...] = Field(default=("strongest",), min_length=1)
+    """How the shift is chosen. More than one is corrected for (Holm)."""
+
+    retrain: int = Field(default=1, ge=1, le=1000)
+    """How many seeds each subject is trained with, for the N-model test."""
+
+    fresh: str | None = Field(default=None, min_length=1)
+    """The value of the split column with samples that nobody has ever measured a subject on: the negative control."""
+
+
+class Orbit(Settings):
+    """The exact test for closed symmetries: samples that come in several forms which mean the same."""
+
+    orbit: str = Field(min_length=1)
+    """The column that names the orbit a sample belongs to: all forms of one sample bear the same name."""
+
+    original: str = Field(min_length=1)
+    """The column that says which form stands in the test set (true or false)."""
+
+
+class Synthetic(Settings):
+    """The experiment of section 4: a linear classifier in 500 dimensions, independent of its test set or not."""
+
+    eps: tuple[float, ...] = Field(default=(0.1, 1.0, 5.0, 10.0, 20.0, 30.0, 50.0, 75.0, 100.0, 200.0), min_length=1)
+    """How far an adversarial point lies from the original."""
+
+    runs: int = Field(default=100, ge=1, le=10_000)
+    """How often data are drawn and a classifier is trained."""
+
+    models: tuple[int, ...] = Field(default=(1, 2, 10, 25, 100), min_length=1)
+    """Over how many classifiers the N-model test goes; each must divide `runs`."""
+
+    steps: int = Field(default=50_000, ge=1, le=10_000_000)
+    """How many steps of RMSProp a training takes."""
+
+    fixed_test_set: bool = False
+    """Whether all classifiers are tested on one test set, or each on its own as in the paper."""
+
+
+class Overfitting(Settings):
+    """Which test is made; one at least."""
+
+    translations: Translations | None = None
+    """The test by shifted windows, for image subjects."""
+
+    orbit: Orbit | None = None
+    """The exact test for closed symmetries."""
+
+    synthetic: Synthetic | None = None
+    """The paper's synthetic experiment; it draws its own data."""
+
+    bound: Bound = "paper"
+    """Which inequality gives p: the paper's (empirical Bernstein), Maurer and Pontil's, or an e-value by betting."""
+
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    """The level, for one test set and all nights together: night t may spend alpha / (t (t + 1))."""
+
+    gap: float = Field(default=0.05, gt=0, lt=1)
+    """The smallest gap worth finding; a test set on which no gap of this size could show is called underpowered."""
+
+    @model_validator(mode="after")
+    def _something_is_tested(self) -> Self:
+        if self.translations is None and self.orbit is None and self.synthetic is None:
+            raise ValueError("name a test: `translations` (images), `orbit` (closed symmetries) or `synthetic`")
+        return self
