@@ -31,12 +31,13 @@ class Certificates:
 
 @subflow("smoothing")
 def certify(pipeline: Pipeline, examination: Examination, branches: Branches) -> Certificates:
-    """Certify the pipeline's own image subjects by randomised smoothing."""
+    """Certify the pipeline's own image subjects by randomised smoothing, and the defended ones where that is asked."""
     result = Certificates()
     settings, own = pipeline.smoothing, {subject.name for subject in pipeline.subjects}
     for subject in examination.of("network") if settings is not None else ():
-        if settings is not None and subject.name in own:
-            branches.attempt(f"smoothing of {subject.name}", certify_one, result, examination, subject, settings)
+        if settings is not None and (subject.name in own or settings.defended):
+            chosen = settings if subject.name in own else settings.model_copy(update={"train": False})
+            branches.attempt(f"smoothing of {subject.name}", certify_one, result, examination, subject, chosen)
     return result
 
 
@@ -48,6 +49,6 @@ def certify_one(result: Certificates, examination: Examination, subject: Examine
             examination.training, examination.classes, subject.resolved, settings.sigma
         ).files
     for how, one in files.items():
-        certified = certify_subject(examination.evaluation, one, subject.resolved, settings)
+        certified = certify_subject(examination.evaluation, one, subject.resolved, settings.for_certifying())
         result.certified[subject.name, how] = certified
-        result.findings.append(measure_certified(certified, subject.name, how, settings))
+        result.findings.append(measure_certified(certified, subject.name, how, settings.for_certifying()))

@@ -53,7 +53,8 @@ def corrupt_subjects(
         classes=tuple(class_names(collect(classes, None))), settings=settings, seeds=stage_seeds(),
     )  # fmt: skip
     tried = len(settings.perturbations) * len(settings.severities)
-    say(f"{evaluation.rows} images × {tried} sequences of {settings.frames} frames · {len(subjects)} subjects")
+    seen_by = f"{len(subjects)} subject{'s' if len(subjects) > 1 else ''}"
+    say(f"{evaluation.rows} images × {tried} sequences of {settings.frames} frames · {seen_by}")
     return Corrupted(flips, images)
 
 

@@ -1,5 +1,7 @@
 """Options of randomised smoothing: the noise, how often it is drawn, how many samples are certified."""
 
+from typing import Self
+
 from pydantic import Field
 
 from assay.infra.settings import Settings
@@ -13,6 +15,9 @@ class Smoothing(Settings):
 
     train: bool = True
     """Whether each subject that Assay trained is trained anew under this noise; without, it is certified as it is."""
+
+    defended: bool = False
+    """Whether the models that `defenses` trained are certified as well, as they are."""
 
     selection: int = Field(default=100, ge=1, le=100_000)
     """Noisy copies from which the class is guessed (n0 of Algorithm CERTIFY)."""
@@ -28,3 +33,7 @@ class Smoothing(Settings):
 
     radii: tuple[float, ...] = Field(default=(0.0, 0.25, 0.5), min_length=1)
     """The L2 radii, over all pixel values of an image, at which the certified accuracy is reported."""
+
+    def for_certifying(self) -> Self:
+        """As it enters the stages that certify: which subjects are certified changes nothing about any of them."""
+        return self.model_copy(update={"defended": False, "train": True})

@@ -39,6 +39,7 @@ pipelines:
       - fgsm: {eps: 0.1, keep: 0}
     corruptions: {perturbations: [gaussian-noise], severities: [3], frames: 5}
     defenses: [standard, maadvt: {lambda: [1, 6], steps: 2}]
+    smoothing: {train: false, defended: true, draws: 20, selection: 5, limit: 4}
     gates:
       - {finding: defense.mcnemar_p, of: standard, group: "eps=0.1, worst-case", verdict: better}
       - {finding: attack.accuracy, of: pgd, subject: plain+standard, group: "eps=0.1", at_least: 0.1}
@@ -103,6 +104,13 @@ def test_defence_accuracy_is_that_of_the_attacked_subject(audited):
             worst = found["attack.accuracy", "worst-case", subject, eps]
             assert found["defense.accuracy", defence, "plain", eps] == worst
         assert found["defense.accuracy", defence, "plain", "clean"] == found["subject.accuracy", "clean", subject, ""]
+
+
+def test_defended_models_are_certified_where_that_is_asked(audited):
+    _, made, findings, _, _ = audited
+    certified = {one.subject for one in findings if one.metric == "defense.certified_accuracy"}
+    assert certified == set(made.examination.subjects)
+    assert {how for _, how in made.certificates.certified} == {"as-it-is"}
 
 
 def test_the_report_has_a_part_on_defences_and_their_settings(audited):
