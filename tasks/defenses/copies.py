@@ -1,0 +1,60 @@
+"""Training samples beside attacked copies of themselves: which rows are copies, and what the copies are called."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.infra.errors import RunError
+from assay.infra.partition_work import Tallied
+
+COPIED_FROM = "copied_from"
+"""The column of joined samples that names the original of a copy; null where a sample is an original."""
+
+SUFFIX = "+copy"
+
+
+def ids_ending(samples: pa.Table, *, suffix: str) -> dict[str, int]:
+    """How many ids of a partition end in `suffix`.
+
+    >>> ids_ending(pa.table({"id": ["a", "a+copy"]}), suffix="+copy")
+    {'taken': 1}
+    """
+    return {"taken": pc.sum(pc.ends_with(samples["id"], suffix)).as_py() or 0}
+
+
+def joined_rows(original: pa.Table, copy: pa.Table, *, suffix: str) -> Tallied:
+    """The originals of a partition and, after them, those copies that differ from their original in any column.
+
+    A copy that is like its original (nobody attacked it, or no attack on it changed anything) would only count that
+    sample twice: it is left out.
+
+    >>> text = pa.table({"id": ["a", "b"], "text": ["good", "bad"]})
+    >>> made = joined_rows(text, text.set_column(1, "text", [["gpod", "bad"]]), suffix="+copy").result
+    >>> made["id"].to_pylist(), made["text"].to_pylist(), made["copied_from"].to_pylist()
+    (['a', 'b', 'a+copy'], ['good', 'bad', 'gpod'], [None, None, 'a'])
+    """
+    if original.column_names != copy.column_names or not original["id"].equals(copy["id"]):
+        raise RunError(
+            "Copies must be of the same samples in the same order, with the same columns as the originals: "
+            f"{', '.join(original.column_names)} and {', '.join(copy.column_names)}."
+        )
+    changed = pa.array([False] * original.num_rows, pa.bool_())
+    for name in original.column_names:
+        changed = pc.or_(changed, _differs(original[name].combine_chunks(), copy[name].combine_chunks()))
+    copies = copy.filter(changed)
+    sources = copies["id"].cast(pa.string())
+    called = pc.binary_join_element_wise(sources, suffix, "")
+    named = copies.set_column(copies.schema.get_field_index("id"), "id", called)
+    originals = original.append_column(COPIED_FROM, pa.nulls(original.num_rows, pa.string()))
+    joined = pa.concat_tables([originals, named.append_column(COPIED_FROM, sources).cast(originals.schema)])
+    return Tallied(joined, {"copies": copies.num_rows})
+
+
+def _differs(before: pa.Array, after: pa.Array) -> pa.Array:
+    """Row by row whether two columns differ; two nulls do not."""
+    if pa.types.is_nested(before.type) or before.type != after.type:
+        pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
+        return pa.array([one != other for one, other in pairs], pa.bool_())
+    unequal = pc.fill_null(pc.not_equal(before, after), False)
+    return pc.or_(unequal, pc.xor(before.is_null(), after.is_null()))
