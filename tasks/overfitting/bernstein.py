@@ -6,7 +6,7 @@ Expectation zero is what independence of model and test set implies for the valu
 
 from __future__ import annotations
 
-from math import ceil, exp, inf, log, sqrt
+from math import ceil, inf, log, sqrt
 
 
 def bernstein_bound(n: int, sigma: float, span: float, delta: float) -> float:
@@ -24,6 +24,7 @@ def bernstein_bound(n: int, sigma: float, span: float, delta: float) -> float:
 def bernstein_log_p(n: int, mean: float, sigma: float, span: float) -> float:
     """The logarithm of the p-value of a mean (Eq. 7), two-sided: never above 0, and finite where p is below 1e-308.
 
+    >>> from math import exp
     >>> round(exp(bernstein_log_p(1000, 0.05, 0.2, 2)), 7)
     0.0202138
     """
