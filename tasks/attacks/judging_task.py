@@ -106,5 +106,7 @@ def _summary(findings: Sequence[Finding]) -> str:
     accuracies = [one for one in findings if one.metric == "attack.accuracy" and one.value is not None]
     if not accuracies:
         return "nothing was attacked"
-    lowest = min(accuracies, key=lambda one: one.value or 0.0)
+    tied = min(one.value or 0.0 for one in accuracies)
+    # Of several ε that leave the same, the largest is the one that says something: often everything is left at 0.
+    lowest = [one for one in accuracies if (one.value or 0.0) == tied][-1]
     return f"{lowest.of} at {lowest.group} leaves {lowest.value:.1%} right"
