@@ -64,7 +64,7 @@ def train(
     if not len(learners):
         raise InputError("Every training text was set aside for validation: lower `train.validation`.")
     steps = -(-len(learners) // options.batch_size)
-    optimizer = _optimizer(network, options)
+    optimizer = optimizer_of(network, options)
     curve = _resume(network, optimizer, checkpoints)
     for epoch in range(len(curve), options.epochs):
         generator = Seeds(seeds.run_seed, f"{seeds.stage}/epoch {epoch}").generator()
@@ -88,7 +88,8 @@ def train(
     return curve
 
 
-def _optimizer(network: Any, options: Training) -> Any:
+def optimizer_of(network: Any, options: Training) -> Any:
+    """The optimizer that the settings name; one parameter after the other, so that no fused kernel changes bits."""
     if options.optimizer == "adam":
         return torch.optim.Adam(
             network.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, foreach=False
