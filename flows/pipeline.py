@@ -106,7 +106,7 @@ class Pipeline(Settings):
     trust: Trust | None = Field(default=None, examples=["{explainers: [lime], top_words: 10}"])
     """Whether correct predictions on texts are right for the right reasons."""
 
-    overfitting: Overfitting | None = Field(default=None, examples=["{translations: {eps: 2, crop: 20}}"])
+    overfitting: Overfitting | None = Field(default=None, examples=["{translations: {eps: 2}}"])
     """Whether the test score can be believed, or the subject has been fitted to the samples it is measured on."""
 
     statistics: Statistics = Statistics()

@@ -12,14 +12,25 @@ Generator = Literal["strongest", "nearest", "random", "random2"]
 Bound = Literal["paper", "maurer-pontil", "betting"]
 
 
+class Dishonest(Settings):
+    """A positive control made to order: a copy of each subject, fitted to the very crops it is then tested on."""
+
+    epochs: int = Field(default=10, ge=1, le=1000)
+    """How often the copy sees every test sample, its centred window only and never varied."""
+
+    learning_rate: float = Field(default=1e-3, gt=0, le=10)
+    """The step size (Adam, constant)."""
+
+    batch_size: int = Field(default=64, ge=1, le=65_536)
+    """Samples per step."""
+
+
 class Translations(Settings):
-    """The paper's test for images: the crop window is shifted, and nothing is padded."""
+    """The paper's test for images: the window that a subject sees is shifted (`crop` of the subject says how large it
+    is), and nothing is padded."""
 
     eps: int = Field(default=2, ge=1, le=64)
     """How many pixels the window may move in each direction; images need a margin of three times as many."""
-
-    crop: int = Field(ge=4, le=4096)
-    """The side of the square that the subject sees, in pixels."""
 
     generators: tuple[Generator, ...] = Field(default=("strongest",), min_length=1)
     """How the shift is chosen. More than one is corrected for (Holm)."""
@@ -29,6 +40,13 @@ class Translations(Settings):
 
     fresh: str | None = Field(default=None, min_length=1)
     """The value of the split column with samples that nobody has ever measured a subject on: the negative control."""
+
+    training: bool = True
+    """Whether each subject is also tested on its training samples: the positive control."""
+
+    dishonest: Dishonest | None = None
+    """Whether a copy of each subject is fitted to the test samples, which the test must find: a positive control for
+    where the training samples say little. It is no subject, and nothing else is measured on it."""
 
 
 class Orbit(Settings):

@@ -1,4 +1,4 @@
-"""Training images varied at random: flips, shifts, turns and crops, a whole batch at a time."""
+"""Training images varied at random: windows, flips, shifts, turns and crops, a whole batch at a time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ DEGREES = 15.0
 CROP = 0.8  # the shortest side that a crop leaves, as a share of the extent
 
 
-def augment(images: Tensor, how: Collection[str], generator: np.random.Generator) -> Tensor:
+def augment(images: Tensor, how: Collection[str], generator: np.random.Generator, window: int | None = None) -> Tensor:
     """The images [n, c, h, w], each varied by its own draws; what falls outside repeats the border.
 
-    Shift, turn and crop are one bilinear resampling. The same generator gives the same images, on any device.
+    Shift, turn and crop are one bilinear resampling. Asked for a window, images come back cut to so many pixels, none
+    of them resampled. The same generator gives the same images, on any device.
     """
     n = len(images)
+    if "window" in how and window is not None:
+        images = _windows(images, window, generator)
     for name, axis in (("flip-horizontal", 3), ("flip-vertical", 2)):
         if name in how:
             flipped = torch.from_numpy(generator.random(n) < 0.5).to(images.device)
@@ -28,6 +31,16 @@ def augment(images: Tensor, how: Collection[str], generator: np.random.Generator
     grid = torch.nn.functional.affine_grid(_maps(n, images, how, generator), list(images.shape), align_corners=False)
     sampled = torch.nn.functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
     return sampled.clamp(0, 1)
+
+
+def _windows(images: Tensor, side: int, generator: np.random.Generator) -> Tensor:
+    """A square of each image [n, c, side, side], every place in it as likely as any other."""
+    corners = (generator.integers(0, extent - side + 1, len(images)) for extent in images.shape[2:])
+    tops, lefts = (torch.from_numpy(corner).to(images.device)[:, None] for corner in corners)
+    places = torch.arange(side, device=images.device)
+    rows, columns = (tops + places)[:, :, None], (lefts + places)[:, None, :]
+    which = torch.arange(len(images), device=images.device)[:, None, None]
+    return images.movedim(1, -1)[which, rows, columns].movedim(-1, 1).contiguous()
 
 
 def _maps(n: int, images: Tensor, how: Collection[str], generator: np.random.Generator) -> Tensor:

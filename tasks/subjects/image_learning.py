@@ -50,19 +50,29 @@ def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str]
     import torch
 
     channels, height, width = lessons.images.shape[1:]
-    size = min(height, width)
+    name, crop = subject.settings.name, subject.settings.crop
+    seen = (height, width) if crop is None else _cropped(height, width, crop, name)
     network = network_of(
-        subject, classes=len(classes), channels=channels, size=size, seed=seeds.integer("initialisation", bits=62)
+        subject, classes=len(classes), channels=channels, size=min(seen), seed=seeds.integer("initialisation", bits=62)
     )
-    name = subject.settings.name
-    require_output(network, channels, height, width, len(classes), name)
+    require_output(network, channels, *seen, len(classes), name)
     mean, std = normalisation(subject, lessons)
     device = torch_device_here()
     if device == "cuda":
         network = network.to(device, memory_format=torch.channels_last)
     block = subject.settings.block
-    model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, block, name=name)
+    model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, block, name=name, crop=crop)
     return _softmaxed(model, lessons)
+
+
+def _cropped(height: int, width: int, crop: int, name: str) -> tuple[int, int]:
+    """Height and width of what the network sees; raises where images are smaller."""
+    if crop > min(height, width):
+        raise InputError(
+            f"`crop` of the subject {name} is {crop}, and its images have {height}×{width} pixels: make it smaller, or "
+            "let the source keep more (`pixels`)."
+        )
+    return crop, crop
 
 
 def normalisation(subject: ResolvedSubject, lessons: Lessons) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -155,7 +165,7 @@ def _stays_within(model: ImageModel, shape: tuple[int, ...]) -> bool:
 
     wild = 1e3 * torch.randn(PROBED, *shape, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        output = model.network(wild.to(model.device))
+        output = model.network(model.window(wild.to(model.device)))
     return bool(((output >= 0) & (output <= 1)).all())
 
 
@@ -174,7 +184,7 @@ def _card(
         "channels": channels,
         "height": height,
         "image_width": width,
-        "size": min(height, width),
+        "size": model.crop or min(height, width),
         "mean": list(model.mean),
         "std": list(model.std),
         "normalisation": normalisation_in_words(subject),

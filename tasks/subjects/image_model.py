@@ -47,6 +47,7 @@ class ImageModel:
     block: int = BLOCK
     softmaxed: bool = False
     name: str = "subject"
+    crop: int | None = None
 
     def logits(self, images: Tensor) -> Tensor:
         """What the network says before softmax or sigmoid [n, k], differentiable in the images [n, c, h, w].
@@ -54,7 +55,14 @@ class ImageModel:
         A network whose last layer is a softmax (`softmaxed`) gives its probabilities here: that is a red flag, since
         their gradients vanish where it is sure, and an attack on them looks weaker than it is.
         """
-        return self.network((images - self._mean) / self._std)
+        return self.network((self.window(images) - self._mean) / self._std)
+
+    def window(self, images: Tensor) -> Tensor:
+        """What the network sees of images: their centred square of `crop` pixels, or all where there is no such."""
+        if self.crop is None:
+            return images
+        top, left = ((extent - self.crop) // 2 for extent in images.shape[-2:])
+        return images[..., top : top + self.crop, left : left + self.crop]
 
     def probabilities(self, images: Tensor) -> Tensor:
         """The probability of every class [n, k]: softmax, or one sigmoid per label where images bear several."""
@@ -179,7 +187,7 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
         network = network.to(device, memory_format=torch.channels_last)
     return ImageModel(
         network, card["classes"], card["multilabel"], tuple(card["mean"]), tuple(card["std"]), device,
-        subject.settings.block, softmaxed=card["softmaxed"], name=subject.settings.name,
+        subject.settings.block, softmaxed=card["softmaxed"], name=subject.settings.name, crop=subject.settings.crop,
     )  # fmt: skip
 
 

@@ -141,7 +141,7 @@ class _Course:
         for step in range(self.steps):
             rows = order[step * self.options.batch_size : (step + 1) * self.options.batch_size]
             self.model.network.train()
-            images = augment(self._images(rows), self.options.augment, generator)
+            images = augment(self._images(rows), self.options.augment, generator, self.model.crop)
             seeds = Seeds(own.run_seed, f"{own.stage}/batch {step}")
             names = tuple(self.lessons.ids[row] for row in rows)
             batch = Batch(self.model, images, self._targets(rows), names, seeds, loss_of, epoch)

@@ -48,7 +48,8 @@ class ResolvedSubject:
     @cached_property
     def fingerprint(self) -> str:
         """The hash of the settings that matter, the code's source, the weights and a named model's files."""
-        state = hashlib.sha256(f"{self.kind}\0{self.settings.model_dump_json(include=_MATTERS[self.kind])}".encode())
+        matters = _MATTERS[self.kind] | ({"crop"} if self.settings.crop is not None else set())
+        state = hashlib.sha256(f"{self.kind}\0{self.settings.model_dump_json(include=matters)}".encode())
         state.update(f"\0{self.code.fingerprint if self.code else ''}\0".encode())
         state.update(hashlib.sha256(self.weights or b"").digest())
         if self.kind == "classifier":

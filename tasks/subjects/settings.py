@@ -8,7 +8,7 @@ from assay.infra.settings import Settings
 
 NETWORKS = (
     "small-cnn", "attnmel", "attnmel-softmax", "vgg19", "vgg19-bn", "resnet50", "resnet101", "resnet152",
-    "inception-v3", "chexnet",
+    "inception-v3", "chexnet", "vgg-cifar", "wide-resnet",
 )  # fmt: skip
 """The image networks that can be built by name."""
 
@@ -46,8 +46,8 @@ class Training(Settings):
     loss: Literal["cross-entropy", "focal"] = "cross-entropy"
     """The loss; where samples bear several labels, binary cross-entropy per label in either case."""
 
-    augment: tuple[Literal["flip-horizontal", "flip-vertical", "shift", "rotate", "crop"], ...] = ()
-    """How training images are varied."""
+    augment: tuple[Literal["flip-horizontal", "flip-vertical", "shift", "rotate", "crop", "window"], ...] = ()
+    """How training images are varied; `window` cuts the subject's `crop` out of an image wherever it fits."""
 
     validation: float = Field(default=0.1, ge=0, lt=1)
     """The share of the training samples that is set aside for the validation curve; it chooses nothing by default."""
@@ -91,11 +91,15 @@ class Subject(Settings):
 
     network: str | None = Field(default=None, min_length=1)
     """An image network by name (small-cnn, attnmel, attnmel-softmax, vgg19, vgg19-bn, resnet50, resnet101, resnet152,
-    inception-v3, chexnet), or a builder of your own as `module:object` or `file.py:object`: a function that makes a
-    Torch module of logits."""
+    inception-v3, chexnet, vgg-cifar, wide-resnet), or a builder of your own as `module:object` or `file.py:object`: a
+    function that makes a Torch module of logits."""
 
     width: float = Field(default=1.0, gt=0, le=4)
     """The number of channels of a named network, as a multiple of the published one."""
+
+    crop: int | None = Field(default=None, ge=4, le=4096)
+    """The side of the centred square that `network` sees, in pixels; images may be larger: the margin is what the
+    overfitting test shifts within. Left out, it sees whole images."""
 
     mean: tuple[float, ...] | None = None
     """What `network` subtracts per channel from pixels between 0 and 1; left out, measured on the training images if
@@ -175,6 +179,10 @@ class Subject(Settings):
             )
         if self.train is not None and self.classifier is not None:
             self._require_trainable(self.classifier)
+        if self.crop is not None and self.network is None:
+            raise ValueError(f"the subject {self.name} has `crop`, which is about images, but no `network`")
+        if self.crop is None and self.train is not None and "window" in self.train.augment:
+            raise ValueError(f"the subject {self.name} is trained on windows of its images: `crop` says how large")
         if self.revision is not None and self.classifier is None:
             raise ValueError(f"the subject {self.name} has a `revision` but no hub model as `classifier`")
         if self.model not in (None, "logistic") and ":" not in str(self.model):

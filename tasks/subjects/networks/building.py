@@ -9,7 +9,16 @@ import torch
 from torch import nn
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.networks import attnmel, densenet, inception, resnet, small_cnn, vgg
+from assay.tasks.subjects.networks import (
+    attnmel,
+    densenet,
+    inception,
+    resnet,
+    small_cnn,
+    vgg,
+    vgg_cifar,
+    wide_resnet,
+)
 
 _NETWORKS: dict[str, tuple[Callable[..., nn.Module], int]] = {  # what builds it, and the smallest image it takes
     "small-cnn": (small_cnn.SmallCNN, small_cnn.SMALLEST),
@@ -22,6 +31,8 @@ _NETWORKS: dict[str, tuple[Callable[..., nn.Module], int]] = {  # what builds it
     "resnet152": (partial(resnet.ResNet, 152), resnet.SMALLEST),
     "inception-v3": (inception.Inception, inception.SMALLEST),
     "chexnet": (densenet.DenseNet, densenet.SMALLEST),
+    "vgg-cifar": (vgg_cifar.VGGCifar, vgg_cifar.SMALLEST),
+    "wide-resnet": (wide_resnet.WideResNet, wide_resnet.SMALLEST),
 }
 
 

@@ -68,3 +68,18 @@ def test_a_shift_moves_by_a_tenth_at_most():
     ramp = torch.linspace(0, 1, 21).expand(200, 1, 21, 21)
     moved = (varied(("shift",), ramp)[:, 0, 10, 10] - 0.5) * 20  # in pixels
     assert 1.8 < moved.abs().max() <= 2.1 + 1e-4
+
+
+def test_a_window_is_a_piece_of_its_image_and_may_lie_anywhere():
+    given = torch.arange(64 * 36, dtype=torch.float32).reshape(64, 1, 6, 6) / (64 * 36)
+    cut = augment(given, ("window",), np.random.default_rng(0), 4)
+    places = set()
+    for window, image in zip(cut, given, strict=True):
+        top, left = divmod(int((image.flatten() == window[0, 0, 0]).nonzero()[0, 0]), 6)
+        assert torch.equal(window, image[:, top : top + 4, left : left + 4])
+        places.add((top, left))
+    assert places == {(top, left) for top in range(3) for left in range(3)}
+
+
+def test_a_window_as_large_as_the_image_is_the_image():
+    assert torch.equal(augment(images(), ("window",), np.random.default_rng(0), 16), images())

@@ -21,6 +21,17 @@ PUBLISHED = {
     "inception-v3": 23_834_568,  # without the auxiliary head
 }
 
+FOR_CIFAR = {"vgg-cifar": 14_728_266, "wide-resnet": 36_479_194}
+
+
+@pytest.mark.parametrize("name", FOR_CIFAR)
+def test_a_network_for_cifar_has_the_number_of_parameters_that_its_users_report(name):
+    with torch.device("meta"):
+        network = build_network(name, classes=10, channels=3, size=32).eval()
+        assert network(torch.zeros(1, 3, 32, 32)).shape == (1, 10)
+        assert network(torch.zeros(1, 3, 20, 20)).shape == (1, 10)
+    assert sum(weights.numel() for weights in network.parameters()) == FOR_CIFAR[name]
+
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_network_has_the_published_number_of_parameters(name):
