@@ -24,8 +24,9 @@ class WordAttack(Settings):
     candidates: int = Field(default=20, ge=1, le=1000)
     """How many replacements are tried for a word."""
 
-    min_cosine: float = Field(default=0.8, ge=-1, le=1)
-    """How similar a replacement's vector is to the word's, at least."""
+    min_cosine: float | None = Field(default=None, ge=-1, le=1)
+    """How similar a replacement's vector is to the word's, at least. Left out, 0.8 in a file of word vectors, and in
+    vectors that Assay makes here the cosine that tells synonyms from random pairs (θ_relate)."""
 
     modified: float = Field(default=0.1, gt=0, le=1)
     """The share of a text's words that may be changed."""
@@ -36,8 +37,12 @@ class WordAttack(Settings):
     similarity: float = Field(default=0.9, ge=-1, le=1)
     """How similar the changed text is to the original by the sentence encoder, at least."""
 
+    encoder: str | None = Field(default=None, min_length=1)
+    """Who says how similar texts are: `minilm`, `word-vectors` (the mean of fastText vectors that the training texts
+    taught), or the folder of a sentence encoder; left out, MiniLM where it is installed, else `word-vectors`."""
+
     part_of_speech: bool = True
-    """Whether a replacement must share a part of speech with the word."""
+    """Whether a replacement must share a part of speech with the word (an English dictionary says so)."""
 
     examples: int = Field(default=6, ge=0, le=100)
     """How many attacked texts the report shows."""
@@ -55,8 +60,9 @@ class A2T(WordAttack):
     """Which attack it is."""
 
     vectors: str | None = Field(default=None, min_length=1)
-    """Where neighbours come from: a provider of word vectors (see `trust.providers`), or a file of neighbour lists;
-    left out, the first local provider that knows the corpus."""
+    """Where neighbours come from: a provider or file of word vectors (see `trust.providers`), the catalogue's
+    `counterfitted-neighbors`, or a file of neighbour lists (.json, .json.gz: a word and its list); left out, MiniLM
+    where it is installed, else fastText vectors that the training texts teach."""
 
 
 class Guided(WordAttack):
@@ -65,6 +71,10 @@ class Guided(WordAttack):
 
     attack: Literal["guided"] = "guided"
     """Which attack it is."""
+
+    similar: int = Field(default=100, ge=1, le=100_000)
+    """How many words of the pools count as similar to a word, the nearest; of those the `candidates` of the lowest (or
+    the highest) importance are tried."""
 
     explainer: Literal["lime", "omission", "gradient", "gradient-l1"] | None = None
     """Whose explanations made the word pools; left out, the first of `trust.explainers`."""

