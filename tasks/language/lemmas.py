@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+from assay.tasks.language.words import normalised
+
 _ORDER = ("AUX", "NOUN", "VERB", "ADJ", "ADV", "PROPN")
 
 
@@ -19,3 +21,8 @@ def lemma(word: str) -> str:
     found: dict[str, tuple[str, ...]] = getAllLemmas(word)
     firsts = [found[part][0].lower() for part in _ORDER if found.get(part)]
     return word if not firsts or word in firsts else firsts[0]
+
+
+def spelling(word: str, lemmatise: bool) -> str:
+    """A word as pools, vectors and keywords spell it."""
+    return lemma(normalised(word)) if lemmatise else normalised(word)

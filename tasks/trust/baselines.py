@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.tasks.language.relatedness import cosines
+from assay.tasks.language.spaces import Space
 from assay.tasks.trust.keywords import agreed
 from assay.tasks.trust.oracle import Label, Relatedness
-from assay.tasks.trust.spaces import Space
 
 
 def naive_label(confidence: float, least: float) -> Label:

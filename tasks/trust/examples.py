@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from assay.data.text_schemas import TrustExamples
 from assay.infra.artifacts import Table
+from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.words import words_of
 from assay.tasks.subjects.texts import texts_of
-from assay.tasks.trust.pools import spelling
 
 PER_CLASS = 4
 _BESIDE = 1  # trustworthy ones per class, to compare with

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from assay.tasks.language.clustering import cluster_words
 from assay.tasks.language.relatedness import cosines
+from assay.tasks.language.spaces import Space
 from assay.tasks.trust.pools import Pool
-from assay.tasks.trust.spaces import Space
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
 from assay.data.text_schemas import TrustLabels
 from assay.infra.errors import InputError
+from assay.tasks.language.anchors import Anchors
+from assay.tasks.language.spaces import Space
 from assay.tasks.language.words import words_of
 from assay.tasks.trust.baselines import by_name, naive_label
-from assay.tasks.trust.oracle import WRONG, Anchors, Judgement, by_keywords, judge
+from assay.tasks.trust.oracle import WRONG, Judgement, by_keywords, judge
 from assay.tasks.trust.pools import spoken_for
 from assay.tasks.trust.settings import Asking
-from assay.tasks.trust.spaces import Space
 
 TOKI, BY_NAME, NAIVE = "toki", "toki-ki", "naive"
 Names = Sequence[Sequence[str]]  # of every class, the words of its name
@@ -40,17 +40,6 @@ def oracle_of(anchors: Sequence[Anchors], spaces: Sequence[Space], names: Names,
         tuple(anchors), tuple(spaces), tuple(map(tuple, names)), settings.importance, settings.confidence,
         settings.lemmatise,
     )  # fmt: skip
-
-
-def anchors_in(keywords: pa.Table, classes: int) -> list[Anchors]:
-    """The pool of every class in a table of `Keywords`, and which of its words are keywords."""
-    rows = keywords.select(["code", "word", "keyword"]).to_pylist()
-    found: list[dict[str, bool]] = [{} for _ in range(classes)]
-    for row in rows:  # every provider has a row for each word, and the decision is the same in all
-        found[row["code"]][row["word"]] = row["keyword"]
-    return [
-        Anchors(tuple(sorted(pool)), np.array([pool[word] for word in sorted(pool)], dtype=np.bool_)) for pool in found
-    ]
 
 
 def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from assay.tasks.trust.spaces import Space
+from assay.tasks.language.anchors import Anchors, related_words
+from assay.tasks.language.spaces import Space
 
 Label = Literal["trustworthy", "untrustworthy", "undecided", "out of scope"]
 LookUp = Callable[[Sequence[str]], list[bool | None]]
@@ -29,14 +27,6 @@ class Judgement:
     related_mass: float = 0.0
     unrelated_mass: float = 0.0
     related: tuple[bool | None, ...] = ()
-
-
-@dataclass(frozen=True)
-class Anchors:
-    """What a class is recognised by: the words of its pool, and which of them are keywords."""
-
-    words: tuple[str, ...]
-    keyword: npt.NDArray[np.bool_]  # [n]
 
 
 class Relatedness:
@@ -59,21 +49,6 @@ class Relatedness:
 def by_keywords(anchors: Anchors, spaces: Sequence[Space]) -> Relatedness:
     """r(w, c) of Eq. 5, by the vote of all providers."""
     return Relatedness(lambda words: related_words(words, anchors, spaces), bool(anchors.keyword.any()))
-
-
-def related_words(words: Sequence[str], anchors: Anchors, spaces: Sequence[Space]) -> list[bool | None]:
-    """r(w, c) of Eq. 5: the nearest word of the pool is a keyword (as near as any other: related), by plurality.
-
-    A provider that knows the word, and at least one word of the pool, has a vote; a tied vote is "related", as a tied
-    distance is.
-    """
-    yes, votes = np.zeros(len(words), dtype=np.int64), np.zeros(len(words), dtype=np.int64)
-    for space in spaces:
-        near = space.cosines(words, anchors.words)
-        keywords, others = _nearest(near, anchors.keyword), _nearest(near, ~anchors.keyword)
-        votes += np.isfinite(keywords) | np.isfinite(others)
-        yes += np.isfinite(keywords) & (keywords >= others)
-    return [bool(2 * y >= v) if v else None for y, v in zip(yes.tolist(), votes.tolist(), strict=True)]
 
 
 def judge(
@@ -105,10 +80,3 @@ def weigh(weights: Sequence[float], related: Sequence[bool | None]) -> Judgement
         return Judgement("undecided", UNKNOWN_WORDS, related=tuple(related))
     label: Label = "trustworthy" if for_it >= against else "untrustworthy"
     return Judgement(label, "", for_it, against, tuple(related))
-
-
-def _nearest(near: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """The largest cosine with any of the chosen words, [m]; −∞ where there is none."""
-    if not chosen.any():
-        return np.full(len(near), -np.inf)
-    return np.asarray(np.nan_to_num(near[:, chosen], nan=-np.inf).max(axis=1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.language.words import normalised
+from assay.tasks.language.lemmas import spelling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,15 +39,6 @@ def spoken_for(explanation: dict[str, list[object]], lemmatise: bool = False) ->
         if isinstance(score, float) and score > 0:
             parts[spelling(str(word), lemmatise)].append(score)
     return {word: math.fsum(scores) for word, scores in parts.items()}
-
-
-def spelling(word: str, lemmatise: bool) -> str:
-    """A word as pools, vectors and keywords spell it."""
-    if not lemmatise:
-        return normalised(word)
-    from assay.tasks.language.lemmas import lemma
-
-    return lemma(normalised(word))
 
 
 def word_pools(explanations: pa.Table, *, classes: int, lemmatise: bool = False) -> list[Pool]:

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data.text_schemas import TrustSettings
+from assay.tasks.language.anchors import Anchors
+from assay.tasks.language.spaces import Space
 from assay.tasks.trust.keywords import election, opinions_of
 from assay.tasks.trust.labelling import Names, oracle_of, toki_labels
 from assay.tasks.trust.measures import confusion, g_mean
-from assay.tasks.trust.oracle import Anchors
 from assay.tasks.trust.pools import Pool
 from assay.tasks.trust.settings import Asking
-from assay.tasks.trust.spaces import Space
 
 THETA_DIST = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 THETA_RELATE = (-0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2)

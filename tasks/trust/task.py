@@ -22,19 +22,21 @@ from assay.data.text_schemas import (
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, map_partitions, map_pieces, read_files
 from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.language.anchors import anchors_in
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, build_providers
 from assay.tasks.language.embeddings.stored import word_vectors
+from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.relatedness import Theta, theta_relate
+from assay.tasks.language.spaces import Space, spaces_from
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.text_model import load_text_model
 from assay.tasks.subjects.texts import texts_of
 from assay.tasks.trust.keywords import Election, elect_keywords
-from assay.tasks.trust.labelling import TOKI, anchors_in, class_words, in_scope, label_explanations, oracle_of
-from assay.tasks.trust.pools import Pool, spelling, word_pools
+from assay.tasks.trust.labelling import TOKI, class_words, in_scope, label_explanations, oracle_of
+from assay.tasks.trust.pools import Pool, word_pools
 from assay.tasks.trust.resolved import SynonymPairs
 from assay.tasks.trust.sensitivity import Question, cut_rows, cuts
 from assay.tasks.trust.settings import Asking, Naming
-from assay.tasks.trust.spaces import Space, spaces_from
 
 ROWS = 1024  # explanations labelled at a time
 

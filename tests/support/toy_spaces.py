@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from assay.tasks.language.spaces import Space
 from assay.tasks.trust.pools import Pool
-from assay.tasks.trust.spaces import Space
 
 
 def space(name: str, vectors: dict[str, tuple[float, ...] | None], theta: float = 0.5) -> Space:

@@ -1,4 +1,4 @@
-"""The vectors that each provider gives the words of an audit: what the oracle looks words up in."""
+"""The vectors that each provider gives the words of an audit: what the trust oracle and attacks look words up in."""
 
 from __future__ import annotations
 
