@@ -15,7 +15,7 @@ from assay.data.overfitting_schemas import IndependenceTests
 from assay.tasks.overfitting.settings import Bound
 from assay.tasks.overfitting.testing import Tested, Values, basic_p, pairwise_test
 
-Role = Literal["test", "training", "fresh"]
+Role = Literal["test", "training", "fresh", "dishonest"]
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,9 @@ def fingerprint(values: Values) -> str:
 def samples_fingerprint(ids: Sequence[str], gold: Sequence[int | None]) -> str:
     """What tells one test set from another, whatever the order: a hash of the ids and labels.
 
-    >>> samples_fingerprint(["a", "b"], [0, 1]) == samples_fingerprint(["b", "a"], [1, 0]) != samples_fingerprint(["a", "b"], [1, 1])
-    True
+    >>> one = samples_fingerprint(["a", "b"], [0, 1])
+    >>> one == samples_fingerprint(["b", "a"], [1, 0]), one == samples_fingerprint(["a", "b"], [1, 1])
+    (True, False)
     """
     digest = hashlib.blake2b(digest_size=16)
     for line in sorted(zip(ids, gold, strict=True), key=lambda pair: pair[0]):

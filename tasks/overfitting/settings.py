@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -76,6 +77,16 @@ class Synthetic(Settings):
 
     fixed_test_set: bool = False
     """Whether all classifiers are tested on one test set, or each on its own as in the paper."""
+
+    @model_validator(mode="after")
+    def _bins_are_whole(self) -> Self:
+        if wrong := [eps for eps in self.eps if not 0 < eps < inf]:
+            raise ValueError(f"each eps is a distance above zero, and {wrong[0]:g} is none")
+        if wrong := [eps for eps in self.eps if self.eps.count(eps) > 1]:
+            raise ValueError(f"eps {wrong[0]:g} stands twice; name each once")
+        if uneven := [models for models in self.models if models < 1 or self.runs % models]:
+            raise ValueError(f"{self.runs} runs cannot be cut into bins of {uneven[0]}; name divisors of {self.runs}")
+        return self
 
 
 class Overfitting(Settings):
