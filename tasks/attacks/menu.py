@@ -10,6 +10,7 @@ from assay.tasks.attacks.noise.settings import NOISE_KINDS, Noise
 from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, PRESETS, MomentumPGD, Square
 from assay.tasks.attacks.settings import KINDS as IMAGE_KINDS
 from assay.tasks.attacks.terms.settings import TERM_KINDS, Keyboard, Swap, Synonymy
+from assay.tasks.attacks.terms.settings import AnyTermAttack as AnyTermAttack
 from assay.tasks.attacks.words.settings import A2T, WORD_KINDS, Guided
 
 KINDS = (*IMAGE_KINDS, *WORD_KINDS, *NOISE_KINDS, *TERM_KINDS)
@@ -31,7 +32,6 @@ def _spelt_out(value: object) -> object:
 
 
 AnyTextAttack = A2T | Guided | Noise
-AnyTermAttack = Swap | Keyboard | Synonymy
 AnyAttack = Annotated[
     Annotated[
         PGD | FGSM | MomentumPGD | APGD | Square | GAP | A2T | Guided | Noise | Swap | Keyboard | Synonymy,

@@ -1,2 +1,5 @@
-"""Attacks on terms (Araujo et al.): only the words that a domain is about are misspelt or replaced by synonyms, in
-texts whose tags or scores must stay right. Black box; the same perturbed samples for every subject."""
+"""Attacks on medical terms, after Araujo et al., *On Adversarial Examples for Biomedical NLP Tasks*, Section 4.1.
+
+Swapped letters, neighbouring keys and synonyms: made once, without asking any subject, in tagged sentences and in one
+sentence of each pair; and what they do to subjects, also to those that were trained on attacked copies (Tables 2–6).
+"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -28,7 +28,7 @@ class TermAttack(Settings):
     ships), a lexicon file of your own, or `spacy:NAME` for an installed pipeline."""
 
     share: Shares = (1.0,)
-    """The share of a sample's terms that are attacked, one or several: the severity."""
+    """The share of the terms that are attacked, one or several: the severity. Each term is drawn by itself."""
 
     sentence: Literal["first", "second"] = "first"
     """Which sentence of a pair is attacked; the other stays."""
@@ -41,11 +41,40 @@ class TermAttack(Settings):
         """What findings call it."""
         return self.name or str(getattr(self, "attack", "attack"))
 
+    @property
+    def group(self) -> str:
+        """What findings call its first severity.
+
+        >>> Swap().group, Synonymy(share=0.5).group
+        ('share=1, changes=1', 'share=0.5')
+        """
+        changes: tuple[int, ...] = getattr(self, "changes", ())
+        return ", ".join([f"share={self.share[0]:g}", *(f"changes={one}" for one in changes[:1])])
+
+    def each(self) -> list[Self]:
+        """The attack at every severity, one by one, the paper's (every term, one change) or what is nearest first.
+
+        >>> [one.group for one in Swap(share=(0.5, 1), changes=(1, 2)).each()]
+        ['share=1, changes=1', 'share=1, changes=2', 'share=0.5, changes=1', 'share=0.5, changes=2']
+        """
+        changes: tuple[int, ...] = getattr(self, "changes", ())
+        return [
+            self.model_copy(update={"share": (share,), **({"changes": (one,)} if one else {})})
+            for share in sorted(set(self.share), reverse=True)
+            for one in sorted(set(changes)) or [0]
+        ]
+
+    def for_perturbing(self) -> Self:
+        """Only what the attacked sentences depend on: not its name, nor how many of them are shown."""
+        return self.model_copy(update={"name": None, "examples": 0})
+
 
 class TypoAttack(TermAttack):
     """What attacks on single letters have."""
 
-    changes: tuple[Annotated[int, Field(ge=1, le=10)], ...] = Field(default=(1,), min_length=1)
+    changes: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=10)], ...], BeforeValidator(_as_many), Field(min_length=1)
+    ] = (1,)
     """How many changes per attacked word, one or several: the other severity."""
 
     min_letters: int = Field(default=4, ge=2, le=100)
@@ -73,7 +102,9 @@ class Synonymy(TermAttack):
     """Which attack it is."""
 
     synonyms: str | None = Field(default=None, min_length=1)
-    """A table of concepts and their names; left out, the lexicon that Assay ships."""
+    """A table of concepts and their names (columns concept, type, name); left out, the lexicon that `terms` names, or
+    the one that Assay ships."""
 
 
+AnyTermAttack = Swap | Keyboard | Synonymy
 TERM_KINDS: dict[str, type[TermAttack]] = {"swap": Swap, "keyboard": Keyboard, "synonymy": Synonymy}

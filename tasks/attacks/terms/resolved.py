@@ -1,0 +1,46 @@
+"""An attack on terms with everything it names in hand: its term finder, and the lexicon that synonyms come from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.tasks.attacks.terms.finders import GOLD, LEXICON, SPACY, GoldFinder, LexiconFinder, TermFinder, spacy_finder
+from assay.tasks.attacks.terms.perturbing import TermMeans
+from assay.tasks.attacks.terms.settings import AnyTermAttack, Synonymy
+from assay.tasks.language.lexicons import Lexicon, read_lexicon, shipped_lexicon
+
+
+@dataclass(frozen=True)
+class ResolvedAttack:
+    """The options of an attack at one severity, ready to travel to the workers."""
+
+    settings: AnyTermAttack
+    means: TermMeans
+
+    @property
+    def fingerprint(self) -> str:
+        """The options and everything they name."""
+        return json.dumps([self.settings.model_dump(mode="json"), self.means.fingerprint], sort_keys=True)
+
+
+def resolve_attack(settings: AnyTermAttack, beside: Path) -> ResolvedAttack:
+    """Everything the options name, found before anything runs; paths count from the folder `beside`."""
+    finder = _finder(settings.terms, beside)
+    lexicon = _lexicon(settings, finder, beside) if isinstance(settings, Synonymy) else None
+    return ResolvedAttack(settings.for_perturbing(), TermMeans(finder, lexicon))
+
+
+def _finder(terms: str, beside: Path) -> TermFinder:
+    if terms == GOLD:
+        return GoldFinder()
+    if terms.startswith(SPACY):
+        return spacy_finder(terms.removeprefix(SPACY))
+    return LexiconFinder(shipped_lexicon() if terms == LEXICON else read_lexicon(beside / terms))
+
+
+def _lexicon(settings: Synonymy, finder: TermFinder, beside: Path) -> Lexicon:
+    if settings.synonyms is not None:
+        return read_lexicon(beside / settings.synonyms)
+    return finder.lexicon if isinstance(finder, LexiconFinder) else shipped_lexicon()

@@ -1,0 +1,41 @@
+"""Attacks on terms as a stage: made once, without asking any subject, so that every subject sees the same sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from assay.data.schemas import Samples
+from assay.data.term_schemas import TermChanges
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import map_partitions, tally_of
+from assay.infra.stage import say, stage, stage_seeds
+from assay.tasks.attacks.terms.perturbing import CHANGED
+from assay.tasks.attacks.terms.resolved import ResolvedAttack
+from assay.tasks.attacks.terms.rows import Sentences, attacked_rows
+
+
+class Perturbed(NamedTuple):
+    """The attacked samples, in the order and with the columns of the originals, and what became of every term."""
+
+    samples: Artifact[Samples]
+    changes: Artifact[TermChanges]
+
+
+@stage(version=1, title="terms", draws=True)
+def perturb_terms(
+    samples: Artifact[Samples], attacks: Sequence[ResolvedAttack], sentences: Sentences, reach: float = 1.0
+) -> Perturbed:
+    """The samples under an attack; of several, each sample draws one. `reach` is the share that is attacked at all."""
+    made = Perturbed(*map_partitions(
+        attacked_rows, samples, into=(Samples, TermChanges), attacks=list(attacks), sentences=sentences,
+        seeds=stage_seeds(), reach=reach,
+    ))  # fmt: skip
+    counted = tally_of(made.samples) or tally_of(made.changes)
+    outcomes = counted.get("outcomes", {})
+    named = " or ".join(dict.fromkeys(one.settings.attack for one in attacks))
+    rest = " · ".join(f"{outcome} {count}" for outcome, count in sorted(outcomes.items()) if outcome != CHANGED)
+    severity = attacks[0].settings.group
+    say(f"{named}, {severity}: {outcomes.get(CHANGED, 0)} of {counted.get('terms', 0)} terms changed"
+        + (f" · {rest}" if rest else ""))  # fmt: skip
+    return made

@@ -1,0 +1,79 @@
+"""Typing errors in one word (Araujo et al., Section 4.1, noise adversaries): swapped letters and neighbouring keys.
+
+Each makes as many changes as asked for, or as the word has room for, never two at the same place: so no change takes
+another back, and a word with more changes is the word with fewer, changed further.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.tasks.attacks.terms.keys import neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class Typo:
+    """A word after the attack, and how many changes were made: none where the word has no room for one."""
+
+    word: str
+    changes: int
+
+
+def swap_letters(word: str, changes: int, generator: np.random.Generator) -> Typo:
+    """The word with random pairs of neighbouring letters swapped: pairs that differ, also where case does not count.
+
+    >>> swap_letters("warfarin", 1, np.random.default_rng(0))
+    Typo(word='wafrarin', changes=1)
+    >>> swap_letters("ss-5", 1, np.random.default_rng(0))
+    Typo(word='ss-5', changes=0)
+    """
+    letters = list(word)
+    pairs = [at for at in range(len(word) - 1) if _worth_swapping(word[at], word[at + 1])]
+    touched: set[int] = set()
+    made = 0
+    for at in _shuffled(pairs, generator):
+        if made == changes:
+            break
+        if not touched & {at, at + 1}:
+            letters[at], letters[at + 1] = letters[at + 1], letters[at]
+            touched |= {at, at + 1}
+            made += 1
+    return Typo("".join(letters), made)
+
+
+def press_neighbours(word: str, changes: int, generator: np.random.Generator) -> Typo:
+    """The word with random letters replaced by one beside them on the keyboard, digits included; case is kept.
+
+    Digits of the word stay: another locant makes another substance.
+
+    >>> press_neighbours("Heart", 1, np.random.default_rng(0))
+    Typo(word='Heqrt', changes=1)
+    >>> press_neighbours("2,4", 1, np.random.default_rng(0))
+    Typo(word='2,4', changes=0)
+    """
+    letters = list(word)
+    places = [at for at, letter in enumerate(word) if neighbours(letter)]
+    chosen = _shuffled(places, generator)[:changes]
+    for at in chosen:
+        beside = neighbours(word[at])
+        letters[at] = beside[int(generator.integers(len(beside)))]
+    return Typo("".join(letters), len(chosen))
+
+
+def letters_in(word: str) -> int:
+    """How many letters a word has.
+
+    >>> letters_in("5-HT"), letters_in("aspirin")
+    (2, 7)
+    """
+    return sum(letter.isalpha() for letter in word)
+
+
+def _worth_swapping(one: str, other: str) -> bool:
+    return one.isalpha() and other.isalpha() and one.casefold() != other.casefold()
+
+
+def _shuffled(places: list[int], generator: np.random.Generator) -> list[int]:
+    return [places[int(at)] for at in generator.permutation(len(places))]

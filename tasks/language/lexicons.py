@@ -1,0 +1,185 @@
+"""Names of things, grouped by what they name: which terms stand in a sentence, and what else each is called.
+
+Names are compared by their letters and digits, case folded, so that `Non-steroidal` is found in `non - steroidal`,
+however the words of a sentence were cut. Only abbreviations (at most four letters, all of them capitals) must be
+written as the lexicon writes them: `ALL` is a leukaemia, and `all` is not.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+from assay.infra.errors import InputError
+from assay.tasks.language.words import normalised
+
+SHIPPED = "terms.tsv"
+_HEADER = ["concept", "type", "name"]
+_ATOM = re.compile(r"[^\W_]+")
+_ABBREVIATION = 4  # letters at most
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One name of one concept, and the kind of thing that it is."""
+
+    concept: str
+    kind: str
+    text: str
+
+
+Atoms = tuple[str, ...]
+
+
+def atoms_of(text: str) -> Atoms:
+    """The runs of letters and digits of a text, in the form in which they are compared.
+
+    >>> atoms_of("Non-Steroidal drug's")
+    ('non', 'steroidal', 'drug', 's')
+    """
+    return tuple(normalised(run) for run in _ATOM.findall(text))
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Names by concept. Two names that differ only in case or punctuation count as one."""
+
+    names: tuple[Name, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of the names."""
+        spelt = "\n".join(f"{one.concept}\t{one.kind}\t{one.text}" for one in self.names)
+        return hashlib.sha256(spelt.encode()).hexdigest()
+
+    @cached_property
+    def _by_atoms(self) -> dict[Atoms, tuple[Name, ...]]:
+        found: dict[Atoms, list[Name]] = {}
+        for name in self.names:
+            found.setdefault(atoms_of(name.text), []).append(name)
+        return {atoms: tuple(names) for atoms, names in found.items() if atoms}
+
+    @cached_property
+    def _longest(self) -> dict[str, int]:
+        """Per first run of a name, how many runs the longest such name has."""
+        longest: dict[str, int] = {}
+        for atoms in self._by_atoms:
+            longest[atoms[0]] = max(longest.get(atoms[0], 0), len(atoms))
+        return longest
+
+    @cached_property
+    def _by_concept(self) -> dict[str, tuple[Name, ...]]:
+        found: dict[str, list[Name]] = {}
+        for name in self.names:
+            found.setdefault(name.concept, []).append(name)
+        return {concept: tuple(names) for concept, names in found.items()}
+
+    def names_of(self, text: str) -> tuple[Name, ...]:
+        """The entries of the lexicon that a text is a name of; none, one, or several concepts.
+
+        >>> lexicon = Lexicon((Name("c1", "Disease", "heart attack"), Name("c2", "Disease", "ALL")))
+        >>> [len(lexicon.names_of(text)) for text in ("Heart-attack", "ALL", "all", "heart")]
+        [1, 1, 0, 0]
+        """
+        return tuple(name for name in self._by_atoms.get(atoms_of(text), ()) if _may_be(name.text, text))
+
+    def synonyms(self, concept: str, text: str) -> list[str]:
+        """What else the concept is called: never the text itself, nor a name that other concepts have as well."""
+        own = atoms_of(text)
+        found: dict[Atoms, str] = {}
+        for name in self._by_concept.get(concept, ()):
+            atoms = atoms_of(name.text)
+            shared = any(other.concept != concept for other in self._by_atoms.get(atoms, ()))
+            if atoms and atoms != own and not shared:
+                found.setdefault(atoms, name.text)
+        return [found[atoms] for atoms in sorted(found)]
+
+    def terms_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+        """The terms in a sentence, longest first at each place, left to right: first word, word after the last, kind.
+
+        >>> lexicon = Lexicon((Name("c1", "Disease", "heart attack"), Name("c1", "Disease", "attack")))
+        >>> list(lexicon.terms_in(["a", "Heart", "attack", ",", "one", "attack"]))
+        [(1, 3, 'Disease'), (5, 6, 'Disease')]
+        """
+        atoms = [(atom, at) for at, word in enumerate(words) for atom in atoms_of(word)]
+        opens = [place == 0 or atoms[place - 1][1] != at for place, (_, at) in enumerate(atoms)]
+        place = 0
+        while place < len(atoms):
+            length, kind = self._longest_at(words, atoms, opens, place)
+            if length:
+                yield atoms[place][1], atoms[place + length - 1][1] + 1, kind
+            place += max(length, 1)
+
+    def _longest_at(
+        self, words: Sequence[str], atoms: Sequence[tuple[str, int]], opens: Sequence[bool], place: int
+    ) -> tuple[int, str]:
+        """How many runs from this place are the longest name there (0 for none), and its kind."""
+        if not opens[place]:
+            return 0, ""
+        for length in range(min(self._longest.get(atoms[place][0], 0), len(atoms) - place), 0, -1):
+            end = place + length
+            if end < len(atoms) and not opens[end]:
+                continue  # the name would end within a word
+            names = self._by_atoms.get(tuple(atom for atom, _ in atoms[place:end]), ())
+            text = " ".join(words[atoms[place][1] : atoms[end - 1][1] + 1])
+            fitting = [name for name in names if _may_be(name.text, text)]
+            if fitting:
+                return length, fitting[0].kind
+        return 0, ""
+
+
+def shipped_lexicon() -> Lexicon:
+    """The lexicon that comes with Assay: diseases and drugs, with their synonyms."""
+    text = resources.files("assay.data").joinpath("lexicons", SHIPPED).read_text(encoding="utf-8")
+    return parse_lexicon(text, "the lexicon of Assay")
+
+
+def read_lexicon(path: Path) -> Lexicon:
+    """The lexicon in a file: UTF-8 text (also gzipped), a header, then a concept, a type and a name a line."""
+    try:
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError) as fault:
+        raise InputError(f"The lexicon {path} cannot be read as UTF-8 text ({fault}).") from fault
+    return parse_lexicon(text, str(path))
+
+
+def parse_lexicon(text: str, called: str) -> Lexicon:
+    """The lexicon in a text of lines, tabs between their cells; further columns are left out.
+
+    >>> parse_lexicon("concept\\ttype\\tname\\nc1\\tDisease\\tstroke\\n", "it").names
+    (Name(concept='c1', kind='Disease', text='stroke'),)
+    """
+    lines = text.splitlines()
+    if not lines or lines[0].split("\t")[:3] != _HEADER:
+        raise InputError(
+            f"{called}, line 1: expected the header {', '.join(_HEADER)} with tabs between them, one name a line below."
+        )
+    names = dict.fromkeys(_names(lines[1:], called))
+    if not names:
+        raise InputError(f"{called} has no names; expected one a line: concept, type, name, with tabs between them.")
+    return Lexicon(tuple(names))
+
+
+def _names(lines: Iterable[str], called: str) -> Iterator[Name]:
+    for number, line in enumerate(lines, 2):
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) < 3 or not cells[0] or not atoms_of(cells[2]):
+            raise InputError(f"{called}, line {number}: {line.strip()[:80]!r} is not a concept, a type and a name.")
+        yield Name(cells[0], cells[1], cells[2])
+
+
+def _may_be(name: str, text: str) -> bool:
+    """Whether a text with the letters of this name is this name: abbreviations keep their capitals."""
+    letters = [letter for letter in name if letter.isalpha()]
+    if len(letters) <= _ABBREVIATION and name.isupper():
+        return "".join(atom for atom in _ATOM.findall(text)) == "".join(_ATOM.findall(name))
+    return True
