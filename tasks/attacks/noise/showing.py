@@ -1,0 +1,59 @@
+"""Noisy texts for people to look at: per kind of noise the gentlest that turns a right prediction wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.changed_text_schemas import ChangedTexts
+from assay.tasks.attacks.noise.measuring import Answered, Codes
+from assay.tasks.attacks.noise.rows import ENDS, NEWS, ORIGINAL, STARTS, rows_under
+from assay.tasks.subjects.texts import texts_of
+
+MASK = "\u25a0\u25a0\u25a0\u25a0"
+
+
+def telling_samples(
+    noisy: Sequence[Answered], ids: Sequence[str], clean: Codes, truth: Codes, limit: int
+) -> list[tuple[int, Answered]]:
+    """At most `limit` pairs of a sample (its row) and the noise that makes a right prediction of it wrong.
+
+    The kinds take turns; each begins with its lowest severity. Where no class is known, a flip will do.
+    """
+    kinds: dict[str, list[tuple[int, str, int, Answered]]] = {}
+    for one in noisy:
+        right = np.where(truth >= 0, clean == truth, True)
+        for row in np.flatnonzero(right & (one.said != clean) & one.changed).tolist():
+            turn = (one.condition.severity, ids[row], row, one)
+            kinds.setdefault(one.condition.kind, []).append(turn)
+    ranked = [
+        (place, order, row, one)
+        for order, turns in enumerate(kinds.values())
+        for place, (_, _, row, one) in enumerate(sorted(turns, key=lambda turn: turn[:2]))
+    ]
+    return [(row, one) for _, _, row, one in sorted(ranked, key=lambda turn: turn[:2])[:limit]]
+
+
+def noise_examples(
+    noisy: pa.Table, samples: pa.Table, chosen: Sequence[tuple[int, Answered]], clean: Codes, *, text: str, called: str,
+    masked: bool,
+) -> pa.Table:  # fmt: skip
+    """The chosen texts with every change that noise made to them; masked, only that there were so many."""
+    rows = []
+    for row, one in chosen:
+        sample = samples.slice(row, 1)
+        under = noisy.filter(rows_under(noisy, one.condition))
+        made = under.filter(pc.equal(under[ORIGINAL], sample["id"][0])).to_pylist()[0]
+        count = len(made[NEWS])
+        places = list(range(count))
+        rows.append({
+            "id": made[ORIGINAL], "attack": called, "group": one.condition.group, "gold": made["gold"],
+            "before": int(clean[row]), "after": int(one.said[row]), "status": "success",
+            "text": "" if masked else texts_of(sample, text)[0], "starts": places if masked else made[STARTS],
+            "ends": places if masked else made[ENDS], "news": [MASK] * count if masked else made[NEWS],
+            "words": None, "similarity": None,
+        })  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=ChangedTexts.schema)
