@@ -6,13 +6,17 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from assay.infra.code_reference import CodeReference, refer_to_code
 from assay.tasks.subjects.own import read_weights, require_usable
+from assay.tasks.subjects.own_sequences import require_callable
 from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.teaching import options_of
 from assay.tasks.subjects.text_own import require_function
 from assay.tasks.subjects.text_sources import ModelSource, find_model, minilm_source
+
+Way = Literal["small-bert", "minilm-linear", "small-tagger", "small-scorer", "minilm", "hugging-face", "own"]
 
 # What a subject's predictions depend on, by its kind; its name is not among it, so renaming one computes nothing.
 _MATTERS: dict[str, set[str]] = {
@@ -21,6 +25,8 @@ _MATTERS: dict[str, set[str]] = {
     "predictions": {"predictions"},
     "network": {"network", "width", "mean", "std", "train", "block"},
     "classifier": {"text", "train"},
+    "tagger": {"tokens", "tags"},
+    "scorer": {"pair", "score"},
 }
 
 
@@ -34,15 +40,19 @@ class ResolvedSubject:
     source: ModelSource | None = None
 
     @property
-    def kind(self) -> Literal["logistic", "own", "predictions", "network", "classifier"]:
-        """Who predicts: a model that Assay trains, one of the user's, a network over images, a classifier of texts, or
-        another system that already has."""
+    def kind(self) -> Literal["logistic", "own", "predictions", "network", "classifier", "tagger", "scorer"]:
+        """Who predicts: a model that Assay trains, one of the user's, a network over images, a classifier of texts, a
+        tagger of words, a scorer of pairs, or another system that already has."""
         if self.settings.predictions is not None:
             return "predictions"
         if self.settings.network is not None:
             return "network"
         if self.settings.classifier is not None:
             return "classifier"
+        if self.settings.tagger is not None:
+            return "tagger"
+        if self.settings.scorer is not None:
+            return "scorer"
         return "logistic" if self.code is None else "own"
 
     @cached_property
@@ -52,19 +62,20 @@ class ResolvedSubject:
         state = hashlib.sha256(f"{self.kind}\0{self.settings.model_dump_json(include=matters)}".encode())
         state.update(f"\0{self.code.fingerprint if self.code else ''}\0".encode())
         state.update(hashlib.sha256(self.weights or b"").digest())
-        if self.kind == "classifier":
+        if self.kind in ("tagger", "scorer"):
+            options = options_of(self.settings)
+            state.update(b"" if options is None else options.model_dump_json().encode())
+        if self.kind in ("classifier", "tagger", "scorer"):
             state.update(f"{self.way}\0{self.source.fingerprint if self.source else ''}".encode())
         return state.hexdigest()
 
     @property
-    def way(self) -> Literal["small-bert", "minilm-linear", "hugging-face", "own"]:
-        """What a text classifier is: one of two that Assay trains, a Hugging Face model, or the user's function."""
+    def way(self) -> Way:
+        """What a classifier, tagger or scorer is: one that Assay trains, a Hugging Face model, the user's function."""
         if self.code is not None:
             return "own"
-        named = self.settings.classifier
-        return (
-            "small-bert" if named == "small-bert" else "minilm-linear" if named == "minilm-linear" else "hugging-face"
-        )
+        named = self.settings.classifier or self.settings.tagger or self.settings.scorer
+        return next((one for one in get_args(Way) if one == named), "hugging-face")
 
 
 def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
@@ -83,6 +94,8 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
         return ResolvedSubject(settings, code, weights)
     if settings.classifier is not None:
         return _resolve_classifier(settings, settings.classifier, beside)
+    if settings.tagger is not None or settings.scorer is not None:
+        return _resolve_reader(settings, str(settings.tagger or settings.scorer), beside)
     if settings.model in (None, "logistic"):
         return ResolvedSubject(settings)
     code = refer_to_code(str(settings.model), beside)
@@ -99,4 +112,18 @@ def _resolve_classifier(settings: Subject, written: str, beside: Path) -> Resolv
         return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
     code = refer_to_code(written, beside)
     require_function(code)
+    return ResolvedSubject(settings, code)
+
+
+def _resolve_reader(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
+    """A tagger or a scorer, by its name, its folder or hub id, or the user's function."""
+    kind = "tagger" if settings.tagger is not None else "scorer"
+    if written == f"small-{kind}":
+        return ResolvedSubject(settings)
+    if written == "minilm":
+        return ResolvedSubject(settings, source=minilm_source(f"{kind}: minilm", f"{kind}: small-{kind}"))
+    if ":" not in written:
+        return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
+    code = refer_to_code(written, beside)
+    require_callable(code, kind)
     return ResolvedSubject(settings, code)

@@ -20,9 +20,9 @@ PREFIXES = ("B-", "I-")
 class Sentences:
     """Sentences as their words, and the tag of every word, None where a sentence has none."""
 
-    ids: list[str]
-    tokens: list[Words]
-    tags: list[Words | None]
+    ids: Sequence[str]
+    tokens: Sequence[Words]
+    tags: Sequence[Words | None]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def sentences_of(samples: pa.Table, subject: Subject) -> Sentences:
     tokens = _lists(samples, subject.tokens, "tokens", ids)
     if subject.tags not in samples.column_names:
         return Sentences(ids, tokens, [None] * len(ids))
-    tags = _lists(samples, subject.tags, "tags", ids, optional=True)
+    tags: Sequence[Words | None] = _lists(samples, subject.tags, "tags", ids, optional=True)
     for sample, words, given in zip(ids, tokens, tags, strict=True):
         if given is not None:
             _require_fitting(sample, words, given, subject)

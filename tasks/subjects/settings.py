@@ -118,14 +118,15 @@ class Subject(Settings):
     function of your own as `module:object` or `file.py:object` that gives probabilities for a list of texts."""
 
     revision: str | None = Field(default=None, min_length=1)
-    """The commit of a hub `classifier`."""
+    """The commit of a hub `classifier`, `tagger` or `scorer`."""
 
     text: str = Field(default="text", min_length=1)
     """The column that `classifier` reads."""
 
     tagger: str | None = Field(default=None, min_length=1)
-    """A token classifier that marks entities: `small-tagger` (trained by Assay), `minilm` (fine-tuned by Assay), or a
-    Hugging Face directory or hub id."""
+    """A token classifier that marks entities: `small-tagger` (trained by Assay), `minilm` (fine-tuned by Assay), a
+    Hugging Face directory or hub id, or a function of your own as `module:object` or `file.py:object` that gives tags
+    for a list of sentences, each a list of words."""
 
     tokens: str = Field(default="tokens", min_length=1)
     """The column of words that `tagger` reads, a list per sample."""
@@ -135,7 +136,7 @@ class Subject(Settings):
 
     scorer: str | None = Field(default=None, min_length=1)
     """A model that scores how similar two sentences are: `small-scorer` (trained by Assay), `minilm` (fine-tuned by
-    Assay), or a Hugging Face directory or hub id."""
+    Assay), a Hugging Face directory or hub id, or a function of your own that gives scores for a list of pairs."""
 
     pair: tuple[str, str] = ("first", "second")
     """The two columns that `scorer` reads."""
@@ -144,7 +145,8 @@ class Subject(Settings):
     """The column of scores that `scorer` should give."""
 
     train: Training | None = None
-    """How `network`, `classifier`, `tagger` or `scorer` is trained; left out, it comes with `weights`, or as it is."""
+    """How `network`, `classifier`, `tagger` or `scorer` is trained; left out, it comes with `weights`, or as it is.
+    Taggers and scorers that Assay knows by name are always trained, and what is left open suits them."""
 
     features: tuple[str, ...] | None = Field(default=None, min_length=1)
     """The feature columns the model sees, in this order; left out, `logistic` takes every numeric column."""
@@ -183,8 +185,11 @@ class Subject(Settings):
             raise ValueError(f"the subject {self.name} has `crop`, which is about images, but no `network`")
         if self.crop is None and self.train is not None and "window" in self.train.augment:
             raise ValueError(f"the subject {self.name} is trained on windows of its images: `crop` says how large")
-        if self.revision is not None and self.classifier is None:
+        if self.revision is not None and self.classifier is self.tagger is self.scorer is None:
             raise ValueError(f"the subject {self.name} has a `revision` but no hub model as `classifier`")
+        for kind, named in (("tagger", self.tagger), ("scorer", self.scorer)):
+            if named is not None and ":" in named and self.train is not None:
+                raise ValueError(f"the subject {self.name} has `train`, but its {kind} comes as it is: leave it out")
         if self.model not in (None, "logistic") and ":" not in str(self.model):
             raise ValueError(
                 f"the model {self.model!r} of the subject {self.name} is neither `logistic` nor written as "

@@ -58,15 +58,21 @@ def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
 
 def new_bert(tokenizer: str, classes: int) -> Any:
     """The network for a tokenizer, with fresh weights, drawn from Torch's generator as it stands."""
-    from tokenizers import Tokenizer
-    from transformers import BertConfig, BertForSequenceClassification
+    from transformers import BertForSequenceClassification
 
-    config = BertConfig(
+    return BertForSequenceClassification(small_config(tokenizer, classes))
+
+
+def small_config(tokenizer: str, outputs: int) -> Any:
+    """The configuration of a small BERT over a tokenizer's vocabulary."""
+    from tokenizers import Tokenizer
+    from transformers import BertConfig
+
+    return BertConfig(
         vocab_size=Tokenizer.from_str(tokenizer).get_vocab_size(), hidden_size=64,
         num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
-        max_position_embeddings=LIMIT, num_labels=classes, pad_token_id=0, attn_implementation="eager",
+        max_position_embeddings=LIMIT, num_labels=outputs, pad_token_id=0, attn_implementation="eager",
     )  # fmt: skip
-    return BertForSequenceClassification(config)
 
 
 def configuration_files(tokenizer: str, network: Any) -> dict[str, bytes]:

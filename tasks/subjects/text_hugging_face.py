@@ -21,12 +21,13 @@ from assay.infra.errors import InputError
 from assay.tasks.subjects.text_network import NetworkModel
 from assay.tasks.subjects.text_sources import ModelSource
 
-_LOADING = {
+LOADING = {
     "local_files_only": True,
     "trust_remote_code": False,
     "use_safetensors": True,
     "attn_implementation": "eager",
 }
+"""How any model of transformers is read."""
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"}
 _USUAL_LIMIT = 512
 
@@ -76,7 +77,7 @@ def read_classifier(files: Mapping[str, bytes], who: str, outputs: int | None = 
             Path(folder, name).write_bytes(content)
         try:
             module, loading = AutoModelForSequenceClassification.from_pretrained(
-                folder, output_loading_info=True, **_LOADING, **fresh
+                folder, output_loading_info=True, **LOADING, **fresh
             )
         except (OSError, ValueError, RuntimeError, KeyError) as fault:
             said = " ".join(str(fault).replace(folder, who).split())
@@ -97,7 +98,7 @@ def read_encoder(files: Mapping[str, bytes]) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
-        return AutoModel.from_pretrained(folder, **_LOADING).eval()
+        return AutoModel.from_pretrained(folder, **LOADING).eval()
 
 
 def given_model(source: ModelSource, classes: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:

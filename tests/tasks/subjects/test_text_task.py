@@ -168,7 +168,7 @@ def test_a_hub_model_out_of_reach_is_said(tmp_path, monkeypatch) -> None:
 
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
-    with pytest.raises(InputError, match=r"neither `small-bert`, `minilm-linear` nor a folder.*no network here"):
+    with pytest.raises(InputError, match=r"neither a model that Assay knows by name nor a folder.*no network here"):
         resolved(tmp_path, "someone/something")
 
 

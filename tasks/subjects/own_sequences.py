@@ -1,0 +1,103 @@
+"""A user's own tagger or scorer: a function over a list of sentences or pairs, of which nothing else is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.code_reference import CodeReference
+from assay.infra.errors import AssayError, InputError
+from assay.tasks.subjects.sequences import PREFIXES
+from assay.tasks.subjects.tagging import Tagging
+
+T = TypeVar("T")
+
+BLOCK = 16  # sentences a function sees at a time; the last block is filled up with repeats, so the cut never shows
+
+
+@dataclass(frozen=True)
+class OwnTagger:
+    """A `Tagger` around a function from a list of sentences (each a list of words) to a list of lists of tags."""
+
+    code: CodeReference
+
+    def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
+        """The tags as the function gives them, checked; it says nothing of how sure it is, which counts as 1."""
+        found: list[Tagging] = []
+        for start in range(0, len(sentences), BLOCK):
+            block = [list(words) for words in sentences[start : start + BLOCK]]
+            output = _ask(self.code, "tagger", _filled(block))
+            for row, words in enumerate(block):
+                tags = _tags_of(output, row, len(words), self.code.written)
+                found.append(Tagging(tags, [1.0] * len(tags)))
+        return found
+
+
+@dataclass(frozen=True)
+class OwnScorer:
+    """A `Scorer` around a function from a list of pairs of sentences to a list of numbers."""
+
+    code: CodeReference
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
+        """The scores as the function gives them, checked, [n]."""
+        result = np.empty(len(pairs))
+        for start in range(0, len(pairs), BLOCK):
+            block = list(pairs[start : start + BLOCK])
+            output = _ask(self.code, "scorer", _filled(block))
+            try:
+                values = np.asarray(output, dtype=np.float64)
+            except (TypeError, ValueError) as fault:
+                raise InputError(
+                    f'The scorer "{self.code.written}" returned {type(output).__name__}, expected a number per pair.'
+                ) from fault
+            if values.shape != (BLOCK,) or not np.isfinite(values).all():
+                raise InputError(
+                    f'The scorer "{self.code.written}" returned {str(output)[:80]} for {BLOCK} pairs, expected a '
+                    "finite number per pair."
+                )
+            result[start : start + len(block)] = values[: len(block)]
+        return result
+
+    def count_cut(self, pairs: Sequence[tuple[str, str]]) -> int:  # noqa: ARG002 - nobody knows what a function reads
+        """None, as far as anybody can know."""
+        return 0
+
+
+def require_callable(code: CodeReference, what: str) -> None:
+    """Raises at once, and in words, where the reference leads to nothing that can be asked."""
+    found = code.load()
+    if isinstance(found, type) or not callable(found):
+        raise InputError(f'The {what} "{code.written}" is no function: name one that answers for a list.')
+
+
+def _ask(code: CodeReference, what: str, block: list[T]) -> object:
+    require_callable(code, what)
+    function = cast("Callable[[list[T]], object]", code.load())
+    try:
+        return function(block)
+    except AssayError:
+        raise
+    except Exception as fault:
+        said = f"{type(fault).__name__}: {fault}{code.line_of(fault)}"
+        raise InputError(f'The {what} "{code.written}" raised {said} on a list of {len(block)}.') from fault
+
+
+def _filled(block: list[T]) -> list[T]:
+    return block + [block[-1]] * (BLOCK - len(block))
+
+
+def _tags_of(output: object, row: int, words: int, written: str) -> list[str]:
+    """The tags of one sentence out of what a function returned for a block."""
+    rows = list(output) if isinstance(output, Sequence) else []
+    if len(rows) != BLOCK or not isinstance(rows[row], Sequence) or len(rows[row]) != words:
+        raise InputError(f'The tagger "{written}" returned {str(output)[:80]}, expected one list of tags per sentence.')
+    tags = [str(tag) for tag in rows[row]]
+    wrong = next((tag for tag in tags if tag != "O" and not (tag[:2] in PREFIXES and len(tag) > 2)), None)
+    if wrong is not None:
+        raise InputError(f'The tagger "{written}" returned the tag {wrong!r}, expected O, B-TYPE or I-TYPE.')
+    return tags

@@ -1,0 +1,110 @@
+"""A tagger in the making, on a worker: from tagged sentences to weights, a tokenizer, a card and the curve."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from assay.infra.devices import deterministically, torch_device_here
+from assay.infra.errors import InputError
+from assay.infra.seeds import Seeds
+from assay.tasks.subjects.alignment import NONE, align, settle, targets
+from assay.tasks.subjects.epochs import Answer, learn, padded
+from assay.tasks.subjects.headed_models import Start, start_from, start_small
+from assay.tasks.subjects.learning_state import weights_of
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.sequence_cards import card_file
+from assay.tasks.subjects.sequences import Words, sentences_of, tag_names
+from assay.tasks.subjects.teaching import options_of
+from assay.tasks.subjects.text_blocks import IntArray
+from assay.tasks.subjects.text_hugging_face import pad_of
+from assay.tasks.subjects.text_learning import curve_table
+from assay.tasks.subjects.text_training import Epoch, validating
+
+if TYPE_CHECKING:
+    from assay.infra.trainings import Checkpoints
+
+
+@dataclass(frozen=True)
+class TagExercise:
+    """Sentences as pieces, and the tag of each piece that carries one."""
+
+    network: Any
+    ids: list[IntArray]
+    target: list[IntArray]
+    pad: int
+
+    @property
+    def lengths(self) -> IntArray:
+        """The pieces of every sentence."""
+        return np.array([len(one) for one in self.ids], dtype=np.int64)
+
+    def answer(self, rows: IntArray, device: str) -> Answer:
+        """Cross-entropy over the words of these sentences, and how many words are tagged rightly."""
+        import torch
+
+        ids = padded([self.ids[row] for row in rows], self.pad, device)
+        target = padded([self.target[row] for row in rows], NONE, device)
+        lengths = torch.tensor([len(self.ids[row]) for row in rows], device=device)
+        mask = (torch.arange(ids.shape[1], device=device)[None] < lengths[:, None]).long()
+        logits = self.network(input_ids=ids, attention_mask=mask).logits
+        words = target != NONE
+        loss = torch.nn.functional.cross_entropy(logits[words], target[words])
+        right = int((logits.argmax(dim=-1)[words] == target[words]).sum())
+        return Answer(loss, right, int(words.sum()))
+
+
+def learn_tags(
+    training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, seeds: Seeds
+) -> tuple[dict[str, bytes], pa.Table]:
+    """The subject's files and its curve: a small BERT from scratch, or a transformer fine-tuned."""
+    from tokenizers import Tokenizer
+
+    options = options_of(subject.settings)
+    assert options is not None
+    sentences, tags, names = _lesson(training, subject)
+    start = _start(subject, sentences, len(names), seeds)
+    network, pad = start.network, pad_of(start.network.config)
+    tokenizer = Tokenizer.from_str(start.files["tokenizer.json"].decode())
+    settle(tokenizer, start.limit)
+    codes = {name: code for code, name in enumerate(names)}
+    aligned = [align(tokenizer, words, pad) for words in sentences]
+    taught = [targets(one, [codes[tag] for tag in given]) for one, given in zip(aligned, tags, strict=True)]
+    exercise = TagExercise(network, [one.ids for one in aligned], taught, pad)
+    aside = validating([" ".join(words) for words in sentences], options.validation)
+    device, first = torch_device_here(), deepcopy(network.state_dict())
+
+    def teach() -> list[Epoch]:
+        network.load_state_dict(first)
+        return learn(network, exercise, aside, options, seeds=seeds, device=device, checkpoints=checkpoints)
+
+    curve = deterministically(teach, device)
+    about = {
+        "how": "trained by Assay", "limit": start.limit, "training_samples": len(sentences), "outputs": list(names),
+        "train": options.model_dump(mode="json"), "parameters": sum(w.numel() for w in network.parameters()),
+    }  # fmt: skip
+    files = start.files | {"model.safetensors": weights_of(network)}
+    return files | card_file(subject, files, about), curve_table(curve)
+
+
+def _lesson(training: pa.Table, subject: ResolvedSubject) -> tuple[list[Words], list[Words], tuple[str, ...]]:
+    """The tagged sentences in the order of their ids, and all tags; no order of files shows in what is learnt."""
+    found = sentences_of(training.sort_by("id"), subject.settings)
+    known = [(words, tags) for words, tags in zip(found.tokens, found.tags, strict=True) if tags is not None and words]
+    names = tag_names([tag for _, tags in known for tag in tags])
+    if len(names) == 1:
+        raise InputError(
+            f"None of the {len(found.ids)} training sentences has an entity in {subject.settings.tags!r}: a tagger "
+            "needs tagged ones to learn from."
+        )
+    return [words for words, _ in known], [tags for _, tags in known], names
+
+
+def _start(subject: ResolvedSubject, sentences: list[Words], outputs: int, seeds: Seeds) -> Start:
+    if subject.source is None:
+        return start_small([" ".join(words) for words in sentences], "tokens", outputs, seeds)
+    return start_from(subject.source, f'The tagger "{subject.settings.tagger}"', "tokens", outputs, seeds)
