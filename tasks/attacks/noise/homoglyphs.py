@@ -19,8 +19,8 @@ LOOK_ALIKES = dict(zip(_LATIN, _OTHERS, strict=True))
 def homoglyphs(text: str, generator: np.random.Generator) -> list[Edit]:
     """Every letter that has a look-alike, replaced by it; nothing is drawn, and texts keep their length.
 
-    >>> [(edit.start, ascii(edit.new)) for edit in homoglyphs("box", np.random.default_rng(0))]
-    [(1, "'\\u043e'"), (2, "'\\u0445'")]
+    >>> [(edit.start, hex(ord(edit.new))) for edit in homoglyphs("box", np.random.default_rng(0))]
+    [(1, '0x43e'), (2, '0x445')]
     """
     del generator  # which of them are made is drawn by whoever chooses
     return [Edit(place, place + 1, LOOK_ALIKES[letter]) for place, letter in enumerate(text) if letter in LOOK_ALIKES]
