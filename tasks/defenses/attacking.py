@@ -20,8 +20,10 @@ def attacked(batch: Batch, eps: float, steps: int, step_size: float | None, seed
     The start is uniform within ε, and each step follows the sign of the gradient of the loss that is trained with. The
     network answers in eval mode meanwhile, so that the attack is one on the model as it will be used and its batch
     statistics learn nothing from half-made images. `seeds` are the training's: what a sample draws in an epoch depends
-    on nothing else.
+    on nothing else. With an ε of 0 there is nothing to attack with, and the images stay as they are.
     """
+    if eps == 0:
+        return batch.images
     images, ball = batch.images, ball_around(batch.images, eps)
     size = step_size_for(eps, steps, step_size)
     draws = Draws(Seeds(seeds.run_seed, f"{seeds.stage}/epoch {batch.epoch}"), batch.ids)

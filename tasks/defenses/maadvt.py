@@ -18,7 +18,9 @@ def maadvt(settings: MAAdvT, seeds: Seeds) -> BatchHook:
     """A hook that trains on attacked images, and holds the answers to them near those to the clean ones (Alg. 2)."""
 
     def hook(batch: Batch) -> Descent:
-        images = attacked(batch, settings.budget, settings.steps, settings.step_size, seeds)
+        images = attacked(
+            batch, settings.budget * settings.reach(batch.epoch), settings.steps, settings.step_size, seeds
+        )
         clean = log_probabilities(batch.model, batch.model.logits(batch.images))
         logits = batch.model.logits(images)
         adversarial = log_probabilities(batch.model, logits)

@@ -38,7 +38,8 @@ def mpadvt(settings: MPAdvT, seeds: Seeds) -> BatchHook:
         drawn = draw_perturbation(settings, batch.seeds)
         images = batch.images
         if drawn.attacked:
-            images = attacked(batch, drawn.eps, drawn.steps, settings.step_size, seeds)
+            eps = drawn.eps * settings.reach(batch.epoch)
+            images = attacked(batch, eps, drawn.steps, settings.step_size, seeds)
         logits = batch.model.logits(images)
         return Descent(batch.loss(logits, batch.targets), logits)
 

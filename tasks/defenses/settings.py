@@ -41,6 +41,10 @@ class Defence(Settings):
     step_size: Eps | None = None
     """How far a step of the attack inside the training goes; left out, max(1/255, 2.5·ε/steps)."""
 
+    warmup: int = Field(default=0, ge=0, le=10_000)
+    """Over how many epochs the attack grows to its full ε; the paper's algorithms have none. A network that starts from
+    `scratch` and is attacked in full from its first step may settle on one answer for everything."""
+
     train: Training | None = None
     """How the defended model is trained; left out, as the subject was (one that came with weights: by the defaults)."""
 
@@ -67,6 +71,14 @@ class Defence(Settings):
     def _grids(self) -> dict[str, tuple[Any, ...]]:
         """Further options that may have several values."""
         return {}
+
+    def reach(self, epoch: int) -> float:
+        """The share of ε that the attack inside the training has in an epoch, counted from 0.
+
+        >>> [Standard(warmup=4).reach(epoch) for epoch in (0, 1, 4, 9)], Standard().reach(0)
+        ([0.0, 0.25, 1.0, 1.0], 1.0)
+        """
+        return min(1.0, epoch / self.warmup) if self.warmup else 1.0
 
     @property
     def budget(self) -> float:

@@ -12,7 +12,9 @@ def standard(settings: Standard, seeds: Seeds) -> BatchHook:
     """A hook that trains on attacked images alone: min over θ of the mean of max ℓ(C(x'), y), |x' - x| ≤ ε (Eq. 6)."""
 
     def hook(batch: Batch) -> Descent:
-        images = attacked(batch, settings.budget, settings.steps, settings.step_size, seeds)
+        images = attacked(
+            batch, settings.budget * settings.reach(batch.epoch), settings.steps, settings.step_size, seeds
+        )
         logits = batch.model.logits(images)
         return Descent(batch.loss(logits, batch.targets), logits)
 

@@ -65,6 +65,16 @@ def test_the_network_answers_in_eval_mode_and_learns_in_training_mode():
     assert not watchful.training
 
 
+@pytest.mark.parametrize(("hook", "defense"), [(standard, Standard), (maadvt, MAAdvT)], ids=["standard", "maadvt"])
+def test_a_warm_up_begins_with_the_images_as_they_are_and_ends_at_the_full_eps(hook, defense):
+    warm, cold = defense(eps=(0.1,), steps=2, warmup=4), defense(eps=(0.1,), steps=2)
+    clean = hook(cold.model_copy(update={"eps": (0.0,)}), SEEDS)(batch()).loss
+    losses = [hook(warm, SEEDS)(batch(epoch=epoch)).loss for epoch in (0, 1, 4)]
+    assert losses[0] == clean
+    assert losses[0] < losses[1] < losses[2]
+    assert losses[2] == hook(cold, SEEDS)(batch(epoch=4)).loss
+
+
 def test_what_a_sample_draws_depends_on_the_epoch_and_on_no_other_sample():
     given = batch()
     whole = attacked(given, 0.1, 1, 0.0, SEEDS)
