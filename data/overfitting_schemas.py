@@ -54,3 +54,18 @@ class SyntheticTests(Table):
         ("experiment", _S, False), ("models", _I4, False), ("bin", _I4, False), ("eps", _F, False), ("n", _I8, False),
         ("mean", _F, False), ("sigma", _F, False), ("log_p", _F, False),
     )  # fmt: skip
+
+
+class ShiftedWindows(Table):
+    """One row per sample of known class and generator: what shifting the window did to a subject there.
+
+    `wrong` is L(f, x), `attackable` whether it is right and some shift makes it wrong; `adversarial` is L(f, g(x)) and
+    `weighted` is L(f, g(x)) h(g(x)), under a random generator the mean over its draws. `wrong_at` says for every shift,
+    from top to bottom and from left to right, whether the subject is wrong there. `looks` counts forward passes.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("gold", pa.int16(), False), ("generator", _S, False), ("wrong", pa.bool_(), False),
+        ("attackable", pa.bool_(), False), ("adversarial", _F, False), ("weighted", _F, False),
+        ("wrong_at", pa.list_(pa.bool_()), False), ("looks", _I4, False),
+    )  # fmt: skip

@@ -31,7 +31,7 @@ class Record:
     model: str
     role: Role = "test"
     models: int = 1
-    bound: Bound = "paper"
+    bound: str = "paper"
     adversarial_error: float | None = None
     h_original: float | None = None
     h_adversarial: float | None = None

@@ -20,7 +20,7 @@ class Dishonest(Settings):
     """How often the copy sees every test sample, its centred window only and never varied."""
 
     learning_rate: float = Field(default=1e-3, gt=0, le=10)
-    """The step size (Adam, constant)."""
+    """The highest step size (Adam, up and down once)."""
 
     batch_size: int = Field(default=64, ge=1, le=65_536)
     """Samples per step."""

@@ -51,7 +51,7 @@ def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str]
 
     channels, height, width = lessons.images.shape[1:]
     name, crop = subject.settings.name, subject.settings.crop
-    seen = (height, width) if crop is None else _cropped(height, width, crop, name)
+    seen: tuple[int, int] = (height, width) if crop is None else _cropped(height, width, crop, name)
     network = network_of(
         subject, classes=len(classes), channels=channels, size=min(seen), seed=seeds.integer("initialisation", bits=62)
     )

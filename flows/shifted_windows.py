@@ -1,0 +1,97 @@
+"""The overfitting test for images: each subject's window is shifted, on the test set and on what it is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
+from assay.data.schemas import Findings, Samples, SubjectFiles
+from assay.flows.branches import Branches
+from assay.flows.pipeline import Pipeline
+from assay.flows.subjects import Examination, Examined
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.tasks.overfitting.settings import Bound, Translations
+from assay.tasks.overfitting.task import (
+    fresh_samples,
+    measure_windows,
+    shift_windows,
+    train_again,
+    train_dishonestly,
+)
+
+
+@dataclass
+class Shifting:
+    """The tests by shifted windows as handles, by subject."""
+
+    tests: dict[str, Artifact[IndependenceTests]] = field(default_factory=dict)
+    findings: list[Artifact[Findings]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Test:
+    """What is the same for all subjects."""
+
+    settings: Translations
+    bound: Bound
+    level: float
+    examination: Examination
+    fresh: Artifact[Samples] | None
+
+
+def shift_all(
+    pipeline: Pipeline, samples: Artifact[Samples], examination: Examination, branches: Branches, level: float
+) -> Shifting:
+    """The test of every image subject of the pipeline; `level` is at which gaps are called visible tonight."""
+    result, asked = Shifting(), pipeline.overfitting
+    if asked is None or asked.translations is None:
+        return result
+    settings, fresh = asked.translations, None
+    if settings.fresh is not None:
+        apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
+        fresh = fresh_samples(samples, apart, settings.fresh)
+    test = _Test(settings, asked.bound, level, examination, fresh)
+    own = {subject.name for subject in pipeline.subjects}
+    for subject in examination.of("network"):
+        if subject.name in own:
+            branches.attempt(f"overfitting of {subject.name}", shift_one, result, test, subject)
+    return result
+
+
+def shift_one(result: Shifting, test: _Test, subject: Examined) -> None:
+    """One subject on the test set, with each of its seeds, and on the controls."""
+    settings, examination = test.settings, test.examination
+    _require_seeds(settings, subject)
+    tested = [_shift(test, examination.evaluation, subject, subject.files)]
+    for number in range(1, settings.retrain):
+        again = train_again(examination.training, examination.classes, subject.resolved, number)
+        tested.append(_shift(test, examination.evaluation, subject, again.files))
+    controls = {}
+    if settings.training and subject.resolved.settings.train is not None:
+        controls["training"] = _shift(test, examination.training, subject, subject.files)
+    if test.fresh is not None:
+        controls["fresh"] = _shift(test, test.fresh, subject, subject.files)
+    if settings.dishonest is not None:
+        copy = train_dishonestly(
+            examination.evaluation, examination.classes, subject.files, subject.resolved, settings.dishonest
+        )
+        controls["dishonest"] = _shift(test, examination.evaluation, subject, copy.files)
+    made = measure_windows(tested, controls, subject.name, settings.generators, test.bound, test.level)
+    result.tests[subject.name] = made.tests
+    result.findings.append(made.findings)
+
+
+def _shift(
+    test: _Test, samples: Artifact[Samples], subject: Examined, files: Artifact[SubjectFiles]
+) -> Artifact[ShiftedWindows]:
+    settings = test.settings
+    return shift_windows(samples, test.examination.classes, files, subject.resolved, settings.eps, settings.generators)
+
+
+def _require_seeds(settings: Translations, subject: Examined) -> None:
+    if settings.retrain > 1 and subject.resolved.settings.train is None:
+        raise InputError(
+            f"`retrain: {settings.retrain}` trains {subject.name} with other seeds, and it came with its weights: leave "
+            "`retrain` out, or let Assay train it (`train`)."
+        )

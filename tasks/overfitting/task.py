@@ -1,0 +1,130 @@
+"""The overfitting test for images as stages: windows are shifted on the workers; all else is read from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from assay.data.classes import class_names
+from assay.data.image_schemas import TrainingCurve
+from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
+from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.seeds import Seeds
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.infra.trainings import train_on_worker
+from assay.tasks.overfitting.records import records_table
+from assay.tasks.overfitting.retraining import fit_to_test_set
+from assay.tasks.overfitting.settings import Bound, Dishonest, Generator
+from assay.tasks.overfitting.shifting import shift_partition
+from assay.tasks.overfitting.window_tests import Looked, looked_from, window_findings, window_records
+from assay.tasks.statistics.findings import findings_table
+from assay.tasks.subjects.holding_out import require_splits, rows_as_they_are, rows_on_side, splits_in
+from assay.tasks.subjects.image_learning import learn_images
+from assay.tasks.subjects.image_task import ROWS, TrainedNetwork, require_classes
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.settings import Evaluation
+
+
+class WindowTests(NamedTuple):
+    """The tests of one subject, and what else shifting its window showed."""
+
+    tests: Artifact[IndependenceTests]
+    findings: Artifact[Findings]
+
+
+@stage(version=1, title="fresh samples")
+def fresh_samples(samples: Artifact[Samples], evaluation: Evaluation, fresh: str) -> Artifact[Samples]:
+    """The samples that nobody has measured a subject on, by the split column: the negative control."""
+    splits = reduce_partitions(splits_in, samples, settings=evaluation)["splits"]
+    if splits == {""}:
+        raise InputError(
+            f"`fresh: {fresh}` is a value of the split column, and these samples have none: name it in `source.split`, "
+            "or leave `fresh` out."
+        )
+    if fresh in (evaluation.split, evaluation.train):
+        raise InputError(f"`fresh: {fresh}` is a split that trains or is audited: fresh samples must be neither.")
+    apart = evaluation.model_copy(update={"split": fresh})
+    require_splits(splits, apart)
+    chosen: Artifact[Samples] = map_partitions(
+        rows_on_side, samples, into=Samples, name="chosen", side="evaluation", settings=apart, by_column=True
+    )
+    dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name="fresh", rows=ROWS)
+    say(f"{dense.rows} samples of the split {fresh}")
+    return dense
+
+
+@stage(version=1, title="train again", draws=True, gpu=True)
+def train_again(
+    training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject, number: int
+) -> TrainedNetwork:
+    """The subject trained as it was, with its seed number `number`: other first weights, another order of samples."""
+    seeds = stage_seeds()
+    made = train_on_worker(
+        learn_images, training, into=SubjectFiles, curve=TrainingCurve, subject=subject,
+        classes=tuple(class_names(collect(classes, None))), seeds=Seeds(seeds.run_seed, f"{seeds.stage}/{number}"),
+    )  # fmt: skip
+    trained = TrainedNetwork(*made)
+    say(f"{subject.settings.name}, seed {number} · {trained.curve.rows} epochs of {training.rows} samples")
+    return trained
+
+
+@stage(version=1, title="fit to the test set", draws=True, gpu=True)
+def train_dishonestly(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
+    options: Dishonest,
+) -> TrainedNetwork:  # fmt: skip
+    """A copy of the subject that has learned the very crops it is tested on: what the overfitting test must find."""
+    contents = read_files(files)
+    require_classes(contents, classes.rows, subject.settings.name)
+    made = train_on_worker(
+        fit_to_test_set, evaluation, into=SubjectFiles, curve=TrainingCurve, files=contents, subject=subject,
+        classes=tuple(class_names(collect(classes, None))), options=options, seeds=stage_seeds(),
+    )  # fmt: skip
+    trained = TrainedNetwork(*made)
+    known = collect(trained.curve, None).sort_by("epoch")["train_accuracy"][-1].as_py()
+    shown = "" if known is None else f", {known:.1%} of them known in the end"
+    say(f"a copy of {subject.settings.name} · {options.epochs} epochs of the {evaluation.rows} test samples{shown}")
+    return trained
+
+
+@stage(version=1, title="shift windows", gpu=True)
+def shift_windows(
+    samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
+    eps: int, generators: Sequence[Generator],
+) -> Artifact[ShiftedWindows]:  # fmt: skip
+    """What shifting the window by up to ε pixels does to the subject on each sample, under each generator."""
+    contents = read_files(files)
+    require_classes(contents, classes.rows, subject.settings.name)
+    shifted: Artifact[ShiftedWindows] = map_partitions(
+        shift_partition, samples, into=ShiftedWindows, files=contents, subject=subject,
+        classes=tuple(class_names(collect(classes, None))), eps=eps, generators=tuple(generators),
+    )  # fmt: skip
+    looks = collect(shifted, ["looks"])["looks"].to_numpy()
+    mean = float(looks.mean()) if len(looks) else 0.0
+    say(f"{shifted.rows // len(generators)} images, {mean:.0f} forward passes each ({(6 * eps + 1) ** 2} for all)")
+    return shifted
+
+
+@stage(version=1, title="tests by shifted windows")
+def measure_windows(
+    tested: Sequence[Artifact[ShiftedWindows]], controls: dict[str, Artifact[ShiftedWindows]], name: str,
+    generators: Sequence[Generator], bound: Bound, alpha: float,
+) -> WindowTests:  # fmt: skip
+    """The tests of one subject: on the test set, over all its seeds (the subject as it is comes first), and controls.
+
+    `controls` are the subject on its training samples (`training`), on fresh ones (`fresh`), and the copy that was
+    fitted to the test set on that set (`dishonest`).
+    """
+    read = [looked_from(collect(one, None), generators) for one in tested]
+    beside: dict[str, Looked] = {role: looked_from(collect(one, None), generators) for role, one in controls.items()}
+    records = window_records(read, beside, name, generators, bound, alpha)
+    findings = window_findings(read, beside, name, generators, bound, alpha)
+    head = next(one for one in records if one.role == "test")
+    say(f"{name} · p = {head.found.p:.3g}, gap {head.found.mean:+.4f} (from {head.found.minimum_gap:.4f} on it shows)")
+    return WindowTests(
+        write_table(records_table(records), into=IndependenceTests),
+        write_table(findings_table(findings), into=Findings),
+    )

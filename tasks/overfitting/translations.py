@@ -1,0 +1,116 @@
+"""Adversarial examples by translation, and their density (section 5.1): which shift is taken, and who else lands there.
+
+A field holds what a classifier says of one image at every shift: how far it exceeds the truth, l_exc = max over the
+other classes of their logit less the logit of the true class, and whether it is wrong. The place p = (dy, dx) of a
+field is the image moved down by dy and right by dx; V are the shifts by up to ε in both directions, without the one
+that moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.overfitting.settings import Generator
+
+Excess = npt.NDArray[np.float64]  # [n, h, w], l_exc
+Wrong = npt.NDArray[np.bool_]  # [n, h, w]
+Whole = npt.NDArray[np.int64]
+T = TypeVar("T", bound=np.generic)
+
+DETERMINISTIC = ("strongest", "nearest")
+RANDOM = ("random", "random2")
+
+
+def span(generator: Generator) -> float:
+    """U, how far apart the differences T_i can lie: 3/2 where the shift is chosen, 2 where it is random (section 5.1).
+
+    A chosen shift that succeeds shares its goal with a sample that is wrong there already, so that h ≤ 1/2.
+    """
+    return 1.5 if generator in DETERMINISTIC else 2.0
+
+
+def shifts(eps: int) -> Whole:
+    """All shifts by up to ε, from top to bottom and from left to right [(2ε + 1)², 2]; the middle one moves nothing.
+
+    >>> shifts(1)[[0, 1, 4]].tolist()
+    [[-1, -1], [-1, 0], [0, 0]]
+    """
+    reach = np.arange(-eps, eps + 1)
+    return np.stack(np.meshgrid(reach, reach, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def chosen(excess: Excess, wrong: Wrong, eps: int, generator: Generator) -> Whole:
+    """The shift that `strongest` or `nearest` takes at every place of a field, as its row in `shifts` [n, h−2ε, w−2ε].
+
+    The middle one where the place is wrong already, or no shift makes it wrong. Of equal ones the first in the order of
+    `shifts` is taken: the paper's rule, top to bottom and left to right.
+    """
+    around = _windows(wrong, eps)
+    middle = around.shape[-1] // 2
+    if generator == "strongest":
+        best = np.where(around, _windows(excess, eps), -np.inf).argmax(axis=-1)
+    else:
+        order = np.argsort((shifts(eps) ** 2).sum(axis=1), kind="stable")
+        best = order[around[..., order].argmax(axis=-1)]
+    moves = around.any(axis=-1) & ~around[..., middle]
+    taken: Whole = np.where(moves, best, middle)
+    return taken
+
+
+def landing(excess: Excess, wrong: Wrong, eps: int, generator: Generator) -> Whole:
+    """n(z), from how many other places `strongest` or `nearest` goes to the middle one of each field [n].
+
+    Fields have 4ε + 1 places each way: neighbours of the middle, and where these might go instead.
+    """
+    steps = shifts(eps)
+    taken = chosen(excess, wrong, eps, generator).reshape(len(excess), -1)
+    # The neighbour at p comes to the middle by the shift −p, as far from the end of the list as p from its start.
+    home = np.arange(len(steps))[::-1]
+    return np.asarray(((taken == home) & (home != len(steps) // 2)).sum(axis=1))
+
+
+def right_around(wrong: Wrong, eps: int) -> Whole:
+    """How many of the neighbours within ε are classified rightly, for every place [n, h−2ε, w−2ε]."""
+    around = ~_windows(wrong, eps)
+    middle = around.shape[-1] // 2
+    return np.asarray(around.sum(axis=-1) - around[..., middle])
+
+
+def _windows(field: npt.NDArray[T], eps: int) -> npt.NDArray[T]:
+    """What lies within ε of every place, in the order of `shifts` [n, h−2ε, w−2ε, (2ε + 1)²]."""
+    side = 2 * eps + 1
+    found = np.lib.stride_tricks.sliding_window_view(field, (side, side), axis=(1, 2))
+    return found.reshape(*found.shape[:3], side * side)
+
+
+def expected(wrong: Wrong, eps: int, generator: Generator) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """L(f, g(x)) and L(f, g(x)) h(g(x)) of the middle place under a random generator, the mean over its draws [n] each.
+
+    For places that are right, in fields of 4ε + 1 places each way. `random` draws from V, `random2` from V and staying
+    where one is; h(z) = 1/(1 + n(z)), where n(z) counts the right neighbours of z by the probability that they come to
+    z (Eq. 10).
+    """
+    likely = probability(eps, generator)
+    lost = _windows(wrong, eps)[:, eps, eps]
+    neighbours = right_around(wrong, eps).reshape(len(wrong), -1)
+    return likely * lost.sum(axis=1), likely * (lost / (1 + likely * neighbours)).sum(axis=1)
+
+
+def probability(eps: int, generator: Generator) -> float:
+    """How likely a random generator takes a certain shift."""
+    places = (2 * eps + 1) ** 2
+    return 1 / (places - 1) if generator == "random" else 1 / places
+
+
+def offsets_by_distance(eps: int) -> Sequence[Whole]:
+    """The rows of `shifts` that move by 0, 1, … ε pixels in the direction in which they move furthest.
+
+    >>> [len(ring) for ring in offsets_by_distance(2)]
+    [1, 8, 16]
+    """
+    distance = np.abs(shifts(eps)).max(axis=1)
+    return [np.flatnonzero(distance == step) for step in range(eps + 1)]
