@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
+from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.image_schemas import TrainingCurve
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.flows.branches import Branches
@@ -14,7 +16,9 @@ from assay.infra.artifacts import Artifact
 from assay.tasks.ingest.task import Ingested
 from assay.tasks.subjects.image_task import HeldOut, hold_out, measure_images, predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
+from assay.tasks.subjects.scorer_task import predict_scores, train_scorer
 from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.tagger_task import predict_tags, train_tagger
 from assay.tasks.subjects.text_task import measure_texts, predict_texts, train_classifier
 
 
@@ -25,7 +29,22 @@ class Examined:
     resolved: ResolvedSubject
     files: Artifact[SubjectFiles]
     curve: Artifact[TrainingCurve]
-    predictions: Artifact[Predictions]
+    answers: Artifact[Predictions] | Artifact[Tagged] | Artifact[Scored]
+
+    @property
+    def predictions(self) -> Artifact[Predictions]:
+        """The class that a subject of images or texts gives each sample."""
+        return cast("Artifact[Predictions]", self.answers)
+
+    @property
+    def tagged(self) -> Artifact[Tagged]:
+        """The tags that a tagger gives each word."""
+        return cast("Artifact[Tagged]", self.answers)
+
+    @property
+    def scored(self) -> Artifact[Scored]:
+        """The score that a scorer gives each pair."""
+        return cast("Artifact[Scored]", self.answers)
 
     @property
     def name(self) -> str:
@@ -63,12 +82,25 @@ def learners(pipeline: Pipeline) -> list[Subject]:
     return [one for one in pipeline.subjects if any(getattr(one, way) is not None for way in ways)]
 
 
+def read_columns(subject: Subject) -> tuple[str, ...]:
+    """The columns of text that a subject reads: those by which copies of a sample are known.
+
+    >>> read_columns(Subject(scorer="small-scorer"))
+    ('first', 'second')
+    """
+    if subject.scorer is not None:
+        return subject.pair
+    if subject.tagger is not None:
+        return (subject.tokens,)
+    return (subject.text,) if subject.classifier is not None else ()
+
+
 @subflow("subjects")
 def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: Path) -> Examination:
     """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
     apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
     asked = learners(pipeline)
-    texts = sorted({one.text for one in asked if one.classifier is not None})
+    texts = sorted({column for one in asked for column in read_columns(one)})
     found = Examination(ingested.classes, hold_out(ingested.samples, apart, texts))
     for subject in asked:
         branches.attempt(f"subject {subject.name}", examine_one, found, subject, folder)
@@ -76,8 +108,21 @@ def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: 
 
 
 def examine_one(found: Examination, subject: Subject, folder: Path) -> None:
-    """Train the subject if it is ours to train, let it predict, and measure it on clean samples."""
+    """Train the subject if it is ours to train, let it answer, and measure it on clean samples.
+
+    Taggers and scorers are measured where the attacks on them are, since the same measures are compared there.
+    """
     resolved = resolve_subject(subject, folder)
+    if subject.tagger is not None:
+        files, curve = train_tagger(found.training, resolved)
+        found.subjects[subject.name] = Examined(resolved, files, curve, predict_tags(found.evaluation, files, resolved))
+        return
+    if subject.scorer is not None:
+        files, curve = train_scorer(found.training, resolved)
+        found.subjects[subject.name] = Examined(
+            resolved, files, curve, predict_scores(found.evaluation, files, resolved)
+        )
+        return
     if subject.network is not None:
         files, curve = train_network(found.training, found.classes, resolved)
         predictions = predict_images(found.evaluation, found.classes, files, resolved)
