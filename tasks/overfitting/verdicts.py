@@ -7,7 +7,6 @@ from math import ceil
 from typing import Literal
 
 from assay.tasks.overfitting.bernstein import samples_needed
-from assay.tasks.overfitting.settings import Bound
 from assay.tasks.overfitting.testing import Tested
 
 VerdictName = Literal["overfit", "no evidence", "inconclusive", "underpowered"]
@@ -26,7 +25,7 @@ def verdict(
     gap: float,
     alpha: float,
     *,
-    bound: Bound = "paper",
+    bound: str = "paper",
     fresh: Tested | None = None,
     fresh_needed: bool = False,
 ) -> Verdict:
@@ -64,14 +63,14 @@ def verdict(
     )
 
 
-def needed(found: Tested, gap: float, alpha: float, bound: Bound = "paper") -> int:
+def needed(found: Tested, gap: float, alpha: float, bound: str = "paper") -> int:
     """How many samples would show a gap of that size, with this spread."""
     if bound == "paper":
         return samples_needed(found.sigma, found.span, gap, alpha)
     return ceil(found.n * max(found.minimum_gap / gap, (found.minimum_gap / gap) ** 2))
 
 
-def _not_rejected(found: Tested, gap: float, alpha: float, bound: Bound) -> Verdict:
+def _not_rejected(found: Tested, gap: float, alpha: float, bound: str) -> Verdict:
     if found.minimum_gap > gap:
         return Verdict(
             "underpowered",

@@ -1,0 +1,151 @@
+"""From tests to verdicts: which look at the test set it is, what level that leaves, and what the controls say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log, sqrt
+
+from assay.tasks.overfitting.bernstein import bernstein_bound, maurer_pontil_bound
+from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
+from assay.tasks.overfitting.records import Record
+from assay.tasks.overfitting.settings import Overfitting
+from assay.tasks.overfitting.spending import look_up, numbered, spent_level
+from assay.tasks.overfitting.verdicts import Verdict, needed, verdict
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import adjusted
+from assay.tasks.statistics.proportions import share
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A test with its level, the number of the look-up it belongs to, and, unless it is only shown, its verdict."""
+
+    record: Record
+    level: float
+    look: int
+    look_up: str
+    p_adjusted: float | None = None
+    verdict: Verdict | None = None
+    needed: int | None = None
+
+
+def judge(records: Sequence[Record], options: Overfitting, history: Mapping[str, Mapping[str, int]]) -> list[Judged]:
+    """Every test of a run, judged; `history` holds the look-ups of earlier runs with their numbers, by test set.
+
+    All tests of one subject on one test set are one look-up, corrected for their number (Holm).
+    """
+    judged: list[Judged] = []
+    numbers = _numbers(records, history)
+    for subject in dict.fromkeys(one.subject for one in records):
+        mine = [one for one in records if one.subject == subject]
+        asked = [one for one in mine if one.role == "test"]
+        for test_set in dict.fromkeys(one.test_set for one in asked):
+            key = _look_up(mine, test_set)
+            family = [one for one in asked if one.test_set == test_set]
+            judged += _judged(family, mine, options, numbers[test_set][key], key)
+    return judged
+
+
+def judged_findings(judged: Sequence[Judged]) -> list[Finding]:
+    """What the report, the gates and the next runs read of the tests that were judged."""
+    return [finding for one in judged for finding in _findings(one)]
+
+
+def at_level(record: Record, level: float, recorded: float) -> Record:
+    """The record with the smallest gap that is significant at `level`, where it was written down at level `recorded`.
+
+    The paper's bound and Maurer and Pontil's are evaluated anew; for the two others the gap grows with √ln(1/level), as
+    it does in the tails of a normal law.
+    """
+    found = record.found
+    if record.bound == "paper":
+        gap = bernstein_bound(found.n, found.sigma, found.span, level)
+    elif record.bound == "maurer-pontil":
+        gap = maurer_pontil_bound(found.n, found.sigma, found.span, level)
+    else:
+        gap = found.minimum_gap * sqrt(log(1 / level) / log(1 / recorded))
+    return replace(record, found=replace(found, minimum_gap=gap))
+
+
+def _numbers(records: Sequence[Record], history: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    asked = [one for one in records if one.role == "test"]
+    look_ups: dict[str, list[str]] = {}
+    for test_set, subject in dict.fromkeys((one.test_set, one.subject) for one in asked):
+        mine = [one for one in asked if one.subject == subject]
+        look_ups.setdefault(test_set, []).append(_look_up(mine, test_set))
+    return {test_set: numbered(keys, history.get(test_set, {})) for test_set, keys in look_ups.items()}
+
+
+def _look_up(mine: Sequence[Record], test_set: str) -> str:
+    asked = [one for one in mine if one.role == "test" and one.test_set == test_set]
+    return look_up(test_set, (f"{one.generator} {one.bound} {one.models} {one.model}" for one in asked))
+
+
+def _judged(
+    family: Sequence[Record], mine: Sequence[Record], options: Overfitting, look: int, key: str
+) -> Iterator[Judged]:
+    level = spent_level(options.alpha, look)
+    decisive = [one for one in family if one.generator != ORBIT or one.bound == "exact"]
+    corrected = iter(adjusted([one.found.p for one in decisive]))
+    for one in family:
+        here = at_level(one, level, options.alpha)
+        if one not in decisive:
+            yield Judged(here, level, look, key)
+            continue
+        p = next(corrected)
+        fresh = _control(mine, one)
+        said = verdict(
+            replace(here.found, log_p=log(p) if p > 0 else here.found.log_p), options.gap, level, bound=one.bound,
+            fresh=at_level(fresh, level, options.alpha).found if fresh is not None else None,
+            fresh_needed=one.generator != ORBIT,
+        )  # fmt: skip
+        more = needed(here.found, options.gap, level, one.bound) if said.name == "underpowered" else None
+        yield Judged(here, level, look, key, p, said, more)
+    for one in mine:
+        if one.role != "test":
+            yield Judged(at_level(one, level, options.alpha), level, look, key)
+
+
+def _control(mine: Sequence[Record], one: Record) -> Record | None:
+    """The same test on fresh samples: of as many models, or else of one."""
+    fresh = [other for other in mine if other.role == "fresh" and other.generator == one.generator]
+    return next((other for other in fresh if other.models == one.models), fresh[0] if fresh else None)
+
+
+def group_of(record: Record) -> str:
+    """The slice that a record's findings are about: the control, the number of models, the inequality; or nothing."""
+    parts: list[str] = [record.role] if record.role != "test" else []
+    parts += [f"N={record.models}"] if record.models > 1 else []
+    parts += [record.bound] if record.generator == ORBIT and record.bound != "exact" else []
+    return ", ".join(parts)
+
+
+def _findings(judged: Judged) -> Iterator[Finding]:
+    one, found = judged.record, judged.record.found
+    blank = Finding("", of=one.generator, group=group_of(one), subject=one.subject, n=found.n)
+
+    def measured(metric: str, value: float) -> Finding:
+        return replace(blank, metric=f"overfitting.{metric}", value=value)
+
+    said = judged.verdict.name if judged.verdict is not None else ""
+    yield replace(measured("p_value", found.p), p_value=found.p, p_adjusted=judged.p_adjusted, verdict=said)
+    low, high = found.mean - found.minimum_gap, found.mean + found.minimum_gap
+    yield replace(measured("gap", found.mean), low=low, high=high)
+    yield measured("minimum_gap", found.minimum_gap)
+    yield _share("overfitting.error", one.error, judged)
+    if one.adversarial_error is not None:
+        yield _share("overfitting.adversarial_error", one.adversarial_error, judged)
+    yield measured("estimate", one.estimate)
+    if judged.needed is not None:
+        yield measured("samples_needed", judged.needed)
+    if judged.verdict is not None:
+        yield replace(measured("level", judged.level), n=judged.look)
+        yield replace(measured("look_up", judged.look), of=one.test_set, group=judged.look_up)
+
+
+def _share(metric: str, value: float, judged: Judged) -> Finding:
+    one = judged.record
+    return share(
+        metric, round(value * one.found.n), one.found.n, of=one.generator, group=group_of(one), subject=one.subject
+    )
