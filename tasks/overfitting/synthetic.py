@@ -67,10 +67,10 @@ def run_experiment(piece: One, *, eps: Sequence[float], steps: int, fixed_test_s
         "training_accuracy": float((made.line.margins(made.training) > 0).mean()),
         "first_weight": float(made.line.weights[0]),
     }  # fmt: skip
-    return pa.Table.from_pylist([shared | tested(points, one) for one in eps], schema=SyntheticRuns.schema)
+    return pa.Table.from_pylist([shared | row_at(points, one) for one in eps], schema=SyntheticRuns.schema)
 
 
-def tested(points: Projected, eps: float) -> dict[str, object]:
+def row_at(points: Projected, eps: float) -> dict[str, object]:
     """What the tests say at one ε, and what lies behind it."""
     answers = attack(points, eps)
     errors, weighted = answers.errors.astype(float), answers.adversarial * answers.densities

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,8 @@ Values = npt.NDArray[np.float64]
 @dataclass(frozen=True)
 class Tested:
     """What a test of independence found, and how small a gap it could have found."""
+
+    __test__: ClassVar[bool] = False  # no test of pytest's, whatever it is called
 
     n: int
     """Samples."""
