@@ -1,4 +1,4 @@
-"""The overfitting test for images: each subject's window is shifted, on the test set and on what it is compared with."""
+"""The overfitting test for images: each subject's window is shifted, on the test set and on its controls."""
 
 from __future__ import annotations
 
@@ -35,15 +35,13 @@ class _Test:
 
     settings: Translations
     bound: Bound
-    level: float
+    alpha: float
     examination: Examination
     fresh: Artifact[Samples] | None
 
 
-def shift_all(
-    pipeline: Pipeline, samples: Artifact[Samples], examination: Examination, branches: Branches, level: float
-) -> Shifting:
-    """The test of every image subject of the pipeline; `level` is at which gaps are called visible tonight."""
+def shift_all(pipeline: Pipeline, samples: Artifact[Samples], examination: Examination, branches: Branches) -> Shifting:
+    """The tests of every image subject of the pipeline, yet to be judged."""
     result, asked = Shifting(), pipeline.overfitting
     if asked is None or asked.translations is None:
         return result
@@ -51,7 +49,7 @@ def shift_all(
     if settings.fresh is not None:
         apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
         fresh = fresh_samples(samples, apart, settings.fresh)
-    test = _Test(settings, asked.bound, level, examination, fresh)
+    test = _Test(settings, asked.bound, asked.alpha, examination, fresh)
     own = {subject.name for subject in pipeline.subjects}
     for subject in examination.of("network"):
         if subject.name in own:
@@ -77,7 +75,7 @@ def shift_one(result: Shifting, test: _Test, subject: Examined) -> None:
             examination.evaluation, examination.classes, subject.files, subject.resolved, settings.dishonest
         )
         controls["dishonest"] = _shift(test, examination.evaluation, subject, copy.files)
-    made = measure_windows(tested, controls, subject.name, settings.generators, test.bound, test.level)
+    made = measure_windows(tested, controls, subject.name, settings.generators, test.bound, test.alpha)
     result.tests[subject.name] = made.tests
     result.findings.append(made.findings)
 
@@ -92,6 +90,6 @@ def _shift(
 def _require_seeds(settings: Translations, subject: Examined) -> None:
     if settings.retrain > 1 and subject.resolved.settings.train is None:
         raise InputError(
-            f"`retrain: {settings.retrain}` trains {subject.name} with other seeds, and it came with its weights: leave "
-            "`retrain` out, or let Assay train it (`train`)."
+            f"`retrain: {settings.retrain}` trains {subject.name} with other seeds, and it came with its weights: "
+            "leave `retrain` out, or let Assay train it (`train`)."
         )

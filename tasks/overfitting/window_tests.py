@@ -101,17 +101,21 @@ def window_findings(
     tested: Sequence[Looked], controls: Mapping[str, Looked], name: str, generators: Sequence[Generator], bound: Bound,
     alpha: float,
 ) -> list[Finding]:  # fmt: skip
-    """What is beside the tests: the error by offset, what it cost, and each seed's own p and error.
+    """What is beside the tests: the error by offset, how many can be attacked, what it cost, and each seed's own p.
 
-    `overfitting.error_by_offset` (of: the set of samples; group: `offset=1`, how far at most), `overfitting.passes` per
-    image, `overfitting.seed_p_value`, `overfitting.seed_gap` and `overfitting.seed_error` (group: `seed=1`).
+    `overfitting.error_by_offset` (of: the set of samples; group: `offset=1`, how far at most), `overfitting.attackable`
+    and `overfitting.passes` per image (of: the set), `overfitting.density` (of: the generator; group: `original`,
+    `adversarial`), `overfitting.seed_p_value`, `overfitting.seed_gap` and `overfitting.seed_error` (group: `seed=1`).
     """
     sets = {"test": tested[0], **controls}
     found = [one for role, looked in sets.items() for one in _by_offset(looked, role, name)]
     for role, looked in sets.items():
         passes, whole = looked.looks.astype(float), (6 * looked.eps + 1) ** 2
         said = f"of {whole} on the whole lattice"
+        n, lost = len(looked.ids), int(looked.attackable.sum())
+        found.append(share("overfitting.attackable", lost, n, of=role, subject=name))
         found.append(_mean("overfitting.passes", passes, of=role, subject=name, verdict=said, unit="passes per image"))
+    found += [one for generator in generators for one in _densities(tested, generator, name)]
     if len(tested) > 1:
         for number, one in enumerate(tested):
             found += _seed(one, number, name, generators, bound, alpha)
@@ -126,6 +130,19 @@ def _by_offset(looked: Looked, role: str, name: str) -> Iterator[Finding]:
             errors = looked.wrong_at[:, places].mean(axis=1)
             group = f"offset={distance}"
             yield _mean("overfitting.error_by_offset", errors, of=role, group=group, subject=name, unit="share")
+
+
+def _densities(tested: Sequence[Looked], generator: Generator, name: str) -> Iterator[Finding]:
+    """The mean of h over samples that are wrong already, and over those that a chosen shift makes wrong.
+
+    Under a random generator the latter is the mean of L(f, g) h(g) over that of L(f, g), all draws together.
+    """
+    originals = np.concatenate([one.weighted[generator][one.wrong] for one in tested])
+    yield _mean("overfitting.density", originals, of=generator, group="original", subject=name)
+    fooled = np.concatenate([one.adversarial[generator][one.attackable] for one in tested])
+    shared = np.concatenate([one.weighted[generator][one.attackable] for one in tested])
+    value = float(shared.sum() / fooled.sum()) if len(fooled) else None
+    yield Finding("overfitting.density", generator, "adversarial", name, value=value, n=len(fooled))
 
 
 def _seed(
