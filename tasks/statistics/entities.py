@@ -75,11 +75,12 @@ def resampled(counts: Sequence[Counts], generator: np.random.Generator, resample
     rows, times = np.unique(together, axis=0, return_counts=True)
     n = len(together)
     block = max(1, 4_000_000 // len(rows))
+    whole = rows.astype(np.float64)  # integers below 2⁵³: their sums are exact
     sums = np.concatenate([
-        generator.multinomial(n, times / n, size=min(block, resamples - start)) @ rows
+        generator.multinomial(n, times / n, size=min(block, resamples - start)).astype(np.float64) @ whole
         for start in range(0, resamples, block)
     ])  # fmt: skip
-    return [sums[:, 3 * at : 3 * at + 3] for at in range(len(counts))]
+    return [sums[:, 3 * at : 3 * at + 3].astype(np.int64) for at in range(len(counts))]
 
 
 def percentiles(values: npt.NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:

@@ -1,0 +1,90 @@
+"""What is said of a subject on one set of samples, and of the difference between two: values with their resamples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.statistics.entities import percentiles
+from assay.tasks.statistics.findings import Finding
+
+CLEAN = "clean"
+LOWER, HIGHER, NO_DROP = "lower", "higher", "no drop shown"
+HELPS, HURTS, NO_GAIN = "helps", "hurts", "no gain shown"
+COSTS, PAYS, NO_COST = "costs", "gains", "no cost shown"
+
+Stage = Literal["ner", "sts"]
+Key = tuple[str, str]
+"""What a subject was tested on: the attack (`clean` where there is none), and its severity."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, and what it is in every resample of the samples [b]: estimates from the same resamples are paired."""
+
+    value: float
+    resamples: npt.NDArray[np.float64]
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        return Estimate(self.value - other.value, self.resamples - other.resamples)
+
+    def __neg__(self) -> Estimate:
+        return Estimate(-self.value, -self.resamples)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its 95 % percentile interval."""
+        return percentiles(self.resamples)
+
+    def verdict(self, above: str, below: str, neither: str) -> str:
+        """A word for values whose interval is above 0, below 0, or neither."""
+        low, high = self.interval
+        return above if low > 0 else below if high < 0 else neither
+
+
+def share_recovered(clean: Estimate, attacked: Estimate, defended: Estimate) -> Estimate:
+    """(defended − attacked) / (clean − attacked): how much of the drop the defended model does not have.
+
+    >>> still = np.array([])
+    >>> share_recovered(Estimate(0.8, still), Estimate(0.4, still), Estimate(0.5, still)).value.__round__(3)
+    0.25
+    """
+    drop, gain = clean - attacked, defended - attacked
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(drop.resamples > 0, gain.resamples / drop.resamples, np.nan)
+    return Estimate(gain.value / drop.value if drop.value > 0 else float("nan"), shares)
+
+
+def finding(
+    metric: str, key: Key, subject: str, estimate: Estimate, n: int, unit: str, verdict: str = "",
+    interval: tuple[float, float] | None = None,
+) -> Finding:  # fmt: skip
+    """A finding about a subject on what it was tested on; without a value where there is none."""
+    low, high = estimate.interval if interval is None else interval
+    value, low_end, high_end = (float(one) if np.isfinite(one) else None for one in (estimate.value, low, high))
+    said = "not measured" if value is None else verdict
+    return Finding(metric, key[0], key[1], subject, value, low_end, high_end, n, verdict=said, unit=unit)
+
+
+def drop_finding(stage: Stage, key: Key, subject: str, drop: Estimate, n: int, unit: str) -> Finding:
+    """`….drop`: the original minus the attacked value, on the same samples."""
+    return finding(f"{stage}.drop", key, subject, drop, n, unit, drop.verdict(LOWER, HIGHER, NO_DROP))
+
+
+def gain_findings(
+    stage: Stage, key: Key, subject: str, clean: Estimate, before: Estimate, after: Estimate, n: int, unit: str
+) -> list[Finding]:
+    """What a model that was trained on attacked copies gains on one test set over the model that was not.
+
+    `….gain` is their difference, `….recovered` the share of the drop that it is. On the original samples there is no
+    drop: there the difference, with its sign turned round, is the `….cost`.
+    """
+    gain = after - before
+    found = [finding(f"{stage}.gain", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))]
+    if key[0] == CLEAN:
+        cost = -gain
+        return [*found, finding(f"{stage}.cost", key, subject, cost, n, unit, cost.verdict(COSTS, PAYS, NO_COST))]
+    return [*found, finding(f"{stage}.recovered", key, subject, share_recovered(clean, before, after), n, "share")]

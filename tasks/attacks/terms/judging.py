@@ -1,0 +1,212 @@
+"""What the numbers say of taggers and of scorers, on the original samples and under every attack, beside each other.
+
+Everything about one subject is resampled together, sentence by sentence (pair by pair), so that each difference is
+between two values of the same sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.infra.seeds import Seeds
+from assay.tasks.attacks.terms.estimates import (
+    CLEAN,
+    HIGHER,
+    LOWER,
+    Estimate,
+    Key,
+    drop_finding,
+    finding,
+    gain_findings,
+)
+from assay.tasks.attacks.terms.matching import counts_of, hits_of, slices_of
+from assay.tasks.statistics.correlation import FEW, Statistic, fisher_interval, measured, resamples_of
+from assay.tasks.statistics.entities import Counts, resampled, scores
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.paired import mcnemar
+
+Tables = Mapping[Key, pa.Table]
+K = TypeVar("K")
+STATISTICS: tuple[Statistic, ...] = ("pearson", "spearman", "mae")
+_UNITS = {"pearson": "r", "spearman": "ρ", "mae": "score"}
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A tagger on one set of sentences: precision, recall, F1, and how many entities were named and are there."""
+
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    named: int
+    there: int
+
+
+def tagger_findings(tables: Tables, subject: str, significance: float, seeds: Seeds) -> list[Finding]:
+    """`ner.precision|recall|f1` everywhere, by slices, and under attack `ner.drop` and McNemar's test over entities."""
+    counts = {key: counts_of(table) for key, table in tables.items()}
+    tested = all_tested(counts, seeds.generator(f"{subject}/f1"))
+    found = [one for key, result in tested.items() for one in _scores(key, subject, result)]
+    found += [
+        one
+        for key in _first_severities(tables)
+        for name, part in slices_of(tables[key]).items()
+        for one in _slice(key, name, subject, part, seeds.generator(f"{subject}/{'/'.join(key)}/{name}"))
+    ]
+    clean = (CLEAN, "")
+    if clean not in tested:
+        return found
+    for key, result in tested.items():
+        if key != clean:
+            drop = tested[clean].f1 - result.f1
+            found.append(drop_finding("ner", key, subject, drop, result.there, "F1"))
+    hits = hits_of(tables[clean])
+    for key in _first_severities(tables):
+        if key != clean:
+            found.append(_mcnemar(key, subject, hits, hits_of(tables[key]), significance))
+    return found
+
+
+def trained_tagger_findings(before: Tables, after: Tables, subject: str, seeds: Seeds) -> list[Finding]:
+    """`ner.gain`, `ner.recovered` and `ner.cost` of a tagger that was trained on attacked copies, wherever both were
+    tested."""
+    shared = [key for key in after if key in before]
+    stacked = {("before", *key): counts_of(before[key]) for key in shared}
+    stacked |= {("after", *key): counts_of(after[key]) for key in shared}
+    sums = resampled(list(stacked.values()), seeds.generator(f"{subject}/gain"))
+    tested = {key: _tested(one, sum_) for (key, one), sum_ in zip(stacked.items(), sums, strict=True)}
+    clean = tested["before", CLEAN, ""].f1
+    return [
+        one
+        for key in shared
+        for one in gain_findings(
+            "ner", key, subject, clean, tested["before", *key].f1, tested["after", *key].f1,
+            tested["after", *key].there, "F1",
+        )
+    ]  # fmt: skip
+
+
+def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> dict[Key, Tested]:
+    """A tagger on all sets of sentences, resampled together."""
+    sums = resampled(list(counts.values()), generator)
+    return {key: _tested(one, sum_) for (key, one), sum_ in zip(counts.items(), sums, strict=True)}
+
+
+def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]:
+    """`sts.pearson|spearman|mae` everywhere, and under attack `sts.drop`, the drop of Pearson's r."""
+    gold, said = aligned(tables)
+    times = resamples_of(len(gold), seeds.generator(f"{subject}/scores"))
+    found, pearson = list[Finding](), dict[Key, Estimate]()
+    for key, scores_given in said.items():
+        for name in STATISTICS:
+            one = _statistic(name, gold, scores_given, times)
+            by_z = fisher_interval(one.value, len(gold), name) if name != "mae" and len(gold) > FEW else None
+            ends = None if by_z is None else (by_z.low, by_z.high)
+            verdict = "degenerate: every pair has the same score" if np.ptp(scores_given) == 0 else ""
+            entry = finding(f"sts.{name}", key, subject, one, len(gold), _UNITS[name], verdict, ends)
+            found.append(replace(entry, verdict=verdict) if verdict else entry)
+            if name == "pearson":
+                pearson[key] = one
+    clean = pearson.get((CLEAN, ""))
+    if clean is not None:
+        found += [
+            drop_finding("sts", key, subject, clean - one, len(gold), "r")
+            for key, one in pearson.items()
+            if key[0] != CLEAN
+        ]
+    return found
+
+
+def trained_scorer_findings(before: Tables, after: Tables, subject: str, seeds: Seeds) -> list[Finding]:
+    """`sts.gain`, `sts.recovered` and `sts.cost` of a scorer that was trained on attacked copies."""
+    shared = [key for key in after if key in before]
+    together = {("before", *key): before[key] for key in shared} | {("after", *key): after[key] for key in shared}
+    gold, said = aligned(together)
+    times = resamples_of(len(gold), seeds.generator(f"{subject}/gain"))
+    tested = {key: _statistic("pearson", gold, one, times) for key, one in said.items()}
+    clean = tested["before", CLEAN, ""]
+    return [
+        one
+        for key in shared
+        for one in gain_findings(
+            "sts", key, subject, clean, tested["before", *key], tested["after", *key], len(gold), "r"
+        )
+    ]
+
+
+def aligned(
+    tables: Mapping[K, pa.Table],
+) -> tuple[npt.NDArray[np.float64], dict[K, npt.NDArray[np.float64]]]:
+    """People's scores of the pairs that have one, and for each table what the scorer said of them, pair by pair."""
+    first = next(iter(tables.values()))
+    gold = first["gold"].to_numpy().astype(np.float64)
+    known = np.isfinite(gold)
+    for table in tables.values():
+        if not table["id"].equals(first["id"]):
+            raise ValueError("only scores of the same pairs in the same order can be compared")
+    return gold[known], {key: table["predicted"].to_numpy()[known] for key, table in tables.items()}
+
+
+def _tested(counts: Counts, sums: Counts) -> Tested:
+    total = counts.sum(axis=0)
+    values, resamples = scores(total), scores(sums)
+    precision, recall, f1 = (Estimate(float(value), many) for value, many in zip(values, resamples, strict=True))
+    return Tested(precision, recall, f1, int(total[1]), int(total[2]))
+
+
+def _scores(key: Key, subject: str, tested: Tested) -> list[Finding]:
+    verdict = "degenerate: it names no entity" if tested.named == 0 else ""
+    return [
+        finding("ner.precision", key, subject, tested.precision, tested.named, "share", verdict),
+        finding("ner.recall", key, subject, tested.recall, tested.there, "share", verdict),
+        finding("ner.f1", key, subject, tested.f1, tested.there, "F1", verdict),
+    ]
+
+
+def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.random.Generator) -> list[Finding]:
+    """A slice of the entities: all three measures of the original samples, and under attack the recall alone, since
+    what is named there cannot be told to be long or unseen before the attack."""
+    tested = _tested(counts, resampled([counts], generator)[0])
+    here = (key[0], ", ".join(filter(None, (key[1], name))))
+    if key[0] == CLEAN or name.startswith("type="):
+        return _scores(here, subject, tested)
+    return [finding("ner.recall", here, subject, tested.recall, tested.there, "share")]
+
+
+def _mcnemar(
+    key: Key, subject: str, clean: npt.NDArray[np.bool_], attacked: npt.NDArray[np.bool_], significance: float
+) -> Finding:
+    test = mcnemar(clean, attacked)
+    lost = LOWER if test.first_only > test.second_only else HIGHER
+    said = lost if test.p_exact <= significance else "no difference"
+    return Finding("ner.mcnemar_p", key[0], key[1], subject, test.p_exact, n=test.n, p_value=test.p_exact, verdict=said,
+                   unit="p")  # fmt: skip
+
+
+def _first_severities(tables: Tables) -> list[Key]:
+    """The first key of every attack: the severity that is looked at in slices and tested."""
+    first: dict[str, Key] = {}
+    for key in tables:
+        first.setdefault(key[0], key)
+    return list(first.values())
+
+
+def _statistic(
+    name: Statistic, gold: npt.NDArray[np.float64], said: npt.NDArray[np.float64], times: npt.NDArray[np.float64]
+) -> Estimate:
+    return Estimate(float(measured(name, gold, said)[0]), measured(name, gold, said, times))
+
+
+def keys_of(names: Sequence[str]) -> list[Key]:
+    """What tables called `attack|severity` were made under.
+
+    >>> keys_of(["clean|", "swap|share=1, changes=1"])
+    [('clean', ''), ('swap', 'share=1, changes=1')]
+    """
+    return [(name.partition("|")[0], name.partition("|")[2]) for name in names]

@@ -1,0 +1,105 @@
+"""Which entities of a sentence a tagger found, counted so that everything later is a matter of adding integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.term_schemas import EntityMatches
+from assay.infra.errors import RunError
+from assay.tasks.statistics.entities import Counts, Entity, entities_of
+
+LONGEST = 4
+"""Entities of so many words or more are measured together."""
+
+
+def known_entities(training: pa.Table, *, tokens: str, tags: str) -> dict[str, frozenset[str]]:
+    """The entities of a partition, as their words in small letters."""
+    found = set()
+    for words, marked in zip(training[tokens].to_pylist(), training[tags].to_pylist(), strict=True):
+        if words is not None and marked is not None:
+            found |= {_form(words, one) for one in entities_of(marked)}
+    return {"forms": frozenset(found)}
+
+
+def match_rows(
+    tagged: pa.Table, original: pa.Table, *, tokens: str, tags: str, known: frozenset[str]
+) -> pa.Table:  # fmt: skip
+    """The entities of every sentence whose tags are known; `original` are the same sentences before any attack."""
+    rows = []
+    before = zip(original["id"].to_pylist(), original[tokens].to_pylist(), original[tags].to_pylist(), strict=True)
+    for row, (sample, words, marked) in zip(tagged.to_pylist(), before, strict=True):
+        if row["id"] != sample:
+            raise RunError(f"Tagged sentences must stand in the order of the samples: {row['id']} beside {sample}.")
+        if row["gold"] is None:
+            continue
+        gold, said = entities_of(row["gold"]), entities_of(row["predicted"])
+        unchanged = entities_of(marked)
+        if len(unchanged) != len(gold):
+            raise RunError(f"The sentence {sample} has {len(unchanged)} entities, and {len(gold)} under attack.")
+        there, named = set(gold), set(said)
+        rows.append({
+            "id": sample, "gold_kinds": [one.kind for one in gold], "gold_lengths": [_length(one) for one in unchanged],
+            "gold_hits": [one in named for one in gold], "gold_seen": [_form(words, one) in known for one in unchanged],
+            "said_kinds": [one.kind for one in said], "said_lengths": [_length(one) for one in said],
+            "said_hits": [one in there for one in said],
+            "said_seen": [_form(row["tokens"], one) in known for one in said],
+        })  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=EntityMatches.schema)
+
+
+def counts_of(matches: pa.Table) -> Counts:
+    """Found, named and there, per sentence [n, 3]."""
+    hits, named = matches["gold_hits"].to_pylist(), matches["said_hits"].to_pylist()
+    rows = [(sum(one), len(said), len(one)) for one, said in zip(hits, named, strict=True)]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+
+
+def slices_of(matches: pa.Table) -> dict[str, Counts]:
+    """The same for the entities of each kind (where there are several), of each length, seen in training and not.
+
+    A length is that of the words themselves: of an entity before any attack, of what was named as it was named. So it
+    tells precision and recall apart only where nothing was attacked.
+    """
+    columns = {name: matches[name].to_pylist() for name in matches.column_names}
+    kinds = sorted({kind for name in ("gold_kinds", "said_kinds") for row in columns[name] for kind in row})
+    wanted: list[tuple[str, str, object]] = []
+    wanted += [(f"type={kind}", "kinds", kind) for kind in kinds] if len(kinds) > 1 else []
+    wanted += [(_length_name(length), "lengths", length) for length in range(1, LONGEST + 1)]
+    wanted += [("seen", "seen", True), ("unseen", "seen", False)]
+    found = {name: _counted(columns, which, value) for name, which, value in wanted}
+    return {name: counts for name, counts in found.items() if counts[:, 2].any()}
+
+
+def hits_of(matches: pa.Table) -> npt.NDArray[np.bool_]:
+    """Entity by entity, in reading order, whether it was found."""
+    return np.array([hit for row in matches["gold_hits"].to_pylist() for hit in row], dtype=np.bool_)
+
+
+def _counted(columns: dict[str, list[list[object]]], which: str, value: object) -> Counts:
+    rows = [
+        (
+            sum(hit is True for hit, one in zip(hits, gold, strict=True) if one == value),
+            sum(one == value for one in said),
+            sum(one == value for one in gold),
+        )
+        for hits, gold, said in zip(
+            columns["gold_hits"], columns[f"gold_{which}"], columns[f"said_{which}"], strict=True
+        )
+    ]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+
+
+def _length_name(length: int) -> str:
+    return f"length={length}" + ("+" if length == LONGEST else "")
+
+
+def _length(entity: Entity) -> int:
+    return min(entity.last - entity.first, LONGEST)
+
+
+def _form(words: Sequence[str], entity: Entity) -> str:
+    return " ".join(words[entity.first : entity.last]).casefold()

@@ -1,0 +1,96 @@
+"""What attacks on terms do to taggers and scorers, as stages: entities are matched where they lie, then counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from assay.data.biomedical_schemas import Scored, Tagged
+from assay.data.schemas import Findings, Samples
+from assay.data.term_schemas import EntityMatches
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect, map_partitions, reduce_partitions
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, Key
+from assay.tasks.attacks.terms.judging import (
+    keys_of,
+    scorer_findings,
+    tagger_findings,
+    trained_scorer_findings,
+    trained_tagger_findings,
+)
+from assay.tasks.attacks.terms.matching import known_entities, match_rows
+from assay.tasks.attacks.terms.rows import Sentences
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.settings import Statistics
+
+
+@stage(version=1, title="entities")
+def match_entities(
+    tagged: Artifact[Tagged], original: Artifact[Samples], training: Artifact[Samples], sentences: Sentences
+) -> Artifact[EntityMatches]:
+    """Per sentence, which of its entities were found; `original` are the same sentences before any attack."""
+    assert sentences.tags is not None
+    known = reduce_partitions(known_entities, training, tokens=sentences.words, tags=sentences.tags).get("forms")
+    made: Artifact[EntityMatches] = map_partitions(
+        match_rows, tagged, original, into=EntityMatches, tokens=sentences.words, tags=sentences.tags,
+        known=known or frozenset(),
+    )  # fmt: skip
+    say(f"{made.rows} sentences")
+    return made
+
+
+@stage(version=1, title="ner", draws=True)
+def measure_tagger(
+    matches: Mapping[str, Artifact[EntityMatches]], subject: str, statistics: Statistics
+) -> Artifact[Findings]:
+    """The findings about one tagger; `matches` are called `clean|` and `attack|severity`."""
+    found = tagger_findings(_tables(matches), subject, statistics.significance, stage_seeds())
+    say(_drops(subject, "F1", "ner.f1", "ner.drop", found))
+    return write_table(findings_table(found), into=Findings)
+
+
+@stage(version=1, title="ner gains", draws=True)
+def compare_taggers(
+    before: Mapping[str, Artifact[EntityMatches]], after: Mapping[str, Artifact[EntityMatches]], subject: str
+) -> Artifact[Findings]:
+    """What a tagger gained by training on attacked copies, on every set that both were tested on."""
+    found = trained_tagger_findings(_tables(before), _tables(after), subject, stage_seeds())
+    say(_gains(subject, found))
+    return write_table(findings_table(found), into=Findings)
+
+
+@stage(version=1, title="sts", draws=True)
+def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Artifact[Findings]:
+    """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
+    found = scorer_findings(_tables(scored), subject, stage_seeds())
+    say(_drops(subject, "r", "sts.pearson", "sts.drop", found))
+    return write_table(findings_table(found), into=Findings)
+
+
+@stage(version=1, title="sts gains", draws=True)
+def compare_scorers(
+    before: Mapping[str, Artifact[Scored]], after: Mapping[str, Artifact[Scored]], subject: str
+) -> Artifact[Findings]:
+    """What a scorer gained by training on attacked copies, on every set that both were tested on."""
+    found = trained_scorer_findings(_tables(before), _tables(after), subject, stage_seeds())
+    say(_gains(subject, found))
+    return write_table(findings_table(found), into=Findings)
+
+
+def _tables(named: Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact[Scored]]) -> dict[Key, pa.Table]:
+    return dict(zip(keys_of(list(named)), (collect(one, None) for one in named.values()), strict=True))
+
+
+def _drops(subject: str, unit: str, value: str, drop: str, found: list[Finding]) -> str:
+    clean = next((one for one in found if one.metric == value and (one.of, one.group) == (CLEAN, "")), None)
+    drops = [one for one in found if one.metric == drop]
+    lower = sum(one.verdict == LOWER for one in drops)
+    shown = "not measured" if clean is None or clean.value is None else f"{unit} {clean.value:.3f}"
+    return f"{subject} · {shown}" + (f" · lower under {lower} of {len(drops)} attacks" if drops else "")
+
+
+def _gains(subject: str, found: list[Finding]) -> str:
+    gains = [one for one in found if one.metric.endswith(".gain") and one.of != CLEAN]
+    return f"{subject} · helps on {sum(one.verdict == HELPS for one in gains)} of {len(gains)} attacked sets"
