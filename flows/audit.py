@@ -10,6 +10,7 @@ from assay.flows.certifying import Certificates, certify
 from assay.flows.curation import Curation, curate
 from assay.flows.defending import Defences, compare_defences, defend
 from assay.flows.looking_inside import Inside, look
+from assay.flows.overfitting import OverfittingAudit, doubt_score
 from assay.flows.pipeline import Pipeline
 from assay.flows.robustness import Robustness, challenge
 from assay.flows.subflows import subflow
@@ -34,6 +35,7 @@ class Audit:
     inside: Inside | None = None
     certificates: Certificates | None = None
     trust: TrustAudit | None = None
+    overfitting: OverfittingAudit | None = None
     findings: Artifact[Findings] | None = None
 
     @property
@@ -46,7 +48,7 @@ class Audit:
         """The findings of everything that was done."""
         parts = (
             self.curation, self.examination, self.robustness, self.defences, self.inside, self.certificates,
-            self.trust,
+            self.trust, self.overfitting,
         )  # fmt: skip
         return [findings for part in parts if part is not None for findings in part.findings]
 
@@ -74,6 +76,8 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
             result.certificates = certify(pipeline, result.examination, branches)
         if pipeline.trust is not None:
             result.trust = ask_oracle(pipeline, result.examination, branches, folder)
+    if pipeline.overfitting is not None:
+        result.overfitting = doubt_score(pipeline, result.curation, result.examination, branches)
     result.findings = conclude(result.measured, pipeline.statistics)
     return result
 
@@ -85,6 +89,7 @@ def measure_on_curated_sets(curation: Curation, pipeline: Pipeline, subject: Sub
     labels = next(iter(curation.labels.values()), None) if subject.train_on == "weak" else None
     files = train_subject(curation.samples, labels, curation.ingested.classes, resolved)
     predictions = predict_samples(curation.samples, curation.ingested.classes, files, resolved)
+    curation.predictions[subject.name] = predictions
     curated = headline_order(curation)
     if curated is None or pipeline.ordering is None:
         return

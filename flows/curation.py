@@ -15,6 +15,7 @@ from assay.data.schemas import (
     LabelModel,
     OrderingCurve,
     Panel,
+    Predictions,
     Samples,
     Votes,
     WeakLabels,
@@ -48,6 +49,7 @@ class Curation:
     curves: list[Artifact[OrderingCurve]] = field(default_factory=list)
     findings: list[Artifact[Findings]] = field(default_factory=list)
     contracts: list[Artifact[ContractResults]] = field(default_factory=list)
+    predictions: dict[str, Artifact[Predictions]] = field(default_factory=dict)
     branches: Branches = field(default_factory=Branches)
 
     @property

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
+from assay.flows.look_ups import judged_tests
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.trust_seconds import seconds_spent
 from assay.infra.environment import prepare_environment
@@ -97,7 +98,7 @@ def _perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     began = time.perf_counter()
     run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.slots()}")
     made = audit(pipeline, project.folder)
-    findings = _named_findings(run, made)
+    findings = _named_findings(run, made, pipeline)
     gates = judge(pipeline.gates, findings)
     code = _exit_code(made, gates)
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
@@ -176,13 +177,15 @@ def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
     return open_it
 
 
-def _named_findings(run: Run, made: Audit) -> list[Finding]:
+def _named_findings(run: Run, made: Audit, pipeline: Pipeline) -> list[Finding]:
     """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share."""
     if made.findings is None:
         return []
     table = collect(made.findings, Findings.schema.names)
-    spent = [] if made.trust is None else seconds_spent(made.trust, run.store)
-    return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in [*findings_from(table), *spent]]
+    of_this_run = [] if made.trust is None else seconds_spent(made.trust, run.store)
+    if made.overfitting is not None and pipeline.overfitting is not None:
+        of_this_run += judged_tests(made.overfitting, pipeline.overfitting, run.store, run.id)
+    return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in [*findings_from(table), *of_this_run]]
 
 
 def _exit_code(made: Audit, gates: list[GateResult]) -> int:

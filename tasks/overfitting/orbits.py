@@ -62,7 +62,8 @@ def gather(
     if len(odd := np.flatnonzero(originals != 1)):
         raise InputError(
             f"The {column} {str(known[odd[0]])!r} has {int(originals[odd[0]])} forms that are marked as the original; "
-            "exactly one form of each stands in the test set: correct the column that `original` names."
+            "exactly one form of each stands in the test set. Correct the column that `original` names; or, where "
+            "samples are held out by chance, keep the forms together by a split column."
         )
     sizes = np.bincount(place, minlength=len(known))
     if not (sizes > 1).any():
