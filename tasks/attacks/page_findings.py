@@ -34,7 +34,8 @@ class Attacked:
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self._found = {(one.metric, one.subject, one.of, one.group): one for one in findings if one.stage == "attack"}
-        accuracies = [one for one in self._found.values() if one.metric == "attack.accuracy"]
+        images = [one for one in self._found.values() if one.group.startswith("eps=")]  # attacks on texts have no ε
+        accuracies = [one for one in images if one.metric == "attack.accuracy"]
         self.subjects = list(dict.fromkeys(one.subject for one in accuracies))
         self.flags = [one for one in self._found.values() if one.metric == "attack.red_flag"]
         self.transfers = [one for one in self._found.values() if one.metric == "attack.transfer"]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.infra.errors import RunError
 from assay.infra.partition_work import Tallied
-
-COPIED_FROM = "copied_from"
-"""The column of joined samples that names the original of a copy; null where a sample is an original."""
+from assay.infra.seeds import Seeds
+from assay.tasks.subjects.texts import COPIED_FROM
 
 SUFFIX = "+copy"
 
@@ -49,6 +50,30 @@ def joined_rows(original: pa.Table, copy: pa.Table, *, suffix: str) -> Tallied:
     originals = original.append_column(COPIED_FROM, pa.nulls(original.num_rows, pa.string()))
     joined = pa.concat_tables([originals, named.append_column(COPIED_FROM, sources).cast(originals.schema)])
     return Tallied(joined, {"copies": copies.num_rows})
+
+
+def rows_drawn(samples: pa.Table, *, share: float, part: int, parts: int, seeds: Seeds) -> pa.Table:
+    """The rows that get an attacked copy: a `share` of all, and of those the ones that draw the `part` of `parts`.
+
+    Every sample draws for itself: a larger share has all samples of a smaller one, and no sample is in two parts.
+    """
+    kept = []
+    for sample in samples["id"].to_pylist():
+        generator = seeds.generator(sample)
+        kept.append(bool(generator.random() < share) and int(generator.integers(parts)) == part)
+    return samples.filter(pa.array(kept, pa.bool_()))
+
+
+def rows_with_texts(samples: pa.Table, *, text: str, changed: Mapping[str, str]) -> pa.Table:
+    """The samples with the texts of `changed` (by id) in place of their own, all others as they are.
+
+    >>> samples = pa.table({"id": ["a", "b"], "text": ["good", "bad"]})
+    >>> rows_with_texts(samples, text="text", changed={"a": "gpod"})["text"].to_pylist()
+    ['gpod', 'bad']
+    """
+    pairs = zip(samples["id"].to_pylist(), samples[text].to_pylist(), strict=True)
+    column = pa.array([changed.get(sample, written) for sample, written in pairs], samples.schema.field(text).type)
+    return samples.set_column(samples.schema.get_field_index(text), samples.schema.field(text), column)
 
 
 def _differs(before: pa.Array, after: pa.Array) -> pa.Array:

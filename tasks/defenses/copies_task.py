@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from assay.data.schemas import Samples
+from assay.data.word_schemas import AttackedTexts
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import map_partitions, reduce_partitions, tally_of
-from assay.infra.stage import say, stage
-from assay.tasks.defenses.copies import SUFFIX, ids_ending, joined_rows
+from assay.infra.partitions import collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.stage import say, stage, stage_seeds
+from assay.tasks.defenses.copies import SUFFIX, ids_ending, joined_rows, rows_drawn, rows_with_texts
+
+
+@stage(version=1, title="draw", draws=True)
+def draw_samples(samples: Artifact[Samples], share: float, part: int = 0, parts: int = 1) -> Artifact[Samples]:
+    """The training samples that one attack makes copies of: a share of all, spread over `parts` attacks by lot."""
+    drawn: Artifact[Samples] = map_partitions(
+        rows_drawn, samples, into=Samples, share=share, part=part, parts=parts, seeds=stage_seeds()
+    )
+    say(f"{drawn.rows} of {samples.rows} samples")
+    return drawn
+
+
+@stage(version=1, title="copies")
+def put_texts(
+    samples: Artifact[Samples], text: str, attacked: Sequence[Artifact[AttackedTexts]] = (),
+    noisy: Sequence[Artifact[Samples]] = (),
+) -> Artifact[Samples]:  # fmt: skip
+    """The samples with their attacked texts in place of their own; those that no attack changed stay as they are."""
+    changed: dict[str, str] = {}
+    tables = [(one, "attacked_text") for one in attacked] + [(one, text) for one in noisy]
+    for table, column in tables:
+        found = collect(table, ["id", column])
+        changed |= dict(zip(found["id"].to_pylist(), found[column].to_pylist(), strict=True))
+    copies: Artifact[Samples] = map_partitions(rows_with_texts, samples, into=Samples, text=text, changed=changed)
+    say(f"{len(changed)} of {samples.rows} texts were attacked")
+    return copies
 
 
 @stage(version=1, title="copies")

@@ -19,7 +19,9 @@ class Defended:
     """What was measured about defences; everything is compared at one ε, the `telling` one."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
-        mine = [one for one in findings if one.metric in _COMPARED]
+        compared = [one for one in findings if one.metric in _COMPARED]
+        texts = {one.subject for one in compared if one.group != CLEAN and not one.group.startswith("eps=")}
+        mine = [one for one in compared if one.subject not in texts]  # texts have a part of their own, without ε
         self._found = {(one.metric, one.subject, one.of, one.group): one for one in mine}
         self.subjects = list(dict.fromkeys(one.subject for one in mine))
         self.defences = list(dict.fromkeys(one.of for one in mine if one.of != NONE))

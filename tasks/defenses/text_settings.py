@@ -8,6 +8,9 @@ from pydantic import Field
 
 from assay.infra.settings import Settings
 
+MIXED = "mixed"
+"""In place of an attack: one of all, drawn for each sample."""
+
 
 class AttackedCopies(Settings):
     """Adversarial training for texts (Araujo et al.; Yoo and Qi 2021): the training samples and one attacked copy."""

@@ -16,7 +16,7 @@ from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.seeds import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.texts import labelled_codes, texts_of
+from assay.tasks.subjects.texts import labelled_codes, origins_of, texts_of
 
 if TYPE_CHECKING:
     from assay.infra.trainings import Checkpoints
@@ -38,7 +38,7 @@ def learn_texts(
     options = subject.settings.train or Training()
     samples, codes = labelled_codes(training, classes)
     texts = texts_of(samples, subject.settings.text)
-    aside = validating(texts, options.validation)
+    aside = validating(origins_of(samples, texts), options.validation)
     network, files, limit = _start(subject, texts, len(classes), seeds)
     tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
     tokenizer.no_padding()

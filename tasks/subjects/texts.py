@@ -12,6 +12,10 @@ from assay.infra.errors import InputError
 from assay.tasks.subjects.text_blocks import IntArray
 
 
+COPIED_FROM = "copied_from"
+"""The column that names the original of an attacked copy among samples to learn from; null for originals."""
+
+
 def texts_of(samples: pa.Table, column: str) -> list[str]:
     """The text of every sample.
 
@@ -34,6 +38,22 @@ def texts_of(samples: pa.Table, column: str) -> list[str]:
         )
     texts: list[str] = values.to_pylist()
     return texts
+
+
+def origins_of(samples: pa.Table, texts: Sequence[str]) -> list[str]:
+    """Per sample the text that it comes from: its original's for an attacked copy, else its own.
+
+    What is set aside for validation is set aside by these, so that no copy of a validation text trains.
+
+    >>> samples = pa.table({"id": ["a", "a+copy"], "copied_from": [None, "a"]})
+    >>> origins_of(samples, ["good", "gpod"])
+    ['good', 'good']
+    """
+    if COPIED_FROM not in samples.column_names:
+        return list(texts)
+    by_id = dict(zip(samples["id"].to_pylist(), texts, strict=True))
+    pairs = zip(samples[COPIED_FROM].to_pylist(), texts, strict=True)
+    return [text if source is None else by_id.get(source, text) for source, text in pairs]
 
 
 def codes_known(samples: pa.Table, classes: Sequence[str]) -> IntArray:

@@ -18,7 +18,7 @@ def punctuation(text: str, generator: np.random.Generator) -> list[Edit]:
 
     >>> from assay.tasks.attacks.noise.edits import applied
     >>> applied("Well, yes", punctuation("Well, yes", np.random.default_rng(1)))
-    'Well yes;'
+    'Well,, yes?'
     """
     words, edits = words_of(text), []
     for place, word in enumerate(words):

@@ -1,0 +1,98 @@
+"""The findings on defended text subjects: what each leaves right, clean and under every attack, beside the original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.infra.seeds import Seeds
+from assay.tasks.defenses.answers import CLEAN, Answers
+from assay.tasks.defenses.comparing import compared
+from assay.tasks.statistics.classification import accuracy, answer_name, one_answer
+from assay.tasks.statistics.classification_findings import Slice
+from assay.tasks.statistics.findings import Finding
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What one model says of the audited samples, clean or under one attack; of what is `concluded` a test is made."""
+
+    answers: Answers
+    concluded: bool = True
+
+    @property
+    def group(self) -> str:
+        """What findings call it: `clean`, `a2t`, `typos, severity=5`."""
+        return self.answers.group
+
+
+def clean_texts(predictions: pa.Table, truth: Mapping[str, int]) -> Tried:
+    """The answers to the texts as they are."""
+    ids = predictions["id"].to_pylist()
+    return tried(CLEAN, ids, predictions["predicted"].to_numpy().astype(np.int64), truth)
+
+
+def attacked_texts(called: str, attacked: pa.Table, truth: Mapping[str, int]) -> Tried:
+    """The answers under a word attack; what was wrong before stays wrong, whatever the attack made of it."""
+    ids = attacked["id"].to_pylist()
+    known = np.array([truth[one] for one in ids], dtype=np.int64)
+    before, after = (attacked[name].to_numpy().astype(np.int64) for name in ("predicted", "attacked"))
+    return tried(called, ids, np.where((known >= 0) & (before != known), before, after), truth)
+
+
+def tried(group: str, ids: Sequence[str], said: Codes, truth: Mapping[str, int], *, concluded: bool = True) -> Tried:
+    """Answers in the order of the sorted ids."""
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    names = [ids[place] for place in order]
+    known = np.array([truth[one] for one in names], dtype=np.int64)
+    return Tried(Answers("", group, np.array(names, dtype=np.str_), said[order], known), concluded)
+
+
+def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
+    """`defense.accuracy` of one model: a row of the matrix of what it was trained with by what it is tested on.
+
+    The verdict says where a model (almost) always answers the same: such a model withstands every attack, and knows
+    nothing.
+    """
+    found = []
+    for one in given:
+        answers = one.answers
+        alone = one_answer(answers.said, answers.truth, len(classes)) if one.group == CLEAN else None
+        verdict = ""
+        if alone is not None and alone.verdict == "degenerate":
+            verdict = f"degenerate: {alone.share.value:.1%} of texts are called {answer_name(alone.answer, classes)}"
+        about = Slice("defense", defence, one.group, subject)
+        found.append(about.finding("accuracy", accuracy(answers.said, answers.truth), verdict=verdict))
+    return found
+
+
+def text_comparison_findings(
+    original: Sequence[Tried], defended: Sequence[Tried], defence: str, subject: str, *, significance: float,
+    seeds: Seeds,
+) -> list[Finding]:  # fmt: skip
+    """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
+
+    A gain is the accuracy of the defended model minus that of the original, with a bootstrap interval over the samples
+    and McNemar's p beside it. Concluded are clean texts, every word attack, and noise of every kind at its highest
+    severity: fixed before anything is seen, so that the family that Holm corrects stays small.
+    """
+    before, found = {one.group: one.answers for one in original}, []
+    for one in defended:
+        if one.group not in before:
+            continue
+        paired = compared(before[one.group], one.answers, seeds.generator(f"{subject}/{defence}/{one.group}"))
+        if paired is None:
+            continue
+        gain, p = paired
+        about = Finding("defense.gain", of=defence, group=one.group, subject=subject, n=gain.n, p_value=p)
+        found.append(replace(about, value=gain.value, low=gain.low, high=gain.high, unit="share"))
+        if one.concluded:
+            verdict = "no difference" if p > significance else "better" if gain.value > 0 else "worse"
+            found.append(replace(about, metric="defense.mcnemar_p", value=p, verdict=verdict, unit="p"))
+    return found
