@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.data.schemas import CuratedSets, Findings
+from assay.flows.biomedical import TermAudit, audit_terms
 from assay.flows.certifying import Certificates, certify
 from assay.flows.curation import Curation, curate
 from assay.flows.defending import Defences, compare_defences, defend
@@ -16,6 +17,7 @@ from assay.flows.robustness import Robustness, challenge
 from assay.flows.subflows import subflow
 from assay.flows.subjects import Examination, examine, learners
 from assay.flows.trust import TrustAudit, ask_oracle
+from assay.flows.words import WordAudit, attack_texts
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import AssayError
 from assay.tasks.statistics.task import conclude
@@ -35,7 +37,9 @@ class Audit:
     inside: Inside | None = None
     certificates: Certificates | None = None
     trust: TrustAudit | None = None
+    words: WordAudit | None = None
     overfitting: OverfittingAudit | None = None
+    terms: TermAudit | None = None
     findings: Artifact[Findings] | None = None
 
     @property
@@ -48,7 +52,7 @@ class Audit:
         """The findings of everything that was done."""
         parts = (
             self.curation, self.examination, self.robustness, self.defences, self.inside, self.certificates,
-            self.trust, self.overfitting,
+            self.trust, self.words, self.overfitting, self.terms,
         )  # fmt: skip
         return [findings for part in parts if part is not None for findings in part.findings]
 
@@ -76,6 +80,10 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
             result.certificates = certify(pipeline, result.examination, branches)
         if pipeline.trust is not None:
             result.trust = ask_oracle(pipeline, result.examination, branches, folder)
+        if pipeline.text_attacks:
+            result.words = attack_texts(pipeline, result.examination, result.trust, branches, folder)
+        if any(one.tagger is not None or one.scorer is not None for one in pipeline.subjects):
+            result.terms = audit_terms(pipeline, result.examination, branches, folder)
     if pipeline.overfitting is not None:
         result.overfitting = doubt_score(pipeline, result.curation, result.examination, branches)
     result.findings = conclude(result.measured, pipeline.statistics)

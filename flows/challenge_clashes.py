@@ -60,6 +60,12 @@ def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
         settings, name = as_dict(attack), called[position]
         if name and called.index(name) < position:
             yield Clash(("attacks", position), f"another attack is called {name} as well; give this one a name")
+        lonely = sum("network" in subject for _, subject in each_subject(pipeline)) == 1
+        if settings.get("transfer") is True and lonely and not pipeline.get("defenses"):
+            yield Clash(("attacks", position, "transfer"), "there is only one subject, and nothing to transfer to")
+        if _attack_kind(attack) == "terms" and _names_terms(attack) == "gold" and _has_pairs(pipeline):
+            where: Where = ("attacks", position, "terms") if "terms" in settings else ("attacks", position)
+            yield Clash(where, "pairs of sentences have no gold tags; say who finds the terms, as in terms: lexicon")
         if settings.get("goal") != "targeted":
             continue
         if settings.get("attack") == "gap":
@@ -84,7 +90,7 @@ def _diagnostics(pipeline: dict[str, Value]) -> Iterator[Clash]:
             yield Clash(
                 ("diagnostics", "subjects", position), f"there is no such subject; {suggestion(name, subjects)}"
             )
-    if as_dict(pipeline.get("source")).get("labels") is not None and pipeline.get("smoothing") is not None:
+    if several_labels(pipeline) and pipeline.get("smoothing") is not None:
         yield Clash(("smoothing",), "certifies one class per image, and these bear several labels: leave it out")
 
 
@@ -126,8 +132,17 @@ def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
             continue
         if defense and defense.get("eps") is None and not pipeline.get("attacks"):
             yield Clash(where, "names no ε to defend against, and there are no attacks to take it from: add eps")
-        if defense.get("defense") == "maadvt" and as_dict(pipeline.get("source")).get("labels") is not None:
-            yield Clash(where, "is for one class per image, and source.labels gives several: use standard or mpadvt")
+        if defense.get("defense") == "maadvt" and several_labels(pipeline):
+            yield Clash(where, "is for one class per image, and these bear several labels: use standard or mpadvt")
+
+
+def several_labels(pipeline: dict[str, Value]) -> bool:
+    """Whether the samples are known to bear several labels each."""
+    from assay.data.samples.registry import EMBEDDED
+
+    source = as_dict(pipeline.get("source"))
+    sample = EMBEDDED.get(str(source.get("dataset")))
+    return source.get("labels") is not None or (sample is not None and sample.several_labels)
 
 
 def _defense_name(defense: dict[str, Value]) -> str:
@@ -141,6 +156,19 @@ def _attack_kind(attack: Value) -> str:
     settings = as_dict(attack)
     word = attack if isinstance(attack, str) else settings.get("attack", next(iter(settings), ""))
     return "texts" if word in (*WORD_KINDS, *NOISE_KINDS) else "terms" if word in TERM_KINDS else "images"
+
+
+def _names_terms(attack: Value) -> Value:
+    """Who finds the terms that an attack is on."""
+    settings = as_dict(attack)
+    if len(settings) == 1 and "attack" not in settings:
+        settings = as_dict(next(iter(settings.values())))
+    return settings.get("terms", "gold")
+
+
+def _has_pairs(pipeline: dict[str, Value]) -> bool:
+    """Whether a subject reads pairs of sentences."""
+    return any(subject.get("scorer") is not None for _, subject in each_subject(pipeline))
 
 
 def _defense_kind(defense: Value) -> str:

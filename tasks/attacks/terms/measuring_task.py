@@ -21,14 +21,14 @@ from assay.tasks.attacks.terms.judging import (
     trained_tagger_findings,
 )
 from assay.tasks.attacks.terms.matching import known_entities, match_rows
-from assay.tasks.attacks.terms.rows import Sentences
+from assay.tasks.attacks.terms.rows import SentenceColumns
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.settings import Statistics
 
 
 @stage(version=1, title="entities")
 def match_entities(
-    tagged: Artifact[Tagged], original: Artifact[Samples], training: Artifact[Samples], sentences: Sentences
+    tagged: Artifact[Tagged], original: Artifact[Samples], training: Artifact[Samples], sentences: SentenceColumns
 ) -> Artifact[EntityMatches]:
     """Per sentence, which of its entities were found; `original` are the same sentences before any attack."""
     assert sentences.tags is not None

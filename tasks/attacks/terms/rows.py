@@ -19,7 +19,7 @@ from assay.tasks.attacks.terms.resolved import ResolvedAttack
 from assay.tasks.language.words import Word, words_of
 
 
-class Sentences(Settings):
+class SentenceColumns(Settings):
     """Where the sentences stand: a column of words with one of tags, or, for pairs, a column of whole sentences."""
 
     words: str
@@ -39,7 +39,7 @@ class Row:
 
 
 def attacked_rows(
-    samples: pa.Table, *, attacks: Sequence[ResolvedAttack], sentences: Sentences, seeds: Seeds, reach: float
+    samples: pa.Table, *, attacks: Sequence[ResolvedAttack], sentences: SentenceColumns, seeds: Seeds, reach: float
 ) -> Tallied:
     """The samples with their terms attacked, every other column as it was, and a row for each term.
 
@@ -62,7 +62,7 @@ def attacked_rows(
 
 
 def _row(
-    sample: str, cell: Any, tags: list[str] | None, attacks: Sequence[ResolvedAttack], sentences: Sentences,
+    sample: str, cell: Any, tags: list[str] | None, attacks: Sequence[ResolvedAttack], sentences: SentenceColumns,
     seeds: Seeds, reach: float,
 ) -> Row:  # fmt: skip
     generator = seeds.generator(sample)

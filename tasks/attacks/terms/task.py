@@ -12,7 +12,7 @@ from assay.infra.partitions import map_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds
 from assay.tasks.attacks.terms.perturbing import CHANGED
 from assay.tasks.attacks.terms.resolved import ResolvedAttack
-from assay.tasks.attacks.terms.rows import Sentences, attacked_rows
+from assay.tasks.attacks.terms.rows import SentenceColumns, attacked_rows
 
 
 class Perturbed(NamedTuple):
@@ -24,7 +24,7 @@ class Perturbed(NamedTuple):
 
 @stage(version=1, title="terms", draws=True)
 def perturb_terms(
-    samples: Artifact[Samples], attacks: Sequence[ResolvedAttack], sentences: Sentences, reach: float = 1.0
+    samples: Artifact[Samples], attacks: Sequence[ResolvedAttack], sentences: SentenceColumns, reach: float = 1.0
 ) -> Perturbed:
     """The samples under an attack; of several, each sample draws one. `reach` is the share that is attacked at all."""
     made = Perturbed(*map_partitions(
