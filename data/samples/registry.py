@@ -29,6 +29,8 @@ class EmbeddedSample:
     arguments: Mapping[str, object] = field(default_factory=dict)
     made_of: tuple[str, ...] = ()
     """Files of other packages that the content is read from, as `package:file`."""
+    several_labels: bool = False
+    """Whether a sample may bear several labels at once."""
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -56,6 +58,7 @@ EMBEDDED: dict[str, EmbeddedSample] = {
             "assay.data.samples.breast_cancer:breast_cancer",
             made_of=("sklearn.datasets.data:breast_cancer.csv",),
         ),
+        EmbeddedSample("sample/half-spaces", "assay.data.samples.half_spaces:half_spaces", {"seed": 0}),
         EmbeddedSample(
             "sample/digits",
             "assay.data.samples.digits:digits",
@@ -64,7 +67,11 @@ EMBEDDED: dict[str, EmbeddedSample] = {
         ),
         *(
             EmbeddedSample(
-                f"sample/{name}", f"assay.data.samples.{name}:{name}", {"seed": 0}, made_of=("assay.data.images",)
+                f"sample/{name}",
+                f"assay.data.samples.{name}:{name}",
+                {"seed": 0},
+                made_of=("assay.data.images",),
+                several_labels=name == "chest",
             )
             for name in ("lesions", "fundus", "chest")
         ),

@@ -173,6 +173,16 @@ def test_defences_that_cannot_be_are_refused_by_line(tmp_path, line, complaint):
     ("replaced", "by", "complaint"),
     [
         ("label: label", "labels: [a, b]", "is for one class per image"),
+        (
+            "{parquet: images.parquet, id: id, image: image, label: label, split: split}",
+            "{dataset: sample/chest}",
+            "is for one class per image",
+        ),
+        (
+            "    defenses: [standard, maadvt: {lambda: [1, 6], steps: 2}]\n",
+            "",
+            "there is only one subject, and nothing to transfer to",
+        ),
         ("subject: plain+standard", "subject: plane+standard", "there is no such subject"),
         (
             "network: small-cnn, width: 0.25, train: {epochs: 4, batch_size: 16}",
