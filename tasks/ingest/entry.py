@@ -19,6 +19,7 @@ from assay.tasks.ingest.multilabel import marked, marks_column
 from assay.tasks.ingest.pieces import Reading
 from assay.tasks.ingest.pixels import UnfitError
 from assay.tasks.ingest.rows import Reject, Rows, rejects_table
+from assay.tasks.ingest.truths import checked_scores, checked_tags
 
 
 class Door:
@@ -53,6 +54,7 @@ def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Ta
     _require(door, pc.equal(pc.fill_null(ids, ""), ""), "there is no id", layout.id)
     columns = {name: _typed(door, name, layout) for name in layout.types.names if name != layout.id}
     gold = _gold(door, columns, layout, classes)
+    columns |= _truths(door, columns, layout)
     for name in layout.required:
         if name in columns:
             _require(door, _missing(columns[name]), f"{name} is missing and required", name)
@@ -91,6 +93,24 @@ def _gold(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: tup
     door.reject(coded.bad, (not_a_class(value, classes) for value in coded.values), layout.label)
     shown_there = _shown(columns, layout)
     return coded.codes if shown_there is None else pc.if_else(shown_there, coded.codes, pa.scalar(None, pa.int16()))
+
+
+def _truths(door: Door, columns: dict[str, pa.Array], layout: Layout) -> dict[str, pa.Array]:
+    """The columns of tags and scores that are not classes, each row of them checked; what is hidden is null."""
+    found: dict[str, pa.Array] = {}
+    if layout.tagged is not None:
+        words, tags = layout.tagged
+        found[tags], faults = checked_tags(columns[words], columns[tags])
+        for position, reason in faults:
+            door.reject(np.array([position]), [reason], tags)
+    if layout.score is not None:
+        found[layout.score], bad = checked_scores(columns[layout.score])
+        door.reject(bad, ("an infinite score" for _ in bad), layout.score)
+    shown_there = _shown(columns, layout)
+    if shown_there is not None:
+        for name in found:
+            found[name] = pc.if_else(shown_there, found[name], pa.scalar(None, found[name].type))
+    return found
 
 
 def _shown(columns: dict[str, pa.Array], layout: Layout) -> pa.Array | None:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.json
 
+from assay.data.biomedical_schemas import WORDS
 from assay.infra.errors import InputError
 from assay.tasks.ingest.casting import TYPES, infer_type, is_blank, plain_type
+from assay.tasks.ingest.iob_rows import SPLIT, TAGS, TOKENS, have_parts
 from assay.tasks.ingest.parquet_rows import parquet_file
 from assay.tasks.ingest.scan import RecordScanner, records_in
 from assay.tasks.ingest.settings import Source
@@ -48,6 +50,10 @@ def columns_of(files: Sequence[SourceFile], settings: Source) -> tuple[pa.Schema
     first = files[0]
     if first.format == "parquet":
         return parquet_types(files), {}
+    if first.format == "iob":
+        parts = [(SPLIT, pa.string())] if have_parts(file.name for file in files) else []
+        types = pa.schema([(TOKENS, WORDS), (TAGS, WORDS), *parts])
+        return types, {file.name: _text_start(file) for file in files}
     if first.format == "csv":
         heads = {file.name: csv_head(file, settings.delimiter) for file in files}
         _require_same_columns(files, {name: head.columns for name, head in heads.items()})
@@ -126,6 +132,8 @@ def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
             types.append((name, pa.string()))
         elif name in declared:
             types.append((name, TYPES[declared[name]]))
+        elif name == settings.score:
+            types.append((name, pa.float64()))
         else:
             cells = rows.column(name).combine_chunks()
             marks = settings.votes is not None or name in (settings.labels or ())

@@ -9,6 +9,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from assay.data.biomedical_schemas import WORDS
 from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
 from assay.tasks.ingest.arrays import is_array
@@ -57,6 +58,14 @@ class Layout:
     """The column that becomes the image's pixels, if there is one."""
     labels: LabelColumns | None = None
     """The columns that become `labels`, where a sample may bear several classes."""
+    iob_columns: tuple[int, int] = (1, -1)
+    """Where a line of an IOB file has its word and its tag."""
+    tagged: tuple[str, str] | None = None
+    """The columns with the words and the tags of sentences, where samples are tables of them."""
+    score: str | None = None
+    """The column with the number that samples bear."""
+    other_truth: bool = False
+    """Whether what is true of a sample is tags or a number, so that there are no classes."""
 
 
 def layout_of(source: ResolvedSource, given: pa.Table | None = None) -> Layout:
@@ -90,6 +99,8 @@ class _Named:
 
 def _named(settings: Source, names: Sequence[str], metadata: Mapping[bytes, bytes]) -> _Named:
     """The columns with a meaning, in a data set of ours or a folder of images by the names that these have."""
+    if settings.iob is not None:
+        return _Named(None, None, SPLIT_FOLDER if SPLIT_FOLDER in names else None, None, ())
     if settings.images is not None:
         return _Named(PATH, CLASS, SPLIT_FOLDER if SPLIT_FOLDER in names else None, None, ())
     own = settings.dataset is not None and bool(metadata)
@@ -143,7 +154,37 @@ def _assign(
         id=identity, label=label, features=tuple(rest), votes=tuple(votes), required=tuple(settings.required),
         split=split, gold_in=settings.gold_in, delimiter=settings.delimiter, closed=closed, heads=heads,
         classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None, image=image, labels=labels,
+        iob_columns=settings.iob_columns, tagged=_tagged(settings, types, name), score=_score(settings, types, name),
+        other_truth=any(one is not None for one in (settings.iob, settings.tags, settings.score)),
     )  # fmt: skip
+
+
+def _tagged(settings: Source, types: pa.Schema, name: str) -> tuple[str, str] | None:
+    """The columns of words and tags, seen to be lists of texts."""
+    if settings.tags is None:
+        return None
+    for column, setting in ((settings.tokens, "tokens"), (settings.tags, "tags")):
+        if column not in types.names:
+            raise unknown_column(column, setting, types.names, name)
+        found = types.field(column).type
+        if found != WORDS:
+            raise InputError(
+                f"{name} has {found} in column {column!r}, and `{setting}` are a list of texts per sentence; give them "
+                "as jsonl, parquet or iob."
+            )
+    return settings.tokens, settings.tags
+
+
+def _score(settings: Source, types: pa.Schema, name: str) -> str | None:
+    """The column of numbers, seen to hold numbers."""
+    if settings.score is None:
+        return None
+    if settings.score not in types.names:
+        raise unknown_column(settings.score, "score", types.names, name)
+    found = types.field(settings.score).type
+    if not (pa.types.is_floating(found) or pa.types.is_integer(found)):
+        raise InputError(f"{name} has {found} in column {settings.score!r}, and a `score` is a number.")
+    return settings.score
 
 
 def _image_column(

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.tasks.ingest.iob_rows import index_sentences, iob_rows
 from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.parquet_rows import parquet_file, parquet_rows
 from assay.tasks.ingest.rows import Rows
 from assay.tasks.ingest.scan import TextIndex, index_records
 from assay.tasks.ingest.sources import SourceFile, opened
+from assay.tasks.ingest.tag_conventions import IOB2
 from assay.tasks.ingest.text_rows import csv_rows, json_rows
 
 PIECE_BYTES = 64 << 20
@@ -60,6 +62,8 @@ class Reading:
     layout: Layout
     urls: Mapping[str, str] = field(default_factory=dict)
     table: pa.Table | None = None
+    convention: str = IOB2
+    """How the tags of IOB files are written."""
     folder: str = ""
     """Where the names of a listing of images are to be found."""
 
@@ -78,6 +82,8 @@ class FileIndex:
     rows: int
     bytes: int
     text: TextIndex | None = None
+    begins: tuple[int, int] = (0, 0)
+    """In IOB files, how many entities begin with B- and with I-, where one or the other convention has it."""
 
     def span(self, start: int, stop: int) -> Span | None:
         """Rows `start` to `stop`, moved to the marks that a text file's index holds; none if nothing is left."""
@@ -99,6 +105,10 @@ def index_file(file: SourceFile, layout: Layout) -> FileIndex:
     delimiter = layout.delimiter if file.format == "csv" else None
     with opened(file.url, file.name) as content:
         content.seek(head.start)
+        if file.format == "iob":
+            tagged = index_sentences(content, layout.iob_columns, head.start)
+            size = tagged.text.size - head.start
+            return FileIndex(file.name, file.format, tagged.text.records, size, tagged.text, tagged.begins)
         text = index_records(
             content, delimiter, start=head.start, line=head.line, unclosed=lambda line: unclosed_quote(file.name, line)
         )
@@ -152,6 +162,8 @@ def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = Non
     with opened(reading.urls[span.name], span.name) as file:
         file.seek(span.start)
         data = file.read(span.stop - span.start)
+    if span.format == "iob":
+        return iob_rows(data, layout.iob_columns, reading.convention, span.name, span.first, needed)
     if span.format == "csv":
         return csv_rows(data, layout.heads[span.name].columns, layout.delimiter, span.name, span.first, needed)
     rows = json_rows(data, layout.types, span.name, span.first, layout.closed)

@@ -17,6 +17,7 @@ from assay.tasks.ingest.multilabel import named_labels, settle_labels
 from assay.tasks.ingest.pieces import FileIndex, Piece, Reading, index_file, index_table, read_span
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource
+from assay.tasks.ingest.tag_conventions import convention_of
 
 
 def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
@@ -32,9 +33,12 @@ def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
     else:
         files = [index_file(file, layout) for file in source.files]
     if not sum(file.rows for file in files):
-        raise InputError(f"{source.label} has no rows below its header.")
+        what = "no sentences" if source.settings.iob is not None else "no rows below its header"
+        raise InputError(f"{source.label} has {what}.")
     urls = {} if folder else {file.name: file.url for file in source.files}
-    return with_form(Reading(layout, urls, table, folder), files, source.label)
+    plain, bare = (sum(file.begins[side] for file in files) for side in (0, 1))
+    reading = Reading(layout, urls, table, convention_of(plain, bare), folder)
+    return with_form(reading, files, source.label)
 
 
 def read_piece(piece: Piece, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
@@ -64,6 +68,8 @@ def survey_piece(piece: Piece, reading: Reading) -> dict[str, frozenset[str]]:
 
 def known_classes(layout: Layout, settings: Source, source: str) -> tuple[str, ...] | None:
     """The classes where nobody needs to look for them: as given, as the data set names them, as columns are named."""
+    if layout.other_truth:
+        return ()
     given = settings.classes or layout.classes
     if layout.labels is not None and layout.labels.kind != "names":
         return settle_labels(layout.labels, given, frozenset(), source)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
-ORIGINS = ("dataset", "parquet", "csv", "jsonl", "votes", "images")
+ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images")
 
 
 def _as_many(value: object) -> object:
@@ -72,8 +72,18 @@ class Pixels(Settings):
         return self
 
 
+def _not_zero(value: int) -> int:
+    if value == 0:
+        raise ValueError("columns are counted from 1, or from the end with -1")
+    return value
+
+
+Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
+
+
 class Source(Settings):
-    """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `votes` and `images`."""
+    """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `iob`, `votes` and
+    `images`."""
 
     dataset: str | None = None
     """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""
@@ -83,6 +93,12 @@ class Source(Settings):
     """CSV files with a header line, in UTF-8: paths, patterns or URLs."""
     jsonl: Paths | None = None
     """JSON Lines files (one object a line), in UTF-8: paths, patterns or URLs."""
+    iob: Paths | None = Field(default=None, examples=["corpus/*.tsv"])
+    """Tagged sentences in IOB or CoNLL files: a word and its tag a line, blanks or tabs between, an empty line after
+    each sentence. They become the columns `tokens` and `tags`; files named after train, devel and test get a `split`.
+    IOB1, BIOES and BILOU are rewritten as IOB2."""
+    iob_columns: tuple[Place, Place] = (1, -1)
+    """Where a line of `iob` has its word and its tag: columns counted from 1, or from the end with -1."""
     votes: Paths | None = None
     """Votes given as a table (Parquet or CSV): one integer column per labelling function, -1 where it abstains."""
     images: Paths | None = Field(default=None, examples=["scans", "scans/*/*.png"])
@@ -101,6 +117,13 @@ class Source(Settings):
     labels: Names | None = Field(default=None, min_length=1, examples=["[effusion, oedema]", "findings"])
     """Where a sample may bear several classes at once, instead of `label`: columns of 1, 0 and -1 (unknown), one per
     class; or one column that lists the names of those it bears (a list, or text such as `effusion|oedema`)."""
+    tags: str | None = Field(default=None, min_length=1, examples=["tags"])
+    """Where samples are tagged sentences, instead of `label`: the column with a list of tags (`B-Disease`,
+    `I-Disease`, `O`), one per word of the column `tokens`."""
+    tokens: str = Field(default="tokens", min_length=1)
+    """The column with the words that `tags` are of, a list per sample."""
+    score: str | None = Field(default=None, min_length=1, examples=["similarity"])
+    """Where samples bear a number, such as how similar two sentences are, instead of `label`: its column."""
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     """The classes by name, in the order of their codes 0, 1, ...; without them they are read off the gold labels."""
     columns: dict[str, ColumnType] | None = None
@@ -124,13 +147,24 @@ class Source(Settings):
         if len(given) != 1:
             found = " and ".join(given) if given else "none of them"
             raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {found}")
-        has_split = self.split is not None or self.dataset is not None or self.images is not None
+        parts = (self.split, self.dataset, self.images, self.iob)
+        has_split = any(one is not None for one in parts)
         if self.gold_in is not None and not has_split:
             raise ValueError("gold_in needs split: the column that says which part a sample belongs to")
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
             raise ValueError(f"a class is named twice in classes: {', '.join(self.classes)}")
         self._require_images_that_fit()
+        self._require_one_truth()
         return self
+
+    def _require_one_truth(self) -> None:
+        truths = [name for name in ("label", "labels", "tags", "score") if getattr(self, name) is not None]
+        if len(truths) > 1:
+            raise ValueError(f"{truths[0]} and {truths[1]} are two kinds of truth: give one of them")
+        if self.iob is not None:
+            for name in ("image", "id", "label", "labels", "tags", "score", "columns", "features", "split", "classes"):
+                if getattr(self, name):
+                    raise ValueError(f"{name} is about the columns of tables, and an iob file has words; leave it out")
 
     def _require_images_that_fit(self) -> None:
         if self.label is not None and self.labels is not None:

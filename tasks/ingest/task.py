@@ -20,6 +20,7 @@ from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
 from assay.tasks.ingest.reading import found_classes, known_classes, no_rejects, prepare, read_piece, survey_piece
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource
+from assay.tasks.ingest.tag_conventions import IOB1
 
 CONTRACT_ROWS = expectations.WHOLE_UP_TO
 
@@ -49,7 +50,14 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     results = _contract(samples, reading, classes)
     contract = write_table(expectations.require_contract(results, source.label), into=ContractResults)
     names = pa.table({"code": np.arange(len(classes)), "name": list(classes)}, schema=Classes.schema)
-    say(f"{samples.rows} samples, {rejects.rows} rejected")
+    older = ""
+    if reading.convention == IOB1:
+        older = " · tags read as IOB1"
+        current_run().progress.notice(
+            f"No entity of {source.label} begins with B- where an I- would do, so its tags are taken as IOB1 and "
+            "rewritten as IOB2: every entity begins with B-."
+        )
+    say(f"{samples.rows} samples, {rejects.rows} rejected{older}")
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
 
 
@@ -110,7 +118,7 @@ def _contract(samples: Artifact[Samples], reading: Reading, classes: tuple[str, 
     else:
         drawn = map_partitions(chosen_by_hash, samples, into=Samples, name="drawn", share=share, columns=columns)
         table = collect(drawn, columns)
-    last = len(classes) - 1
+    last = max(len(classes) - 1, 0)  # tags and scores are of no class: every gold is null
     results = [expectations.check_contract(table.select(["id", "gold"]), "samples", {"last_class": last})]
     if votes:
         extent = expectations.votes_extent(table, votes)

@@ -1,0 +1,157 @@
+"""Tagged sentences out of IOB files: one word and its tag a line, a blank line between sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data.biomedical_schemas import WORDS
+from assay.tasks.ingest.casting import shown
+from assay.tasks.ingest.rows import Reject, Rows
+from assay.tasks.ingest.scan import TextIndex
+from assay.tasks.ingest.tag_conventions import TagError, as_iob2, beginnings, letters_of
+
+DOCUMENT = "-DOCSTART-"
+TOKENS, TAGS, SPLIT = "tokens", "tags", "split"
+_MARK_EVERY = 16  # sentences between two places at which a piece may begin
+_LINES = re.compile(rb"[^\n]*\n|[^\n]+")  # after line feeds only: whatever else might break a line is in a word
+_BLANKS = re.compile(r"[ \t]+")
+_PARTS = {
+    "train": ("train", "training"), "valid": ("dev", "devel", "development", "valid", "validation", "val"),
+    "test": ("test", "testing"),
+}  # fmt: skip
+
+Columns = tuple[int, int]
+
+
+class LineError(ValueError):
+    """A line that is no word with its tag; `line` counts from 1."""
+
+    def __init__(self, line: int, reason: str, column: str | None = None) -> None:
+        super().__init__(reason)
+        self.line, self.column = line, column
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of one sentence as they stand in the file, and the number and the byte of the first."""
+
+    first: int
+    offset: int
+    texts: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class TagIndex:
+    """Where the sentences of a file stand, and how their entities begin."""
+
+    text: TextIndex
+    begins: tuple[int, int]
+
+
+def sentences_in(lines: Iterator[bytes], offset: int, line: int) -> Iterator[Lines]:
+    """The sentences of a stream of lines: runs of lines that are neither blank nor the beginning of a document."""
+    held: list[bytes] = []
+    first = start = 0
+    for number, text in enumerate(lines, line):
+        if text.strip() and not text.startswith(DOCUMENT.encode()):
+            if not held:
+                first, start = number, offset
+            held.append(text)
+        elif held:
+            yield Lines(first, start, tuple(held))
+            held = []
+        offset += len(text)
+    if held:
+        yield Lines(first, start, tuple(held))
+
+
+def index_sentences(file: BinaryIO, columns: Columns, start: int) -> TagIndex:
+    """The index of a file that stands at byte `start`, after a byte-order mark; one pass, nothing is kept."""
+    marks, found, plain, bare, size = [], 0, 0, 0, start
+
+    def lines() -> Iterator[bytes]:
+        nonlocal size
+        for text in file:
+            size += len(text)
+            yield text
+
+    for sentence in sentences_in(lines(), start, 1):
+        if found % _MARK_EVERY == 0:
+            marks.append((found, sentence.offset, sentence.first))
+        found += 1
+        try:
+            begun = beginnings(letters_of([tag for _, tag in _cells(sentence, columns)]))
+        except (LineError, TagError):
+            continue  # turned away when it is read
+        plain, bare = plain + begun[0], bare + begun[1]
+    table = np.array(marks, dtype=np.int64).reshape(-1, 3)
+    return TagIndex(TextIndex(size, found, table), (plain, bare))
+
+
+def iob_rows(data: bytes, columns: Columns, convention: str, file: str, line: int, wanted: tuple[str, ...]) -> Rows:
+    """The sentences of a run of bytes; those with a line that is no word with its tag are turned away, by that line."""
+    rejects, kept, places = [], [], []
+    part = split_of(file)
+    for sentence in sentences_in(iter(_LINES.findall(data)), 0, line):
+        try:
+            cells = _cells(sentence, columns)
+            tags = as_iob2(letters_of([tag for _, tag in cells]), convention)
+        except LineError as fault:
+            rejects.append(Reject(file, fault.line, str(fault), fault.column))
+        except TagError as fault:
+            rejects.append(Reject(file, sentence.first + fault.place, str(fault), TAGS))
+        else:
+            kept.append(([word for word, _ in cells], tags, part))
+            places.append(sentence.first)
+    types = {TOKENS: WORDS, TAGS: WORDS, SPLIT: pa.string()}
+    made = {name: pa.array([row[at] for row in kept], kind) for at, (name, kind) in enumerate(types.items())}
+    table = {name: made[name] for name in wanted}
+    return Rows(file, pa.table(table), np.array(places, dtype=np.int64), tuple(rejects))
+
+
+def split_of(name: str) -> str | None:
+    """The part of the data that a file's name says it is: train, valid or test; None where it says none, or two.
+
+    >>> [split_of(name) for name in ("BC5CDR-chem-IOB_devel.tsv.gz", "train/a.txt", "latest.iob")]
+    ['valid', 'train', None]
+    """
+    words = set(re.split(r"[^a-z]+", name.lower()))
+    found = [part for part, names in _PARTS.items() if words & set(names)]
+    return found[0] if len(found) == 1 else None
+
+
+def _cells(sentence: Lines, columns: Columns) -> list[tuple[str, str]]:
+    """The word and the tag of every line of a sentence."""
+    found = []
+    for number, text in enumerate(sentence.texts, sentence.first):
+        try:
+            line = text.decode("utf-8").strip("\r\n")
+        except UnicodeDecodeError as fault:
+            raise LineError(number, f"not UTF-8 text (byte 0x{text[fault.start]:02X})") from fault
+        cells = line.split("\t") if "\t" in line.strip() else _BLANKS.split(line.strip())
+        cells = cells if cells[-1].strip() or len(cells) < 3 else cells[:-1]  # a tab at the end of the line
+        word, tag = (_cell(cells, column) for column in columns)
+        if word is None or tag is None or len(cells) < 2:
+            said = f"{len(cells)} column{'s' if len(cells) > 1 else ''} where a word and its tag were expected"
+            raise LineError(number, f"{said}: {shown(line)}")
+        if not word:
+            raise LineError(number, "there is no word", TOKENS)
+        found.append((word, tag))
+    return found
+
+
+def _cell(cells: list[str], column: int) -> str | None:
+    """The cell of a column that is counted from 1, or from the end with a minus."""
+    at = column - 1 if column > 0 else len(cells) + column
+    return cells[at].strip(" ") if 0 <= at < len(cells) else None
+
+
+def have_parts(names: Iterable[str]) -> bool:
+    """Whether every file's name says which part of the data it is."""
+    return all(split_of(name) is not None for name in names)

@@ -1,0 +1,49 @@
+"""What can be true of a sample beside a class: tags, one per word, or a number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from assay.data.biomedical_schemas import WORDS
+from assay.tasks.ingest.tag_conventions import IOB2, TagError, as_iob2, letters_of
+
+
+def checked_tags(tokens: pa.Array, tags: pa.Array) -> tuple[pa.Array, list[tuple[int, str]]]:
+    """The tags in IOB2, and the reason of each row that has none that fit its words.
+
+    >>> words = pa.array([["a", "drug"], ["a"]])
+    >>> checked_tags(words, pa.array([["O", "S-Drug"], ["I-Drug"]]))[1]
+    [(1, "tag 1: 'I-Drug' goes on from the beginning of the sentence: an entity begins with 'B-Drug'")]
+    """
+    made: list[list[str] | None] = []
+    faults = []
+    for position, (words, given) in enumerate(zip(tokens.to_pylist(), tags.to_pylist(), strict=True)):
+        made.append(None)
+        if words is None or None in words:
+            faults.append((position, "a word is missing"))
+        elif given is None:
+            continue
+        elif None in given or len(given) != len(words):
+            there = sum(tag is not None for tag in given)
+            faults.append((position, f"{there} tags for {len(words)} words, and every word has one"))
+        else:
+            try:
+                made[-1] = as_iob2(letters_of(given), IOB2)
+            except TagError as fault:
+                faults.append((position, f"tag {fault.place + 1}: {fault}"))
+    return pa.array(made, WORDS), faults
+
+
+def checked_scores(scores: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The scores as numbers, null where there is none, and the positions of those that are infinite.
+
+    >>> checked_scores(pa.array([1.5, float("nan"), None]))[0].to_pylist()
+    [1.5, None, None]
+    """
+    values = scores.cast(pa.float64())
+    values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    infinite = pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False)
+    return values, np.flatnonzero(infinite).astype(np.int64)
