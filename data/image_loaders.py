@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.images import image_columns
+from assay.data.samples.image_table import stratified_split
 from assay.infra.errors import InputError
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -89,13 +90,28 @@ def isic_uda1(folder: Path) -> pa.Table:
 
 
 def cifar10_test(folder: Path) -> pa.Table:
-    """The 10000 test images of CIFAR-10 in their published order; there is no split."""
+    """The 10000 test images of CIFAR-10 in their published order, split here: train 3500, test 5000, fresh 1500.
+
+    All three are parts of the published test set, each class in proportion; `fresh` is for controls that nobody trains
+    or measures on.
+    """
     images = _read(folder / "cifar10_test_jpeg.parquet", ["test_index", "label", "jpeg"])
     order = pc.sort_indices(images["test_index"])
     images = images.take(order)
     ids = [f"cifar10-test-{index:05d}" for index in images["test_index"].to_pylist()]
-    columns = {"id": pa.array(ids), "gold": images["label"].cast(pa.int16()), "image": images["jpeg"]}
+    gold = images["label"].cast(pa.int16())
+    columns = {"id": pa.array(ids), "gold": gold, "split": _three_parts(gold.to_numpy()), "image": images["jpeg"]}
     return _encoded(columns, CIFAR10)
+
+
+def _three_parts(gold: npt.NDArray[np.int16]) -> pa.Array:
+    """`train` (35 in a hundred), `test` (50) or `fresh` (15) for every sample, the same in every run."""
+    generator, codes = np.random.default_rng([0, len(gold)]), gold.astype(np.int64)
+    split = np.array(stratified_split(codes, round(0.65 * len(gold)), generator))
+    rest = np.flatnonzero(split == "test")
+    fresh = np.array(stratified_split(codes[rest], round(0.15 * len(gold)), generator)) == "test"
+    split[rest[fresh]] = "fresh"
+    return pa.array(split.tolist(), pa.string())
 
 
 def _distinct(contents: Sequence[bytes]) -> tuple[list[int], dict[int, list[int]]]:

@@ -65,6 +65,12 @@ EMBEDDED: dict[str, EmbeddedSample] = {
             {"seed": 0},
             made_of=("sklearn.datasets.data:digits.csv.gz", "assay.data.images"),
         ),
+        EmbeddedSample(
+            "sample/digits-placed",
+            "assay.data.samples.digits_placed:digits_placed",
+            {"seed": 0},
+            made_of=("sklearn.datasets.data:digits.csv.gz", "assay.data.images"),
+        ),
         *(
             EmbeddedSample(
                 f"sample/{name}",

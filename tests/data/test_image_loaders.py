@@ -107,6 +107,10 @@ def test_dermoscopy_has_no_split_and_no_copies() -> None:
 def test_cifar10_in_its_published_order() -> None:
     table = cifar10_test(mirrored("cifar10_test"))
     assert Counter(table["gold"].to_pylist()) == dict.fromkeys(range(10), 1000)
+    parts = Counter(zip(table["split"].to_pylist(), table["gold"].to_pylist(), strict=True))
+    assert set(parts.items()) == {
+        ((part, code), count) for part, count in (("train", 350), ("test", 500), ("fresh", 150)) for code in range(10)
+    }
     original = np.load(mirrored("cifar10_test") / "cifar10_test_original_labels.npy", allow_pickle=False)
     assert table["gold"].to_pylist() == original.tolist()
 
