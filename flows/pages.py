@@ -65,6 +65,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     from assay.tasks.corruptions.page import verdict as of_the_corruptions
     from assay.tasks.defenses.page import verdict as of_the_defences
     from assay.tasks.ordering.page import verdict as of_the_order
+    from assay.tasks.overfitting.page import verdict as of_the_score
     from assay.tasks.statistics.page import verdict as of_the_gates
     from assay.tasks.subjects.clean_page import verdict as of_clean_samples
     from assay.tasks.subjects.page import verdict as of_the_subjects
@@ -80,6 +81,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
         of_the_corruptions,
         of_the_defences,
         of_the_oracle,
+        of_the_score,
         lambda _findings: of_the_gates(gates),
     )
 
@@ -99,6 +101,10 @@ def parts_of(
     yield from _ordering_part(made, findings)
     yield from _robustness_parts(made, findings)
     yield from _trust_parts(pipeline, made, findings)
+    if made.overfitting is not None:
+        from assay.flows.overfitting_page import overfitting_part
+
+        yield overfitting_part(made.overfitting, findings)
     defended = set(made.defences.names) if made.defences is not None else set()
     if made.examination is not None:
         from assay.tasks.subjects.clean_page import page as clean_page

@@ -1,0 +1,151 @@
+"""What the overfitting test shows in the report: a verdict on every subject with the gap that could have been found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.tasks.overfitting.judging import Judged
+from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
+from assay.tasks.overfitting.page_synthetic import synthetic_blocks, synthetic_line
+from assay.tasks.overfitting.records import Role
+from assay.tasks.overfitting.synthetic_findings import Runs
+from assay.tasks.reporting.numerals import integer, number, plain
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark, Paragraph, Part, Tone, Verdict
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import wilson
+
+_TONES: dict[str, Tone] = {"overfit": "bad", "no evidence": "good"}
+_ROLES: dict[Role, str] = {
+    "test": "test set", "training": "what it learned from", "fresh": "fresh samples",
+    "dishonest": "fitted to the test set",
+}  # fmt: skip
+_WARNING = (
+    "A rejection says that model and test set are not independent, or that shifted images are not as likely as the "
+    "originals: a model tuned to centred objects on an honest test set shows the same as one that memorised it. Hence "
+    "the controls: samples that the model learned from should be rejected, fresh ones should not, and the error should "
+    "not jump from offset 0 to 1."
+)
+_SPENT = (
+    "Night after night the same samples are asked. Look-up t may spend α / (t (t + 1)); all tests of a subject in one "
+    "night are one look-up, and the same model on the same samples again is none."
+)
+_COLUMNS = [
+    Column("Subject"), Column("Samples"), Column("Generator"), Column("n", "integer"),
+    Column("Error", "percent", "R_S with Wilson's 95 % interval"),
+    Column("Adversarial error", "percent", "R_adv: where the generator may choose; no estimate of the error"),
+    Column("Estimate", "percent", "R_g: adversarial errors weighted by density; under independence the error"),
+    Column("Gap", "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
+    Column("Smallest gap", "number", "What would have been significant at this level, with this many samples"),
+    Column("p", "p", "Of this test; Holm over the generators where there are several"),
+    Column("Level", "text", "What this look-up may spend of alpha"), Column("Verdict"),
+]  # fmt: skip
+
+
+def page(judged: Sequence[Judged], simulated: Sequence[Runs] = (), more: Sequence[Block] = ()) -> Part:
+    """The part of the report about overfitting: judged tests, what else was seen of them, synthetic experiments."""
+    blocks: list[Block] = []
+    if judged:
+        blocks += [_table(judged), *(Paragraph(_why(one)) for one in judged if one.verdict is not None)]
+        blocks.append(Paragraph(_SPENT))
+        if any(one.record.generator != ORBIT for one in judged):
+            blocks.append(Paragraph(_WARNING))
+    blocks += [*more, *synthetic_blocks(simulated)]
+    names = [one.verdict.name for one in judged if one.verdict is not None]
+    sentence = " ".join([*(_sentence(one) for one in judged if one.verdict is not None), *synthetic_line(simulated)])
+    tone = "bad" if "overfit" in names else "good" if names and set(names) == {"no evidence"} else "neutral"
+    said = ", ".join(dict.fromkeys(names))
+    return Part("Overfitting", sentence or "No test could be made.", blocks, "overfitting", tone, said)
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict | None:
+    """The line about overfitting for the terminal and the head of the page; None where nothing was tested.
+
+    It says p coarsely: whoever tunes a model by it should learn as little of the test set as possible.
+    """
+    said = [one for one in findings if one.metric == "overfitting.p_value" and one.verdict]
+    floors = {
+        (one.subject, one.of, one.group): one.value for one in findings if one.metric == "overfitting.minimum_gap"
+    }
+    lines = [
+        f"{one.subject}: {one.verdict} by {_generator(one.of)} ({coarse(one.p_adjusted or one.p_value)}, a gap from "
+        f"{number(floors.get((one.subject, one.of, one.group)))} on would show, n = {integer(one.n)})"
+        for one in said
+    ]  # fmt: skip
+    lines += _synthetic_verdict(findings)
+    if not lines:
+        return None
+    bad = any(one.verdict == "overfit" for one in said)
+    good = bool(said) and all(one.verdict == "no evidence" for one in said)
+    return Verdict("overfitting: " + "; ".join(lines), "bad" if bad else "good" if good else "neutral")
+
+
+def coarse(p: float | None) -> str:
+    """A p-value as a step of a short ladder.
+
+    >>> coarse(0.0004), coarse(0.02), coarse(0.3), coarse(1.0)
+    ('p < 0.001', 'p < 0.05', 'p < 0.5', 'p ≥ 0.5')
+    """
+    steps = (0.001, 0.01, 0.05, 0.5)
+    return next((f"p < {step:g}" for step in steps if p is not None and p < step), "p ≥ 0.5")
+
+
+def _synthetic_verdict(findings: Sequence[Finding]) -> list[str]:
+    shares = {(one.of, one.group): one for one in findings if one.metric == "overfitting.rejected"}
+    lines = []
+    for experiment in dict.fromkeys(of for of, _ in shares):
+        mine = [one for (of, _), one in shares.items() if of == experiment and one.value is not None]
+        most = max((one.value or 0.0 for one in mine), default=0.0)
+        where = [one.group.removeprefix("eps=") for one in mine if one.value == most]
+        runs = mine[0].n if mine else 0
+        at = f"at ε = {', '.join(where)}" if most else "at any ε"
+        lines.append(f"{round(most * (runs or 0))} of {runs} {experiment} models rejected {at}")
+    return lines
+
+
+def _table(judged: Sequence[Judged]) -> DataTable:
+    rows = [_row(one) for one in judged]
+    note = "Where no verdict stands, the test is a control, or is shown beside the one that decides."
+    return DataTable("Tests of independence", _COLUMNS, rows, note)
+
+
+def _row(one: Judged) -> list[Cell]:
+    record, found = one.record, one.record.found
+    models = f", {record.models} seeds" if record.models > 1 else ""
+    by = f" ({record.bound})" if record.generator == ORBIT else ""
+    said: Cell = Mark(one.verdict.name, _TONES.get(one.verdict.name, "neutral")) if one.verdict is not None else ""
+    return [
+        record.subject + models, _ROLES[record.role], _generator(record.generator) + by, found.n,
+        _share(record.error, found.n), _share(record.adversarial_error, found.n), record.estimate,
+        Estimate(found.mean, found.mean - found.minimum_gap, found.mean + found.minimum_gap), found.minimum_gap,
+        one.p_adjusted if one.p_adjusted is not None else found.p, f"{one.level:.3g} (look-up {one.look})", said,
+    ]  # fmt: skip
+
+
+def _share(value: float | None, n: int) -> Cell:
+    if value is None:
+        return None
+    low, high = wilson([round(value * n)], [n])
+    return Estimate(value, float(low[0]), float(high[0]), n)
+
+
+def _generator(name: str) -> str:
+    return {"orbit": "orbits"}.get(name, name)
+
+
+def _sentence(one: Judged) -> str:
+    assert one.verdict is not None
+    found = one.record.found
+    p = one.p_adjusted if one.p_adjusted is not None else found.p
+    return (
+        f"{one.record.subject}: {one.verdict.name} ({_generator(one.record.generator)}, gap {number(found.mean, 4)}, "
+        f"p = {p:.2g} at level {one.level:.2g}, n = {integer(found.n)}; a gap from {number(found.minimum_gap, 4)} on "
+        "would have shown)."
+    )
+
+
+def _why(one: Judged) -> str:
+    assert one.verdict is not None
+    return (
+        f"{one.record.subject}, {_generator(one.record.generator)}: {one.verdict.name}, because {one.verdict.why}. "
+        f"Look-up {one.look} at this test set, level {plain(round(one.level, 6))}."
+    )

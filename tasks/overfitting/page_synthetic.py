@@ -1,0 +1,182 @@
+"""The synthetic experiment in the report: Figures 5 and 6 of the paper, and the numbers behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log10
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.overfitting.bernstein import bernstein_bound
+from assay.tasks.overfitting.synthetic_findings import Runs, Spread, spread
+from assay.tasks.reporting.numerals import number, percent
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Panels, Series
+from assay.tasks.statistics.proportions import wilson
+
+_BINS = 10
+_SHOWN = (5.0, 10.0, 20.0, 50.0, 75.0)
+_ERRORS = {
+    "error": "test error",
+    "adversarial_error": "adversarial error",
+    "estimate": "estimate",
+    "risk": "true error",
+}
+_DENSITIES = {"h_original": "misclassified originals", "h_adversarial": "adversarial examples"}
+_MIDDLE = "Bands hold the middle 95 % of the runs"
+
+
+def synthetic_blocks(simulated: Sequence[Runs]) -> list[Block]:
+    """The five rows of Figure 5, Figure 6, and a table per experiment."""
+    if not simulated:
+        return []
+    return [
+        Panels("p-values over ε (Figure 5, first row)", [_p_plot(one) for one in simulated],
+               f"{_MIDDLE} for N = 1, all bins for more models. Below 0.05 independence is rejected."),
+        Panels("Errors over ε (second row)", [_mean_plot(one, _ERRORS, "Error") for one in simulated],
+               f"{_MIDDLE}. Under independence the estimate is the test error, however often examples succeed."),
+        Panels("Densities over ε (third row)", [_mean_plot(one, _DENSITIES, "Mean h") for one in simulated],
+               f"{_MIDDLE}. h weighs an adversarial error; 1 is a point that nothing else is moved to."),
+        Panels("One run (fourth row)", [_one_run(one) for one in simulated],
+               "Bands are the 97.5 % intervals of the basic test: it rejects where they do not overlap."),
+        *(_histograms(one) for one in simulated),
+        *(_n_model_histograms(one) for one in simulated if len(one.models) > 1),
+        *(_table(one) for one in simulated),
+    ]  # fmt: skip
+
+
+def synthetic_line(simulated: Sequence[Runs]) -> list[str]:
+    """A sentence per experiment: where the test rejects most often."""
+    lines = []
+    for one in simulated:
+        means = {eps: float(one.p(eps).mean()) for eps in one.eps}
+        least = min(means, key=lambda eps: means[eps])
+        runs = len(one.p(least))
+        lines.append(
+            f"Of {runs} {one.experiment} models, {int((one.p(least) <= 0.05).sum())} are rejected at ε = {least:g}, "
+            f"where the mean p is least ({_p(means[least])})."
+        )
+    return lines
+
+
+def _p_plot(runs: Runs) -> LinePlot:
+    series = [
+        _series(f"N = {models}", runs, [spread(runs.p(eps, models), extremes=models > 1) for eps in runs.eps])
+        for models in runs.models or [1]
+    ]
+    told = "; ".join(f"ε = {eps:g}: {_p(float(runs.p(eps).mean()))}" for eps in runs.eps)
+    return _plot(runs, runs.experiment, series, "Mean p", f"Mean p of one model over ε. {told}.")
+
+
+def _mean_plot(runs: Runs, columns: dict[str, str], y_label: str) -> LinePlot:
+    series = [
+        _series(name, runs, [spread(runs.column(column, eps)) for eps in runs.eps]) for column, name in columns.items()
+    ]
+    told = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    return _plot(runs, runs.experiment, series, y_label, f"Means over ε of {told}.")
+
+
+def _one_run(runs: Runs) -> LinePlot:
+    """The first run, with the intervals of both estimates (Bernstein, 97.5 % each)."""
+
+    def bounded(column: str, sigma: str) -> list[Spread | None]:
+        found: list[Spread | None] = []
+        for eps in runs.eps:
+            value, n = float(runs.column(column, eps)[0]), int(runs.column("n", eps)[0])
+            bound = bernstein_bound(n, float(runs.column(sigma, eps)[0]), 1.0, 0.025)
+            found.append(Spread(value, value - bound, value + bound, n))
+        return found
+
+    series = [
+        _series("test error", runs, bounded("error", "error_sigma")),
+        _series("estimate", runs, bounded("estimate", "estimate_sigma")),
+        Series("adversarial error", _places(runs), [float(runs.column("adversarial_error", e)[0]) for e in runs.eps]),
+        Series("true error", _places(runs), [float(runs.column("risk", e)[0]) for e in runs.eps], style="dashed"),
+    ]
+    return _plot(runs, runs.experiment, series, "Error", "Both estimates of one run with their intervals over ε.")
+
+
+def _histograms(runs: Runs) -> Panels:
+    shown = [eps for eps in _SHOWN if eps in runs.eps] or runs.eps[-3:]
+    plots = [_histogram(f"ε = {eps:g}", {"N = 1": runs.p(eps)}) for eps in shown]
+    return Panels(
+        f"p-values of single models, {runs.experiment} (fifth row)", plots, "Share of the runs in each tenth."
+    )
+
+
+def _n_model_histograms(runs: Runs) -> Panels:
+    """The p-values of N models at ε = 10 where they are independent, else at the ε that is least settled (Figure 6)."""
+    if runs.experiment == "independent":
+        eps = min(runs.eps, key=lambda one: abs(log10(one) - 1))
+    else:
+        eps = min(runs.eps, key=lambda one: abs(float(runs.p(one).mean()) - 0.5))
+    plots = [_histogram(f"N = {models}", {f"N = {models}": runs.p(eps, models)}) for models in runs.models]
+    return Panels(
+        f"p-values of N models, {runs.experiment}, ε = {eps:g} (Figure 6)", plots, "Share of the bins in each tenth."
+    )
+
+
+def _histogram(title: str, values: dict[str, npt.NDArray[np.float64]]) -> LinePlot:
+    edges = [bin_ / _BINS for bin_ in range(_BINS + 1)]
+    series = []
+    for name, p in values.items():
+        counts, _ = np.histogram(p, bins=edges)
+        shares = [float(count) / max(1, len(p)) for count in counts]
+        series.append(Series(name, edges, [*shares, shares[-1]], style="steps"))
+    p = next(iter(values.values()))
+    alt = f"{len(p)} p-values, {percent(float((p <= 0.05).mean()))} of them at most 0.05, mean {_p(float(p.mean()))}."
+    ticks = {0.0: "0", 0.5: "0.5", 1.0: "1"}
+    return LinePlot(title, series, "p", "Share", alt, (0.0, 1.0), ticks, scale="percent")
+
+
+def _table(runs: Runs) -> DataTable:
+    columns = [
+        Column("ε", "number"), Column("Mean p", "p"),
+        *(Column(f"N = {models}", "p", f"Mean p of {models} models") for models in runs.models if models > 1),
+        Column("Rejected", "percent", "Share of the runs with p ≤ 0.05"),
+        Column("by the basic test", "percent", "The same by two intervals that do not overlap"),
+        Column("Gap", "number", "Mean T̄"), Column("Smallest gap", "number", "What would have been significant"),
+        Column("Test error", "percent"), Column("Adversarial error", "percent"), Column("Estimate", "percent"),
+    ]  # fmt: skip
+    rows = [_row(runs, eps) for eps in runs.eps]
+    return DataTable(f"The {runs.experiment} experiment", columns, rows, _MIDDLE.replace("Bands", "Intervals") + ".")
+
+
+def _row(runs: Runs, eps: float) -> list[Cell]:
+    p, basic, sigma, n = (runs.p(eps), *(runs.column(name, eps) for name in ("basic_p", "sigma", "n")))
+    floors = np.array([bernstein_bound(int(m), s, 2.0, 0.05) for m, s in zip(n, sigma, strict=True)])
+    return [
+        eps, float(p.mean()), *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
+        _rejected(p), _rejected(basic), _cell(spread(runs.column("mean", eps))), _cell(spread(floors)),
+        *(_cell(spread(runs.column(name, eps))) for name in ("error", "adversarial_error", "estimate")),
+    ]  # fmt: skip
+
+
+def _rejected(p: npt.NDArray[np.float64]) -> Estimate:
+    hits = int((p <= 0.05).sum())
+    low, high = wilson([hits], [len(p)])
+    return Estimate(hits / len(p), float(low[0]), float(high[0]), len(p))
+
+
+def _cell(found: Spread | None) -> Cell:
+    return None if found is None else Estimate(found.mean, found.low, found.high, found.n)
+
+
+def _series(name: str, runs: Runs, found: Sequence[Spread | None]) -> Series:
+    return Series(
+        name, _places(runs), [None if one is None else one.mean for one in found],
+        [None if one is None else one.low for one in found], [None if one is None else one.high for one in found],
+    )  # fmt: skip
+
+
+def _places(runs: Runs) -> list[float]:
+    return [log10(eps) for eps in runs.eps]
+
+
+def _plot(runs: Runs, title: str, series: Sequence[Series], y_label: str, alt: str) -> LinePlot:
+    ticks = {log10(eps): f"{eps:g}" for eps in runs.eps}
+    return LinePlot(title, series, "ε (logarithmic)", y_label, alt, (0.0, 1.0), ticks)
+
+
+def _p(value: float) -> str:
+    return f"{value:.1e}" if value < 0.001 else number(value)
