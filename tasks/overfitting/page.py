@@ -52,7 +52,7 @@ def page(judged: Sequence[Judged], simulated: Sequence[Runs] = (), more: Sequenc
     blocks += [*more, *synthetic_blocks(simulated)]
     names = [one.verdict.name for one in judged if one.verdict is not None]
     sentence = " ".join([*(_sentence(one) for one in judged if one.verdict is not None), *synthetic_line(simulated)])
-    tone = "bad" if "overfit" in names else "good" if names and set(names) == {"no evidence"} else "neutral"
+    tone: Tone = "bad" if "overfit" in names else "good" if names and set(names) == {"no evidence"} else "neutral"
     said = ", ".join(dict.fromkeys(names))
     return Part("Overfitting", sentence or "No test could be made.", blocks, "overfitting", tone, said)
 
