@@ -64,12 +64,17 @@ class SentenceEncoder:
                 made[block] = self._block([ids[row] for row in block], min(length, self._longest))
         return made
 
-    def _block(self, ids: Sequence[Sequence[int]], length: int) -> Vectors:
+    def encode_together(self, texts: Sequence[str]) -> Vectors:
+        """As `encode`, in one block of these texts alone: faster for a few, but the last bits depend on the company."""
+        ids = [one.ids[: self._longest] for one in self._tokenizer.encode_batch(list(texts))]
+        return self._block(ids, max(map(len, ids)), len(ids)) if ids else self.encode([])
+
+    def _block(self, ids: Sequence[Sequence[int]], length: int, rows: int = _BATCH) -> Vectors:
         import torch
 
-        filled = np.full((_BATCH, length), self._pad, dtype=np.int64)
-        mask = np.zeros((_BATCH, length), dtype=np.int64)
-        for row in range(_BATCH):
+        filled = np.full((rows, length), self._pad, dtype=np.int64)
+        mask = np.zeros((rows, length), dtype=np.int64)
+        for row in range(rows):
             tokens = ids[min(row, len(ids) - 1)]
             filled[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1

@@ -37,6 +37,11 @@ class KeyedProvider:
         """What findings and artifacts call it."""
         return self._name
 
+    @property
+    def words(self) -> Sequence[str]:
+        """The words of the file in its order, which most files keep by frequency."""
+        return cast("Sequence[str]", self._keyed.index_to_key)
+
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The vector of each word, [n, d]; NaN where the file has none."""
         made = np.full((len(words), self._keyed.vector_size), np.nan, dtype=np.float32)

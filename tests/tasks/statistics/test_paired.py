@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chi2
 
-from assay.tasks.statistics.paired import bootstrap_difference, mcnemar
+from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, wilcoxon
 
 
 def systems(both: int, first: int, second: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
@@ -70,3 +70,18 @@ def test_values_that_are_not_pairs_are_refused(first: list[int], second: list[in
 def test_a_difference_over_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="no samples"):
         bootstrap_difference([], [], np.random.default_rng(0))
+
+
+def test_wilcoxon_counts_all_signs_of_few_pairs() -> None:
+    first, second = np.array([5.0, 3.0, 9.0, 1.0]), np.array([4.0, 5.0, 6.0, 5.0])
+    ranks = np.array([1, 2, 3, 4])  # of the differences 1, -2, 3, -4 by size
+    signs = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T
+    sums = signs @ ranks  # under no difference every sign is as likely
+    least = min(1 + 3, 2 + 4)
+    assert wilcoxon(first, second) == pytest.approx(min(1.0, 2 * (sums <= least).mean()))
+
+
+def test_wilcoxon_leaves_pairs_without_a_difference_out_and_does_not_mind_who_is_first() -> None:
+    first, second = np.array([1.0, 2, 2, 3, 5, 8, 8]), np.array([1.0, 3, 1, 5, 1, 9, 2])
+    assert wilcoxon(first, second) == wilcoxon(second, first) == wilcoxon(first[1:], second[1:])
+    assert wilcoxon(first, first) == wilcoxon([], []) == 1.0

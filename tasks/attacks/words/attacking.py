@@ -1,0 +1,152 @@
+"""Texts in, attacked texts out: one attack object per worker, every text by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data.word_schemas import AttackedTexts
+from assay.infra.errors import InputError
+from assay.tasks.attacks.words.resolved import WORD_VECTORS, ResolvedWordAttack
+from assay.tasks.attacks.words.similarity import (
+    CharacterEncoder,
+    Encoder,
+    NetworkEncoder,
+    WordVectorEncoder,
+    similarity,
+)
+from assay.tasks.attacks.words.swapping import EVERY_CLASS
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.text_model import TextModel, UnusableTextError, load_text_model
+from assay.tasks.subjects.texts import texts_of
+
+if TYPE_CHECKING:
+    from assay.tasks.attacks.words.composing import Outcome, WordAttacker
+
+WRONG = "the prediction is wrong already"
+
+
+@dataclass(frozen=True, eq=False)
+class AttackKit:
+    """Everything that an attack on texts needs; two with one `key` are the same, so a worker builds one attack."""
+
+    key: str
+    subject: ResolvedSubject
+    files: dict[str, bytes]
+    classes: int
+    attack: ResolvedWordAttack
+    swaps: pa.Table
+    vectors: pa.Table
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AttackKit) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An attack that is ready for texts, the subject it is on, and the encoder that compares once more."""
+
+    model: TextModel
+    attacker: WordAttacker
+    encoder: Encoder
+    second: Encoder
+
+
+def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
+    """One row of `AttackedTexts` per sample."""
+    if samples.num_rows == 0:
+        return AttackedTexts.schema.empty_table()
+    ready = prepared(kit)
+    ids, texts = samples["id"].to_pylist(), texts_of(samples, kit.subject.settings.text)
+    before = ready.model.probabilities(texts)
+    outcomes = [
+        _outcome(ready.attacker, sample, text, gold, int(said))
+        for sample, text, gold, said in zip(
+            ids, texts, samples["gold"].to_pylist(), before.argmax(axis=1).tolist(), strict=True
+        )
+    ]
+    after = ready.model.probabilities([one.text for one in outcomes])
+    rows = [
+        {
+            "id": ids[at], "gold": samples["gold"][at].as_py(), "text": texts[at],
+            "predicted": int(before[at].argmax()), "probabilities": before[at].tolist(),
+            "attacked": int(after[at].argmax()), "attacked_probabilities": after[at].tolist(),
+            **_told(one, texts[at], ready),
+        }
+        for at, one in enumerate(outcomes)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
+
+
+@lru_cache(maxsize=1)
+def prepared(kit: AttackKit) -> Ready:
+    """The attack of a kit; each process puts it together once."""
+    from assay.tasks.attacks.words.composing import compose
+
+    model = load_text_model(kit.subject, kit.files, kit.classes)
+    encoder, second = encoders(kit.attack, kit.vectors)
+    return Ready(model, compose(model, kit.attack.settings, encoder, look_up(kit.swaps)), encoder, second)
+
+
+def encoders(attack: ResolvedWordAttack, vectors: pa.Table) -> tuple[Encoder, Encoder]:
+    """The encoder of the constraint, and another one that the report asks too."""
+    by_words = WordVectorEncoder(WORD_VECTORS, known_vectors(vectors))
+    if attack.encoder.folder is None:
+        return by_words, CharacterEncoder()
+    return NetworkEncoder(attack.encoder.name, attack.encoder.folder), by_words
+
+
+def look_up(swaps: pa.Table) -> Callable[[str, int], Sequence[str]]:
+    """What may take a word's place in a text of a class, by a table of `WordSwaps`."""
+    codes, words = swaps["code"].to_pylist(), swaps["word"].to_pylist()
+    listed: dict[tuple[str, int], list[str]] = dict(
+        zip(zip(words, codes, strict=True), swaps["candidates"].to_pylist(), strict=True)
+    )
+
+    def listed_for(word: str, code: int) -> Sequence[str]:
+        return listed.get((word, code)) or listed.get((word, EVERY_CLASS)) or ()
+
+    return listed_for
+
+
+def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    """The vectors in a table of `WordVectors`, those that are there."""
+    return {
+        word: np.array(vector, dtype=np.float32)
+        for word, vector in zip(vectors["word"].to_pylist(), vectors["vector"].to_pylist(), strict=True)
+        if vector is not None
+    }
+
+
+def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, said: int) -> Outcome:
+    from assay.tasks.attacks.words.composing import Outcome
+    from assay.tasks.language.words import words_of
+
+    if gold is not None and gold >= 0 and gold != said:
+        return Outcome("skipped", WRONG, text, len(words_of(text)))
+    try:
+        return attacker.outcome(text, said)
+    except UnusableTextError as fault:
+        raise InputError(f"{fault.said} for a text that the attack made of sample {sample!r}.") from fault
+
+
+def _told(one: Outcome, text: str, ready: Ready) -> dict[str, object]:
+    """The columns that say what the attack did."""
+    return {
+        "status": one.status, "reason": one.reason, "attacked_text": one.text, "words": one.words,
+        "positions": [change.position for change in one.changes], "starts": [change.start for change in one.changes],
+        "ends": [change.end for change in one.changes], "originals": [change.original for change in one.changes],
+        "replacements": [change.replacement for change in one.changes], "changed": len(one.changes),
+        "modified": len(one.changes) / one.words if one.words else 0.0, "similarity": one.similarity,
+        "encoder": ready.encoder.name, "second_encoder": ready.second.name, "queries": one.queries,
+        "second_similarity": similarity(ready.second, text, one.text) if one.changes else None,
+        "ranking": ready.attacker.ranking,
+    }  # fmt: skip

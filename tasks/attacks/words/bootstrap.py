@@ -1,0 +1,114 @@
+"""TextAttack, imported so that nothing is fetched and nothing of the user's is changed.
+
+Importing TextAttack 0.3.11 downloads NLTK and stanza data, reads NLTK's stop words, replaces the logging set-up of the
+process, sets the caches of Hugging Face and TensorFlow and the device of flair, and has matplotlib make a folder. Here
+it finds a cache folder that says "installed already", a stop-word list of ours, and stand-ins for what it never needs;
+afterwards the environment, flair's device, NLTK and the warning filters are as they were, and the folder is gone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import logging.config
+import os
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from assay.tasks.language.stop_words import stop_words
+
+_INSTALLED = "post_install_check_3"  # the file by which TextAttack knows that it need not download anything
+# They read the user's settings as they are imported, so they go first, while those settings are still there.
+_READ_THE_ENVIRONMENT = ("huggingface_hub.constants", "transformers.utils.hub", "flair")
+_lock = threading.Lock()
+
+
+def textattack() -> ModuleType:
+    """The package, imported once per process (it takes seconds)."""
+    with _lock:
+        if "textattack" not in sys.modules:
+            _import_quietly()
+        return sys.modules["textattack"]
+
+
+def _import_quietly() -> None:
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.enter_context(_environment_kept())
+        for name in _READ_THE_ENVIRONMENT:
+            importlib.import_module(name)
+        stack.enter_context(_flair_kept())
+        stack.enter_context(_own_stop_words())
+        stack.enter_context(_without_plots())
+        stack.enter_context(patch.object(logging.config, "dictConfig", lambda *_, **__: None))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-textattack-")))
+        (folder / _INSTALLED).touch()
+        os.environ["TA_CACHE_DIR"] = str(folder)
+        package = importlib.import_module("textattack")
+        package.shared.logger.setLevel(logging.ERROR)
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """Every variable has the value afterwards that it had before."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        for name, value in before.items():
+            if os.environ.get(name) != value:
+                os.environ[name] = value
+
+
+@contextmanager
+def _flair_kept() -> Iterator[None]:
+    import flair
+
+    before = flair.device
+    try:
+        yield
+    finally:
+        flair.device = before
+
+
+@contextmanager
+def _own_stop_words() -> Iterator[None]:
+    """NLTK's list is needed for a constraint that TextAttack makes as it is imported, and that nobody here uses."""
+
+    class Ours:
+        """What TextAttack asks NLTK's corpus for."""
+
+        def words(self, _: str) -> list[str]:
+            return sorted(stop_words())
+
+    corpora: Any = importlib.import_module("nltk.corpus")  # `nltk.corpus` itself is a stand-in until it is used
+    before = corpora.stopwords
+    corpora.stopwords = Ours()
+    try:
+        yield
+    finally:
+        corpora.stopwords = before
+
+
+@contextmanager
+def _without_plots() -> Iterator[None]:
+    """A score that nobody here uses brings matplotlib, which makes a folder in the user's home: a stand-in for it."""
+    if "bert_score" in sys.modules:
+        yield
+        return
+    sys.modules["bert_score"] = ModuleType("bert_score")
+    try:
+        yield
+    finally:
+        del sys.modules["bert_score"]

@@ -1,0 +1,71 @@
+"""Attacked texts to look at, as two lines with the changed words marked, and the words that carry the attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.tasks.attacks.words.page_shown import Shown
+from assay.tasks.attacks.words.showing import carriers
+from assay.tasks.reporting.changed_lines import AFTER, BEFORE, changed_lines, masked_lines
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark, MarkedText, MarkedTexts, Tone
+from assay.tasks.statistics.proportions import wilson
+
+LEGEND: Mapping[Tone, str] = {BEFORE: "as it was", AFTER: "what the attack made of it"}
+_MOST = 15
+
+
+def examples_block(shown: Shown) -> MarkedTexts | None:
+    """The examples of one attack on one subject."""
+    if shown.examples is None or not shown.examples.num_rows:
+        return None
+    texts = [_example(row, shown) for row in shown.examples.to_pylist()]
+    note = "The original above, the attacked text below it."
+    if shown.attacked is None:
+        note += " Of each kind of noise the gentlest that makes a right prediction wrong."
+    else:
+        note += " Successful attacks that took the fewest words, and one that failed."
+    if shown.masked:
+        note += " The texts of this audit are masked: of the changed words only the marks are shown."
+    return MarkedTexts(f"Attacked texts, {shown.attack} on {shown.subject}", texts, LEGEND, note)
+
+
+def _example(row: dict[str, Any], shown: Shown) -> MarkedText:
+    before, after = shown.classes[row["before"]], shown.classes[row["after"]]
+    fooled = row["before"] != row["after"]
+    said = [Mark(f"{before} → {after}" if fooled else f"{before}, still", "bad" if fooled else "good")]
+    changes = len(row["news"])
+    if row["words"] is not None:
+        alike = "" if row["similarity"] is None else f", similarity {row['similarity']:.3f}"
+        said.append(Mark(f"{changes} of {plural(row['words'], 'word')} changed{alike}"))
+    else:
+        said.append(Mark(plural(changes, "change")))
+    title = " · ".join(filter(None, (row["id"], row["group"])))
+    if shown.masked:
+        first, second = masked_lines(changes)
+    else:
+        changed = list(zip(row["starts"], row["ends"], row["news"], strict=True))
+        first, second = changed_lines(row["text"], changed)
+    return MarkedText(title, first, said, second)
+
+
+def carriers_table(shown: Shown) -> DataTable | None:
+    """The words that most successful attacks replaced; of masked texts there is nothing that may be shown."""
+    if shown.attacked is None or shown.masked:
+        return None
+    found = carriers(shown.attacked)
+    if not found:
+        return None
+    columns = [
+        Column("Word"), Column("Successful attacks", "integer", "in which this word was replaced"),
+        Column("Of attacks that replaced it", "percent"), Column("Most often by"),
+    ]  # fmt: skip
+    rows: list[Sequence[Cell]] = []
+    for one in found[:_MOST]:
+        (low,), (high,) = wilson([one.successes], [one.attacks])
+        share = Estimate(one.successes / one.attacks, float(low), float(high), one.attacks)
+        rows.append([one.word, one.successes, share, one.instead])
+    more = f"The first {_MOST} of {plural(len(found), 'word')}. " if len(found) > _MOST else ""
+    note = f"{more}A word that an attack replaced without success was no help to it. Intervals are 95 % (Wilson)."
+    return DataTable(f"Words that carry the attacks, {shown.attack} on {shown.subject}", columns, rows, note)

@@ -1,0 +1,194 @@
+"""The parts of a word attack as TextAttack composes them, each a subclass of its extension point.
+
+The model is asked in evaluation mode and never padded to its maximum (TextAttack's own wrapper turns dropout on for the
+gradient, which makes the ranking of words random); the reference sentence is encoded once per text (TextAttack encodes
+it once per candidate); parts of speech are looked up once per word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.attacks.words.bootstrap import textattack
+
+textattack()
+
+import torch  # noqa: E402
+from textattack.constraints import Constraint, PreTransformationConstraint  # noqa: E402
+from textattack.constraints.semantics.sentence_encoders import SentenceEncoder as EncoderConstraint  # noqa: E402
+from textattack.goal_functions import UntargetedClassification  # noqa: E402
+from textattack.models.wrappers import ModelWrapper  # noqa: E402
+from textattack.search_methods import GreedyWordSwapWIR  # noqa: E402
+from textattack.transformations import WordSwap  # noqa: E402
+from textattack.transformations.word_swaps.word_swap_embedding import recover_word_case  # noqa: E402
+
+from assay.tasks.attacks.words.parts_of_speech import could_be_alike  # noqa: E402
+from assay.tasks.attacks.words.similarity import Encoder, cosine_to  # noqa: E402
+from assay.tasks.attacks.words.spanned_text import SpannedText, tokens_of_words  # noqa: E402
+from assay.tasks.language.stop_words import is_negation, is_stop_word  # noqa: E402
+from assay.tasks.language.words import normalised  # noqa: E402
+from assay.tasks.subjects.text_model import TextModel, TokenModel  # noqa: E402
+
+MOST_RANKED = 512
+"""So many words of a text, from its beginning, are ranked and tried; TextAttack stops at the model's maximum."""
+
+LookUp = Callable[[str], Sequence[str]]
+
+
+class EvaluatedModel(ModelWrapper):  # type: ignore[misc]
+    """The subject as it is audited: in evaluation mode, in the fixed blocks of every other stage."""
+
+    def __init__(self, model: TextModel) -> None:
+        """A subject."""
+        self.model = model
+
+    def __call__(self, text_input_list: Sequence[str], **_: object) -> npt.NDArray[np.float64]:
+        """The probability of every class, [n, k]."""
+        return self.model.probabilities(text_input_list)
+
+    def get_grad(self, text_input: str, label: int | None = None) -> dict[str, Any]:
+        """The gradient of log p(label) at every token, [tokens, d]; left out, the label is what the subject says."""
+        if not isinstance(self.model, TokenModel):
+            raise TypeError("this subject only gives probabilities: rank by deletion")
+        target = int(self.model.probabilities([text_input])[0].argmax()) if label is None else label
+        return {"ids": self.model.encode(text_input).ids, "gradient": self.model.gradients(text_input, target)}
+
+
+class ChangedLabel(UntargetedClassification):  # type: ignore[misc]
+    """The goal: any other class than the subject's own on the original."""
+
+    def _process_model_outputs(self, _: Sequence[object], scores: Any) -> Any:
+        return scores  # probabilities already; TextAttack would take a softmax of those that sum to 1.00001
+
+    def _is_goal_complete(self, model_output: Any, _: object) -> bool:
+        return bool(np.argmax(model_output.numpy()) != self.ground_truth_output)
+
+
+class ListedSwap(WordSwap):  # type: ignore[misc]
+    """The transformation: what a table lists for a word, in the case of the word."""
+
+    def __init__(self) -> None:
+        """Before each text, `look_up` is set to what it may ask; the words are in the form in which words compare."""
+        super().__init__()
+        self.look_up: LookUp = lambda _: ()
+
+    def _get_replacement_words(self, word: str) -> list[str]:
+        made = [recover_word_case(one, word) for one in self.look_up(normalised(word))]
+        return [one for one in dict.fromkeys(made) if one != word]
+
+    def _get_transformations(self, current_text: SpannedText, indices_to_modify: set[int]) -> list[SpannedText]:
+        found = [
+            current_text.swapped(index, replacement)
+            for index in sorted(indices_to_modify)
+            for replacement in self._get_replacement_words(current_text.spans[index].text)
+        ]
+        return [one for one in found if one is not None]
+
+
+class ContentWords(PreTransformationConstraint):  # type: ignore[misc]
+    """Stop words and negations stay, in whatever case they are written."""
+
+    def _get_modifiable_indices(self, current_text: SpannedText) -> set[int]:
+        return {
+            index
+            for index, word in enumerate(current_text.spans)
+            if not (is_stop_word(word.text) or is_negation(word.text))
+        }
+
+
+class ReadWords(PreTransformationConstraint):  # type: ignore[misc]
+    """Words that the subject does not read, because the text is longer than it reads, stay."""
+
+    def __init__(self, model: TextModel) -> None:
+        """The subject; a function of texts reads everything."""
+        self._model = model
+
+    def _get_modifiable_indices(self, current_text: SpannedText) -> set[int]:
+        every = set(range(current_text.num_words))
+        if not isinstance(self._model, TokenModel):
+            return every
+        encoded = self._model.encode(current_text.text)
+        if len(encoded.ids) < self._model.limit:
+            return every
+        reach = int(encoded.ends.max())
+        return {index for index in every if current_text.spans[index].end <= reach}
+
+
+class ListedWords(PreTransformationConstraint):  # type: ignore[misc]
+    """Words for which nothing is listed are not tried: the subject need not be asked how much they matter."""
+
+    def __init__(self, transformation: ListedSwap) -> None:
+        """Whose list it is."""
+        self._transformation = transformation
+
+    def _get_modifiable_indices(self, current_text: SpannedText) -> set[int]:
+        return {
+            index
+            for index, word in enumerate(current_text.spans)
+            if self._transformation.look_up(normalised(word.text))
+        }
+
+
+class SamePartOfSpeech(Constraint):  # type: ignore[misc]
+    """A replacement can be the same part of speech as the word of the original."""
+
+    def __init__(self) -> None:
+        """Always compared with the original text."""
+        super().__init__(compare_against_original=True)
+
+    def _check_constraint(self, transformed_text: SpannedText, reference_text: SpannedText) -> bool:
+        return all(
+            could_be_alike(reference_text.spans[index].text, transformed_text.spans[index].text)
+            for index in transformed_text.attack_attrs["newly_modified_indices"]
+        )
+
+
+class SimilarSentence(EncoderConstraint):  # type: ignore[misc]
+    """The changed text is as similar to the original as asked; all candidates of a step are encoded together."""
+
+    def __init__(self, encoder: Encoder, threshold: float) -> None:
+        """The encoder, and the least cosine."""
+        super().__init__(threshold=threshold, metric="cosine")
+        self._encoder = encoder
+        self._known: tuple[str, Any] = ("", None)
+
+    def encode(self, sentences: Sequence[str]) -> Any:
+        """The vectors of texts, as TextAttack wants them."""
+        return torch.from_numpy(self._encoder.encode(sentences))
+
+    def _score_list(self, starting_text: SpannedText, transformed_texts: Sequence[SpannedText]) -> Any:
+        if not len(transformed_texts):
+            return torch.tensor([])
+        if self._known[1] is None or self._known[0] != starting_text.text:
+            self._known = (starting_text.text, self._encoder.encode([starting_text.text])[0])
+        vectors = self._encoder.encode([one.text for one in transformed_texts])
+        return torch.from_numpy(cosine_to(self._known[1], vectors))
+
+
+class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
+    """The greedy search: words by the L1 norm of their mean gradient, or by what their deletion costs; equal ones in
+    reading order."""
+
+    def _get_index_order(self, initial_text: SpannedText, **_: object) -> tuple[list[int], bool]:
+        _, found = self.get_indices_to_order(initial_text)
+        indices, over = sorted(found)[:MOST_RANKED], False
+        if not indices:
+            return [], False
+        if self.wir_method == "gradient":
+            scores = self._by_gradient(initial_text, indices)
+        else:
+            results, over = self.get_goal_results([initial_text.without_word(index) for index in indices])
+            scores = np.array([float(result.score) for result in results])
+        return [indices[place] for place in np.argsort(-scores, kind="stable")], over
+
+    def _by_gradient(self, text: SpannedText, indices: Sequence[int]) -> npt.NDArray[np.float64]:
+        victim = self.get_victim_model()
+        gradient = victim.get_grad(text.text, self.goal_function.ground_truth_output)["gradient"]
+        tokens = tokens_of_words(text.spans, victim.model.encode(text.text))
+        sizes = [float(np.abs(gradient[tokens[index]].mean(axis=0)).sum()) if tokens[index] else 0.0
+                 for index in indices]  # fmt: skip
+        return np.array(sizes, dtype=np.float64)

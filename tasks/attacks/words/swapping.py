@@ -1,0 +1,209 @@
+"""What may take a word's place: its nearest words (A2T), or what the trust oracle's pools hold for it (guided).
+
+The attack guided by the oracle (section 4) weakens valid reasons and strengthens spurious ones. A word that is related
+to the class gives way to a similar keyword of that class with low mean importance; any other word gives way to a
+similar word that is a keyword of no class, from the pool of another class, with high mean importance. "Similar" is what
+most word embeddings call so, each by its own threshold; of the `similar` nearest, the `candidates` of the lowest (or
+the highest) importance are tried.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.errors import InputError
+from assay.tasks.language.anchors import Anchors, related_words
+from assay.tasks.language.neighbours import Vocabulary
+from assay.tasks.language.relatedness import pair_cosines
+from assay.tasks.language.stop_words import is_negation, is_stop_word
+from assay.tasks.language.words import normalised, words_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from assay.tasks.language.embeddings.provider import Provider
+    from assay.tasks.language.spaces import Space
+    from assay.tasks.language.synonyms import Pair
+
+EVERY_CLASS = -1
+Floats = npt.NDArray[np.float64]
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Pools:
+    """The words of every class's pool together, their mean importance in each (NaN where a class has not the word), and
+    whether they are a keyword of it."""
+
+    words: tuple[str, ...]
+    importance: Floats  # [k, n]
+    keyword: npt.NDArray[np.bool_]  # [k, n]
+    anchors: tuple[Anchors, ...]  # per class
+
+    @property
+    def strange(self) -> npt.NDArray[np.bool_]:
+        """The words that are a keyword of no class, [n]: putting one of them in says nothing new about any."""
+        return np.logical_not(self.keyword.any(axis=0))
+
+
+def content_words(texts: Iterable[str]) -> list[str]:
+    """The distinct words that an attack may change, in the form in which words are compared, alphabetically.
+
+    >>> content_words(["The film is not good.", "A GOOD film"])
+    ['film', 'good']
+    """
+    distinct = {normalised(one) for one in {word.text for text in texts for word in words_of(text)}}
+    return sorted(word for word in distinct if may_change(word))
+
+
+def may_change(word: str) -> bool:
+    """Whether an attack may take a word away, or put it in: stop words and negations stay out of it."""
+    return bool(word) and not (is_stop_word(word) or is_negation(word))
+
+
+def synonym_cosine(provider: Provider, pairs: Sequence[Pair]) -> float:
+    """The cosine that half of all synonym pairs reach: what counts as a synonym in vectors that are not made for it.
+
+    Vectors from contexts put everything related close, antonyms too; θ_relate lets those in, this mostly does not.
+    """
+    cosines = pair_cosines(provider.vectors([a for a, _ in pairs]), provider.vectors([b for _, b in pairs]))
+    known = cosines[~np.isnan(cosines)]
+    if not len(known):
+        raise InputError(
+            f"The word vectors {provider.name} know none of the synonym pairs, so nobody can say how close a synonym "
+            "is: set the attack's min_cosine."
+        )
+    return float(np.median(known))
+
+
+def neighbour_rows(
+    asked: Sequence[str], vocabulary: Vocabulary, provider: Provider, count: int, least: float
+) -> list[Row]:
+    """Of each word its nearest words of a vocabulary, by the cosine of their vectors."""
+    near = vocabulary.nearest(asked, provider.vectors(list(asked)), count, least)
+    return [
+        _row(EVERY_CLASS, word, None, [one.word for one in found], [one.cosine for one in found], None)
+        for word, found in zip(asked, near, strict=True)
+        if found
+    ]
+
+
+def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count: int) -> list[Row]:
+    """Of each word what a file lists for it; such lists have no cosines, and their order is kept."""
+    found = {word: [one for one in lists.get(word, ()) if may_change(one) and is_one_word(one)] for word in asked}
+    return [_row(EVERY_CLASS, word, None, some[:count], None, None) for word, some in found.items() if some]
+
+
+def guided_rows(
+    asked: Sequence[str], pools: Pools, spaces: Sequence[Space], *, candidates: int, similar: int,
+    least: float | None = None,
+) -> list[Row]:  # fmt: skip
+    """Of each word and class what the oracle's pools hold for it (section 4); `least` overrules every θ_relate."""
+    if not pools.words or not asked:
+        return []
+    close, nearness = _similar(asked, pools.words, spaces, least)
+    own = np.array([[word == other for other in pools.words] for word in asked], dtype=np.bool_)
+    close &= ~own
+    rows = []
+    for code, anchors in enumerate(pools.anchors):
+        weak = pools.keyword[code], pools.importance[code]
+        strong = _injected(pools, code)
+        for place, related in enumerate(related_words(asked, anchors, spaces)):
+            if related is None:
+                continue
+            allowed, importance = weak if related else strong
+            near = np.flatnonzero(close[place] & allowed & np.isfinite(importance))
+            near = near[np.argsort(-nearness[place][near], kind="stable")][:similar]
+            score = importance[near] if related else -importance[near]
+            chosen = near[np.argsort(score, kind="stable")][:candidates]
+            if len(chosen):
+                words = [pools.words[one] for one in chosen]
+                rows.append(
+                    _row(code, asked[place], related, words, nearness[place][chosen].tolist(),
+                         importance[chosen].tolist())
+                )  # fmt: skip
+    return rows
+
+
+def pools_in(keywords: pa.Table, classes: int) -> Pools:
+    """The pools in a table of `Keywords`; words that an attack may not put in are left out of them."""
+    from assay.tasks.language.anchors import anchors_in
+
+    rows = keywords.select(["code", "word", "importance", "keyword"]).to_pylist()
+    words = sorted({row["word"] for row in rows if may_change(row["word"]) and is_one_word(row["word"])})
+    place = {word: at for at, word in enumerate(words)}
+    importance = np.full((classes, len(words)), np.nan)
+    keyword = np.zeros((classes, len(words)), dtype=np.bool_)
+    for row in rows:
+        if row["word"] in place:
+            importance[row["code"], place[row["word"]]] = row["importance"]
+            keyword[row["code"], place[row["word"]]] = row["keyword"]
+    return Pools(tuple(words), importance, keyword, tuple(anchors_in(keywords, classes)))
+
+
+def read_lists(name: str, content: bytes) -> dict[str, list[str]]:
+    """The neighbour lists in a JSON file: every word with the words that may take its place."""
+    try:
+        raw = json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
+    except (OSError, EOFError, ValueError) as fault:
+        raise InputError(f"The neighbour lists {name} cannot be read as JSON ({fault}).") from fault
+    fits = isinstance(raw, dict) and all(
+        isinstance(found, list) and all(isinstance(one, str) for one in found) for found in raw.values()
+    )
+    if not fits:
+        raise InputError(f'The neighbour lists {name} are no lists of words: {{"film": ["movie", …], …}} is expected.')
+    return {normalised(word): [normalised(one) for one in found] for word, found in raw.items()}
+
+
+def is_one_word(word: str) -> bool:
+    """Whether our tokenizer sees one word, the whole of it.
+
+    >>> is_one_word("film"), is_one_word("at all"), is_one_word("film_noir")
+    (True, False, False)
+    """
+    return [one.text for one in words_of(word)] == [word]
+
+
+def _injected(pools: Pools, code: int) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """The words that may strengthen a spurious reason for another class, and their highest importance there, [n]."""
+    others = np.delete(pools.importance, code, axis=0)
+    known = np.isfinite(others).any(axis=0) if len(others) else np.zeros(len(pools.words), np.bool_)
+    best = np.where(np.isfinite(others), others, -np.inf).max(axis=0, initial=-np.inf)
+    return pools.strange & known, np.where(known, best, np.nan)
+
+
+def _similar(
+    asked: Sequence[str], words: Sequence[str], spaces: Sequence[Space], least: float | None
+) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """Which words most voters call similar, and the mean cosine by which the nearest are chosen, both [n, m].
+
+    A provider that does not know one of two words has no vote on them.
+    """
+    yes = np.zeros((len(asked), len(words)), dtype=np.int64)
+    votes, total = yes.copy(), np.zeros(yes.shape)
+    for space in spaces:
+        cosines = space.cosines(asked, words)
+        known = ~np.isnan(cosines)
+        votes += known
+        yes += known & (np.nan_to_num(cosines, nan=-2.0) >= (space.theta if least is None else least))
+        total += np.nan_to_num(cosines)
+    return 2 * yes > votes, total / np.maximum(votes, 1)
+
+
+def _row(
+    code: int, word: str, related: bool | None, candidates: Sequence[str], cosines: Sequence[float] | None,
+    importance: Sequence[float] | None,
+) -> Row:  # fmt: skip
+    nothing = [float("nan")] * len(candidates)
+    return {
+        "code": code, "word": word, "related": related, "candidates": list(candidates),
+        "cosines": nothing if cosines is None else list(cosines),
+        "importance": nothing if importance is None else list(importance),
+    }  # fmt: skip
