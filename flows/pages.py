@@ -62,8 +62,10 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     """What a person reads first, in the terminal and at the head of the page."""
     from assay.tasks.attacks.page import flag_verdict
     from assay.tasks.attacks.page import verdict as of_the_attacks
+    from assay.tasks.attacks.words.page import verdict as of_text_attacks
     from assay.tasks.corruptions.page import verdict as of_the_corruptions
     from assay.tasks.defenses.page import verdict as of_the_defences
+    from assay.tasks.defenses.text_page import verdict as of_attacked_copies
     from assay.tasks.ordering.page import verdict as of_the_order
     from assay.tasks.overfitting.page import verdict as of_the_score
     from assay.tasks.statistics.page import verdict as of_the_gates
@@ -81,6 +83,8 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
         of_the_corruptions,
         of_the_defences,
         of_the_oracle,
+        of_text_attacks,
+        of_attacked_copies,
         of_the_score,
         lambda _findings: of_the_gates(gates),
     )
@@ -101,11 +105,12 @@ def parts_of(
     yield from _ordering_part(made, findings)
     yield from _robustness_parts(made, findings)
     yield from _trust_parts(pipeline, made, findings)
+    yield from _word_parts(pipeline, made, findings)
     if made.overfitting is not None:
         from assay.flows.overfitting_page import overfitting_part
 
         yield overfitting_part(made.overfitting, findings)
-    defended = set(made.defences.names) if made.defences is not None else set()
+    defended = {name for part in (made.defences, made.words) if part is not None for name in part.names}
     if made.examination is not None:
         from assay.tasks.subjects.clean_page import page as clean_page
 
@@ -203,6 +208,16 @@ def _trust_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -
 
         classes = class_names(_whole(made.examination.classes))
         yield from trust_parts(made.trust, classes, pipeline.trust.masked, findings)
+
+
+def _word_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+    """What attacks did to texts, and what attacked copies taught."""
+    if made.words is not None and made.examination is not None:
+        from assay.flows.words_page import word_parts
+
+        classes = class_names(_whole(made.examination.classes))
+        masked = pipeline.trust is not None and pipeline.trust.masked
+        yield from word_parts(made.words, classes, masked, findings)
 
 
 def not_asked(pipeline: Pipeline) -> Iterator[str]:

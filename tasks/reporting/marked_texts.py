@@ -37,8 +37,11 @@ def step(weight: float) -> int:
 
 
 def _text(one: MarkedText, legend: dict[str, str]) -> Markup:
-    words = tag("p", *(_stretch(stretch, legend) for stretch in one.stretches), class_="words", dir="auto")
-    return tag("div", tag("h4", one.title), words, *map(_said, one.said), class_="text", role="group")
+    lines = [
+        tag("p", *(_stretch(stretch, legend) for stretch in line), class_="words", dir="auto")
+        for line in (one.stretches, one.below) if line
+    ]  # fmt: skip
+    return tag("div", tag("h4", one.title), *lines, *map(_said, one.said), class_="text", role="group")
 
 
 def _stretch(stretch: Stretch, legend: dict[str, str]) -> Markup | str:

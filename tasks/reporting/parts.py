@@ -172,11 +172,12 @@ class Stretch:
 
 @dataclass(frozen=True)
 class MarkedText:
-    """A text whose words are marked, and what is said of it."""
+    """A text whose words are marked, and what is said of it; `below` is another wording of it, on a line of its own."""
 
     title: str
     stretches: Sequence[Stretch]
     said: Sequence[Mark] = ()
+    below: Sequence[Stretch] = ()
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,15 @@ from assay.tasks.attacks.noise.page_blocks import Noised, noise_blocks, noise_se
 from assay.tasks.attacks.words.page_examples import carriers_table, examples_block
 from assay.tasks.attacks.words.page_shown import Shown, WordFindings, estimate
 from assay.tasks.reporting.numerals import integer, interval, p_equals, percent, plural
-from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part, Verdict
+from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Estimate, Part, Verdict
 from assay.tasks.statistics.findings import Finding
 
 _NAMED = 3
 _DIFFERENCES = {
-    "success_difference": ("Success rate", "percent"), "perturbed_words_difference": ("Words changed", "number"),
-    "queries_difference": ("Queries", "number"),
+    "success_difference": ("Success rate, in points", 100.0), "perturbed_words_difference": ("Words changed", 1.0),
+    "queries_difference": ("Queries", 1.0),
 }  # fmt: skip
+"""The paired differences: what each is called, and what it is shown times."""
 
 
 def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
@@ -24,10 +25,10 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
     blocks: list[Block] = []
     if found.subjects:
         blocks += [_rates_plot(found), _figures(found), *_differences(found)]
-    blocks += [block for one in shown if one.attacked is not None and (block := examples_block(one)) is not None]
-    blocks += [block for one in shown if (block := carriers_table(one)) is not None]
+    blocks += [texts for one in shown if one.attacked is not None and (texts := examples_block(one)) is not None]
+    blocks += [table for one in shown if (table := carriers_table(one)) is not None]
     blocks += noise_blocks(findings)
-    blocks += [block for one in shown if one.attacked is None and (block := examples_block(one)) is not None]
+    blocks += [texts for one in shown if one.attacked is None and (texts := examples_block(one)) is not None]
     if found.subjects:
         blocks.append(_skipped(found))
     subjects = list(dict.fromkeys([*found.subjects, *Noised(findings).subjects]))
@@ -47,9 +48,8 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
             rate = f"{percent(worst.value, 0)} {interval(worst.low, worst.high, digits=0)}"
             parts.append(f"{worst.of} fools {subject} on {rate} of the texts it attacks")
         if hardest is not None:
-            kind = hardest.group.replace(", severity=", " at severity ")
-            parts.append(f"{kind} leave{'s' if not kind.startswith(('typos', 'homoglyphs')) else ''} "
-                         f"{subject} {percent(hardest.value, 0)} right")  # fmt: skip
+            noise = hardest.group.replace(", severity=", " at severity ")
+            parts.append(f"with {noise} {subject} gets {percent(hardest.value, 0)} right")
         lines += [" and ".join(parts)] if parts else []
     if not lines:
         return None
@@ -90,6 +90,7 @@ def _rates_plot(found: WordFindings) -> BarPlot:
 
 def _figures(found: WordFindings) -> DataTable:
     """The paper's Table 4 for these attacks, with intervals, queries and what is still right."""
+    alike = "Of the attacked text and the original, cosine"
     encoders = list(dict.fromkeys(
         group for subject in found.subjects for attack in found.attacks
         for group in found.groups("similarity", subject, attack)
@@ -97,7 +98,7 @@ def _figures(found: WordFindings) -> DataTable:
     columns = [
         Column("Subject"), Column("Attack"), Column("Success rate", "percent", "Of the texts that it attacked"),
         Column("Words changed", "number", "Mean over successful attacks"),
-        *(Column(f"Similarity, {name}", "number", "Of the attacked text and the original, cosine") for name in encoders),
+        *(Column(f"Similarity, {name}", "number", alike) for name in encoders),
         Column("Queries", "number", "Mean number of texts that the subject was asked about"),
         Column("Still right", "percent", "Accuracy over all texts after the attack"),
     ]  # fmt: skip
@@ -106,10 +107,10 @@ def _figures(found: WordFindings) -> DataTable:
         for attack in found.attacks:
             if found.get("success_rate", subject, attack) is None:
                 continue
-            alike = [estimate(found.get("similarity", subject, attack, name)) for name in encoders]
+            similar = [estimate(found.get("similarity", subject, attack, name)) for name in encoders]
             names = ("success_rate", "perturbed_words", "queries", "accuracy")
             rate, words, queries, right = (estimate(found.get(name, subject, attack)) for name in names)
-            rows.append([subject, attack, rate, words, *alike, queries, right])
+            rows.append([subject, attack, rate, words, *similar, queries, right])
     note = "Intervals are 95 %: Wilson's for shares, Student's for means. The first encoder is the attack's own limit."
     return DataTable("Attacks on words in numbers", columns, rows, note)
 
@@ -118,13 +119,10 @@ def _differences(found: WordFindings) -> list[Block]:
     """Two attacks on the same texts, less one another."""
     rows: list[list[Cell]] = []
     for subject, pair in found.pairs:
-        for metric, (name, kind) in _DIFFERENCES.items():
+        for metric, (name, by) in _DIFFERENCES.items():
             one = found.get(metric, subject, pair)
             if one is not None:
-                value = 100 * (one.value or 0.0) if kind == "percent" else one.value
-                rows.append([subject, pair, f"{name}, in points" if kind == "percent" else name,
-                             _scaled(one, 100 if kind == "percent" else 1) if value is not None else None,
-                             one.p_value])  # fmt: skip
+                rows.append([subject, pair, name, _scaled(one, by), one.p_value])
     if not rows:
         return []
     columns = [
@@ -141,16 +139,14 @@ def _differences(found: WordFindings) -> list[Block]:
 
 def _compared(found: WordFindings, subject: str, pair: str) -> str:
     one = found.get("success_difference", subject, pair)
-    if one is None:
+    if one is None or one.value is None:
         return ""
-    more = "more" if (one.value or 0.0) > 0 else "less" if (one.value or 0.0) < 0 else "as"
-    often = "as often as the other" if more == "as" else f"{more} often, by {abs(100 * (one.value or 0.0)):.1f} points"
-    return f"{pair} on {subject}: the first succeeds {often} ({p_equals(one.p_value)})."
+    points = f"{abs(100 * one.value):.1f} points {'more' if one.value > 0 else 'less'} often than"
+    often = points if one.value else "as often as"
+    return f"{pair} on {subject}: the first succeeds {often} the second ({p_equals(one.p_value)})."
 
 
-def _scaled(one: Finding, by: float) -> Cell:
-    from assay.tasks.reporting.parts import Estimate
-
+def _scaled(one: Finding, by: float) -> Estimate:
     low, high = (None if end is None else by * end for end in (one.low, one.high))
     return Estimate(by * (one.value or 0.0), low, high, one.n)
 
@@ -165,11 +161,6 @@ def _skipped(found: WordFindings) -> DataTable:
                 if one is not None and (reason or not one.value):
                     count = round((one.value or 0.0) * (one.n or 0))
                     rows.append([subject, attack, reason or "none was skipped", count, estimate(one)])
-    columns = [
-        Column("Subject"),
-        Column("Attack"),
-        Column("Why"),
-        Column("Texts", "integer"),
-        Column("Of all", "percent"),
-    ]
+    columns = [Column("Subject"), Column("Attack"), Column("Why"), Column("Texts", "integer")]
+    columns.append(Column("Of all", "percent"))
     return DataTable("Texts that were not attacked", columns, rows, collapsed=True)

@@ -1,0 +1,171 @@
+"""What attacked copies show in the report: what each model was trained with, by what it is tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.tasks.defenses.answers import CLEAN
+from assay.tasks.defenses.comparing import NONE
+from assay.tasks.reporting.numerals import integer, interval, percent
+from assay.tasks.reporting.parts import (
+    Block,
+    Cell,
+    Column,
+    DataTable,
+    Estimate,
+    LinePlot,
+    Mark,
+    Part,
+    Series,
+    Tone,
+    Verdict,
+)
+from assay.tasks.statistics.findings import Finding
+
+_COMPARED = ("defense.accuracy", "defense.gain", "defense.mcnemar_p")
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
+_NAMED = 3
+
+
+class DefendedTexts:
+    """The findings on defended text subjects, to be asked for one by one."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        compared = [one for one in findings if one.metric in _COMPARED]
+        texts = {one.subject for one in compared if one.group != CLEAN and not one.group.startswith("eps=")}
+        mine = [one for one in compared if one.subject in texts]
+        self._known = {(one.metric, one.subject, one.of, one.group): one for one in mine}
+        self.subjects = list(dict.fromkeys(one.subject for one in mine))
+        self.defences = list(dict.fromkeys(one.of for one in mine if one.of != NONE))
+        self.groups = list(dict.fromkeys(one.group for one in mine))
+
+    def get(self, metric: str, subject: str, defence: str, group: str) -> Finding | None:
+        """The finding `defense.metric`, if it has a value."""
+        found = self._known.get((f"defense.{metric}", subject, defence, group))
+        return None if found is None or found.value is None else found
+
+    def tests(self, subject: str) -> list[Finding]:
+        """The tests that are concluded from, of one subject."""
+        return [
+            one for (metric, whose, _, _), one in self._known.items()
+            if metric == "defense.mcnemar_p" and whose == subject
+        ]  # fmt: skip
+
+
+def page(findings: Sequence[Finding]) -> Part:
+    """The part of the report about text subjects that learned from attacked copies, from the findings `defense.*`."""
+    found = DefendedTexts(findings)
+    blocks: list[Block] = []
+    for subject in found.subjects:
+        blocks += [_matrix(found, subject), _plot(found, subject), _gains(found, subject)]
+    sentence = " ".join(filter(None, (_sentence(found, subject) for subject in found.subjects)))
+    return Part("Attacked copies", sentence or "No defended model came through.", blocks, "attacked-copies")
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict | None:
+    """The line about attacked copies for the terminal and the head of the page; None where none was compared."""
+    found = DefendedTexts(findings)
+    said = [
+        f"{subject}+{one.of} is {one.verdict} on {one.group}{_by(found, one)}"
+        for subject in found.subjects for one in found.tests(subject)
+        if one.group != CLEAN and one.verdict in _TONES
+    ]  # fmt: skip
+    if not found.subjects:
+        return None
+    if not said:
+        return Verdict("Attacked copies make no difference that a test would find")
+    rest = len(said) - _NAMED
+    tone: Tone = "good" if all(" is better " in one for one in said) else "neutral"
+    return Verdict("Attacked copies: " + "; ".join(said[:_NAMED]) + (f"; {rest} more below" if rest > 0 else ""), tone)
+
+
+def _by(found: DefendedTexts, test: Finding) -> str:
+    gain = found.get("gain", test.subject, test.of, test.group)
+    return "" if gain is None else f" by {_points(gain)}"
+
+
+def _points(gain: Finding) -> str:
+    value = 100 * (gain.value or 0.0)
+    return f"{value:+.0f} points {interval(gain.low, gain.high, digits=0)}".replace("-", "−")
+
+
+def _sentence(found: DefendedTexts, subject: str) -> str:
+    """What the best defence changes on what it was made for, clean texts beside it."""
+    gains = [
+        one for defence in found.defences for group in found.groups if group != CLEAN
+        if (one := found.get("gain", subject, defence, group)) is not None
+        and found.get("mcnemar_p", subject, defence, group) is not None
+    ]  # fmt: skip
+    best = max(gains, key=lambda one: one.value or 0.0, default=None)
+    if best is None:
+        return ""
+    before, after = (found.get("accuracy", subject, who, best.group) for who in (NONE, best.of))
+    cost = found.get("gain", subject, best.of, CLEAN)
+    if before is None or after is None:
+        return ""
+    clean = "" if cost is None else f", and clean texts change by {_points(cost)}"
+    return (
+        f"On {best.group} {subject} is right for {percent(before.value)} of {integer(before.n)} texts, {subject}+"
+        f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{clean}."
+    )
+
+
+def _matrix(found: DefendedTexts, subject: str) -> DataTable:
+    columns = [Column("Trained with"), *(Column(group, "percent") for group in found.groups)]
+    rows: list[list[Cell]] = []
+    for defence in (NONE, *found.defences):
+        row: list[Cell] = ["texts as they are" if defence == NONE else f"and copies {defence}"]
+        rows.append([*row, *(_estimate(found.get("accuracy", subject, defence, group)) for group in found.groups)])
+    note = (
+        "A row per model, by what it was trained with; a column per test. Accuracy under a word attack counts what was "
+        "right before and after it; noise is at its highest severity. Intervals are 95 % (Wilson)."
+    )
+    return DataTable(f"Trained with, tested on: {subject}", columns, rows, note)
+
+
+def _plot(found: DefendedTexts, subject: str) -> LinePlot:
+    """The matrix to look at: a mark per model and test."""
+    series = []
+    for at, defence in enumerate((NONE, *found.defences)):
+        known = [
+            (place + 0.06 * at, one) for place, group in enumerate(found.groups)
+            if (one := found.get("accuracy", subject, defence, group)) is not None
+        ]  # fmt: skip
+        if known:
+            values, lows, highs = ([getattr(one, end) for _, one in known] for end in ("value", "low", "high"))
+            name = "undefended" if defence == NONE else defence
+            series.append(Series(name, [place for place, _ in known], values, lows, highs, "points"))
+    said = "; ".join(f"{one.name} " + ", ".join(percent(value) for value in one.y) for one in series)
+    names = {float(place): group for place, group in enumerate(found.groups)}
+    near = {place + 0.06 * at: group for at in range(len(series)) for place, group in names.items()}
+    short = {place: group.partition(",")[0] for place, group in names.items()}
+    return LinePlot(
+        f"What training changes: {subject}", series, "Tested on", "Accuracy",
+        f"Accuracy of each model on {', '.join(found.groups)}: {said}.", (0.0, 1.0), short,
+        "Whiskers are 95 % intervals (Wilson).", "percent", near,
+    )  # fmt: skip
+
+
+def _gains(found: DefendedTexts, subject: str) -> DataTable:
+    columns = [
+        Column("Copies"), Column("Tested on"), Column("Gain", "percent", "Accuracy minus the original's"),
+        Column("p", "p", "McNemar's exact test; corrected by Holm where a conclusion is drawn"), Column(""),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for defence in found.defences:
+        for group in found.groups:
+            gain, test = (found.get(name, subject, defence, group) for name in ("gain", "mcnemar_p"))
+            if gain is None:
+                continue
+            p = gain.p_value if test is None else test.p_adjusted or test.p_value
+            said: Cell = "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"))
+            rows.append([defence, group, _estimate(gain), p, said])
+    note = (
+        "Every text is its own control. Changes are in points, with 95 % bootstrap intervals; tests are concluded from "
+        "where the last column says something."
+    )
+    return DataTable(f"What attacked copies gain and cost: {subject}", columns, rows, note)
+
+
+def _estimate(one: Finding | None) -> Cell:
+    return None if one is None or one.value is None else Estimate(one.value, one.low, one.high, one.n)
