@@ -132,7 +132,7 @@ def train_one(
     result.findings.append(measured(pipeline, result.tested[name], name))
     before = result.tested.get(subject.name)
     if before is not None:
-        result.findings.append(compared(before, result.tested[name], name))
+        result.findings.append(compared(before, result.tested[name], name, [attack.called for attack in attacks]))
 
 
 def attacked_columns(subject: ResolvedSubject, attack: AnyTermAttack) -> SentenceColumns:
@@ -187,12 +187,12 @@ def measured(pipeline: Pipeline, found: Tested, name: str) -> Artifact[Findings]
     return measure_scorer(found.scored, name)
 
 
-def compared(before: Tested, after: Tested, name: str) -> Artifact[Findings]:
+def compared(before: Tested, after: Tested, name: str, trained_on: list[str]) -> Artifact[Findings]:
     """The findings about what a model gained by training on attacked copies."""
     shared = [one for one in after.answers if one in before.answers]
     if after.matches:
-        return compare_taggers(_of(before.matches, shared), _of(after.matches, shared), name)
-    return compare_scorers(_of(before.scored, shared), _of(after.scored, shared), name)
+        return compare_taggers(_of(before.matches, shared), _of(after.matches, shared), name, trained_on)
+    return compare_scorers(_of(before.scored, shared), _of(after.scored, shared), name, trained_on)
 
 
 def _of(tables: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:

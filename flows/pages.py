@@ -62,6 +62,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     """What a person reads first, in the terminal and at the head of the page."""
     from assay.tasks.attacks.page import flag_verdict
     from assay.tasks.attacks.page import verdict as of_the_attacks
+    from assay.tasks.attacks.terms.page import verdict as of_the_terms
     from assay.tasks.attacks.words.page import verdict as of_text_attacks
     from assay.tasks.corruptions.page import verdict as of_the_corruptions
     from assay.tasks.defenses.page import verdict as of_the_defences
@@ -83,6 +84,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
         of_the_corruptions,
         of_the_defences,
         of_the_oracle,
+        of_the_terms,
         of_text_attacks,
         of_attacked_copies,
         of_the_score,
@@ -106,12 +108,16 @@ def parts_of(
     yield from _robustness_parts(made, findings)
     yield from _trust_parts(pipeline, made, findings)
     yield from _word_parts(pipeline, made, findings)
+    if made.terms is not None and made.examination is not None:
+        from assay.flows.biomedical_page import term_parts
+
+        yield from term_parts(pipeline, made.terms, made.examination, findings)
     if made.overfitting is not None:
         from assay.flows.overfitting_page import overfitting_part
 
         yield overfitting_part(made.overfitting, findings)
     defended = {name for part in (made.defences, made.words) if part is not None for name in part.names}
-    if made.examination is not None:
+    if made.examination is not None and any(one.stage == "subject" and one.of == "clean" for one in findings):
         from assay.tasks.subjects.clean_page import page as clean_page
 
         learned = {name: one for name, one in made.examination.subjects.items() if name not in defended}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -75,16 +76,20 @@ def drop_finding(stage: Stage, key: Key, subject: str, drop: Estimate, n: int, u
 
 
 def gain_findings(
-    stage: Stage, key: Key, subject: str, clean: Estimate, before: Estimate, after: Estimate, n: int, unit: str
-) -> list[Finding]:
+    stage: Stage, key: Key, subject: str, clean: Estimate, before: Estimate, after: Estimate, n: int, unit: str,
+    trained_on: Collection[str],
+) -> list[Finding]:  # fmt: skip
     """What a model that was trained on attacked copies gains on one test set over the model that was not.
 
     `….gain` is their difference, `….recovered` the share of the drop that it is. On the original samples there is no
-    drop: there the difference, with its sign turned round, is the `….cost`.
+    drop: there the difference, with its sign turned round, is the `….cost`. The gain on an attack that the copies were
+    made with stands once more as `….own_gain`: the promise of adversarial training, to be read (and gated) by itself.
     """
     gain = after - before
     found = [finding(f"{stage}.gain", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))]
     if key[0] == CLEAN:
         cost = -gain
         return [*found, finding(f"{stage}.cost", key, subject, cost, n, unit, cost.verdict(COSTS, PAYS, NO_COST))]
+    if key[0] in trained_on:
+        found.append(replace(found[0], metric=f"{stage}.own_gain"))
     return [*found, finding(f"{stage}.recovered", key, subject, share_recovered(clean, before, after), n, "share")]

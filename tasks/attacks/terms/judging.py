@@ -6,7 +6,7 @@ between two values of the same sentences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -73,7 +73,9 @@ def tagger_findings(tables: Tables, subject: str, significance: float, seeds: Se
     return found
 
 
-def trained_tagger_findings(before: Tables, after: Tables, subject: str, seeds: Seeds) -> list[Finding]:
+def trained_tagger_findings(
+    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds
+) -> list[Finding]:
     """`ner.gain`, `ner.recovered` and `ner.cost` of a tagger that was trained on attacked copies, wherever both were
     tested."""
     shared = [key for key in after if key in before]
@@ -87,7 +89,7 @@ def trained_tagger_findings(before: Tables, after: Tables, subject: str, seeds: 
         for key in shared
         for one in gain_findings(
             "ner", key, subject, clean, tested["before", *key].f1, tested["after", *key].f1,
-            tested["after", *key].there, "F1",
+            tested["after", *key].there, "F1", trained_on,
         )
     ]  # fmt: skip
 
@@ -123,7 +125,9 @@ def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]
     return found
 
 
-def trained_scorer_findings(before: Tables, after: Tables, subject: str, seeds: Seeds) -> list[Finding]:
+def trained_scorer_findings(
+    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds
+) -> list[Finding]:
     """`sts.gain`, `sts.recovered` and `sts.cost` of a scorer that was trained on attacked copies."""
     shared = [key for key in after if key in before]
     together = {("before", *key): before[key] for key in shared} | {("after", *key): after[key] for key in shared}
@@ -135,7 +139,7 @@ def trained_scorer_findings(before: Tables, after: Tables, subject: str, seeds: 
         one
         for key in shared
         for one in gain_findings(
-            "sts", key, subject, clean, tested["before", *key], tested["after", *key], len(gold), "r"
+            "sts", key, subject, clean, tested["before", *key], tested["after", *key], len(gold), "r", trained_on
         )
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -53,10 +53,13 @@ def measure_tagger(
 
 @stage(version=1, title="ner gains", draws=True)
 def compare_taggers(
-    before: Mapping[str, Artifact[EntityMatches]], after: Mapping[str, Artifact[EntityMatches]], subject: str
+    before: Mapping[str, Artifact[EntityMatches]],
+    after: Mapping[str, Artifact[EntityMatches]],
+    subject: str,
+    trained_on: Sequence[str],
 ) -> Artifact[Findings]:
     """What a tagger gained by training on attacked copies, on every set that both were tested on."""
-    found = trained_tagger_findings(_tables(before), _tables(after), subject, stage_seeds())
+    found = trained_tagger_findings(_tables(before), _tables(after), subject, trained_on, stage_seeds())
     say(_gains(subject, found))
     return write_table(findings_table(found), into=Findings)
 
@@ -71,10 +74,13 @@ def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Arti
 
 @stage(version=1, title="sts gains", draws=True)
 def compare_scorers(
-    before: Mapping[str, Artifact[Scored]], after: Mapping[str, Artifact[Scored]], subject: str
+    before: Mapping[str, Artifact[Scored]],
+    after: Mapping[str, Artifact[Scored]],
+    subject: str,
+    trained_on: Sequence[str],
 ) -> Artifact[Findings]:
     """What a scorer gained by training on attacked copies, on every set that both were tested on."""
-    found = trained_scorer_findings(_tables(before), _tables(after), subject, stage_seeds())
+    found = trained_scorer_findings(_tables(before), _tables(after), subject, trained_on, stage_seeds())
     say(_gains(subject, found))
     return write_table(findings_table(found), into=Findings)
 

@@ -1,0 +1,129 @@
+"""What attacks on terms show in the report: Tables 2-6 with intervals, the drop over severity, aligned examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, HURTS, LOWER, Key, Stage
+from assay.tasks.attacks.terms.page_findings import CALLED, Termed, severity_text
+from assay.tasks.attacks.terms.page_plots import drop_plots
+from assay.tasks.attacks.terms.page_tables import (
+    figures_table,
+    gains_table,
+    matrix_table,
+    set_name,
+    severities_table,
+    slices_table,
+    trained_with,
+)
+from assay.tasks.reporting.numerals import integer, interval, number, plural
+from assay.tasks.reporting.parts import Block, DataTable, Part, Tone, Verdict
+from assay.tasks.statistics.findings import Finding
+
+_NAMED = 3
+_ORIGINAL: Key = (CLEAN, "")
+_TITLES = {"ner": "Entities under attack", "sts": "Similarity of sentences under attack"}
+
+
+def page(stage: Stage, findings: Sequence[Finding], examples: Sequence[Block] = ()) -> Part:
+    """The part of the report about taggers (`ner`) or scorers (`sts`), from their findings and some examples."""
+    found = Termed(stage, findings)
+    tables: list[DataTable | None] = [severities_table(found)]
+    for subject in found.subjects:
+        tables += [matrix_table(found, subject), gains_table(found, subject)]
+    tables.append(slices_table(found))
+    blocks: list[Block] = [figures_table(found), *drop_plots(found), *filter(None, tables), *examples]
+    said = [_sentence(found, subject) for subject in found.subjects]
+    said += [line for subject in found.subjects if (line := _not_helped(found, subject))]
+    constant = [
+        one for one in findings if one.stage == stage and one.verdict.startswith("degenerate") and not one.group
+    ]
+    said += [f"{one.subject} is {one.verdict}." for one in constant if one.metric == f"{stage}.{found.headline}"]
+    sentence = " ".join(filter(None, said)) or "Nothing was measured."
+    return Part(_TITLES[stage], sentence, blocks, stage, "bad" if constant else "neutral",
+                "red flag" if constant else "")  # fmt: skip
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict | None:
+    """The line about taggers and scorers for the terminal and the head of the page; None where there are none."""
+    stages: tuple[Stage, ...] = ("ner", "sts")
+    everything = [Termed(stage, findings) for stage in stages]
+    lines = [line for found in everything for subject in found.subjects if (line := _line(found, subject))]
+    if not lines:
+        return None
+    rest = len(lines) - _NAMED
+    more = f"; {plural(rest, 'more subject')} below" if rest > 0 else ""
+    lost = any(_lowered(found, subject) for found in everything for subject in found.subjects)
+    tone: Tone = "bad" if lost else "neutral"
+    return Verdict("; ".join(lines[:_NAMED]) + more, tone)
+
+
+def _line(found: Termed, subject: str) -> str:
+    clean, worst = found.get(found.headline, subject, _ORIGINAL), _worst(found, subject)
+    if clean is None:
+        return ""
+    said = f"{subject}: {CALLED[found.headline]} {_with_interval(clean)}"
+    if worst is None:
+        return f"{said} (n = {integer(clean.n)})"
+    lowered = len(_lowered(found, subject))
+    attacked = found.get(found.headline, subject, (worst.of, worst.group))
+    under = f", {_with_interval(attacked)} under {worst.of}" if attacked is not None else ""
+    helped = _helped(found, subject)
+    trained = f"; training on an attack helps against it for {helped[0]} of {helped[1]}" if helped[1] else ""
+    return f"{said}{under}; lower under {lowered} of {len(found.attacks)} attacks (n = {integer(clean.n)}){trained}"
+
+
+def _sentence(found: Termed, subject: str) -> str:
+    clean, worst = found.get(found.headline, subject, _ORIGINAL), _worst(found, subject)
+    if clean is None:
+        return ""
+    unit = "entities" if found.stage == "ner" else "pairs"
+    said = f"{subject} has a {CALLED[found.headline]} of {_with_interval(clean)} on {integer(clean.n)} {unit}"
+    if worst is None:
+        return f"{said}."
+    lowered, tried = _lowered(found, subject), [key[0] for key in found.attacks]
+    others = [name for name in tried if name not in lowered]
+    untouched = f" No drop is shown under {', '.join(others)}." if others else ""
+    return (
+        f"{said}, and loses {_with_interval(worst)} under {worst.of} ({severity_text(worst.group)}); it is lower under "
+        f"{len(lowered)} of {len(tried)} attacks.{untouched}"
+    )
+
+
+def _not_helped(found: Termed, subject: str) -> str:
+    """For which attacks training on them shows no gain on them, in words."""
+    failed = []
+    for model, key in _own_attacks(found, subject):
+        gain = found.get("gain", model, key)
+        if gain is not None and gain.verdict != HELPS:
+            word = "makes it worse" if gain.verdict == HURTS else "shows no gain"
+            failed.append(f"{trained_with(model, subject)} {word} on {set_name(key)} ({_with_interval(gain)})")
+    return f"Training {subject} on attacked copies does not always help: {'; '.join(failed)}." if failed else ""
+
+
+def _helped(found: Termed, subject: str) -> tuple[int, int]:
+    """For how many attacks training on the attack helps on it, of how many that were tried."""
+    gains = [found.get("gain", model, key) for model, key in _own_attacks(found, subject)]
+    return sum(one is not None and one.verdict == HELPS for one in gains), len(gains)
+
+
+def _own_attacks(found: Termed, subject: str) -> list[tuple[str, Key]]:
+    """Each model with the attacks that it was trained on."""
+    return [
+        (model, key) for model in found.trained(subject) for key in found.attacks
+        if found.get("own_gain", model, key) is not None
+    ]  # fmt: skip
+
+
+def _worst(found: Termed, subject: str) -> Finding | None:
+    drops = [drop for key in found.attacks if (drop := found.get("drop", subject, key)) is not None]
+    return max(drops, key=lambda drop: drop.value or 0.0, default=None)
+
+
+def _lowered(found: Termed, subject: str) -> list[str]:
+    drops = [found.get("drop", subject, key) for key in found.attacks]
+    return [drop.of for drop in drops if drop is not None and drop.verdict == LOWER]
+
+
+def _with_interval(finding: Finding) -> str:
+    return f"{number(finding.value)} {interval(finding.low, finding.high, 'number', 3)}"

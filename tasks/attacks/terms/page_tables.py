@@ -1,0 +1,167 @@
+"""The tables about attacks on terms, in the layout of Tables 2-6 of Araujo et al., with intervals."""
+
+from __future__ import annotations
+
+from assay.tasks.attacks.terms.estimates import CLEAN, COSTS, HELPS, HIGHER, HURTS, LOWER, PAYS, Key
+from assay.tasks.attacks.terms.page_findings import CALLED, Termed, estimate, severity_text
+from assay.tasks.reporting.parts import Cell, Column, DataTable, Mark, Tone
+
+_TONES: dict[str, Tone] = {LOWER: "bad", HIGHER: "good", HELPS: "good", HURTS: "bad", COSTS: "bad", PAYS: "good"}
+_MEASURES = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman", "mae")}
+_UNITS = {
+    "ner": "Entities are right where both ends and the kind are (seqeval's definition). Intervals are 95 %, from a "
+    "bootstrap over sentences; a drop is of the same sentences. p: McNemar's exact test over the entities that are "
+    "found before and after, corrected by Holm over all tests of the run.",
+    "sts": "Intervals are 95 %: Fisher's z, or a bootstrap over pairs where there are at most 200; a drop is of the "
+    "same pairs. MAE is in the units of the scores.",
+}
+
+
+def figures_table(found: Termed) -> DataTable:
+    """What every subject measures on the original samples and under every attack (Tables 2 and 3)."""
+    tests = found.stage == "ner"
+    columns = [
+        Column("Subject"), Column("Test set"), *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]),
+        Column("Drop", "number", f"How far {CALLED[found.headline]} is below that of the original samples"),
+        *([Column("p", "p", "McNemar's test over entities")] if tests else []), Column(""),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for model in found.subjects:
+        for key in [(CLEAN, ""), *found.attacks]:
+            if found.get(found.headline, model, key) is None:
+                continue
+            drop = found.get("drop", model, key)
+            row: list[Cell] = [model, set_name(key), *_measures(found, model, key), estimate(drop)]
+            if tests:
+                row.append(_p(found, model, key))
+            rows.append([*row, _said(drop.verdict if drop is not None else "")])
+    title = "Entities found before and under attack" if tests else "Scores of pairs before and under attack"
+    return DataTable(title, columns, rows, _UNITS[found.stage])
+
+
+def severities_table(found: Termed) -> DataTable | None:
+    """The same at every severity; None where each attack has one."""
+    rows: list[list[Cell]] = [
+        [model, key[0], severity_text(key[1]), *_measures(found, model, key), estimate(found.get("drop", model, key))]
+        for model in found.subjects
+        for attack, _ in found.attacks
+        for key in found.severities(model, attack)
+    ]
+    if len(rows) <= len(found.subjects) * len(found.attacks):
+        return None
+    columns = [
+        Column("Subject"), Column("Attack"), Column("Severity"),
+        *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]), Column("Drop", "number"),
+    ]  # fmt: skip
+    return DataTable("Every severity", columns, rows, collapsed=True)
+
+
+def matrix_table(found: Termed, subject: str) -> DataTable | None:
+    """What each model measures on each test set, trained-with × tested-on; None where nothing was trained on copies."""
+    models = found.trained(subject)
+    if not models:
+        return None
+    sets = [(CLEAN, ""), *found.attacks]
+    columns = [Column("Trained with"), *(Column(set_name(key), "number") for key in sets)]
+    rows: list[list[Cell]] = [
+        [trained_with(model, subject), *(estimate(found.get(found.headline, model, key)) for key in sets)]
+        for model in (subject, *models)
+    ]
+    measure = CALLED[found.headline]
+    title = f"{measure} by what {subject} was trained with (rows) and tested on (columns)"
+    note = "The original training samples, and one attacked copy of each that has a term (Tables 4 to 6 of the paper)."
+    return DataTable(title, columns, rows, note)
+
+
+def gains_table(found: Termed, subject: str) -> DataTable | None:
+    """What training on attacked copies gains on each test set, how much of the drop that is, and what it costs."""
+    rows: list[list[Cell]] = []
+    for model in found.trained(subject):
+        for key in [(CLEAN, ""), *found.attacks]:
+            gain = found.get("gain", model, key)
+            if gain is not None:
+                recovered = found.get("recovered", model, key)
+                rows.append([trained_with(model, subject), set_name(key), estimate(gain), estimate(recovered),
+                             _said(_on_original(gain.verdict) if key[0] == CLEAN else gain.verdict)])  # fmt: skip
+    if not rows:
+        return None
+    columns = [
+        Column("Trained with"), Column("Test set"),
+        Column("Gain", "number", f"{CALLED[found.headline]} minus that of the subject as it is, on the same samples"),
+        Column("Of the drop", "percent", "The share of the drop under attack that training takes back"), Column(""),
+    ]  # fmt: skip
+    note = (
+        "Paired: every sample is its own control. Intervals are 95 %; where one includes 0, no gain is shown. A gain "
+        "below 0 on the original samples is what training on copies costs."
+    )
+    return DataTable(f"What training on attacked copies gains, {subject}", columns, rows, note)
+
+
+def slices_table(found: Termed) -> DataTable | None:
+    """Recall of the entities of each kind and length, and of those that were in the training samples or not."""
+    shown: dict[tuple[str, str], dict[Key, Cell]] = {}
+    for model in found.subjects:
+        for key, name in found.slices(model):
+            group = ", ".join(filter(None, (key[1], name)))
+            shown.setdefault((model, name), {})[key] = estimate(found.get("recall", model, (key[0], group)))
+    if not shown:
+        return None
+    sets = [(CLEAN, ""), *found.attacks]
+    columns = [Column("Subject"), Column("Entities"), *(Column(set_name(key), "percent") for key in sets)]
+    rows: list[list[Cell]] = [
+        [model, slice_name(name), *(cells.get(key) for key in sets)] for (model, name), cells in shown.items()
+    ]
+    note = (
+        "The share of these entities that is found. Length and whether an entity was in the training samples are those "
+        "of its words before the attack."
+    )
+    return DataTable("Which entities are found", columns, rows, note)
+
+
+def set_name(key: Key) -> str:
+    """A test set as the page calls it.
+
+    >>> set_name(("clean", "")), set_name(("swap", "share=1"))
+    ('original', 'swap')
+    """
+    return "original" if key[0] == CLEAN else key[0]
+
+
+def trained_with(model: str, subject: str) -> str:
+    """What a model was trained with.
+
+    >>> trained_with("small", "small"), trained_with("small+on-swap", "small")
+    ('original', 'on-swap')
+    """
+    return "original" if model == subject else model.removeprefix(f"{subject}+")
+
+
+def slice_name(name: str) -> str:
+    """A slice in words.
+
+    >>> [slice_name(name) for name in ("length=1", "length=4+", "type=Disease", "unseen")]
+    ['1 word', '4+ words', 'Disease', 'not in training']
+    """
+    what, _, value = name.partition("=")
+    if what == "length":
+        return f"{value} word{'' if value == '1' else 's'}"
+    return {"seen": "in training", "unseen": "not in training"}.get(name, value or name)
+
+
+def _measures(found: Termed, model: str, key: Key) -> list[Cell]:
+    return [estimate(found.get(name, model, key)) for name in _MEASURES[found.stage]]
+
+
+def _p(found: Termed, model: str, key: Key) -> Cell:
+    test = found.get("mcnemar_p", model, key)
+    if test is None:
+        return None
+    return test.p_value if test.p_adjusted is None else test.p_adjusted
+
+
+def _said(verdict: str) -> Mark:
+    return Mark(verdict, _TONES.get(verdict, "neutral"))
+
+
+def _on_original(verdict: str) -> str:
+    return {HURTS: COSTS, HELPS: PAYS}.get(verdict, "no cost shown")
