@@ -16,6 +16,7 @@ from assay.tasks.attacks.terms.settings import AnyTermAttack
 from assay.tasks.attacks.terms.showing import most_moved, most_telling
 from assay.tasks.reporting.parts import Block, Part
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.subjects.clean_page import learning
 
 
 def term_parts(
@@ -25,11 +26,18 @@ def term_parts(
     taggers = [one.name for one in examination.of("tagger") if one.name in audit.tested]
     scorers = [one.name for one in examination.of("scorer") if one.name in audit.tested]
     if taggers:
-        yield page(
-            "ner", findings, [block for name in taggers for block in _tagged(pipeline, audit, examination, name)]
-        )
+        shown = [block for name in taggers for block in _tagged(pipeline, audit, examination, name)]
+        yield page("ner", findings, [*shown, *_learning(examination, taggers)])
     if scorers:
-        yield page("sts", findings, [block for name in scorers for block in _pairs(pipeline, audit, examination, name)])
+        shown = [block for name in scorers for block in _pairs(pipeline, audit, examination, name)]
+        yield page("sts", findings, [*shown, *_learning(examination, scorers)])
+
+
+def _learning(examination: Examination, names: Sequence[str]) -> list[Block]:
+    """How those learned that were trained here."""
+    curves = {name: collect(examination.subjects[name].curve, None) for name in names}
+    learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
+    return [learning(learned)] if learned else []
 
 
 def _tagged(pipeline: Pipeline, audit: TermAudit, examination: Examination, name: str) -> list[Block]:
