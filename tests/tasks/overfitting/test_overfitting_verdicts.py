@@ -1,0 +1,182 @@
+"""Verdicts: what a rejection allows one to say, what controls take back, and what each look at a test set costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.tasks.overfitting.judging import group_of, judge, judged_findings
+from assay.tasks.overfitting.records import Record
+from assay.tasks.overfitting.settings import Orbit, Overfitting, Synthetic, Translations
+from assay.tasks.overfitting.spending import look_up, numbered, spent_level
+from assay.tasks.overfitting.testing import Tested, pairwise_test
+from assay.tasks.overfitting.verdicts import needed, verdict
+
+OPTIONS = Overfitting(translations=Translations(), gap=0.05)
+
+
+def values(gap: float, n: int = 5000) -> np.ndarray:
+    """Values of mean `gap`: a share of samples moves at h = 1/2, a tenth is wrong already and stays so at h = 1."""
+    moved = round(2 * gap * n)
+    return np.repeat([0.5, -0.1, 0.1, 0.0], [moved, n // 10, n // 10, n - moved - n // 5])
+
+
+def outcome(gap: float, n: int = 5000, **options: object) -> Tested:
+    return pairwise_test(values(gap, n), 1.5, **options)
+
+
+def row(gap: float, subject: str = "m", n: int = 5000, **options: object) -> Record:
+    found = outcome(gap, n)
+    return Record(subject, "strongest", found, 0.1, 0.1 + gap, "the set", f"{subject} {gap} {n}", **options)
+
+
+def test_a_gap_on_the_test_set_and_none_on_fresh_samples_is_overfitting():
+    assert verdict(outcome(0.05), 0.05, 0.05, fresh=outcome(0.0), fresh_needed=True).name == "overfit"
+
+
+def test_fresh_samples_that_are_rejected_too_take_the_verdict_back():
+    said = verdict(outcome(0.05), 0.05, 0.05, fresh=outcome(0.05), fresh_needed=True)
+    assert said.name == "inconclusive"
+    assert "symmetry" in said.why
+
+
+def test_without_fresh_samples_a_rejection_proves_nothing_where_the_symmetry_is_assumed():
+    assert verdict(outcome(0.05), 0.05, 0.05, fresh_needed=True).name == "inconclusive"
+    assert verdict(outcome(0.05), 0.05, 0.05).name == "overfit"
+
+
+def test_fresh_samples_that_are_too_few_cannot_clear():
+    said = verdict(outcome(0.05), 0.05, 0.05, fresh=outcome(0.0, 100), fresh_needed=True)
+    assert said.name == "inconclusive"
+    assert "too few" in said.why
+
+
+def test_a_gap_below_zero_is_not_overfitting():
+    found = pairwise_test(-values(0.05), 1.5)
+    assert found.p < 0.001
+    assert verdict(found, 0.05, 0.05).name == "inconclusive"
+
+
+def test_an_honest_model_on_enough_samples_gives_no_evidence_and_the_gap_that_would_have_shown():
+    found = pairwise_test(values(0.01) - values(0.01).mean(), 1.5)
+    said = verdict(found, 0.05, 0.05)
+    assert said.name == "no evidence"
+    assert f"{found.minimum_gap:.4f}" in said.why
+
+
+def test_too_few_samples_are_underpowered_and_the_number_needed_would_do():
+    found = outcome(0.01, 200)
+    said = verdict(found, 0.02, 0.05)
+    enough = needed(found, 0.02, 0.05)
+    assert said.name == "underpowered"
+    assert str(enough) in said.why
+    more = np.tile(values(0.01, 200), -(-enough // 200))
+    assert pairwise_test(more, 1.5).minimum_gap <= 0.02 < pairwise_test(more[: enough - 400], 1.5).minimum_gap
+
+
+def test_nothing_that_could_be_moved_is_underpowered_however_many_samples():
+    said = verdict(pairwise_test(np.zeros(100_000), 1.5), 0.05, 0.05)
+    assert said.name == "underpowered"
+    assert "turn wrong" in said.why
+
+
+@given(st.floats(0.001, 0.5))
+def test_all_looks_together_keep_the_level(alpha):
+    levels = [spent_level(alpha, look) for look in range(1, 200)]
+    assert sum(levels) < alpha
+    assert all(later < earlier for earlier, later in pairwise(levels))
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=8), st.lists(st.sampled_from("abcdef"), max_size=8))
+@settings(max_examples=50)
+def test_a_look_keeps_its_number_and_no_two_share_one(first_night, second_night):
+    first = numbered(first_night, {})
+    second = numbered(second_night, first)
+    both = {**first, **second}
+    assert sorted(both.values()) == list(range(1, len(both) + 1))
+    assert all(second[one] == first[one] for one in set(first) & set(second))
+
+
+def test_counting_goes_on_where_early_runs_were_forgotten():
+    assert numbered(["new"], {"z": 7}) == {"new": 8}
+
+
+def test_what_is_asked_in_another_order_is_the_same_look_up():
+    assert look_up("s", ["a", "b"]) == look_up("s", ["b", "a"]) != look_up("t", ["a", "b"])
+
+
+def test_the_same_model_asked_again_spends_nothing_and_another_model_does():
+    first = judge([row(0.05)], OPTIONS, {})
+    history = {"the set": {first[0].look_up: first[0].look}}
+    again, other = judge([row(0.05)], OPTIONS, history), judge([row(0.04)], OPTIONS, history)
+    assert [(one[0].look, one[0].level) for one in (first, again, other)] == [(1, 0.025), (1, 0.025), (2, 0.05 / 6)]
+    elsewhere = judge([replace(row(0.04), test_set="another")], OPTIONS, history)
+    assert elsewhere[0].look == 1
+
+
+def test_a_model_that_is_found_out_tonight_may_pass_after_a_hundred_looks():
+    gap = 0.03
+    early = judge([row(gap), row(0.0, role="fresh")], OPTIONS, {})[0]
+    late = judge([row(gap), row(0.0, role="fresh")], OPTIONS, {"the set": {"x": 5000}})[0]
+    assert early.verdict is not None
+    assert late.verdict is not None
+    assert early.verdict.name == "overfit" != late.verdict.name
+    assert late.record.found.minimum_gap > early.record.found.minimum_gap
+
+
+def test_two_generators_of_one_subject_are_one_look_up_and_corrected():
+    records = [row(0.05), replace(row(0.05), generator="nearest")]
+    judged = judge(records, OPTIONS, {})
+    assert [one.look for one in judged] == [1, 1]
+    assert [one.p_adjusted for one in judged] == pytest.approx([2 * records[0].found.p] * 2)
+
+
+def test_two_subjects_are_two_look_ups_and_controls_are_only_shown():
+    judged = judge([row(0.05, "a"), row(0.04, "b"), row(0.2, "a", role="training")], OPTIONS, {})
+    assert [(one.record.subject, one.record.role, one.look) for one in judged] == [
+        ("a", "test", 1), ("a", "training", 1), ("b", "test", 2),
+    ]  # fmt: skip
+    assert [one.verdict is None for one in judged] == [False, True, False]
+
+
+def test_findings_carry_the_gap_that_would_show_beside_p_and_the_look_up():
+    judged = judge([row(0.0, n=500), row(0.0, n=500, role="fresh")], Overfitting(translations={}, gap=0.01), {})
+    found = {(one.metric, one.group): one for one in judged_findings(judged)}
+    p, floor, needed_ = (found[f"overfitting.{name}", ""] for name in ("p_value", "minimum_gap", "samples_needed"))
+    assert (p.value, p.verdict, p.n) == (1.0, "underpowered", 500)
+    assert floor.value is not None
+    assert needed_.value is not None
+    assert floor.value > 0.01
+    assert needed_.value > 500
+    assert found["overfitting.level", ""].n == 1
+    assert found["overfitting.look_up", judged[0].look_up].of == "the set"
+    assert ("overfitting.p_value", "fresh") in found
+
+
+def test_a_slice_is_named_by_what_is_unusual_about_it():
+    assert group_of(row(0.0)) == ""
+    assert group_of(row(0.0, role="fresh", models=3)) == "fresh, N=3"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"runs": 10, "models": [3]}, "bins of 3"),
+        ({"eps": [1, 1], "models": [1]}, "stands twice"),
+        ({"eps": [0], "models": [1]}, "above zero"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_in_words(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Synthetic(**wrong)
+
+
+def test_a_pipeline_names_at_least_one_test():
+    with pytest.raises(ValueError, match="name a test"):
+        Overfitting()
+    assert Overfitting(orbit=Orbit(orbit="question", original="asked")).bound == "paper"
