@@ -1,0 +1,63 @@
+"""Correlations are scipy's, also in resamples with ties, and their intervals hold what they promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
+
+from assay.tasks.statistics.correlation import compared, estimated, fisher_interval, measured, resamples_of
+
+values = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=4, max_size=12)
+
+
+@settings(max_examples=80)
+@given(values, st.integers(0, 1000))
+def test_a_resample_has_the_correlation_of_the_pairs_drawn(pairs, seed):
+    gold, said = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
+    times = resamples_of(len(gold), np.random.default_rng(seed))[:1]
+    drawn = times[0].astype(int)
+    x, y = np.repeat(gold, drawn), np.repeat(said, drawn)
+    for name, theirs in (("pearson", pearsonr), ("spearman", spearmanr)):
+        ours = measured(name, gold, said, times)[0]
+        if np.ptp(x) == 0 or np.ptp(y) == 0:
+            assert np.isnan(ours)
+        else:
+            assert ours == pytest.approx(theirs(x, y)[0], abs=1e-9)
+    assert measured("mae", gold, said, times)[0] == pytest.approx(np.abs(x - y).mean())
+
+
+def test_fishers_interval_is_scipys():
+    x = np.random.default_rng(0).normal(size=(2, 60))
+    theirs = pearsonr(*x).confidence_interval()
+    ours = fisher_interval(pearsonr(*x)[0], 60)
+    assert (ours.low, ours.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+
+
+@pytest.mark.parametrize("n", [40, 400])
+@pytest.mark.parametrize("name", ["pearson", "spearman"])
+def test_nineteen_intervals_in_twenty_hold_the_truth(name, n):
+    rng, truth, hits = np.random.default_rng(4), 0.7, 0
+    rho = 6 / np.pi * np.arcsin(truth / 2) if name == "spearman" else truth
+    for _ in range(30):
+        x, noise = rng.normal(size=(2, n))
+        one = estimated(name, x, truth * x + np.sqrt(1 - truth**2) * noise, rng)
+        hits += one.low <= rho <= one.high
+    assert hits >= 25
+
+
+def test_a_difference_between_two_scorers_is_paired():
+    rng = np.random.default_rng(5)
+    gold = rng.normal(size=100)
+    said = gold + rng.normal(size=100)
+    worse = said + 0.3 * rng.normal(size=100)
+    apart = compared("pearson", gold, [said, worse], lambda one, other: one - other, rng)
+    alone = [estimated("pearson", gold, one, rng) for one in (said, worse)]
+    assert 0 < apart.high - apart.low < 0.6 * (alone[0].high - alone[0].low)
+    same = compared("pearson", gold, [said, said], lambda one, other: one - other, rng)
+    assert same == (0.0, 0.0, 0.0)
+
+
+def test_scores_that_are_all_alike_have_no_correlation():
+    assert np.isnan(measured("pearson", np.arange(5.0), np.full(5, 0.1))[0])
+    assert np.isnan(estimated("spearman", np.arange(5.0), np.full(5, 0.1), np.random.default_rng(0)).low)
