@@ -83,7 +83,7 @@ def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], setting
     spelt = [spelling(word, lemmatise) for word in piece.words]
     found = guided_rows(
         sorted(set(spelt)), pools, spaces, candidates=settings.candidates, similar=settings.similar,
-        least=settings.min_cosine,
+        least=settings.min_cosine, part_of_speech=settings.part_of_speech,
     )  # fmt: skip
     by_spelling: dict[object, list[dict[str, object]]] = {}
     for row in found:

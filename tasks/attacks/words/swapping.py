@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import InputError
+from assay.tasks.attacks.words.parts_of_speech import could_be_alike
 from assay.tasks.language.anchors import Anchors, related_words
 from assay.tasks.language.neighbours import Vocabulary
 from assay.tasks.language.relatedness import pair_cosines
@@ -103,14 +104,19 @@ def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count:
 
 def guided_rows(
     asked: Sequence[str], pools: Pools, spaces: Sequence[Space], *, candidates: int, similar: int,
-    least: float | None = None,
+    least: float | None = None, part_of_speech: bool = False,
 ) -> list[Row]:  # fmt: skip
-    """Of each word and class what the oracle's pools hold for it (section 4); `least` overrules every θ_relate."""
+    """Of each word and class what the oracle's pools hold for it (section 4); `least` overrules every θ_relate.
+
+    With `part_of_speech` words that the attack's constraint would refuse do not count among the similar ones.
+    """
     if not pools.words or not asked:
         return []
     close, nearness = _similar(asked, pools.words, spaces, least)
     own = np.array([[word == other for other in pools.words] for word in asked], dtype=np.bool_)
     close &= ~own
+    if part_of_speech:
+        close &= np.array([[could_be_alike(word, other) for other in pools.words] for word in asked], dtype=np.bool_)
     rows = []
     for code, anchors in enumerate(pools.anchors):
         weak = pools.keyword[code], pools.importance[code]

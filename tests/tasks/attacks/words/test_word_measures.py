@@ -1,0 +1,110 @@
+"""Success, words changed, similarity and queries of word attacks, counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.data.word_schemas import AttackedTexts
+from assay.infra.errors import RunError
+from assay.tasks.attacks.words.measures import carriers, comparison_findings, summary, word_findings
+from assay.tasks.statistics.paired import mcnemar, wilcoxon
+from assay.tasks.statistics.proportions import wilson
+
+
+def row(place: int, status: str = "success", changed: int = 1, queries: int = 10, reason: str = "", **more: object):
+    similar = 0.9 + place / 100 if changed and status != "skipped" else None
+    skipped = status == "skipped"
+    said = 1 if status == "success" else 0
+    return {
+        "id": f"t{place}", "gold": 0, "status": status, "reason": reason, "predicted": 0, "probabilities": [0.9, 0.1],
+        "attacked": said, "attacked_probabilities": [0.4, 0.6], "text": "a good film", "attacked_text": "a fine film",
+        "positions": [1] * changed, "starts": [2] * changed, "ends": [6] * changed, "originals": ["Good"] * changed,
+        "replacements": ["Fine"] * changed, "words": 10, "changed": changed, "modified": changed / 10,
+        "similarity": similar, "encoder": "minilm", "second_similarity": similar, "second_encoder": "word-vectors",
+        "queries": 0 if skipped else queries, "ranking": "gradient",
+    } | more  # fmt: skip
+
+
+def table(*rows: dict[str, object]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=AttackedTexts.schema)
+
+
+FIVE = table(
+    row(1, changed=1), row(2, changed=3), row(3, "failed", changed=2, queries=40),
+    row(4, "skipped", changed=0, reason="the text has no word"),
+    row(5, "skipped", changed=0, reason="the prediction is wrong already", gold=1),
+)  # fmt: skip
+
+
+def named(findings):
+    return {(one.metric, one.group): one for one in findings}
+
+
+def test_success_is_of_the_texts_that_could_be_attacked():
+    rate = named(word_findings(FIVE, "a2t", "bert"))["attack.success_rate", ""]
+    low, high = wilson([2], [3])
+    assert (rate.value, rate.n, rate.of, rate.subject) == (2 / 3, 3, "a2t", "bert")
+    assert (rate.low, rate.high) == (pytest.approx(low[0]), pytest.approx(high[0]))
+
+
+def test_skipped_texts_are_counted_by_reason():
+    found = named(word_findings(FIVE, "a2t", "bert"))
+    assert {group: one.value for (metric, group), one in found.items() if metric == "attack.skipped"} == {
+        "": 0.4, "the text has no word": 0.2, "the prediction is wrong already": 0.2,
+    }  # fmt: skip
+
+
+def test_words_and_similarity_are_of_successes_and_queries_of_all_attacks():
+    found = named(word_findings(FIVE, "a2t", "bert"))
+    assert (found["attack.perturbed_words", ""].value, found["attack.perturbed_words", ""].n) == (2.0, 2)
+    assert found["attack.similarity", "minilm"].value == pytest.approx(0.915)
+    assert found["attack.similarity", "word-vectors"].n == 2
+    assert (found["attack.queries", ""].value, found["attack.queries", ""].n) == (20.0, 3)
+
+
+def test_accuracy_after_the_attack_counts_every_text_of_a_known_class():
+    found = named(word_findings(FIVE, "a2t", "bert"))["attack.accuracy", ""]
+    assert (found.value, found.n) == (2 / 5, 5)
+
+
+def test_nothing_attacked_is_not_measured():
+    found = named(word_findings(table(row(1, "skipped", changed=0, reason="the text is empty")), "a2t", "bert"))
+    assert found["attack.success_rate", ""].value is None
+    assert found["attack.perturbed_words", ""].verdict == "not measured"
+    assert word_findings(table(), "a2t", "bert")[0].n == 0
+
+
+def test_two_attacks_are_compared_on_the_texts_that_both_attacked():
+    guided = table(*(row(place, "success", changed=1, queries=5) for place in range(8)))
+    a2t = table(*(row(place, "success" if place < 5 else "failed", changed=2 + place) for place in range(7)),
+                row(7, "skipped", changed=0))  # fmt: skip
+    found = named(comparison_findings(guided, a2t, "guided - a2t", "bert", np.random.default_rng(0)))
+    success = found["attack.success_difference", ""]
+    assert (success.value, success.n) == (pytest.approx(2 / 7), 7)
+    assert success.p_value == mcnemar([True] * 7, [True] * 5 + [False] * 2).p_exact
+    words = found["attack.perturbed_words_difference", ""]
+    assert (words.value, words.n) == (pytest.approx(-3.0), 5)
+    assert words.p_value == wilcoxon([1] * 5, [2, 3, 4, 5, 6])
+
+
+def test_attacks_on_other_texts_are_not_compared():
+    with pytest.raises(RunError, match="not on the same texts"):
+        comparison_findings(table(row(1)), table(row(2)), "guided - a2t", "bert", np.random.default_rng(0))
+
+
+def test_the_replacements_that_carry_most_successes_come_first():
+    three = table(
+        row(1), row(2, originals=["GOOD"]), row(3, originals=["bad"], replacements=["poor"]), row(4, "failed")
+    )
+    assert [(one.original, one.replacement, one.texts) for one in carriers(three)] == [
+        ("good", "fine", 2), ("bad", "poor", 1),
+    ]  # fmt: skip
+
+
+def test_the_line_says_what_was_skipped_and_why():
+    assert summary(FIVE) == (
+        "2 of 3 attacked texts fool the subject · skipped: 1 (the prediction is wrong already), "
+        "1 (the text has no word)"
+    )
