@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from assay.flows.challenge_clashes import attack_name, challenge_clashes
 from assay.flows.mistakes import Where, suggestion
+from assay.flows.overfitting_clashes import overfitting_clashes
 from assay.flows.text_clashes import text_clashes
 from assay.flows.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.yaml_source import Value
@@ -43,6 +44,7 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     yield from _subjects(pipeline)
     yield from challenge_clashes(pipeline)
     yield from text_clashes(pipeline)
+    yield from overfitting_clashes(pipeline)
     for position, gate in enumerate(as_list(pipeline.get("gates"))):
         if isinstance(gate, dict):
             yield from _gate(pipeline, gate, ("gates", position))

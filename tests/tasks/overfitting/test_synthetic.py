@@ -185,17 +185,18 @@ def test_on_one_test_set_only_what_is_learned_differs():
     assert (apart[0].test.x != apart[1].test.x).all()
 
 
-def test_no_result_depends_on_the_workers_or_on_which_run_came_first(make_run):
-    digests = []
-    for store, compute in (("a", {}), ("b", {"engine": "local", "workers": 2})):
-        with make_run(store=str(make_run().store.folder.url) + store, **compute):
-            runs = run_synthetic("dependent", (10.0, 30.0), 4, 60, False)
-            tests = average_models(runs, (10.0, 30.0), (1, 2, 4))
-            found = findings_from(collect(measure_synthetic(runs, tests, 0.05), None))
-            digests.append((runs.digest, tests.digest, tuple(found)))
-            assert runs.partitions == 4
-            assert tests.rows == 2 * (4 + 2 + 1)
-    assert digests[0] == digests[1]
+@pytest.mark.usefixtures("run")
+def test_every_run_is_a_piece_of_work_and_every_bin_is_tested():
+    runs = run_synthetic("dependent", (10.0, 30.0), 4, 60, False)
+    tests = average_models(runs, (10.0, 30.0), (1, 2, 4))
+    found = findings_from(collect(measure_synthetic(runs, tests, 0.05), None))
+    assert (runs.partitions, runs.rows, tests.rows) == (4, 8, 2 * (4 + 2 + 1))
+    single = {(row["eps"], row["bin"]): row["log_p"] for row in collect(tests, None).to_pylist() if row["models"] == 1}
+    for row in collect(runs, ["eps", "run", "log_p"]).to_pylist():
+        assert single[row["eps"], row["run"]] == pytest.approx(row["log_p"], rel=1e-5)  # T_i are kept as float32
+    assert {one.group for one in found if one.metric == "overfitting.p_value"} == {
+        f"eps={eps}{models}" for eps in (10, 30) for models in ("", ", N=2", ", N=4")
+    }
 
 
 @pytest.mark.slow
