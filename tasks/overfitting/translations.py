@@ -67,7 +67,7 @@ def landing(excess: Excess, wrong: Wrong, eps: int, generator: Generator) -> Who
     Fields have 4ε + 1 places each way: neighbours of the middle, and where these might go instead.
     """
     steps = shifts(eps)
-    taken = chosen(excess, wrong, eps, generator).reshape(len(excess), -1)
+    taken = chosen(excess, wrong, eps, generator).reshape(len(excess), len(steps))
     # The neighbour at p comes to the middle by the shift −p, as far from the end of the list as p from its start.
     home = np.arange(len(steps))[::-1]
     return np.asarray(((taken == home) & (home != len(steps) // 2)).sum(axis=1))
@@ -96,7 +96,7 @@ def expected(wrong: Wrong, eps: int, generator: Generator) -> tuple[npt.NDArray[
     """
     likely = probability(eps, generator)
     lost = _windows(wrong, eps)[:, eps, eps]
-    neighbours = right_around(wrong, eps).reshape(len(wrong), -1)
+    neighbours = right_around(wrong, eps).reshape(lost.shape)
     return likely * lost.sum(axis=1), likely * (lost / (1 + likely * neighbours)).sum(axis=1)
 
 
