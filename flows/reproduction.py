@@ -10,6 +10,7 @@ from assay.flows.mistakes import suggestion
 from assay.flows.records import findings_of
 from assay.flows.reproduction_images import xu_1, xu_2, xu_3, xu_4, xu_5
 from assay.flows.reproduction_overfitting import werpachowski_5, werpachowski_6
+from assay.flows.reproduction_terms import ARAUJO_TABLES
 from assay.flows.reproduction_trust import toki_3
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
@@ -30,7 +31,7 @@ def reproduce(table: str, store: Store) -> str:
     """The table as text."""
     tables: Mapping[str, Callable[[Store], str]] = {
         "pugh-1": pugh_1, "xu-1": xu_1, "xu-2": xu_2, "xu-3": xu_3, "xu-4": xu_4, "toki-3": toki_3, "xu-5": xu_5,
-        "werpachowski-5": werpachowski_5, "werpachowski-6": werpachowski_6,
+        "werpachowski-5": werpachowski_5, "werpachowski-6": werpachowski_6, **ARAUJO_TABLES,
     }  # fmt: skip
     if table not in tables:
         raise InputError(f"There is no table {table!r} to reproduce; {suggestion(table, tables)}")

@@ -20,6 +20,9 @@ from assay.infra.errors import InputError
 from assay.tasks.language.words import normalised
 
 SHIPPED = "terms.tsv"
+MESH = "disease-chemical-synonyms"
+"""The name of the catalogue's MeSH terms."""
+
 _HEADER = ["concept", "type", "name"]
 _ATOM = re.compile(r"[^\W_]+")
 _ABBREVIATION = 4  # letters at most
@@ -138,6 +141,21 @@ def shipped_lexicon() -> Lexicon:
     """The lexicon that comes with Assay: diseases and drugs, with their synonyms."""
     text = resources.files("assay.data").joinpath("lexicons", SHIPPED).read_text(encoding="utf-8")
     return parse_lexicon(text, "the lexicon of Assay")
+
+
+def mesh_lexicon() -> Lexicon:
+    """The diseases and chemicals of MeSH with their entry terms, from the catalogue.
+
+    Index forms with the noun first (`acid, acetylsalicylic`) are left out: nobody writes them in a sentence. So are
+    abbreviations of up to three letters, since the list has no capitals to tell `ALL` from `all`.
+    """
+    from assay.data.catalog import located
+
+    path = located(MESH).folder / "mesh_terms.tsv.gz"
+    lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
+    cells = (line.split("\t") for line in lines[1:])
+    names = (Name(concept, kind.capitalize(), term) for kind, concept, term in cells if ", " not in term)
+    return Lexicon(tuple(dict.fromkeys(name for name in names if sum(map(str.isalpha, name.text)) > 3)))
 
 
 def read_lexicon(path: Path) -> Lexicon:

@@ -30,6 +30,7 @@ from assay.tasks.statistics.correlation import FEW, Statistic, fisher_interval, 
 from assay.tasks.statistics.entities import Counts, resampled, scores
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import mcnemar
+from assay.tasks.statistics.proportions import wilson
 
 Tables = Mapping[Key, pa.Table]
 K = TypeVar("K")
@@ -166,11 +167,27 @@ def _tested(counts: Counts, sums: Counts) -> Tested:
 
 def _scores(key: Key, subject: str, tested: Tested) -> list[Finding]:
     verdict = "degenerate: it names no entity" if tested.named == 0 else ""
+    named, there = tested.named, tested.there
     return [
-        finding("ner.precision", key, subject, tested.precision, tested.named, "share", verdict),
-        finding("ner.recall", key, subject, tested.recall, tested.there, "share", verdict),
-        finding("ner.f1", key, subject, tested.f1, tested.there, "F1", verdict),
+        finding(
+            "ner.precision", key, subject, tested.precision, named, "share", verdict, _ends(tested.precision, named)
+        ),
+        finding("ner.recall", key, subject, tested.recall, there, "share", verdict, _ends(tested.recall, there)),
+        finding("ner.f1", key, subject, tested.f1, there, "F1", verdict, _ends(tested.f1, (named + there) / 2)),
     ]
+
+
+def _ends(estimate: Estimate, n: float) -> tuple[float, float]:
+    """The bootstrap interval, where it is the wider one; else Wilson's of a share of n.
+
+    Resamples of none (or all) that were found know only none (or all): there the bootstrap alone would claim certainty.
+    F1 is the share of what was found of the mean of what was named and what is there.
+    """
+    low, high = estimate.interval
+    if n == 0:
+        return 0.0, 1.0
+    band = wilson([estimate.value * n], [n])
+    return min(low, float(band.low[0])), max(high, float(band.high[0]))
 
 
 def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.random.Generator) -> list[Finding]:
@@ -180,7 +197,8 @@ def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.rand
     here = (key[0], ", ".join(filter(None, (key[1], name))))
     if key[0] == CLEAN or name.startswith("type="):
         return _scores(here, subject, tested)
-    return [finding("ner.recall", here, subject, tested.recall, tested.there, "share")]
+    ends = _ends(tested.recall, tested.there)
+    return [finding("ner.recall", here, subject, tested.recall, tested.there, "share", interval=ends)]
 
 
 def _mcnemar(

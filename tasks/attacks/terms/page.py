@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, HURTS, LOWER, Key, Stage
-from assay.tasks.attacks.terms.page_findings import CALLED, Termed, severity_text
+from assay.tasks.attacks.terms.page_findings import Termed, severity_text
 from assay.tasks.attacks.terms.page_plots import drop_plots
 from assay.tasks.attacks.terms.page_tables import (
     figures_table,
@@ -62,7 +62,7 @@ def _line(found: Termed, subject: str) -> str:
     clean, worst = found.get(found.headline, subject, _ORIGINAL), _worst(found, subject)
     if clean is None:
         return ""
-    said = f"{subject}: {CALLED[found.headline]} {_with_interval(clean)}"
+    said = f"{subject}: {_measure(found)} {_with_interval(clean)}"
     if worst is None:
         return f"{said} (n = {integer(clean.n)})"
     lowered = len(_lowered(found, subject))
@@ -78,7 +78,7 @@ def _sentence(found: Termed, subject: str) -> str:
     if clean is None:
         return ""
     unit = "entities" if found.stage == "ner" else "pairs"
-    said = f"{subject} has a {CALLED[found.headline]} of {_with_interval(clean)} on {integer(clean.n)} {unit}"
+    said = f"{subject} reaches {_measure(found)} {_with_interval(clean)} on {integer(clean.n)} {unit}"
     if worst is None:
         return f"{said}."
     lowered, tried = _lowered(found, subject), [key[0] for key in found.attacks]
@@ -123,6 +123,10 @@ def _worst(found: Termed, subject: str) -> Finding | None:
 def _lowered(found: Termed, subject: str) -> list[str]:
     drops = [found.get("drop", subject, key) for key in found.attacks]
     return [drop.of for drop in drops if drop is not None and drop.verdict == LOWER]
+
+
+def _measure(found: Termed) -> str:
+    return "F1" if found.stage == "ner" else "Pearson's r ="
 
 
 def _with_interval(finding: Finding) -> str:

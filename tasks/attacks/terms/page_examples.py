@@ -10,6 +10,7 @@ from typing import Any
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark
 
 _BESIDE = 3  # words on either side of the first changed term
+_OPEN = 2  # examples of an attack; more are folded away
 _WIDE = 12  # words at most in one example
 
 
@@ -43,7 +44,7 @@ class PairExample:
 
 def tagged_blocks(model: str, examples: Sequence[TaggedExample]) -> list[Block]:
     """One small table per sentence: words, attacked words, gold tags, and the tagger's before and after."""
-    return [_aligned(model, one) for one in examples if one.changes]
+    return [_aligned(model, one, folded=at >= _OPEN) for at, one in enumerate(examples) if one.changes]
 
 
 def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
@@ -60,7 +61,7 @@ def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
     return [DataTable(f"Pairs whose score moved most, {model}", columns, rows)]
 
 
-def _aligned(model: str, one: TaggedExample) -> DataTable:
+def _aligned(model: str, one: TaggedExample, *, folded: bool) -> DataTable:
     columns = _window(_words_in_columns(one))
     rows: list[list[Cell]] = [
         ["attacked", *(Mark(after, "bad") if before != after else after for before, after, *_ in columns)],
@@ -69,7 +70,7 @@ def _aligned(model: str, one: TaggedExample) -> DataTable:
         ["said under attack", *(_judged(said, gold) for _, _, gold, _, said in columns)],
     ]
     heads = [Column("original"), *(Column(before or "–") for before, *_ in columns)]
-    return DataTable(f"{one.attack}, {model}: {one.sample}", heads, rows)
+    return DataTable(f"{one.attack}, {model}: {one.sample}", heads, rows, collapsed=folded)
 
 
 def _words_in_columns(one: TaggedExample) -> list[tuple[str, str, str, str, str]]:

@@ -10,8 +10,8 @@ _TONES: dict[str, Tone] = {LOWER: "bad", HIGHER: "good", HELPS: "good", HURTS: "
 _MEASURES = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman", "mae")}
 _UNITS = {
     "ner": "Entities are right where both ends and the kind are (seqeval's definition). Intervals are 95 %, from a "
-    "bootstrap over sentences; a drop is of the same sentences. p: McNemar's exact test over the entities that are "
-    "found before and after, corrected by Holm over all tests of the run.",
+    "bootstrap over sentences (or Wilson's, where that is wider); a drop is of the same sentences. p: McNemar's exact "
+    "test over the entities that are found before and after, corrected by Holm over all tests of the run.",
     "sts": "Intervals are 95 %: Fisher's z, or a bootstrap over pairs where there are at most 200; a drop is of the "
     "same pairs. MAE is in the units of the scores.",
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from assay.tasks.attacks.terms.finders import GOLD, LEXICON, SPACY, GoldFinder, LexiconFinder, TermFinder, spacy_finder
 from assay.tasks.attacks.terms.perturbing import TermMeans
 from assay.tasks.attacks.terms.settings import AnyTermAttack, Synonymy
-from assay.tasks.language.lexicons import Lexicon, read_lexicon, shipped_lexicon
+from assay.tasks.language.lexicons import MESH, Lexicon, mesh_lexicon, read_lexicon, shipped_lexicon
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,14 @@ def _finder(terms: str, beside: Path) -> TermFinder:
         return GoldFinder()
     if terms.startswith(SPACY):
         return spacy_finder(terms.removeprefix(SPACY))
-    return LexiconFinder(shipped_lexicon() if terms == LEXICON else read_lexicon(beside / terms))
+    return LexiconFinder(shipped_lexicon() if terms == LEXICON else _named(terms, beside))
+
+
+def _named(name: str, beside: Path) -> Lexicon:
+    return mesh_lexicon() if name == MESH else read_lexicon(beside / name)
 
 
 def _lexicon(settings: Synonymy, finder: TermFinder, beside: Path) -> Lexicon:
     if settings.synonyms is not None:
-        return read_lexicon(beside / settings.synonyms)
+        return _named(settings.synonyms, beside)
     return finder.lexicon if isinstance(finder, LexiconFinder) else shipped_lexicon()

@@ -24,8 +24,9 @@ class TermAttack(Settings):
     """What findings call it; left out, the kind of attack."""
 
     terms: str = Field(default="gold", min_length=1)
-    """Who finds the terms: `gold` (the entities that the samples are tagged with), `lexicon` (the one that Assay
-    ships), a lexicon file of your own, or `spacy:NAME` for an installed pipeline."""
+    """Who finds the terms: `gold` (the entities that the samples are tagged with; pairs have none), `lexicon` (the one
+    that Assay ships), `disease-chemical-synonyms` (MeSH, from the catalogue), a lexicon file of your own (tabs between
+    concept, type and name), or `spacy:NAME` for an installed pipeline."""
 
     share: Shares = (1.0,)
     """The share of the terms that are attacked, one or several: the severity. Each term is drawn by itself."""
@@ -102,8 +103,8 @@ class Synonymy(TermAttack):
     """Which attack it is."""
 
     synonyms: str | None = Field(default=None, min_length=1)
-    """A table of concepts and their names (columns concept, type, name); left out, the lexicon that `terms` names, or
-    the one that Assay ships."""
+    """A lexicon file of your own, or `disease-chemical-synonyms` (MeSH, from the catalogue); left out, the lexicon that
+    `terms` names, or the one that Assay ships."""
 
 
 AnyTermAttack = Swap | Keyboard | Synonymy

@@ -22,20 +22,9 @@ LEXICON = Lexicon(tuple(
     for text in texts
 ))  # fmt: skip
 SENTENCE = [
-    "Two",
-    "mothers",
-    "with",
-    "heart",
-    "valve",
-    "prosthesis",
-    "were",
-    "treated",
-    "with",
-    "warfarin",
-    "during",
-    "pregnancy",
-    ".",
-]
+    "Two", "mothers", "with", "heart", "valve", "prosthesis", "were", "treated", "with", "warfarin", "during",
+    "pregnancy", ".",
+]  # fmt: skip
 MEDICAL = {"heart", "valve", "prosthesis", "warfarin"}
 TAGS = ["B-Disease", "I-Disease", "B-Chemical", "I-Chemical", "O", "O"]
 
