@@ -98,6 +98,15 @@ EMBEDDED: dict[str, EmbeddedSample] = {
                 ("sample/reviews-strong", 0.85),
             )
         ),
+        *(
+            EmbeddedSample(
+                f"sample/{name}",
+                f"assay.data.samples.{module}:{module}",
+                {"seed": 0},
+                made_of=("assay.data:lexicons/terms.tsv",),
+            )
+            for name, module in (("abstracts", "abstracts"), ("abstract-pairs", "abstract_pairs"))
+        ),
     )
 }
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
-from assay.tasks.subjects.alignment import NONE, align, settle, targets
-from assay.tasks.subjects.epochs import Answer, learn, padded
+from assay.tasks.subjects.alignment import align, settle, targets
+from assay.tasks.subjects.epochs import Answer, Exercise, learn
 from assay.tasks.subjects.headed_models import Start, start_from, start_small
 from assay.tasks.subjects.learning_state import weights_of
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -26,6 +26,8 @@ from assay.tasks.subjects.text_learning import curve_table
 from assay.tasks.subjects.text_training import Epoch, validating
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from assay.infra.trainings import Checkpoints
 
 
@@ -45,17 +47,10 @@ class TagExercise:
 
     def answer(self, rows: IntArray, device: str) -> Answer:
         """Cross-entropy over the words of these sentences, and how many words are tagged rightly."""
-        import torch
+        from assay.tasks.subjects.tag_loss import tag_answer
 
-        ids = padded([self.ids[row] for row in rows], self.pad, device)
-        target = padded([self.target[row] for row in rows], NONE, device)
-        lengths = torch.tensor([len(self.ids[row]) for row in rows], device=device)
-        mask = (torch.arange(ids.shape[1], device=device)[None] < lengths[:, None]).long()
-        logits = self.network(input_ids=ids, attention_mask=mask).logits
-        words = target != NONE
-        loss = torch.nn.functional.cross_entropy(logits[words], target[words])
-        right = int((logits.argmax(dim=-1)[words] == target[words]).sum())
-        return Answer(loss, right, int(words.sum()))
+        ids, target = ([some[row] for row in rows] for some in (self.ids, self.target))
+        return tag_answer(self.network, ids, target, self.pad, device)
 
 
 def learn_tags(
@@ -68,13 +63,12 @@ def learn_tags(
     assert options is not None
     sentences, tags, names = _lesson(training, subject)
     start = _start(subject, sentences, len(names), seeds)
-    network, pad = start.network, pad_of(start.network.config)
+    network = start.network
     tokenizer = Tokenizer.from_str(start.files["tokenizer.json"].decode())
     settle(tokenizer, start.limit)
-    codes = {name: code for code, name in enumerate(names)}
-    aligned = [align(tokenizer, words, pad) for words in sentences]
-    taught = [targets(one, [codes[tag] for tag in given]) for one, given in zip(aligned, tags, strict=True)]
-    exercise = TagExercise(network, [one.ids for one in aligned], taught, pad)
+    numbers = {name: code for code, name in enumerate(names)}
+    codes = [[numbers[tag] for tag in given] for given in tags]
+    exercise = _exercise(start, tokenizer, sentences, codes, spells=subject.source is None)
     aside = validating([" ".join(words) for words in sentences], options.validation)
     device, first = torch_device_here(), deepcopy(network.state_dict())
 
@@ -108,3 +102,17 @@ def _start(subject: ResolvedSubject, sentences: list[Words], outputs: int, seeds
     if subject.source is None:
         return start_small([" ".join(words) for words in sentences], "tokens", outputs, seeds)
     return start_from(subject.source, f'The tagger "{subject.settings.tagger}"', "tokens", outputs, seeds)
+
+
+def _exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]], spells: bool
+) -> Exercise:  # fmt: skip
+    """Sentences and their tags; a network that knows no words yet also learns to spell."""
+    pad = pad_of(start.network.config)
+    if spells:
+        from assay.tasks.subjects.spelling import SpellingExercise, spelt
+
+        ends = (tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]"))
+        return SpellingExercise(start.network, spelt(tokenizer, sentences, codes), ends, start.limit, pad)
+    aligned = [align(tokenizer, words, pad) for words in sentences]
+    taught = [targets(one, given) for one, given in zip(aligned, codes, strict=True)]
+    return TagExercise(start.network, [one.ids for one in aligned], taught, pad)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assay.tasks.subjects.settings import Subject, Training
 
 TAGGING = {
-    "small-tagger": Training(epochs=12, batch_size=16, learning_rate=3e-3, validation=0),
+    "small-tagger": Training(epochs=15, batch_size=16, learning_rate=3e-3, validation=0),
     "minilm": Training(epochs=3, batch_size=16, learning_rate=2e-4, validation=0),
 }
 """What suits the taggers that Assay knows."""
