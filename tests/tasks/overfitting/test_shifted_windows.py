@@ -1,0 +1,247 @@
+"""Shifted windows: what a subject sees is moved and never padded, and a copy fitted to the test set is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from assay.data.images import image_columns, pixels_of
+from assay.data.overfitting_schemas import ShiftedWindows
+from assay.data.schemas import Classes, Samples
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError, RunError
+from assay.infra.partitions import collect, map_pieces, read_files
+from assay.infra.stage import stage, write_table
+from assay.tasks.ingest.pixels import shaped
+from assay.tasks.ingest.settings import Pixels
+from assay.tasks.overfitting.page_windows import window_blocks
+from assay.tasks.overfitting.records import records_from
+from assay.tasks.overfitting.settings import Dishonest
+from assay.tasks.overfitting.shifting import shift_partition
+from assay.tasks.overfitting.task import (
+    fresh_samples,
+    measure_windows,
+    shift_windows,
+    train_again,
+    train_dishonestly,
+)
+from assay.tasks.overfitting.window_tests import looked_from, window_records
+from assay.tasks.overfitting.windows import looking, require_margin
+from assay.tasks.reporting.parts import LinePlot
+from assay.tasks.statistics.findings import findings_from
+from assay.tasks.subjects.image_model import load_image_model
+from assay.tasks.subjects.image_task import predict_images, train_network
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.settings import Evaluation, Subject, Training
+
+torch.set_num_threads(1)
+SIDE, CROP, EPS = 16, 8, 1
+TRAIN = Training(epochs=6, batch_size=32, augment=("window",), validation=0)
+SUBJECT = ResolvedSubject(Subject(name="tiny", network="small-cnn", width=0.5, crop=CROP, train=TRAIN))
+BOTH = ("strongest", "random")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some images of pure noise: nothing about them says of which class they are."""
+
+    start: int
+    end: int
+    unlabelled: int = 0
+    several: bool = False
+
+
+def noise(piece: Piece) -> pa.Table:
+    drawn = [np.random.default_rng([7, at]) for at in range(piece.start, piece.end)]
+    pixels = np.array([one.integers(0, 256, (1, SIDE, SIDE)) for one in drawn], np.uint8).reshape(-1, 1, SIDE, SIDE)
+    gold = [None if at < piece.unlabelled else int(one.integers(0, 3)) for at, one in enumerate(drawn)]
+    columns = {
+        "id": pa.array([f"n{at:04}" for at in range(piece.start, piece.end)], pa.string()),
+        "gold": pa.array(gold, pa.int16()),
+        "split": pa.array([("train", "test", "fresh")[at % 3] for at in range(piece.start, piece.end)], pa.string()),
+        **image_columns(pixels),
+    }
+    if piece.several:
+        columns["labels"] = pa.array([[1, 0, 1]] * len(drawn), pa.list_(pa.int8()))
+    return pa.table(columns)
+
+
+@stage(version=1)
+def noisy(ends: list[int], start: int = 0, unlabelled: int = 0, several: bool = False) -> Artifact[Samples]:
+    starts = [start, *ends]
+    pieces = [Piece(a, b, unlabelled, several) for a, b in zip(starts, ends, strict=False)]
+    return map_pieces(noise, pieces, into=Samples)
+
+
+@stage(version=1)
+def three_classes() -> Artifact[Classes]:
+    return write_table(pa.table({"code": range(3), "name": list("abc")}, schema=Classes.schema), into=Classes)
+
+
+def shifted(ends=(40,), files=None, subject=SUBJECT, eps=EPS, **given) -> Artifact[ShiftedWindows]:
+    classes = three_classes()
+    files = files or train_network(noisy([1060], 1000), classes, SUBJECT).files
+    return shift_windows(noisy(list(ends), **given), classes, files, subject, eps, BOTH)
+
+
+def test_shifts_are_the_same_however_samples_are_cut(make_run):
+    digests = set()
+    for ends in ((40,), (7, 7, 33, 40)):
+        with make_run(fresh=True):
+            digests.add(shifted(ends).digest)
+    assert len(digests) == 1
+
+
+def test_a_copy_fitted_to_the_test_set_is_found_and_the_subject_is_not(run):
+    """On noise with drawn classes nobody can be better than chance but by knowing the pixels."""
+    classes, samples = three_classes(), noisy([250])
+    files = train_network(noisy([1060], 1000), classes, SUBJECT).files
+    copy = train_dishonestly(samples, classes, files, SUBJECT, Dishonest(epochs=40, learning_rate=0.01)).files
+    again = train_again(noisy([1060], 1000), classes, SUBJECT, 1).files
+    assert read_files(again) != read_files(files)
+    tested = [shift_windows(samples, classes, one, SUBJECT, EPS, BOTH) for one in (files, again)]
+    dishonest = shift_windows(samples, classes, copy, SUBJECT, EPS, BOTH)
+    made = measure_windows(tested, {"dishonest": dishonest}, "tiny", BOTH, "paper", 0.05)
+    records = {(one.role, one.generator): one for one in records_from(collect(made.tests, None))}
+    assert records["test", "strongest"].models == 2
+    assert records["test", "strongest"].found.p > 0.5
+    assert records["dishonest", "strongest"].found.p < 1e-4
+    assert records["dishonest", "strongest"].found.mean > 0.1
+    assert (records["test", "strongest"].found.span, records["test", "random"].found.span) == (1.5, 2.0)
+    findings = findings_from(collect(made.findings, None))
+    by_offset = {(one.of, one.group): one.value for one in findings if one.metric == "overfitting.error_by_offset"}
+    assert by_offset["dishonest", "offset=1"] - by_offset["dishonest", "offset=0"] > 0.2
+    assert {one.group for one in findings if one.metric == "overfitting.seed_p_value"} == {"seed=0", "seed=1"}
+    passes = {one.of: one.value for one in findings if one.metric == "overfitting.passes"}
+    assert 9 <= passes["test"] <= 25
+    plots = [block for block in window_blocks(findings) if isinstance(block, LinePlot)]
+    assert [plot.title for plot in plots] == [
+        "How wrong tiny is when its window moves", "p of each seed of tiny against its error on the test set"
+    ]  # fmt: skip
+    assert [series.name for series in plots[0].series] == ["test set", "copy fitted to the test set"]
+    assert plots[1].series[0].y == [
+        one.value for one in findings if one.metric == "overfitting.seed_p_value" and one.of == "strongest"
+    ]
+
+
+def test_a_window_moves_within_the_image_and_nothing_is_padded(run):
+    files = read_files(train_network(noisy([1060], 1000), three_classes(), SUBJECT).files)
+    model, pixels = load_image_model(SUBJECT, files), pixels_of(noise(Piece(0, 12)))
+    truth = np.zeros(12, np.int64)
+    look, moved = looking(model, pixels, truth, CROP), np.roll(pixels, (1, -3), axis=(2, 3))  # one down, three left
+    everybody = np.arange(12)
+    found = look(everybody, np.full(12, 1), np.full(12, -3))
+    expected = looking(model, moved, truth, CROP)(everybody, np.zeros(12, int), np.zeros(12, int))
+    assert [one.tolist() for one in found] == [one.tolist() for one in expected]
+    assert found[0].tolist() != look(everybody, np.zeros(12, int), np.zeros(12, int))[0].tolist()
+
+
+def test_where_it_is_the_subject_is_wrong_as_often_as_it_predicts_wrongly(run):
+    classes, samples = three_classes(), noisy([40])
+    files = train_network(noisy([1060], 1000), classes, SUBJECT).files
+    said = collect(predict_images(samples, classes, files, SUBJECT), None)["predicted"].to_pylist()
+    gold = collect(samples, ["gold"])["gold"].to_pylist()
+    looked = looked_from(collect(shift_windows(samples, classes, files, SUBJECT, EPS, BOTH), None), BOTH)
+    assert looked.wrong.tolist() == [one != two for one, two in zip(said, gold, strict=True)]
+    assert looked.wrong_at[:, 4].tolist() == looked.wrong.tolist()
+
+
+def test_what_lies_in_the_margin_changes_no_prediction(run):
+    files = read_files(train_network(noisy([1060], 1000), three_classes(), SUBJECT).files)
+    model, pixels = load_image_model(SUBJECT, files), pixels_of(noise(Piece(0, 20)))
+    other = 1 - pixels
+    other[:, :, 4:12, 4:12] = pixels[:, :, 4:12, 4:12]
+    assert np.array_equal(model.predict(pixels), model.predict(other))
+    assert np.array_equal(model.predict(pixels), model.predict(pixels[:, :, 4:12, 4:12]))
+
+
+def test_samples_of_unknown_class_are_left_out(run):
+    assert collect(shifted(unlabelled=10), None).num_rows == 2 * 30
+
+
+def test_a_subject_that_sees_whole_images_is_refused_since_it_would_have_to_pad(run):
+    padding = ResolvedSubject(Subject(name="whole", network="small-cnn", width=0.5, train=Training(epochs=1)))
+    files = train_network(noisy([1060], 1000), three_classes(), padding).files
+    with pytest.raises(InputError, match=r"whole sees whole images, .* padding them: give the subject a `crop`"):
+        shifted(files=files, subject=padding)
+
+
+@pytest.mark.parametrize(
+    ("size", "crop", "eps", "said"),
+    [
+        ((16, 16), 8, 2, r"need images of 20×20 .* 8×8 that s sees .* have 16×16: use eps: 1, a `crop` of at most 4"),
+        ((32, 40), 28, 1, r"need images of 34×34 .* have 32×40: use a `crop` of at most 26, or let the source keep"),
+    ],
+)
+def test_images_too_small_for_the_shifts_are_refused_with_what_would_do(size, crop, eps, said):
+    with pytest.raises(InputError, match=said):
+        require_margin(*size, crop, eps, "s")
+
+
+def test_a_crop_of_224_out_of_256_keeps_the_margin_of_16_pixels_that_five_pixels_of_shift_need():
+    rng = np.random.default_rng(0)
+    picture = rng.integers(0, 256, (3, 300, 420), np.uint8)
+    wide = shaped(picture, Pixels(resize=256, crop=224, margin=16))
+    alone = shaped(picture, Pixels(resize=256, crop=224))
+    assert wide.shape == (3, 256, 256)
+    assert np.array_equal(wide[:, 16:240, 16:240], alone)
+    assert require_margin(256, 256, 224, 5, "s") == 224
+    with pytest.raises(InputError, match="use eps: 5"):
+        require_margin(256, 256, 224, 6, "s")
+
+
+def test_images_with_several_labels_are_refused(run):
+    with pytest.raises(InputError, match=r"tiny sees bear several labels: leave `overfitting\.translations` out"):
+        shifted(several=True)
+
+
+def test_a_crop_larger_than_the_images_is_refused(run):
+    large = ResolvedSubject(Subject(name="large", network="small-cnn", crop=SIDE + 1, train=Training(epochs=1)))
+    with pytest.raises(InputError, match="`crop` of the subject large is 17, and its images have 16×16 pixels"):
+        train_network(noisy([1060], 1000), three_classes(), large)
+
+
+def test_fresh_samples_are_neither_trained_on_nor_audited(run):
+    made = collect(fresh_samples(noisy([30]), Evaluation(), "fresh"), None)
+    assert set(made["split"].to_pylist()) == {"fresh"}
+    assert made.num_rows == 10
+    with pytest.raises(InputError, match="fresh samples must be neither"):
+        fresh_samples(noisy([30]), Evaluation(), "test")
+    with pytest.raises(InputError, match="has no value 'later'"):
+        fresh_samples(noisy([30]), Evaluation(), "later")
+
+
+def row(name: str, wrong: bool, adversarial: float, weighted: float, looks: int = 25) -> dict[str, object]:
+    return {
+        "id": name, "gold": 0, "generator": "strongest", "wrong": wrong, "attackable": adversarial > wrong,
+        "adversarial": adversarial, "weighted": weighted, "wrong_at": [wrong] * 9, "looks": looks,
+    }  # fmt: skip
+
+
+def test_a_record_says_what_is_in_its_table():
+    rows = [row("a", True, 1, 1.0), row("b", True, 1, 0.5), row("c", False, 1, 0.25), row("d", False, 0, 0.0, 9)]
+    looked = looked_from(pa.Table.from_pylist(rows, schema=ShiftedWindows.schema), ("strongest",))
+    (one,) = window_records([looked], {}, "s", ("strongest",), "paper", 0.05)
+    assert (one.error, one.adversarial_error, one.estimate) == (0.5, 0.75, 1.75 / 4)
+    assert (one.h_original, one.h_adversarial, one.moved, one.found.mean) == (0.75, 0.25, 1, -0.25 / 4)
+
+
+def test_models_that_saw_other_samples_are_not_averaged():
+    tables = [[row("a", True, 1, 1.0)], [row("b", True, 1, 1.0)]]
+    looked = [looked_from(pa.Table.from_pylist(one, schema=ShiftedWindows.schema), ("strongest",)) for one in tables]
+    with pytest.raises(RunError, match="not tested on the same samples"):
+        window_records(looked, {}, "s", ("strongest",), "paper", 0.05)
+
+
+def test_no_test_by_windows_leaves_nothing_on_the_page():
+    assert window_blocks([]) == []
+
+
+def test_a_partition_without_samples_has_no_rows():
+    empty = noise(Piece(0, 0))
+    found = shift_partition(empty, files={}, subject=SUBJECT, classes=("a", "b", "c"), eps=1, generators=BOTH)
+    assert found.num_rows == 0
