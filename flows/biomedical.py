@@ -37,6 +37,7 @@ from assay.tasks.defenses.text_settings import AttackedCopies
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.scorer_task import predict_scores, train_scorer
 from assay.tasks.subjects.tagger_task import predict_tags, train_tagger
+from assay.tasks.subjects.teaching import options_of
 
 MIXED = "mixed"
 ORIGINAL = f"{CLEAN}|"
@@ -115,6 +116,11 @@ def train_one(
 ) -> None:  # fmt: skip
     """The subject trained anew on the training samples and one attacked copy, tested on every attack's first severity
     and compared with the subject as it was."""
+    if subject.resolved.way == "own" or options_of(subject.resolved.settings) is None:
+        raise InputError(
+            f"The subject {subject.name} comes trained, and cannot learn from attacked copies: give it `train`, or "
+            f"take {defence.called} out of `defenses`."
+        )
     attacks = [one for one in pipeline.term_attacks if defence.attack in (one.called, MIXED)]
     columns, *others = dict.fromkeys(attacked_columns(subject.resolved, attack) for attack in attacks)
     if others:

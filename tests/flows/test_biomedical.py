@@ -1,0 +1,206 @@
+"""Taggers and scorers in a flow: attacked once for all, measured, trained on attacked copies, shown, reproduced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+
+from assay.data.schemas import Classes, Samples
+from assay.flows.biomedical import audit_terms
+from assay.flows.biomedical_page import term_parts
+from assay.flows.branches import Branches
+from assay.flows.combinations import clashes
+from assay.flows.pipeline import Pipeline
+from assay.flows.subjects import Examination, examine_one
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect, map_pieces
+from assay.infra.stage import stage, write_table
+from assay.tasks.attacks.terms.page import verdict
+from assay.tasks.reporting.layout import render_report
+from assay.tasks.reporting.parts import Report
+from assay.tasks.statistics.findings import findings_from
+from assay.tasks.subjects.image_task import HeldOut
+
+NAMES = ["warfarin", "aspirin", "hypertension", "migraine", "epilepsy", "metformin"]
+CODE = """
+NAMES = {names}
+
+def tag(sentences):
+    return [["B-Term" if word in NAMES else "O" for word in words] for words in sentences]
+
+def score(pairs):
+    return [float(len(set(first.split()) & set(second.split()))) for first, second in pairs]
+"""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A partition: the samples from one number to another."""
+
+    first: int
+    last: int
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(at) for at in range(self.first, self.last)]
+
+
+def tagged(piece: Piece) -> pa.Table:
+    ids = piece.ids
+    words = [
+        [["The", "new"], ["After", "some"], ["No"]][at % 3] + [NAMES[at % 6], "was", "seen"] for at in map(int, ids)
+    ]
+    tags = [["B-Term" if word in NAMES else "O" for word in one] for one in words]
+    return _samples(ids, tokens=pa.array(words), tags=pa.array(tags))
+
+
+def pairs(piece: Piece) -> pa.Table:
+    ids = piece.ids
+    first = [f"{NAMES[at % 6]} helps against {NAMES[(at + 1) % 6]}" for at in map(int, ids)]
+    second = [f"{NAMES[at % 6]} helps against {NAMES[(at + at % 3) % 6]}" for at in map(int, ids)]
+    scores = [float(len(set(one.split()) & set(two.split()))) for one, two in zip(first, second, strict=True)]
+    return _samples(ids, first=pa.array(first), second=pa.array(second), score=pa.array(scores))
+
+
+def _samples(ids: list[str], **columns: pa.Array) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.string()), "gold": pa.nulls(len(ids), pa.int16()), **columns})
+
+
+@stage(version=1)
+def given(kind: str, cuts: list[int]) -> Artifact[Samples]:
+    pieces = [Piece(first, last) for first, last in pairwise(cuts)]
+    return map_pieces({"tagged": tagged, "pairs": pairs}[kind], pieces, into=Samples)
+
+
+@stage(version=1)
+def no_classes() -> Artifact[Classes]:
+    return write_table(pa.table({"code": [], "name": []}, schema=Classes.schema), into=Classes)
+
+
+def settings(*subjects: dict, attacks: list, defenses: list | None = None) -> Pipeline:
+    return Pipeline(
+        name="mine", source={"parquet": "mine.parquet"}, subjects=subjects, attacks=attacks, defenses=defenses or []
+    )
+
+
+@pytest.fixture
+def audited(tmp_path):
+    (tmp_path / "mine.py").write_text(CODE.format(names=NAMES))
+
+    def ask(pipeline: Pipeline, kind: str = "tagged"):
+        held = HeldOut(given(kind, [0, 24, 40]), given(kind, [40, 53, 60]))
+        examination, branches = Examination(no_classes(), held), Branches()
+        for subject in pipeline.subjects:
+            examine_one(examination, subject, tmp_path)
+        return audit_terms(pipeline, examination, branches, tmp_path), examination, branches
+
+    return ask
+
+
+def findings_of(audit):
+    return [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
+
+
+def by_name(findings):
+    return {(one.metric, one.subject, one.of, one.group): one for one in findings}
+
+
+OWN = {"name": "book", "tagger": "mine.py:tag"}
+SMALL = {"name": "small", "tagger": "small-tagger", "train": {"epochs": 2, "batch_size": 16}}
+SCORER = {"name": "words", "scorer": "mine.py:score"}
+
+
+def test_attacks_are_made_once_and_every_tagger_sees_the_same_sentences(run, audited):
+    twice = settings(OWN, OWN | {"name": "again"}, attacks=[{"attack": "swap", "share": [0.5, 1]}])
+    audit, _, branches = audited(twice)
+    assert branches.failures == []
+    assert [stage.stage for stage in run.record.stages].count("perturb_terms") == 2  # one per severity
+    found = by_name(findings_of(audit))
+    assert found["ner.f1", "book", "clean", ""].value == 1.0
+    whole = found["ner.recall", "book", "swap", "share=1, changes=1"]
+    assert (whole.value, whole.n) == (0.0, 20)  # a tagger by heart knows no misspelt name
+    assert 0 < whole.high < 0.3  # and nought of twenty is no certainty
+    half, drop = (
+        found["ner.f1", "book", "swap", "share=0.5, changes=1"],
+        found["ner.drop", "again", "swap", "share=1, changes=1"],
+    )
+    assert 0.2 < half.value < 0.9
+    assert (drop.value, drop.verdict) == (1.0, "lower")
+    assert found["ner.mcnemar_p", "book", "swap", "share=1, changes=1"].verdict == "lower"
+
+
+def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, audited):
+    attacks, defenses = ["swap", {"attack": "synonymy"}], [{"attack": "swap"}, {"attack": "mixed", "share": 0.5}]
+    pipeline = settings(
+        SMALL, attacks=[one if isinstance(one, dict) else {"attack": one} for one in attacks],
+        defenses=[{"defense": "attacked-copies", **one} for one in defenses],
+    )  # fmt: skip
+    audit, examination, branches = audited(pipeline)
+    assert branches.failures == []
+    assert list(audit.tested) == ["small", "small+on-swap", "small+on-mixed"]
+    found = by_name(findings_of(audit))
+    gains = {(one[1], one[2]) for one in found if one[0] == "ner.gain"}
+    assert gains == {(f"small+on-{name}", of) for name in ("swap", "mixed") for of in ("clean", "swap", "synonymy")}
+    own = {(one[1], one[2]) for one in found if one[0] == "ner.own_gain"}
+    assert own == {("small+on-swap", "swap"), ("small+on-mixed", "swap"), ("small+on-mixed", "synonymy")}
+    for name in ("clean", "swap"):
+        group = "" if name == "clean" else "share=1, changes=1"
+        before, after = (found["ner.f1", one, name, group].value for one in ("small", "small+on-swap"))
+        assert found["ner.gain", "small+on-swap", name, group].value == pytest.approx(after - before)
+    parts = list(term_parts(pipeline, audit, examination, findings_of(audit)))
+    assert [part.anchor for part in parts] == ["ner"]
+    html = render_report(Report("r", "mine", "2026-01-01T00:00:00", 1.0, 0, "done", (), parts))
+    assert "trained with" in html
+    assert verdict(findings_of(audit)).text.startswith("small: F1")
+
+
+def test_pairs_are_attacked_in_one_sentence(run, audited):
+    pipeline = settings(SCORER, attacks=[{"attack": "swap", "terms": "lexicon", "sentence": "second", "share": 0.5}])
+    audit, examination, branches = audited(pipeline, "pairs")
+    assert branches.failures == []
+    found = by_name(findings_of(audit))
+    assert found["sts.pearson", "words", "clean", ""].value == pytest.approx(1.0)
+    assert found["sts.drop", "words", "swap", "share=0.5, changes=1"].value > 0
+    ((columns, made),) = audit.perturbed.items()
+    assert columns.words == "second"
+    attacked = collect(made["swap|share=0.5, changes=1"].samples, ["first", "second"])
+    original = collect(examination.evaluation, ["first", "second"])
+    assert attacked["first"].equals(original["first"])
+    assert not attacked["second"].equals(original["second"])
+    (part,) = term_parts(pipeline, audit, examination, findings_of(audit))
+    assert any("moved most" in block.title for block in part.blocks)
+
+
+def test_an_attack_that_cannot_be_made_leaves_the_others_alone(run, audited):
+    bad = {"attack": "keyboard", "terms": "missing.tsv"}
+    audit, _, branches = audited(settings(OWN, attacks=[{"attack": "swap"}, bad]))
+    assert str(branches.failures[0]).startswith("The lexicon")
+    assert {one.of for one in findings_of(audit)} == {"clean", "swap"}
+
+
+def test_a_tagger_that_comes_trained_cannot_be_trained_on_copies(run, audited):
+    copies = [{"defense": "attacked-copies", "attack": "swap"}]
+    audit, _, branches = audited(settings(OWN, attacks=[{"attack": "swap"}], defenses=copies))
+    assert "comes trained" in str(branches.failures[0])
+    assert list(audit.tested) == ["book"]
+
+
+def test_without_attacks_the_original_samples_are_measured(run, audited):
+    audit, _, _ = audited(settings(OWN, attacks=[]))
+    assert {one.metric for one in findings_of(audit)} == {"ner.precision", "ner.recall", "ner.f1"}
+
+
+@pytest.mark.parametrize(
+    ("attack", "where"),
+    [({"attack": "swap"}, ("attacks", 0)), ({"attack": "swap", "terms": "gold"}, ("attacks", 0, "terms")),
+     ({"swap": {"terms": "gold"}}, ("attacks", 0))],
+)  # fmt: skip
+def test_pairs_have_no_gold_terms(attack, where):
+    raw = {"source": {"parquet": "a"}, "subjects": [{"scorer": "small-scorer"}], "attacks": [attack]}
+    (clash,) = clashes(raw)
+    assert (clash.where, "lexicon" in clash.why) == (where, True)
+    fine = raw | {"attacks": [{"attack": "swap", "terms": "lexicon"}]}
+    assert list(clashes(fine)) == []
