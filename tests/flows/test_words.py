@@ -1,0 +1,152 @@
+"""Texts under attack as a flow: words and noise, guided by the oracle, defended by copies, and shown or masked."""
+
+from __future__ import annotations
+
+import pytest
+import trust_case
+
+from assay.data.classes import class_names
+from assay.flows.branches import Branches
+from assay.flows.mistakes import ConfigurationError
+from assay.flows.pipeline import Pipeline, load_project
+from assay.flows.subjects import Examination, examine_one
+from assay.flows.trust import ask_oracle
+from assay.flows.words import WordAudit, attack_texts
+from assay.flows.words_page import word_parts
+from assay.infra.partitions import collect
+from assay.tasks.attacks.words.page import verdict
+from assay.tasks.defenses.text_page import verdict as copies_verdict
+from assay.tasks.reporting.layout import render_report
+from assay.tasks.reporting.parts import Report
+from assay.tasks.statistics.findings import findings_from
+from assay.tasks.subjects.image_task import HeldOut
+
+ORACLE = {
+    "explainers": ["omission"], "top_words": 5, "providers": ["words.py:vectors"], "theta_relate": 0.8,
+    "class_names": trust_case.CLASS_NAMES, "training_texts": 16,
+}  # fmt: skip
+LOOSE = {"min_cosine": -1.0, "similarity": -1.0, "encoder": "word-vectors", "part_of_speech": False}
+A2T = {"attack": "a2t", "vectors": "words.py:vectors"} | LOOSE
+GUIDED = {"attack": "guided"} | LOOSE
+NOISE = {"attack": "noise", "kinds": ["typos", "casing"], "severities": [1, 5]}
+OWN = {"name": "mine", "classifier": "mine.py:classify"}
+TAUGHT = {"name": "bert", "classifier": "small-bert", "train": {"epochs": 1, "batch_size": 8}}
+
+
+@pytest.fixture
+def attacked(tmp_path):
+    trust_case.write_code(tmp_path)
+
+    def attack(subjects=(OWN,), attacks=(A2T, GUIDED, NOISE), masked=False, oracle=True, **options):
+        settings = Pipeline(
+            name="mine", source={"parquet": "mine.parquet"}, subjects=subjects, attacks=attacks,
+            trust=ORACLE | {"masked": masked} if oracle else None, **options,
+        )  # fmt: skip
+        held = HeldOut(
+            trust_case.put_samples(list(range(32)), [0, 20, 32], "train"),
+            trust_case.put_samples(list(range(16)), [0, 16], "test"),
+        )
+        examination, branches = Examination(trust_case.put_classes(), held), Branches()
+        for subject in settings.subjects:
+            examine_one(examination, subject, tmp_path)
+        trust = ask_oracle(settings, examination, branches, tmp_path) if oracle else None
+        return attack_texts(settings, examination, trust, branches, tmp_path), examination, branches
+
+    return attack
+
+
+def measured(audit: WordAudit, examination: Examination):
+    return [one for part in (examination, audit) for table in part.findings
+            for one in findings_from(collect(table, None))]  # fmt: skip
+
+
+def page(audit: WordAudit, examination: Examination, masked: bool) -> str:
+    findings = measured(audit, examination)
+    shown = list(word_parts(audit, class_names(collect(examination.classes, None)), masked, findings))
+    report = Report("run", "mine", "2026-01-01T00:00:00", 1.0, 0, "done", [], shown, findings=findings)
+    return render_report(report)
+
+
+def test_words_and_noise_are_measured_compared_and_shown_with_every_change(run, attacked):
+    audit, examination, branches = attacked()
+    assert branches.failures == []
+    found = {(one.metric, one.of, one.group): one for one in measured(audit, examination)}
+    assert found["attack.success_rate", "a2t", ""].n == found["attack.success_rate", "guided", ""].n > 0
+    assert found["attack.success_difference", "guided - a2t", ""].p_value is not None
+    assert found["attack.accuracy", "noise", "typos, severity=5"].n == 16
+    html = page(audit, examination, masked=False)
+    assert "what the attack made of it" in html
+    assert html.count("<mark") > 4
+    said = verdict(list(found.values())).text
+    assert "fools mine on" in said
+    assert "with typos at severity 5 mine gets" in said
+
+
+def test_masked_texts_leave_no_word_in_the_page_the_findings_or_what_stages_say(run, attacked):
+    audit, examination, branches = attacked(masked=True)
+    assert branches.failures == []
+    outputs = [page(audit, examination, masked=True), "\n".join(stage.summary for stage in run.record.stages),
+               str(measured(audit, examination))]  # fmt: skip
+    assert "■■■■" in outputs[0]
+    assert "Words that carry" not in outputs[0]
+    for word in ("film", "friday", "monday", "praise"):
+        assert [word in output.lower() for output in outputs] == [False] * 3, word
+
+
+def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_own(run, attacked):
+    own_too = [TAUGHT, OWN]
+    defended = [{"defense": "attacked-copies", "attack": "noise"}]
+    audit, examination, branches = attacked(own_too, [NOISE], oracle=False, defenses=defended)
+    assert branches.failures == []
+    stages = [stage.stage for stage in run.record.stages if not stage.cached]
+    assert stages.count("add_noise") == 1
+    assert audit.models["bert"] == {"on-noise": "bert+on-noise"}
+    assert "bert+on-noise" in examination.subjects
+    assert {"bert", "mine", "bert+on-noise"} <= set(audit.noised)
+    found = {(one.metric, one.of, one.group) for one in measured(audit, examination) if one.subject == "bert"}
+    for group in ("clean", "typos, severity=5", "every kind, severity=5"):
+        assert {("defense.accuracy", "none", group), ("defense.gain", "on-noise", group)} <= found
+    tests = {group for metric, _, group in found if metric == "defense.mcnemar_p"}
+    assert tests == {"clean", "every kind, severity=5"}
+    assert "Trained with, tested on: bert" in page(audit, examination, masked=False)
+    assert "ttacked copies" in copies_verdict(measured(audit, examination)).text
+
+
+def test_a_guided_attack_without_an_opinion_breaks_alone(run, attacked):
+    audit, _, branches = attacked(attacks=[NOISE, GUIDED], oracle=False)
+    assert "has no opinion of mine" in str(branches.failures[0])
+    assert list(audit.noised["mine"]) == ["noise"]
+
+
+FILE = """pipelines:
+  mine:
+    source: {csv: a.csv, label: gold}
+    subject: {classifier: small-bert}
+    attacks: [a2t, noise]
+"""
+COPIES = "defenses: [attacked-copies: {attack: a2t}]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("noise]", "guided]",
+         "5: attacks.1 — guided goes by the trust oracle's word pools, and the pipeline has no trust: add trust, as in "
+         "trust: {explainers: [lime]}, or use a2t"),
+        ("[a2t, noise]", "[guided: {explainer: omission}]\n    trust: {explainers: [lime]}",
+         '5: attacks.0.explainer: "omission" — is not among trust.explainers; known here: lime'),
+        ("[a2t, noise]", f"[noise]\n    {COPIES}",
+         '6: defenses.0.attack: "a2t" — there is no such attack; known here: noise, mixed'),
+        ("small-bert}\n    attacks: [a2t, noise]", f"'my.py:f'}}\n    attacks: [a2t]\n    {COPIES}",
+         "6: defenses.0 — subject comes as it is and learns from no attacked copies: give it train, audit a "
+         "classifier that Assay trains, or leave the defence out"),
+        ("{classifier: small-bert}", "{model: logistic}",
+         "5: attacks.0 — a2t needs a subject for texts: add one with classifier, as in subject: {classifier: …}"),
+    ],
+)  # fmt: skip
+def test_attacks_on_texts_that_cannot_be_are_refused_with_their_line(tmp_path, old, new, said):
+    file = tmp_path / "pipelines.yaml"
+    file.write_text(FILE.replace(old, new))
+    with pytest.raises(ConfigurationError) as refused:
+        load_project(file)
+    assert f"pipelines.yaml:{said}" in str(refused.value)
