@@ -25,6 +25,7 @@ from assay.tasks.subjects.text_blocks import IntArray
 from assay.tasks.subjects.text_hugging_face import pad_of
 from assay.tasks.subjects.text_learning import curve_table
 from assay.tasks.subjects.text_training import Epoch, validating
+from assay.tasks.subjects.texts import origins_of
 
 if TYPE_CHECKING:
     from assay.infra.trainings import Checkpoints
@@ -92,7 +93,7 @@ def learn_scores(
 
     options = options_of(subject.settings)
     assert options is not None
-    pairs, scores = _lesson(training, subject)
+    pairs, scores, origins = _lesson(training, subject)
     low, high = float(scores.min()), float(scores.max())
     shares = (scores - low) / (high - low)
     towers = subject.way != "hugging-face"
@@ -101,7 +102,7 @@ def learn_scores(
     tokenizer.no_padding()
     tokenizer.enable_truncation(start.limit)
     exercise = _exercise(start, tokenizer, pairs, shares, towers)
-    aside = validating(["\0".join(pair) for pair in pairs], options.validation)
+    aside = validating(origins, options.validation)
     device, first = torch_device_here(), deepcopy(start.network.state_dict())
 
     def teach() -> list[Epoch]:
@@ -135,21 +136,20 @@ def fitted_line(numbers: Scores, scores: Scores) -> Line:
     return Line(slope, float(scores.mean() - slope * numbers.mean()), float(scores.min()), float(scores.max()))
 
 
-def _lesson(training: pa.Table, subject: ResolvedSubject) -> tuple[list[Pair], Scores]:
-    """The pairs whose score is known in the order of their ids; no order of files shows in what is learnt."""
-    found = pairs_of(training.sort_by("id"), subject.settings)
-    known = [
-        ((first, second), score)
-        for first, second, score in zip(found.first, found.second, found.scores, strict=True)
-        if score is not None
-    ]
-    scores = np.array([score for _, score in known])
+def _lesson(training: pa.Table, subject: ResolvedSubject) -> tuple[list[Pair], Scores, list[str]]:
+    """The pairs whose score is known, their scores, and the texts that they come from, in the order of their ids."""
+    ordered = training.sort_by("id")
+    found = pairs_of(ordered, subject.settings)
+    pairs = list(zip(found.first, found.second, strict=True))
+    origins = origins_of(ordered, ["\0".join(pair) for pair in pairs])
+    known = [place for place, score in enumerate(found.scores) if score is not None]
+    scores = np.array([found.scores[place] for place in known], dtype=np.float64)
     if len(np.unique(scores)) < 2:
         said = "no score at all" if not known else f"the score {scores[0]:g} only"
         raise InputError(
             f"The training pairs know {said} ({subject.settings.score!r}): a scorer needs at least two different ones."
         )
-    return [pair for pair, _ in known], scores
+    return [pairs[place] for place in known], scores, [origins[place] for place in known]
 
 
 def _start(subject: ResolvedSubject, pairs: list[Pair], towers: bool, seeds: Seeds) -> Start:

@@ -24,6 +24,7 @@ from assay.tasks.subjects.text_blocks import IntArray
 from assay.tasks.subjects.text_hugging_face import pad_of
 from assay.tasks.subjects.text_learning import curve_table
 from assay.tasks.subjects.text_training import Epoch, validating
+from assay.tasks.subjects.texts import origins_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -61,15 +62,16 @@ def learn_tags(
 
     options = options_of(subject.settings)
     assert options is not None
-    sentences, tags, names = _lesson(training, subject)
+    lesson = _lesson(training, subject)
+    sentences, names = lesson.sentences, lesson.names
     start = _start(subject, sentences, len(names), seeds)
     network = start.network
     tokenizer = Tokenizer.from_str(start.files["tokenizer.json"].decode())
     settle(tokenizer, start.limit)
     numbers = {name: code for code, name in enumerate(names)}
-    codes = [[numbers[tag] for tag in given] for given in tags]
+    codes = [[numbers[tag] for tag in given] for given in lesson.tags]
     exercise = _exercise(start, tokenizer, sentences, codes, spells=subject.source is None)
-    aside = validating([" ".join(words) for words in sentences], options.validation)
+    aside = validating(lesson.origins, options.validation)
     device, first = torch_device_here(), deepcopy(network.state_dict())
 
     def teach() -> list[Epoch]:
@@ -85,17 +87,35 @@ def learn_tags(
     return files | card_file(subject, files, about), curve_table(curve)
 
 
-def _lesson(training: pa.Table, subject: ResolvedSubject) -> tuple[list[Words], list[Words], tuple[str, ...]]:
-    """The tagged sentences in the order of their ids, and all tags; no order of files shows in what is learnt."""
-    found = sentences_of(training.sort_by("id"), subject.settings)
-    known = [(words, tags) for words, tags in zip(found.tokens, found.tags, strict=True) if tags is not None and words]
-    names = tag_names([tag for _, tags in known for tag in tags])
+@dataclass(frozen=True)
+class _Lesson:
+    """Tagged sentences in the order of their ids, all tags, and per sentence the text that it comes from."""
+
+    sentences: list[Words]
+    tags: list[Words]
+    names: tuple[str, ...]
+    origins: list[str]
+
+
+def _lesson(training: pa.Table, subject: ResolvedSubject) -> _Lesson:
+    """What there is to learn from; no order of files shows in it."""
+    ordered = training.sort_by("id")
+    found = sentences_of(ordered, subject.settings)
+    origins = origins_of(ordered, [" ".join(words) for words in found.tokens])
+    known = [
+        (words, tags, origin)
+        for words, tags, origin in zip(found.tokens, found.tags, origins, strict=True)
+        if tags is not None and words
+    ]
+    names = tag_names([tag for _, tags, _ in known for tag in tags])
     if len(names) == 1:
         raise InputError(
             f"None of the {len(found.ids)} training sentences has an entity in {subject.settings.tags!r}: a tagger "
             "needs tagged ones to learn from."
         )
-    return [words for words, _ in known], [tags for _, tags in known], names
+    return _Lesson(
+        [words for words, _, _ in known], [tags for _, tags, _ in known], names, [origin for _, _, origin in known]
+    )  # fmt: skip
 
 
 def _start(subject: ResolvedSubject, sentences: list[Words], outputs: int, seeds: Seeds) -> Start:
