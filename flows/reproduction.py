@@ -8,6 +8,7 @@ from assay.data.published.pugh import APPROACHES, BROUGHT, TABLE_1, Study
 from assay.flows.commands.answers import columns
 from assay.flows.mistakes import suggestion
 from assay.flows.records import findings_of
+from assay.flows.reproduction_attacks import toki_4
 from assay.flows.reproduction_images import xu_1, xu_2, xu_3, xu_4, xu_5
 from assay.flows.reproduction_overfitting import werpachowski_5, werpachowski_6
 from assay.flows.reproduction_terms import ARAUJO_TABLES
@@ -31,7 +32,7 @@ def reproduce(table: str, store: Store) -> str:
     """The table as text."""
     tables: Mapping[str, Callable[[Store], str]] = {
         "pugh-1": pugh_1, "xu-1": xu_1, "xu-2": xu_2, "xu-3": xu_3, "xu-4": xu_4, "toki-3": toki_3, "xu-5": xu_5,
-        "werpachowski-5": werpachowski_5, "werpachowski-6": werpachowski_6, **ARAUJO_TABLES,
+        "toki-4": toki_4, "werpachowski-5": werpachowski_5, "werpachowski-6": werpachowski_6, **ARAUJO_TABLES,
     }  # fmt: skip
     if table not in tables:
         raise InputError(f"There is no table {table!r} to reproduce; {suggestion(table, tables)}")

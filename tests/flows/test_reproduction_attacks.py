@@ -1,0 +1,47 @@
+"""Table 4 has the paper's numbers, and beside them those of our latest runs."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+
+from assay.data.published.toki import TABLE_4
+from assay.flows.reproduction import reproduce
+from assay.tasks.statistics.findings import Finding, findings_table
+
+
+def leave(run, findings: list[Finding]) -> None:
+    run.record.findings = f"runs/{run.id}/findings.parquet"
+    with run.store.folder.writing(run.record.findings) as sink:
+        pq.write_table(findings_table(findings), sink)
+    run.save()
+
+
+def test_the_papers_guided_attack_is_never_behind_a2t():
+    assert len(TABLE_4) == 10
+    assert all(row.guided.success_rate >= row.a2t.success_rate for row in TABLE_4)
+    assert all(row.guided.perturbed_words <= row.a2t.perturbed_words for row in TABLE_4)
+
+
+def test_without_runs_it_says_how_to_make_them(run):
+    text = reproduce("toki-4", run.store)
+    assert "emotion               paper  2000   0.643       1.152" in text
+    assert "assay run ag-news" in text
+    assert "ours" not in text.partition("Not measured")[0]
+
+
+def test_a_run_stands_below_the_papers_line_with_the_paired_difference(make_run):
+    measured = [
+        Finding("attack.success_rate", of="guided", subject="small-bert", value=0.5, n=80),
+        Finding("attack.success_rate", of="a2t", subject="small-bert", value=0.25, n=80),
+        Finding("attack.perturbed_words", of="guided", subject="small-bert", value=1.5, n=40),
+        Finding("attack.similarity", of="guided", group="minilm", subject="small-bert", value=0.95, n=40),
+        Finding("attack.similarity", of="guided", group="word-vectors", subject="small-bert", value=0.9, n=40),
+        Finding("attack.success_difference", of="guided - a2t", subject="small-bert", value=0.25, low=0.1, high=0.4,
+                n=80, p_value=0.004),
+        Finding("attack.success_rate", of="guided", subject="small-bert+on-a2t", value=0.1, n=80),
+    ]  # fmt: skip
+    with make_run("emotion") as run:
+        leave(run, measured)
+    line = next(line for line in reproduce("toki-4", run.store).splitlines() if "ours" in line)
+    assert line.split() == ["emotion", "ours", "80", "0.500", "1.500", "0.950", "0.900", "0.250", "+0.250", "[+0.100,",
+                            "+0.400]", "0.004"]  # fmt: skip
