@@ -10,7 +10,7 @@ import numpy as np
 from assay.tasks.language.lexicons import Lexicon
 
 NO_SYNONYM, SEVERAL = "no synonym", "several concepts"
-_PIECE = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*|[^\w\s]|_")
+_PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def pieces_of(name: str) -> list[str]:
     """The words of a name as corpora of tagged sentences cut them: every sign is a word of its own.
 
     >>> pieces_of("non-small cell carcinoma, Crohn's")
-    ['non', '-', 'small', 'cell', 'carcinoma', ',', "Crohn's"]
+    ['non', '-', 'small', 'cell', 'carcinoma', ',', 'Crohn', "'", 's']
     """
     return _PIECE.findall(name)
 
