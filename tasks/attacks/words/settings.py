@@ -25,8 +25,9 @@ class WordAttack(Settings):
     """How many replacements are tried for a word."""
 
     min_cosine: float | None = Field(default=None, ge=-1, le=1)
-    """How similar a replacement's vector is to the word's, at least. Left out, 0.8 in a file of word vectors, and in
-    vectors that Assay makes here the cosine that tells synonyms from random pairs (θ_relate)."""
+    """How similar a replacement's vector is to the word's, at least. Left out: for A2T 0.8 in a file of word vectors,
+    and in vectors that are made here the cosine that half of Assay's synonym pairs reach; for the guided attack θ_relate
+    of every provider."""
 
     modified: float = Field(default=0.1, gt=0, le=1)
     """The share of a text's words that may be changed."""
@@ -62,7 +63,8 @@ class A2T(WordAttack):
     vectors: str | None = Field(default=None, min_length=1)
     """Where neighbours come from: a provider or file of word vectors (see `trust.providers`), the catalogue's
     `counterfitted-neighbors`, or a file of neighbour lists (.json, .json.gz: a word and its list); left out, MiniLM
-    where it is installed, else fastText vectors that the training texts teach."""
+    where it is installed, else fastText vectors that the training texts teach. Such vectors put opposites close too:
+    where it matters that a replacement is a synonym, name lists that are made for that."""
 
 
 class Guided(WordAttack):
@@ -72,7 +74,7 @@ class Guided(WordAttack):
     attack: Literal["guided"] = "guided"
     """Which attack it is."""
 
-    similar: int = Field(default=100, ge=1, le=100_000)
+    similar: int = Field(default=50, ge=1, le=100_000)
     """How many words of the pools count as similar to a word, the nearest; of those the `candidates` of the lowest (or
     the highest) importance are tried."""
 
