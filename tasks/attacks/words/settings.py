@@ -26,8 +26,8 @@ class WordAttack(Settings):
 
     min_cosine: float | None = Field(default=None, ge=-1, le=1)
     """How similar a replacement's vector is to the word's, at least. Left out: for A2T 0.8 in a file of word vectors,
-    and in vectors that are made here the cosine that half of Assay's synonym pairs reach; for the guided attack θ_relate
-    of every provider."""
+    and in vectors that are made here the cosine that half of Assay's synonym pairs reach; for the guided attack the
+    θ_relate of every provider."""
 
     modified: float = Field(default=0.1, gt=0, le=1)
     """The share of a text's words that may be changed."""
