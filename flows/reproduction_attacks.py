@@ -17,9 +17,9 @@ OWN = ("reviews", "reviews-weak", "reviews-strong")
 WHY = (
     "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), and fewer texts are attacked. Words are",
     "compared by vectors that work without a network (theirs: counter-fitted vectors and six embeddings), with a least",
-    "cosine found from synonym pairs. The first similarity is by the encoder that limits the attack (theirs: BERT), the",
-    "second by another (theirs: USE); neither is theirs, so compare columns, not rows. What counts as similar, and what",
-    "as a low or a high mean score, the paper leaves open: docs/word-attacks.md says what we take.",
+    "cosine found from synonym pairs. The first similarity is by the encoder that limits the attack (theirs: BERT),",
+    "the second by another (theirs: USE); neither is theirs, so compare columns, not rows. What counts as similar, and",
+    "what as a low or a high mean score, the paper leaves open: docs/word-attacks.md says what we take.",
 )
 _HEADINGS = [
     "data set", "whose", "texts", "guided SAR", "words", "sim. 1", "sim. 2", "A2T SAR", "words", "sim. 1", "sim. 2",
