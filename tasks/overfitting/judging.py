@@ -101,6 +101,7 @@ def _judged(
             fresh_needed=one.generator != ORBIT,
         )  # fmt: skip
         more = needed(here.found, options.gap, level, one.bound) if said.name == "underpowered" else None
+        said = _unless_blind(said, mine, one, level)
         yield Judged(here, level, look, key, p, said, more)
     for one in mine:
         if one.role != "test":
@@ -111,6 +112,19 @@ def _control(mine: Sequence[Record], one: Record) -> Record | None:
     """The same test on fresh samples: of as many models, or else of one."""
     fresh = [other for other in mine if other.role == "fresh" and other.generator == one.generator]
     return next((other for other in fresh if other.models == one.models), fresh[0] if fresh else None)
+
+
+def _unless_blind(said: Verdict, mine: Sequence[Record], one: Record, level: float) -> Verdict:
+    """The verdict, but no evidence means nothing where a copy that was fitted to the test set is not found either."""
+    copies = [other for other in mine if other.role == "dishonest" and other.generator == one.generator]
+    missed = [copy for copy in copies if copy.found.p > level or copy.found.mean <= 0]
+    if said.name != "no evidence" or not missed:
+        return said
+    return Verdict(
+        "underpowered",
+        f"the copy that was fitted to the test set was not found either (p = {missed[0].found.p:.2g}, gap "
+        f"{missed[0].found.mean:.4f})",
+    )
 
 
 def group_of(record: Record) -> str:

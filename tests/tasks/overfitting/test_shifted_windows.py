@@ -18,9 +18,10 @@ from assay.infra.partitions import collect, map_pieces, read_files
 from assay.infra.stage import stage, write_table
 from assay.tasks.ingest.pixels import shaped
 from assay.tasks.ingest.settings import Pixels
+from assay.tasks.overfitting.judging import judge
 from assay.tasks.overfitting.page_windows import window_blocks
-from assay.tasks.overfitting.records import records_from
-from assay.tasks.overfitting.settings import Dishonest
+from assay.tasks.overfitting.records import Record, records_from
+from assay.tasks.overfitting.settings import Dishonest, Overfitting, Translations
 from assay.tasks.overfitting.shifting import shift_partition
 from assay.tasks.overfitting.task import (
     fresh_samples,
@@ -29,6 +30,7 @@ from assay.tasks.overfitting.task import (
     train_again,
     train_dishonestly,
 )
+from assay.tasks.overfitting.testing import pairwise_test
 from assay.tasks.overfitting.window_tests import looked_from, window_records
 from assay.tasks.overfitting.windows import looking, require_margin
 from assay.tasks.reporting.parts import LinePlot
@@ -228,6 +230,18 @@ def test_a_record_says_what_is_in_its_table():
     (one,) = window_records([looked], {}, "s", ("strongest",), "paper", 0.05)
     assert (one.error, one.adversarial_error, one.estimate) == (0.5, 0.75, 1.75 / 4)
     assert (one.h_original, one.h_adversarial, one.moved, one.found.mean) == (0.75, 0.25, 1, -0.25 / 4)
+
+
+@pytest.mark.parametrize(("of_the_copy", "verdict"), [(0.3, "no evidence"), (0.0, "underpowered")])
+def test_no_evidence_counts_only_where_the_copy_fitted_to_the_test_set_was_found(of_the_copy, verdict):
+    honest = np.repeat([0.5, -0.5, 0.0], [400, 400, 4200])
+    fitted = np.repeat([of_the_copy, 0.0], [2000, 3000])
+    records = [
+        Record("s", "strongest", pairwise_test(values, 1.5), 0.1, 0.1, "the set", role, role=role)
+        for role, values in (("test", honest), ("dishonest", fitted))
+    ]
+    said = judge(records, Overfitting(translations=Translations()), {})
+    assert [one.verdict.name for one in said if one.verdict is not None] == [verdict]
 
 
 def test_models_that_saw_other_samples_are_not_averaged():
