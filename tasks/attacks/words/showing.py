@@ -19,7 +19,7 @@ def word_examples(attacked: pa.Table, *, called: str, limit: int, masked: bool) 
     ranked = sorted(rows, key=lambda row: (row["changed"], -(row["similarity"] or 0.0), row["id"]))
     won = [row for row in ranked if row["status"] == "success"]
     lost = [row for row in ranked if row["status"] == "failed"]
-    kept = max(0, limit - bool(lost))
+    kept = limit - (limit > 1 and bool(lost))
     chosen = won[:kept] + lost[: limit - len(won[:kept])][:1]
     return pa.Table.from_pylist([_shown(row, called, masked) for row in chosen], schema=ChangedTexts.schema)
 

@@ -1,0 +1,136 @@
+"""The page about attacks on texts says what was found, marks every changed word, and shows nothing that is masked."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from assay.data.changed_text_schemas import ChangedTexts
+from assay.tasks.attacks.words.page import page, verdict
+from assay.tasks.attacks.words.page_shown import Shown
+from assay.tasks.attacks.words.showing import carriers, word_examples
+from assay.tasks.reporting.changed_lines import changed_lines, masked_lines
+from assay.tasks.reporting.layout import block_markup
+from assay.tasks.reporting.parts import BarPlot, DataTable, MarkedTexts, Panels
+from assay.tasks.statistics.findings import Finding
+
+CLASSES = ("neg", "pos")
+RATE = Finding("attack.success_rate", of="guided", subject="bert", value=0.5, low=0.3, high=0.7, n=20, unit="share")
+FINDINGS = [
+    RATE,
+    Finding("attack.success_rate", of="a2t", subject="bert", value=0.25, low=0.1, high=0.5, n=20, unit="share"),
+    Finding("attack.perturbed_words", of="guided", subject="bert", value=1.5, low=1.2, high=1.8, n=10, unit="words"),
+    Finding("attack.similarity", of="guided", group="minilm", subject="bert", value=0.95, n=10, unit="cosine"),
+    Finding("attack.skipped", of="a2t", group="the prediction is wrong already", subject="bert", value=0.2, n=25),
+    Finding("attack.success_difference", of="guided - a2t", subject="bert", value=0.25, low=0.0, high=0.5, n=20,
+            p_value=0.03),
+    Finding("subject.accuracy", of="clean", subject="bert", value=0.9, low=0.8, high=1.0, n=25),
+    *(Finding("attack.accuracy", of="noise", group=f"{kind}, severity={severity}", subject="bert",
+              value=0.9 - 0.1 * severity, low=0.1, high=1.0, n=25)
+      for kind in ("typos", "every kind") for severity in (1, 5)),
+]  # fmt: skip
+TEXT = "A truly lovely film, lovely indeed."
+
+
+def attacked(*rows: dict[str, object]) -> pa.Table:
+    whole = {"id": "a", "gold": 1, "status": "success", "predicted": 1, "attacked": 0, "text": TEXT, "words": 6,
+             "starts": [8], "ends": [14], "originals": ["lovely"], "replacements": ["nice"], "changed": 1,
+             "similarity": 0.97}  # fmt: skip
+    return pa.Table.from_pylist([whole | row for row in rows])
+
+
+def shown(masked: bool = False) -> Shown:
+    table = attacked({}, {"id": "b", "status": "failed", "attacked": 1})
+    examples = word_examples(table, called="guided", limit=4, masked=masked)
+    return Shown("bert", "guided", CLASSES, examples, table, masked)
+
+
+def markup(part) -> str:
+    return "".join(str(block_markup(block, place)) for place, block in enumerate(part.blocks))
+
+
+def test_the_sentence_names_the_attack_that_succeeds_most_with_its_interval():
+    part = page(FINDINGS, [shown()])
+    assert part.sentence.replace("\u202f", " ").startswith(
+        "guided makes bert wrong on 50.0 % [30.0, 70.0] of the 20 texts that it attacked, by 1.5 words each on average."
+    )
+    assert "With typos at severity 5 it gets 40.0" in part.sentence
+    assert "guided fools bert" in verdict(FINDINGS).text.lower()
+
+
+def test_without_attacks_on_texts_there_is_nothing_to_say():
+    assert verdict([Finding("attack.accuracy", of="pgd", group="eps=0.1", subject="net", value=0.1)]) is None
+
+
+def test_rates_numbers_differences_noise_and_what_was_skipped_each_have_their_place():
+    part = page(FINDINGS, [shown()])
+    kinds = [type(block) for block in part.blocks]
+    assert kinds[0] is BarPlot
+    (curves,) = [block for block in part.blocks if isinstance(block, Panels)]
+    assert [plot.series[0].x for plot in curves.plots] == [[0.0, 1.0, 5.0]] * 2
+    assert all("Accuracy with" in plot.alt for plot in curves.plots)
+    tables = {block.title: block for block in part.blocks if isinstance(block, DataTable)}
+    beside = tables["One attack beside another"]
+    assert "the first succeeds 25.0 points more often than the second (p = 0.030)" in beside.note
+    assert tables["Texts that were not attacked"].rows[0][2:4] == ["the prediction is wrong already", 5]
+    carried = tables["Words that carry the attacks, guided on bert"].rows[0]
+    assert (carried[0], carried[1], carried[3]) == ("lovely", 1, "nice")
+
+
+def test_an_example_is_two_lines_with_the_changed_word_marked_in_both():
+    (block,) = [one for one in page(FINDINGS, [shown()]).blocks if isinstance(one, MarkedTexts)]
+    first = block.texts[0]
+    assert [one.text for one in first.stretches if one.tone] == ["lovely"]
+    assert [one.text for one in first.below if one.tone] == ["nice"]
+    assert "".join(one.text for one in first.below) == TEXT.replace("lovely", "nice", 1)
+    html = markup(page(FINDINGS, [shown()]))
+    assert html.count('class="words"') == 4
+    assert "<mark" in html
+
+
+def test_masked_pages_hold_no_word_of_a_text():
+    html = markup(page(FINDINGS, [shown(masked=True)]))
+    assert "■■■■" in html
+    assert not any(word in html for word in ("lovely", "nice", "film", "truly"))
+
+
+def test_examples_are_the_successes_of_fewest_words_and_one_failure():
+    rows = [
+        {"id": "two", "changed": 2, "starts": [2, 8], "ends": [7, 14], "replacements": ["so", "nice"]}, {"id": "one"},
+        {"id": "lost", "status": "failed"}, {"id": "lost too", "status": "failed"},
+        {"id": "alike", "similarity": 0.99}, {"id": "left", "status": "skipped", "changed": 0},
+    ]  # fmt: skip
+    made = word_examples(attacked(*rows), called="a2t", limit=4, masked=False)
+    assert made["id"].to_pylist() == ["alike", "one", "two", "lost"]
+    assert made.schema.equals(ChangedTexts.schema)
+    assert word_examples(attacked(*rows), called="a2t", limit=1, masked=False)["id"].to_pylist() == ["alike"]
+
+
+def test_carriers_are_ranked_by_the_attacks_that_succeed():
+    rows = [{}, {"status": "failed"}, {"originals": ["Dull"], "replacements": ["flat"]}, {"replacements": ["fine"]},
+            {"status": "failed", "originals": ["never"]}]  # fmt: skip
+    found = carriers(attacked(*rows))
+    assert [(one.word, one.successes, one.attacks) for one in found] == [("lovely", 2, 3), ("dull", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "before", "after"),
+    [
+        ("so good", [(2, 3, "")], ["so good"], ["sogood"]),
+        ("so good", [(7, 7, "!")], ["good"], ["good!"]),
+        ("good", [(0, 1, "G"), (3, 4, "t")], ["good"], ["Goot"]),
+        ("a b", [(0, 1, ""), (2, 3, "")], ["a", "b"], []),
+        ("", [], [], []),
+    ],
+)
+def test_every_word_that_a_change_touches_is_marked_whole(text, changes, before, after):
+    first, second = changed_lines(text, changes)
+    assert [one.text for one in first if one.tone] == before
+    assert [one.text for one in second if one.tone] == after
+    assert "".join(one.text for one in first) == text
+
+
+def test_masked_lines_show_how_many_and_nothing_else():
+    first, second = masked_lines(3)
+    assert {one.text for one in (*first, *second)} == {"■■■■", " "}
+    assert sum(one.tone is not None for one in second) == 3
