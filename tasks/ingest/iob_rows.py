@@ -131,11 +131,10 @@ def _cells(sentence: Lines, columns: Columns) -> list[tuple[str, str]]:
     found = []
     for number, text in enumerate(sentence.texts, sentence.first):
         try:
-            line = text.decode("utf-8").strip("\r\n")
+            line = text.decode("utf-8").rstrip(" \t\r\n")
         except UnicodeDecodeError as fault:
             raise LineError(number, f"not UTF-8 text (byte 0x{text[fault.start]:02X})") from fault
-        cells = line.split("\t") if "\t" in line.strip() else _BLANKS.split(line.strip())
-        cells = cells if cells[-1].strip() or len(cells) < 3 else cells[:-1]  # a tab at the end of the line
+        cells = line.split("\t") if "\t" in line else _BLANKS.split(line.lstrip(" "))
         word, tag = (_cell(cells, column) for column in columns)
         if word is None or tag is None or len(cells) < 2:
             said = f"{len(cells)} column{'s' if len(cells) > 1 else ''} where a word and its tag were expected"
