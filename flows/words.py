@@ -21,7 +21,7 @@ from assay.tasks.attacks.noise.settings import Noise
 from assay.tasks.attacks.noise.task import add_noise, copy_with_noise, measure_noise, show_noise
 from assay.tasks.attacks.words.resolved import resolve_word_attack
 from assay.tasks.attacks.words.settings import A2T, Guided
-from assay.tasks.attacks.words.showing_task import show_words
+from assay.tasks.attacks.words.showing_task import limit_texts, show_words
 from assay.tasks.attacks.words.task import (
     Swaps,
     attack_words,
@@ -134,10 +134,12 @@ def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
 
 def words_on(result: WordAudit, scene: Scene, subject: Examined, original: Examined, settings: A2T | Guided) -> None:
     """One word attack on one subject: what may replace what is found once, for the original and all its defended."""
-    examination = scene.examination
-    swaps = swaps_for(scene, examination.evaluation, original, settings)
+    examination, samples = scene.examination, scene.examination.evaluation
+    if settings.texts is not None:
+        samples = limit_texts(samples, settings.texts)
+    swaps = swaps_for(scene, samples, original, settings)
     attacked = attack_words(
-        examination.evaluation, examination.classes, subject.files, subject.resolved,
+        samples, examination.classes, subject.files, subject.resolved,
         resolve_word_attack(settings, scene.folder), swaps.swaps, swaps.vectors,
     )  # fmt: skip
     result.attacked.setdefault(subject.name, {})[settings.called] = attacked

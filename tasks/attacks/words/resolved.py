@@ -17,7 +17,7 @@ COUNTERFITTED = "counterfitted-neighbors"
 _LISTS_IN_CATALOGUE = "counterfitted_neighbors.json.gz"
 MINILM, WORD_VECTORS = "minilm", "word-vectors"
 IN_A_FILE = 0.8  # the least cosine of A2T, for vectors in which only synonyms are this close
-_SHOWN = {"name", "examples"}  # what changes no attacked text
+_SHOWN = {"name", "examples", "texts"}  # what changes no attacked text
 
 
 @dataclass(frozen=True)

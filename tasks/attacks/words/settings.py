@@ -45,6 +45,9 @@ class WordAttack(Settings):
     part_of_speech: bool = True
     """Whether a replacement must share a part of speech with the word (an English dictionary says so)."""
 
+    texts: int | None = Field(default=None, ge=1, examples=["100"])
+    """How many of the audited texts are attacked, the classes in the proportions that they have; left out, all."""
+
     examples: int = Field(default=6, ge=0, le=100)
     """How many attacked texts the report shows."""
 

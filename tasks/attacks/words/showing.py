@@ -24,6 +24,11 @@ def word_examples(attacked: pa.Table, *, called: str, limit: int, masked: bool) 
     return pa.Table.from_pylist([_shown(row, called, masked) for row in chosen], schema=ChangedTexts.schema)
 
 
+def rows_named(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
+    """The rows of a partition that are named."""
+    return samples.filter(pa.array([sample in ids for sample in samples["id"].to_pylist()], pa.bool_()))
+
+
 def _shown(row: dict[str, object], called: str, masked: bool) -> dict[str, object]:
     count = int(str(row["changed"]))
     shown = {name: row[name] for name in ("id", "gold", "status", "words", "similarity", "text", "starts", "ends")}

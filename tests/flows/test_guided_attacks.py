@@ -1,0 +1,80 @@
+"""The attack guided by the oracle beside A2T, on planted shortcuts and seeds that nothing was tuned on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.data.samples.reviews import reviews
+from assay.data.schemas import Classes, Samples
+from assay.flows.branches import Branches
+from assay.flows.pipeline import load_project
+from assay.flows.subjects import Examination, examine_one
+from assay.flows.trust import ask_oracle
+from assay.flows.words import attack_texts
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect
+from assay.infra.stage import stage, write_table
+from assay.tasks.attacks.words.settings import A2T, Guided
+from assay.tasks.statistics.paired import mcnemar, wilcoxon
+from assay.tasks.subjects.image_task import hold_out
+
+PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
+UNSEEN = (3101, 3102, 3103, 3104, 3105)
+
+
+@stage(version=1)
+def put_reviews(seed: int, strength: float) -> Artifact[Samples]:
+    return write_table(reviews(seed=seed, strength=strength).replace_schema_metadata(None), into=Samples)
+
+
+@stage(version=1)
+def put_classes() -> Artifact[Classes]:
+    names = ["negative", "positive"]
+    return write_table(pa.table({"code": [0, 1], "name": names}, schema=Classes.schema), into=Classes)
+
+
+def outcomes(seed: int, limit: int) -> pa.Table:
+    """Per text that both attacked, whether each attack succeeds and how many words it changed."""
+    given = load_project(PIPELINES, pipeline="reviews").pipeline("reviews")
+    assert given.trust is not None
+    pipeline = given.model_copy(update={
+        "evaluation": given.evaluation.model_copy(update={"limit": limit}),
+        "trust": given.trust.model_copy(update={"explainers": ("lime",), "truth": None}),
+        "attacks": (A2T(examples=0), Guided(examples=0)), "defenses": (),
+    })  # fmt: skip
+    branches = Branches()
+    examination = Examination(put_classes(), hold_out(put_reviews(seed, 0.75), pipeline.evaluation))
+    examine_one(examination, pipeline.subjects[0], PIPELINES.parent)
+    trust = ask_oracle(pipeline, examination, branches, PIPELINES.parent)
+    audit = attack_texts(pipeline, examination, trust, branches, PIPELINES.parent)
+    assert branches.failures == []
+    tables = {name: collect(made, ["id", "status", "changed"]) for name, made in audit.attacked["small-bert"].items()}
+    columns = {f"{name} {column}": table[column] for name, table in tables.items() for column in ("status", "changed")}
+    both = pa.table({"id": tables["a2t"]["id"], **columns})
+    return both.filter(np.array([status != "skipped" for status in both["a2t status"].to_pylist()]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(10_800)
+def test_guided_succeeds_at_least_as_often_as_a2t_at_no_more_changed_words(make_run, tmp_path):
+    found = []
+    with make_run(store=str(tmp_path / "store")):
+        for seed in UNSEEN:
+            found.append(outcomes(seed, limit=60))
+            won = [
+                sum(one == "success" for one in found[-1][f"{name} status"].to_pylist()) for name in ("guided", "a2t")
+            ]
+            print(seed, found[-1].num_rows, *won, flush=True)
+    every = pa.concat_tables(found)
+    guided, a2t = (np.array(every[f"{name} status"].to_pylist()) == "success" for name in ("guided", "a2t"))
+    both = guided & a2t
+    changed = [every[f"{name} changed"].to_numpy()[both] for name in ("guided", "a2t")]
+    told = mcnemar(guided, a2t)
+    print(f"guided {guided.mean():.3f}, a2t {a2t.mean():.3f}, McNemar p {told.p_exact:.3g}; words where both succeed "
+          f"{changed[0].mean():.2f} and {changed[1].mean():.2f}, Wilcoxon p {wilcoxon(*changed):.3g}")  # fmt: skip
+    assert guided.mean() >= a2t.mean()
+    assert changed[0].mean() <= changed[1].mean() or wilcoxon(*changed) > 0.05
