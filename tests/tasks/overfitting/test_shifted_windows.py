@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from window_workload import SIDE, Piece, noise
 
-from assay.data.images import image_columns, pixels_of
+from assay.data.images import pixels_of
 from assay.data.overfitting_schemas import ShiftedWindows
 from assay.data.schemas import Classes, Samples
 from assay.infra.artifacts import Artifact
@@ -41,35 +40,10 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
 
 torch.set_num_threads(1)
-SIDE, CROP, EPS = 16, 8, 1
+CROP, EPS = 8, 1
 TRAIN = Training(epochs=6, batch_size=32, augment=("window",), validation=0)
 SUBJECT = ResolvedSubject(Subject(name="tiny", network="small-cnn", width=0.5, crop=CROP, train=TRAIN))
 BOTH = ("strongest", "random")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Some images of pure noise: nothing about them says of which class they are."""
-
-    start: int
-    end: int
-    unlabelled: int = 0
-    several: bool = False
-
-
-def noise(piece: Piece) -> pa.Table:
-    drawn = [np.random.default_rng([7, at]) for at in range(piece.start, piece.end)]
-    pixels = np.array([one.integers(0, 256, (1, SIDE, SIDE)) for one in drawn], np.uint8).reshape(-1, 1, SIDE, SIDE)
-    gold = [None if at < piece.unlabelled else int(one.integers(0, 3)) for at, one in enumerate(drawn)]
-    columns = {
-        "id": pa.array([f"n{at:04}" for at in range(piece.start, piece.end)], pa.string()),
-        "gold": pa.array(gold, pa.int16()),
-        "split": pa.array([("train", "test", "fresh")[at % 3] for at in range(piece.start, piece.end)], pa.string()),
-        **image_columns(pixels),
-    }
-    if piece.several:
-        columns["labels"] = pa.array([[1, 0, 1]] * len(drawn), pa.list_(pa.int8()))
-    return pa.table(columns)
 
 
 @stage(version=1)
@@ -95,6 +69,15 @@ def test_shifts_are_the_same_however_samples_are_cut(make_run):
     for ends in ((40,), (7, 7, 33, 40)):
         with make_run(fresh=True):
             digests.add(shifted(ends).digest)
+    assert len(digests) == 1
+
+
+@pytest.mark.slow
+def test_two_worker_processes_shift_like_this_one(make_run):
+    digests = set()
+    for compute in ({"engine": "serial"}, {"engine": "local", "workers": 2}):
+        with make_run(fresh=True, **compute):
+            digests.add(shifted((7, 33, 40)).digest)
     assert len(digests) == 1
 
 
