@@ -32,7 +32,8 @@ class DefendedTexts:
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         compared = [one for one in findings if one.metric in _COMPARED]
-        texts = {one.subject for one in compared if one.group != CLEAN and not one.group.startswith("eps=")}
+        measured = [one for one in compared if one.metric == "defense.accuracy" and one.group != CLEAN]
+        texts = {one.subject for one in measured if not one.group.startswith("eps=")}
         mine = [one for one in compared if one.subject in texts]
         self._known = {(one.metric, one.subject, one.of, one.group): one for one in mine}
         self.subjects = list(dict.fromkeys(one.subject for one in mine))
