@@ -30,14 +30,15 @@ _SPENT = (
     "night are one look-up, and the same model on the same samples again is none."
 )
 _COLUMNS = [
-    Column("Subject"), Column("Samples"), Column("Generator"), Column("n", "integer"),
+    Column("Subject"), Column("Samples"), Column("Generator"), Column("Verdict"),
+    Column("p", "p", "Of this test; Holm over the generators where there are several"),
+    Column("Level", "text", "What this look-up may spend of alpha"),
+    Column("Gap", "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
+    Column("Smallest gap", "number", "What would have been significant at this level, with this many samples"),
+    Column("n", "integer"),
     Column("Error", "percent", "R_S with Wilson's 95 % interval"),
     Column("Adversarial error", "percent", "R_adv: where the generator may choose; no estimate of the error"),
     Column("Estimate", "percent", "R_g: adversarial errors weighted by density; under independence the error"),
-    Column("Gap", "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
-    Column("Smallest gap", "number", "What would have been significant at this level, with this many samples"),
-    Column("p", "p", "Of this test; Holm over the generators where there are several"),
-    Column("Level", "text", "What this look-up may spend of alpha"), Column("Verdict"),
 ]  # fmt: skip
 
 
@@ -63,14 +64,16 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     It says p coarsely: whoever tunes a model by it should learn as little of the test set as possible.
     """
     said = [one for one in findings if one.metric == "overfitting.p_value" and one.verdict]
-    floors = {
-        (one.subject, one.of, one.group): one.value for one in findings if one.metric == "overfitting.minimum_gap"
-    }
-    lines = [
-        f"{one.subject}: {one.verdict} by {_generator(one.of)} ({coarse(one.p_adjusted or one.p_value)}, a gap from "
-        f"{number(floors.get((one.subject, one.of, one.group)))} on would show, n = {integer(one.n)})"
-        for one in said
-    ]  # fmt: skip
+    known = {(one.metric, one.subject, one.of, one.group): one.value for one in findings}
+    lines = []
+    for one in said:
+        about = (one.subject, one.of, one.group)
+        floor, level = known.get(("overfitting.minimum_gap", *about)), known.get(("overfitting.level", *about))
+        p = one.p_value if one.p_adjusted is None else one.p_adjusted
+        lines.append(
+            f"{one.subject}: {one.verdict} by {_generator(one.of)} ({coarse(p, level)}, a gap from {number(floor)} on "
+            f"would show, n = {integer(one.n)})"
+        )
     lines += _synthetic_verdict(findings)
     if not lines:
         return None
@@ -79,14 +82,15 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     return Verdict("overfitting: " + "; ".join(lines), "bad" if bad else "good" if good else "neutral")
 
 
-def coarse(p: float | None) -> str:
-    """A p-value as a step of a short ladder.
+def coarse(p: float | None, level: float | None) -> str:
+    """A p-value as a step of a short ladder, or only that it is above the level of its look-up.
 
-    >>> coarse(0.0004), coarse(0.02), coarse(0.3), coarse(1.0)
-    ('p < 0.001', 'p < 0.05', 'p < 0.5', 'p ≥ 0.5')
+    >>> coarse(0.0004, 0.025), coarse(0.02, 0.025), coarse(0.03, 0.025)
+    ('p < 0.001', 'p < 0.05', 'p above the level 0.025')
     """
-    steps = (0.001, 0.01, 0.05, 0.5)
-    return next((f"p < {step:g}" for step in steps if p is not None and p < step), "p ≥ 0.5")
+    if p is None or level is None or p > level:
+        return f"p above the level {level or 0:.2g}"
+    return next((f"p < {step:g}" for step in (0.001, 0.01, 0.05) if p < step), "p < 1")
 
 
 def _synthetic_verdict(findings: Sequence[Finding]) -> list[str]:
@@ -114,10 +118,10 @@ def _row(one: Judged) -> list[Cell]:
     by = f" ({record.bound})" if record.generator == ORBIT else ""
     said: Cell = Mark(one.verdict.name, _TONES.get(one.verdict.name, "neutral")) if one.verdict is not None else ""
     return [
-        record.subject + models, _ROLES[record.role], _generator(record.generator) + by, found.n,
+        record.subject + models, _ROLES[record.role], _generator(record.generator) + by, said,
+        one.p_adjusted if one.p_adjusted is not None else found.p, f"{one.level:.3g} (look-up {one.look})",
+        Estimate(found.mean, found.mean - found.minimum_gap, found.mean + found.minimum_gap), found.minimum_gap, found.n,
         _share(record.error, found.n), _share(record.adversarial_error, found.n), record.estimate,
-        Estimate(found.mean, found.mean - found.minimum_gap, found.mean + found.minimum_gap), found.minimum_gap,
-        one.p_adjusted if one.p_adjusted is not None else found.p, f"{one.level:.3g} (look-up {one.look})", said,
     ]  # fmt: skip
 
 
