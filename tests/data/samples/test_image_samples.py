@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from assay.data.images import pixels_of
 from assay.data.samples.chest import chest, drawn_findings
 from assay.data.samples.digits import digits, enlarged
+from assay.data.samples.digits_placed import REACH, digits_placed
 from assay.data.samples.fundus import SHARES, drawn_damage, fundus, grade
 from assay.data.samples.image_table import stratified_split
 from assay.data.samples.lesions import lesions
 from assay.data.samples.painting import dab, turn
 
-BUILDERS = {"digits": digits, "lesions": lesions, "fundus": fundus, "chest": chest}
+BUILDERS = {"digits": digits, "lesions": lesions, "fundus": fundus, "chest": chest, "digits-placed": digits_placed}
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,7 @@ def content_hash(table: pa.Table) -> str:
         ("lesions", "1f86248f9f10561425dbe4ec5b025bd932c702be98972d392492b104a962935d"),
         ("fundus", "701759c3c4733ecd026d5d6dda0babeb9201e7e1599cadaea6cdaa863199bd6c"),
         ("chest", "b38a89d7ccc5c2aa1be373a0779f4f38a9c71653c64fb3fab5835d07981d907d"),
+        ("digits-placed", "90871d8eed472e65b04ba7c256c62835e9bbdf1dabe436c209ed7cf0a686440f"),
     ],
 )
 def test_every_machine_paints_the_same_bytes(table_of: Callable[[str], pa.Table], name: str, sha256: str) -> None:
@@ -75,6 +77,27 @@ def test_digits_are_bilinear_as_torch_does_it(table_of: Callable[[str], pa.Table
     large = torch.nn.functional.interpolate(small, (32, 32), mode="bilinear", align_corners=False).numpy()
     assert np.abs(pixels_of(table_of("digits")) - large).max() <= 0.5 / 255 + 1e-6
     assert Counter(table_of("digits")["gold"].to_pylist()) == Counter(load_digits().target.tolist())
+
+
+def test_placed_digits_stand_anywhere_around_the_middle_whatever_they_are(table_of: Callable[[str], pa.Table]) -> None:
+    from sklearn.datasets import load_digits
+
+    table, bunch = table_of("digits-placed"), load_digits()
+    canvas = np.rint(pixels_of(table)[:, 0] * 255).astype(int)
+    assert Counter(table["split"].to_pylist()) == {"train": 600, "test": 900, "fresh": 297}
+    small = (bunch.images.astype(int) * 255 + 8) // 16
+    corners = [(dy, dx) for dy in range(-REACH, REACH + 1) for dx in range(-REACH, REACH + 1)]
+    found = np.array([
+        (canvas[:, 12 + dy : 20 + dy, 12 + dx : 20 + dx] == small).all(axis=(1, 2)) for dy, dx in corners
+    ])  # fmt: skip
+    assert (found.sum(axis=0) == 1).all()
+    assert found.sum(axis=1).min() > 5
+    assert canvas.sum() == small.sum()
+    places = np.array(corners)[found.argmax(axis=0)]
+    assert (
+        max(abs(np.corrcoef(bunch.target == digit, places[:, axis])[0, 1]) for digit in range(10) for axis in (0, 1))
+        < 0.1
+    )
 
 
 @given(ink=st.integers(0, 16))
