@@ -40,8 +40,9 @@ def biosses(folder: Path) -> pa.Table:
 
 
 def without_classes(table: pa.Table) -> pa.Table:
-    """The table, said to have no classes: what is true of its samples is tags or a score."""
-    return table.replace_schema_metadata({"classes": json.dumps([])})
+    """The table, said to have no classes: what is true of its samples is tags or a score, and no `gold` is known."""
+    marked = table.add_column(1, "gold", pa.nulls(table.num_rows, pa.int16()))
+    return marked.replace_schema_metadata({"classes": json.dumps([])})
 
 
 def _bc5cdr(folder: Path, part: str) -> pa.Table:

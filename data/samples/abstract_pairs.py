@@ -64,11 +64,11 @@ class Finding:
 
 
 def abstract_pairs(seed: int, train: int = 2000, test: int = 400) -> pa.Table:
-    """Pairs with `id`, `first`, `second`, `score` and `split`.
+    """Pairs with `id`, `first`, `second`, `score` and `split`; no pair has a class.
 
     >>> table = abstract_pairs(seed=0, train=2, test=1)
     >>> table.column_names, table["split"].to_pylist()
-    (['id', 'first', 'second', 'score', 'split'], ['train', 'train', 'test'])
+    (['id', 'gold', 'first', 'second', 'score', 'split'], ['train', 'train', 'test'])
     """
     generator = np.random.Generator(np.random.Philox(key=[seed, 5]))
     known = concepts()

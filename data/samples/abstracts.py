@@ -51,11 +51,11 @@ def concepts() -> tuple[Concept, ...]:
 
 
 def abstracts(seed: int, train: int = 1500, test: int = 500) -> pa.Table:
-    """Sentences with `id`, `tokens`, `tags` and `split`.
+    """Sentences with `id`, `tokens`, `tags` and `split`; no sentence has a class.
 
     >>> table = abstracts(seed=0, train=2, test=1)
     >>> table.column_names, table["split"].to_pylist()
-    (['id', 'tokens', 'tags', 'split'], ['train', 'train', 'test'])
+    (['id', 'gold', 'tokens', 'tags', 'split'], ['train', 'train', 'test'])
     """
     generator = np.random.Generator(np.random.Philox(key=[seed, 4]))
     old, new = _parted(concepts(), generator)

@@ -111,14 +111,19 @@ def test_an_older_convention_is_understood_where_all_files_keep_to_it(run: Any, 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"\n\n\n", "a.tsv has no sentences"), (b"", "is empty"), ("pain\tO\n".encode("utf-16"), "is UTF-16 text, not UTF-8"),
+    [(b"\n\n\n", "a.tsv has no sentences"), (b"", "is empty"),
+     ("pain\tO\n".encode("utf-16"), "is UTF-16 text, not UTF-8"),
      (b"a b c\n", "1 of 1 rows of a.tsv do not fit, the first in a.tsv row 1, column tags .'c' is no tag")],
 )  # fmt: skip
 def test_files_without_sentences_are_refused(run: Any, tmp_path: Path, content: bytes, said: str) -> None:
     write(tmp_path, content)
-    with pytest.raises(InputError, match=said):
+
+    def take_in() -> None:
         source = resolve(Source(iob="a.tsv"), tmp_path)
         ingest(source, source.settings)
+
+    with pytest.raises(InputError, match=said):
+        take_in()
 
 
 def test_files_named_after_their_part_have_a_split(read: Reader, tmp_path: Path) -> None:
