@@ -32,7 +32,8 @@ _SPENT = (
 _COLUMNS = [
     Column("Subject"), Column("Samples"), Column("Generator"), Column("Verdict"),
     Column("p", "p", "Of this test; Holm over the generators where there are several"),
-    Column("Level", "text", "What this look-up may spend of alpha"),
+    Column("Level", "number", "What this look-up may spend of alpha"),
+    Column("Look-up", "integer", "How often models were measured on these samples, this one included"),
     Column("Gap", "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
     Column("Smallest gap", "number", "What would have been significant at this level, with this many samples"),
     Column("n", "integer"),
@@ -119,9 +120,9 @@ def _row(one: Judged) -> list[Cell]:
     said: Cell = Mark(one.verdict.name, _TONES.get(one.verdict.name, "neutral")) if one.verdict is not None else ""
     return [
         record.subject + models, _ROLES[record.role], _generator(record.generator) + by, said,
-        one.p_adjusted if one.p_adjusted is not None else found.p, f"{one.level:.3g} (look-up {one.look})",
-        Estimate(found.mean, found.mean - found.minimum_gap, found.mean + found.minimum_gap), found.minimum_gap, found.n,
-        _share(record.error, found.n), _share(record.adversarial_error, found.n), record.estimate,
+        one.p_adjusted if one.p_adjusted is not None else found.p, one.level, one.look,
+        Estimate(found.mean, found.mean - found.minimum_gap, found.mean + found.minimum_gap), found.minimum_gap,
+        found.n, _share(record.error, found.n), _share(record.adversarial_error, found.n), record.estimate,
     ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from assay.tasks.overfitting.bernstein import bernstein_bound
 from assay.tasks.overfitting.synthetic_findings import Runs, Spread, spread
 from assay.tasks.reporting.numerals import number, percent
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Panels, Series
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Mark, Panels, Series
 from assay.tasks.statistics.proportions import wilson
 
 _BINS = 10
@@ -131,7 +131,7 @@ def _histogram(title: str, values: dict[str, npt.NDArray[np.float64]]) -> LinePl
 
 def _table(runs: Runs) -> DataTable:
     columns = [
-        Column("ε", "number"), Column("Mean p", "p"),
+        Column("ε"), Column("Mean p", "p"),
         *(Column(f"N = {models}", "p", f"Mean p of {models} models") for models in runs.models if models > 1),
         Column("Rejected", "percent", "Share of the runs with p ≤ 0.05"),
         Column("by the basic test", "percent", "The same by two intervals that do not overlap"),
@@ -146,7 +146,7 @@ def _row(runs: Runs, eps: float) -> list[Cell]:
     p, basic, sigma, n = (runs.p(eps), *(runs.column(name, eps) for name in ("basic_p", "sigma", "n")))
     floors = np.array([bernstein_bound(int(m), s, 2.0, 0.05) for m, s in zip(n, sigma, strict=True)])
     return [
-        eps, float(p.mean()), *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
+        Mark(f"{eps:g}", order=eps), float(p.mean()), *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
         _rejected(p), _rejected(basic), _cell(spread(runs.column("mean", eps))), _cell(spread(floors)),
         *(_cell(spread(runs.column(name, eps))) for name in ("error", "adversarial_error", "estimate")),
     ]  # fmt: skip
