@@ -186,7 +186,7 @@ def _ends(estimate: Estimate, n: float) -> tuple[float, float]:
     low, high = estimate.interval
     if n == 0:
         return 0.0, 1.0
-    band = wilson([estimate.value * n], [n])
+    band = wilson([min(estimate.value * n, n)], [n])
     return min(low, float(band.low[0])), max(high, float(band.high[0]))
 
 

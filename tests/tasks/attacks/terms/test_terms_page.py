@@ -1,0 +1,120 @@
+"""The page on attacked terms: the sentence says the number, words line up, and what did not help is named."""
+
+from dataclasses import replace
+
+from assay.tasks.attacks.terms.page import page, verdict
+from assay.tasks.attacks.terms.page_examples import PairExample, TaggedExample, pairs_block, tagged_blocks
+from assay.tasks.attacks.terms.page_findings import Termed, severity_text
+from assay.tasks.reporting.layout import render_report
+from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Mark, Panels, Report
+from assay.tasks.statistics.findings import Finding
+
+FIRST = "share=1, changes=1"
+
+
+def finding(metric, of, group, value, subject="mine", verdict="", spread=0.05):
+    return Finding(metric, of, group, subject, value, value - spread, value + spread, 120, verdict=verdict)
+
+
+def ner(subject="mine", shares=("share=1, changes=1",)):
+    found = [finding(f"ner.{name}", "clean", "", 0.8, subject) for name in ("f1", "precision", "recall")]
+    for group in shares:
+        drop = 0.4 if group == FIRST else 0.2
+        found += [finding(f"ner.{name}", "swap", group, 0.8 - drop, subject) for name in ("f1", "precision", "recall")]
+        found.append(finding("ner.drop", "swap", group, drop, subject, "lower"))
+    found.append(finding("ner.recall", "clean", "unseen", 0.6, subject))
+    found.append(finding("ner.recall", "swap", f"{FIRST}, unseen", 0.1, subject))
+    return found
+
+
+def trained(gain, verdict):
+    return [
+        finding("ner.f1", "clean", "", 0.79, "mine+on-swap"), finding("ner.f1", "swap", FIRST, 0.4 + gain, "mine+on-swap"),
+        finding("ner.gain", "clean", "", -0.01, "mine+on-swap", "no gain shown"),
+        finding("ner.gain", "swap", FIRST, gain, "mine+on-swap", verdict),
+        finding("ner.own_gain", "swap", FIRST, gain, "mine+on-swap", verdict),
+        finding("ner.recovered", "swap", FIRST, gain / 0.4, "mine+on-swap"),
+    ]  # fmt: skip
+
+
+def tables(part):
+    return {block.title: block for block in part.blocks if isinstance(block, DataTable)}
+
+
+def test_the_sentence_holds_the_number_and_how_many_attacks_lower_it():
+    part = page("ner", ner())
+    assert "F1 0.800" in part.sentence
+    assert "0.400" in part.sentence
+    assert "lower under 1 of 1 attacks" in part.sentence
+    found = tables(part)["Entities found before and under attack"]
+    assert [row[1] for row in found.rows] == ["original", "swap"]
+    assert isinstance(next(block for block in part.blocks if isinstance(block, BarPlot)), BarPlot)
+
+
+def test_training_that_does_not_help_is_said_in_words():
+    helped, useless = page("ner", ner() + trained(0.3, "helps")), page("ner", ner() + trained(0.01, "no gain shown"))
+    assert "does not always help" not in helped.sentence
+    assert "on-swap shows no gain on swap" in useless.sentence
+    assert "makes it worse" in page("ner", ner() + trained(-0.2, "hurts")).sentence
+    matrix = next(table for title, table in tables(helped).items() if title.startswith("F1 by what"))
+    assert [row[0] for row in matrix.rows] == ["original", "on-swap"]
+    assert "helps against it for 1 of 1" in verdict(ner() + trained(0.3, "helps")).text
+
+
+def test_several_severities_are_a_line_and_several_subjects_stand_side_by_side():
+    shares = (FIRST, "share=0.5, changes=1")
+    assert isinstance(page("ner", ner(shares=shares)).blocks[1], LinePlot)
+    both = page("ner", ner(shares=shares) + ner("theirs", shares))
+    assert isinstance(both.blocks[1], Panels)
+    assert {row[0] for row in tables(both)["Entities found before and under attack"].rows} == {"mine", "theirs"}
+    assert all(plot.alt for plot in both.blocks[1].plots)
+
+
+def test_slices_of_an_attack_stand_beside_those_of_the_original():
+    table = tables(page("ner", ner()))["Which entities are found"]
+    (row,) = table.rows
+    assert [cell.value for cell in row[2:]] == [0.6, 0.1]
+
+
+def test_a_degenerate_tagger_is_a_red_flag():
+    dead = [replace(one, value=0.0, low=0.0, high=0.1, verdict="degenerate: it names no entity") if one.metric == "ner.f1"
+            and one.of == "clean" else one for one in ner()]  # fmt: skip
+    part = page("ner", dead)
+    assert (part.verdict, part.judged) == ("bad", "red flag")
+
+
+def test_nothing_measured_says_nothing_in_the_terminal():
+    assert verdict([]) is None
+    assert Termed("sts", ner()).subjects == []
+    assert severity_text("share=0.25, changes=2") == "25% of the terms, 2 changes a word"
+
+
+def test_words_of_an_example_stand_below_each_other_also_where_a_synonym_is_longer():
+    change = {"id": "s", "first": 1, "last": 2, "new_first": 1, "new_last": 3, "before": "MI", "after": "heart attack"}
+    one = TaggedExample(
+        "synonymy", "s", ["An", "MI", "came"], ["An", "heart", "attack", "came"], ["O", "B-D", "I-D", "O"],
+        ["O", "B-D", "O"], ["O", "B-D", "O", "O"], [change],
+    )  # fmt: skip
+    (table,) = tagged_blocks("mine", [one])
+    assert [column.name for column in table.columns] == ["original", "An", "MI", "–", "came"]
+    words, gold, before, after = ([cell.text if isinstance(cell, Mark) else cell for cell in row] for row in table.rows)
+    assert words == ["attacked", "An", "heart", "attack", "came"]
+    assert gold == ["should be", "O", "B-D", "I-D", "O"]
+    assert before == ["said before", "O", "B-D", "", "O"]
+    assert after == ["said under attack", "O", "B-D", "O", "O"]
+    assert (table.rows[3][3].tone, table.rows[3][2].tone) == ("bad", "good")
+
+
+def test_long_sentences_show_what_is_around_the_change_and_everything_is_escaped():
+    words = ["<b>"] * 40
+    change = {"id": "s", "first": 30, "last": 31, "new_first": 30, "new_last": 31, "before": "<b>", "after": "<i>"}
+    after = [*words[:30], "<i>", *words[31:]]
+    one = TaggedExample("swap", "s", words, after, ["O"] * 40, ["O"] * 40, ["O"] * 40, [change])
+    (table,) = tagged_blocks("mine", [one])
+    assert len(table.columns) == 13
+    assert any(isinstance(cell, Mark) and cell.text == "<i>" for cell in table.rows[0])
+    pairs = pairs_block("mine", [PairExample("swap", "p", "<b>x", "<i>x", "y", 1.0, 1.0, 2.0)])
+    part = page("ner", ner(), [table, *pairs])
+    html = render_report(Report("r", "p", "2026-01-01T00:00:00", 1.0, 0, "done", (), [part]))
+    assert "<i>x" not in html
+    assert "&lt;i&gt;x" in html
