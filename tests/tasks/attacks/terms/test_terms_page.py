@@ -29,7 +29,8 @@ def ner(subject="mine", shares=("share=1, changes=1",)):
 
 def trained(gain, verdict):
     return [
-        finding("ner.f1", "clean", "", 0.79, "mine+on-swap"), finding("ner.f1", "swap", FIRST, 0.4 + gain, "mine+on-swap"),
+        finding("ner.f1", "clean", "", 0.79, "mine+on-swap"),
+        finding("ner.f1", "swap", FIRST, 0.4 + gain, "mine+on-swap"),
         finding("ner.gain", "clean", "", -0.01, "mine+on-swap", "no gain shown"),
         finding("ner.gain", "swap", FIRST, gain, "mine+on-swap", verdict),
         finding("ner.own_gain", "swap", FIRST, gain, "mine+on-swap", verdict),
@@ -77,8 +78,8 @@ def test_slices_of_an_attack_stand_beside_those_of_the_original():
 
 
 def test_a_degenerate_tagger_is_a_red_flag():
-    dead = [replace(one, value=0.0, low=0.0, high=0.1, verdict="degenerate: it names no entity") if one.metric == "ner.f1"
-            and one.of == "clean" else one for one in ner()]  # fmt: skip
+    said = "degenerate: it names no entity"
+    dead = [replace(one, value=0.0, low=0.0, verdict=said) if one.metric == "ner.f1" else one for one in ner()]
     part = page("ner", dead)
     assert (part.verdict, part.judged) == ("bad", "red flag")
 
