@@ -146,7 +146,8 @@ def _row(runs: Runs, eps: float) -> list[Cell]:
     p, basic, sigma, n = (runs.p(eps), *(runs.column(name, eps) for name in ("basic_p", "sigma", "n")))
     floors = np.array([bernstein_bound(int(m), s, 2.0, 0.05) for m, s in zip(n, sigma, strict=True)])
     return [
-        Mark(f"{eps:g}", order=eps), float(p.mean()), *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
+        Mark(f"{eps:g}", order=eps), float(p.mean()),
+        *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
         _rejected(p), _rejected(basic), _cell(spread(runs.column("mean", eps))), _cell(spread(floors)),
         *(_cell(spread(runs.column(name, eps))) for name in ("error", "adversarial_error", "estimate")),
     ]  # fmt: skip
