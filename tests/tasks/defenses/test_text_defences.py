@@ -1,0 +1,99 @@
+"""Who gets a copy is drawn per sample, and defended classifiers are compared text by text."""
+
+import pyarrow as pa
+import trust_case
+
+from assay.data.schemas import Predictions, Samples
+from assay.data.word_schemas import AttackedTexts
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect
+from assay.infra.stage import stage, write_table
+from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_texts
+from assay.tasks.defenses.text_page import page, verdict
+from assay.tasks.defenses.text_task import measure_text_defences
+from assay.tasks.statistics.findings import findings_from
+from assay.tasks.subjects.texts import origins_of
+
+ROWS = list(range(24))
+IDS = [f"test-{row:03d}" for row in ROWS]
+GOLD = [trust_case.TEXTS[row % 8][1] for row in ROWS]
+
+
+@stage(version=1)
+def says(codes: list[int]) -> Artifact[Predictions]:
+    columns = {"id": IDS, "predicted": codes, "probabilities": [[0.5, 0.5]] * len(codes)}
+    return write_table(pa.table(columns, schema=Predictions.schema), into=Predictions)
+
+
+@stage(version=1)
+def under_attack(before: list[int], after: list[int]) -> Artifact[AttackedTexts]:
+    nothing = {"reason": "", "probabilities": [], "attacked_probabilities": [], "text": "", "positions": [],
+               "starts": [], "ends": [], "originals": [], "replacements": [], "words": 3, "changed": 1, "modified": 0.1,
+               "similarity": 1.0, "encoder": "", "second_similarity": 1.0, "second_encoder": "", "queries": 1,
+               "ranking": "gradient", "status": "success", "attacked_text": "made of it"}  # fmt: skip
+    rows = [nothing | {"id": name, "gold": gold, "predicted": first, "attacked": second}
+            for name, gold, first, second in zip(IDS, GOLD, before, after, strict=True)]  # fmt: skip
+    return write_table(pa.Table.from_pylist(rows, schema=AttackedTexts.schema), into=AttackedTexts)
+
+
+def samples(cuts=(0, 24)) -> Artifact[Samples]:
+    return trust_case.put_samples(ROWS, list(cuts), "test")
+
+
+def wrong(places: set[int]) -> list[int]:
+    return [gold ^ (place in places) for place, gold in enumerate(GOLD)]
+
+
+def ids(artifact: Artifact[Samples]) -> set[str]:
+    return set(collect(artifact, ["id"])["id"].to_pylist())
+
+
+def test_a_larger_share_draws_more_of_the_same_and_parts_have_nothing_in_common(run):
+    some, more = ids(draw_samples(samples(), 0.3)), ids(draw_samples(samples((0, 5, 24)), 0.8))
+    assert 0 < len(some) < len(more) < 24
+    assert some < more
+    parts = [ids(draw_samples(samples(), 0.8, part, 3)) for part in range(3)]
+    assert set.union(*parts) == more
+    assert sum(map(len, parts)) == len(more)
+
+
+def test_only_texts_that_were_attacked_become_copies(run):
+    attacked = under_attack(GOLD, GOLD)
+    copies = put_texts(samples(), "text", [attacked], [])
+    assert set(collect(copies, ["text"])["text"].to_pylist()) == {"made of it"}
+    joined = collect(join_samples(samples(), put_texts(samples(), "text")), None)
+    assert joined.num_rows == 24
+
+
+def test_what_comes_from_a_validation_text_is_known_by_that_text():
+    table = pa.table({"id": ["a", "a+copy", "b"], "copied_from": [None, "a", None]})
+    assert origins_of(table, ["good", "gpod", "bad"]) == ["good", "good", "bad"]
+    assert origins_of(table.drop_columns("copied_from"), ["good", "gpod", "bad"]) == ["good", "gpod", "bad"]
+
+
+def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
+    original, defended = wrong({0}), wrong({0, 1})
+    tables = {
+        "none": {"a2t": under_attack(original, wrong(set(range(1, 12))))},  # sample 0 would be right after the attack
+        "on-a2t": {"a2t": under_attack(defended, wrong({2}))},
+    }
+    measured = measure_text_defences(
+        {"none": says(original), "on-a2t": says(defended)}, tables, {}, {}, samples(), trust_case.put_classes(), "bert",
+        0.05,
+    )  # fmt: skip
+    findings = findings_from(collect(measured, None))
+    found = {(one.metric, one.of, one.group): one for one in findings}
+    assert found["defense.accuracy", "none", "clean"].value == 23 / 24
+    assert found["defense.accuracy", "none", "a2t"].value == 12 / 24
+    assert found["defense.accuracy", "on-a2t", "a2t"].value == 21 / 24
+    gain = found["defense.gain", "on-a2t", "a2t"]
+    assert (gain.value, gain.n, gain.p_value < 0.05) == (9 / 24, 24, True)
+    assert found["defense.mcnemar_p", "on-a2t", "a2t"].verdict == "better"
+    assert found["defense.mcnemar_p", "on-a2t", "clean"].verdict == "no difference"
+    said = verdict(findings).text
+    assert said.startswith("Attacked copies: bert+on-a2t is better on a2t by +38 points")
+    part = page(findings)
+    assert [block.title for block in part.blocks] == [
+        "Trained with, tested on: bert", "What training changes: bert", "What attacked copies gain and cost: bert",
+    ]  # fmt: skip
+    assert "On a2t bert is right for 50.0" in part.sentence
