@@ -29,8 +29,12 @@ from assay.tasks.attacks.words.parts import (  # noqa: E402
 from assay.tasks.attacks.words.settings import Ranking, WordAttack  # noqa: E402
 from assay.tasks.attacks.words.similarity import Encoder  # noqa: E402
 from assay.tasks.attacks.words.spanned_text import SpannedText  # noqa: E402
+from assay.tasks.language.words import Word, words_of  # noqa: E402
 from assay.tasks.subjects.text_model import TextModel, TokenModel  # noqa: E402
 
+MOST_WORDS = 2000
+"""So many words of a text, from its beginning, are under attack; how many may be changed is counted by these."""
+_BEYOND = 2
 _ALL_AT_ONCE = 1 << 20  # candidates of a step; the subject cuts them into its own blocks
 
 NO_TEXT, NO_WORD, STOP_WORDS = "the text is empty", "the text has no word", "the text has no word that may be changed"
@@ -66,16 +70,19 @@ class WordAttacker:
     """One attack on one subject, ready for texts; whatever it has attacked before, a text gets the same answer."""
 
     attack: Any
+    victim: EvaluatedModel
     swap: ListedSwap
     ranking: Ranking
     candidates: Callable[[str, int], Sequence[str]]
 
     def outcome(self, text: str, label: int) -> Outcome:
         """The attack on a text of which the subject says `label`."""
-        given = SpannedText(text)
+        words = words_of(text)
+        head, self.victim.tail = self._attacked_part(text, words)
+        given = SpannedText(head)
         reason = self._hopeless(given)
         if reason:
-            return Outcome("skipped", reason, text, given.num_words)
+            return Outcome("skipped", reason, text, len(words))
         self.swap.look_up = lambda word: self.candidates(word, label)
         result = self.attack.attack(given, label)
         found = result.perturbed_result
@@ -83,8 +90,23 @@ class WordAttacker:
         reason = "" if status == "success" else STANDS if self._listed(given) else NOT_LISTED
         made = found.attacked_text
         return Outcome(
-            status, reason, made.text, given.num_words, _changes(given, made), _similarity(made), int(found.num_queries)
-        )
+            status, reason, made.text + text[len(head) :], len(words), _changes(given, made), _similarity(made),
+            int(found.num_queries),
+        )  # fmt: skip
+
+    def _attacked_part(self, text: str, words: Sequence[Word]) -> tuple[str, str]:
+        """The text as far as it is attacked, and what stands behind it whenever the subject is asked.
+
+        Attacked is what the subject reads, and at most so many words of it; a few words more keep the last ones whole.
+        Behind it stands the rest, or of a network as many words as it could read at most.
+        """
+        self.victim.tail = ""
+        reach, limit = self.victim.reach(text), self.victim.limit
+        last = min(len(words) if reach is None else sum(word.start < reach for word in words) + _BEYOND, MOST_WORDS)
+        if last >= len(words):
+            return text, ""
+        asked = len(text) if limit is None or last + limit >= len(words) else words[last + limit].end
+        return text[: words[last - 1].end], text[words[last - 1].end : asked]
 
     def _hopeless(self, text: SpannedText) -> str:
         """Why a text cannot be attacked, or nothing."""
@@ -108,16 +130,16 @@ def compose(
     `candidates(word, label)` lists what may take the place of a word in a text of that class.
     """
     swap = ListedSwap()
-    ranking = ranking_for(model, settings)
+    victim, ranking = EvaluatedModel(model), ranking_for(model, settings)
     constraints = [
-        RepeatModification(), ContentWords(), ReadWords(model), ListedWords(swap),
+        RepeatModification(), ContentWords(), ReadWords(victim), ListedWords(swap),
         MaxModificationRate(max_rate=float(settings.modified), min_threshold=settings.modified_floor),
         *([SamePartOfSpeech()] if settings.part_of_speech else []),
         SimilarSentence(encoder, settings.similarity),
     ]  # fmt: skip
-    goal = ChangedLabel(EvaluatedModel(model), model_batch_size=_ALL_AT_ONCE)
+    goal = ChangedLabel(victim, model_batch_size=_ALL_AT_ONCE)
     search = RankedSwaps("gradient" if ranking == "gradient" else "delete")
-    return WordAttacker(Attack(goal, constraints, swap, search), swap, ranking, candidates)
+    return WordAttacker(Attack(goal, constraints, swap, search), victim, swap, ranking, candidates)
 
 
 def ranking_for(model: TextModel, settings: WordAttack) -> Ranking:

@@ -31,7 +31,7 @@ from assay.tasks.attacks.words.similarity import Encoder, cosine_to  # noqa: E40
 from assay.tasks.attacks.words.spanned_text import SpannedText, tokens_of_words  # noqa: E402
 from assay.tasks.language.stop_words import is_negation, is_stop_word  # noqa: E402
 from assay.tasks.language.words import normalised  # noqa: E402
-from assay.tasks.subjects.text_model import TextModel, TokenModel  # noqa: E402
+from assay.tasks.subjects.text_model import Encoded, TextModel, TokenModel  # noqa: E402
 
 MOST_RANKED = 512
 """So many words of a text, from its beginning, are ranked and tried; TextAttack stops at the model's maximum."""
@@ -43,19 +43,36 @@ class EvaluatedModel(ModelWrapper):  # type: ignore[misc]
     """The subject as it is audited: in evaluation mode, in the fixed blocks of every other stage."""
 
     def __init__(self, model: TextModel) -> None:
-        """A subject."""
-        self.model = model
+        """A subject; `tail` is what follows every text that it is asked about, and is not attacked."""
+        self.model, self.tail = model, ""
 
     def __call__(self, text_input_list: Sequence[str], **_: object) -> npt.NDArray[np.float64]:
         """The probability of every class, [n, k]."""
-        return self.model.probabilities(text_input_list)
+        return self.model.probabilities([text + self.tail for text in text_input_list])
+
+    def encode(self, text: str) -> Encoded | None:
+        """The tokens of a text with its tail; None for a subject without tokens."""
+        return self.model.encode(text + self.tail) if isinstance(self.model, TokenModel) else None
+
+    @property
+    def limit(self) -> int | None:
+        """The most tokens that the subject reads; None for a subject without tokens."""
+        return self.model.limit if isinstance(self.model, TokenModel) else None
+
+    def reach(self, text: str) -> int | None:
+        """How many characters of a text the subject reads; None where it reads all."""
+        encoded = self.encode(text)
+        if encoded is None or not isinstance(self.model, TokenModel) or len(encoded.ids) < self.model.limit:
+            return None
+        return int(encoded.ends.max())
 
     def get_grad(self, text_input: str, label: int | None = None) -> dict[str, Any]:
         """The gradient of log p(label) at every token, [tokens, d]; left out, the label is what the subject says."""
         if not isinstance(self.model, TokenModel):
             raise TypeError("this subject only gives probabilities: rank by deletion")
-        target = int(self.model.probabilities([text_input])[0].argmax()) if label is None else label
-        return {"ids": self.model.encode(text_input).ids, "gradient": self.model.gradients(text_input, target)}
+        target = int(self([text_input])[0].argmax()) if label is None else label
+        whole = text_input + self.tail
+        return {"ids": self.model.encode(whole).ids, "gradient": self.model.gradients(whole, target)}
 
 
 class ChangedLabel(UntargetedClassification):  # type: ignore[misc]
@@ -103,19 +120,14 @@ class ContentWords(PreTransformationConstraint):  # type: ignore[misc]
 class ReadWords(PreTransformationConstraint):  # type: ignore[misc]
     """Words that the subject does not read, because the text is longer than it reads, stay."""
 
-    def __init__(self, model: TextModel) -> None:
+    def __init__(self, victim: EvaluatedModel) -> None:
         """The subject; a function of texts reads everything."""
-        self._model = model
+        self._victim = victim
 
     def _get_modifiable_indices(self, current_text: SpannedText) -> set[int]:
         every = set(range(current_text.num_words))
-        if not isinstance(self._model, TokenModel):
-            return every
-        encoded = self._model.encode(current_text.text)
-        if len(encoded.ids) < self._model.limit:
-            return every
-        reach = int(encoded.ends.max())
-        return {index for index in every if current_text.spans[index].end <= reach}
+        reach = self._victim.reach(current_text.text)
+        return every if reach is None else {index for index in every if current_text.spans[index].end <= reach}
 
 
 class ListedWords(PreTransformationConstraint):  # type: ignore[misc]
@@ -188,7 +200,7 @@ class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
     def _by_gradient(self, text: SpannedText, indices: Sequence[int]) -> npt.NDArray[np.float64]:
         victim = self.get_victim_model()
         gradient = victim.get_grad(text.text, self.goal_function.ground_truth_output)["gradient"]
-        tokens = tokens_of_words(text.spans, victim.model.encode(text.text))
+        tokens = tokens_of_words(text.spans, victim.encode(text.text))
         sizes = [float(np.abs(gradient[tokens[index]].mean(axis=0)).sum()) if tokens[index] else 0.0
                  for index in indices]  # fmt: skip
         return np.array(sizes, dtype=np.float64)

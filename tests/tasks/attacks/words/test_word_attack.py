@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,6 +130,21 @@ def test_the_gradient_is_the_same_each_time_and_has_no_dropout_in_it():
     first, second = (wrapper.get_grad(text)["gradient"] for _ in range(2))
     assert np.array_equal(first, second)
     assert np.array_equal(first, model.gradients(text, int(model.probabilities([text])[0].argmax())))
+
+
+@pytest.mark.parametrize("limit", [16, 48])
+def test_of_a_text_of_20_000_words_what_the_subject_reads_is_attacked_and_the_rest_stays(limit):
+    model = replace(tiny_model(), limit=limit)
+    attacker = compose(model, LOOSE, CharacterEncoder(), lambda word, _: [one for one in CONTENT if one != word][:3])
+    text = " ".join(made_texts(20, seed=5) * 150)
+    found = attacker.outcome(text, int(model.probabilities([text])[0].argmax()))
+    reach = int(model.encode(text).ends.max())
+    assert found.words > 20_000
+    assert all(change.end <= reach for change in found.changes)
+    tail = text[reach + 100 :]
+    assert found.text.endswith(tail)
+    said = int(model.probabilities([found.text])[0].argmax())
+    assert (found.status == "success") == (said != int(model.probabilities([text])[0].argmax()))
 
 
 # As stages
