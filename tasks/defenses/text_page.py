@@ -86,8 +86,9 @@ def _by(found: DefendedTexts, test: Finding) -> str:
 
 
 def _points(gain: Finding) -> str:
-    value = 100 * (gain.value or 0.0)
-    return f"{value:+.0f} points {interval(gain.low, gain.high, digits=0)}".replace("-", "−")
+    value = round(100 * (gain.value or 0.0))
+    shown = f"{value:+d}".replace("-", "−") if value else "0"
+    return f"{shown} points {interval(gain.low, gain.high, digits=0)}"
 
 
 def _sentence(found: DefendedTexts, subject: str) -> str:
@@ -112,13 +113,15 @@ def _sentence(found: DefendedTexts, subject: str) -> str:
 
 
 def _matrix(found: DefendedTexts, subject: str) -> DataTable:
-    columns = [Column("Trained with"), *(Column(group, "percent") for group in found.groups)]
-    rows: list[list[Cell]] = []
-    for defence in (NONE, *found.defences):
-        row: list[Cell] = ["texts as they are" if defence == NONE else f"and copies {defence}"]
-        rows.append([*row, *(_estimate(found.get("accuracy", subject, defence, group)) for group in found.groups)])
+    models = (NONE, *found.defences)
+    names = ("texts as they are", *(f"and copies, {defence}" for defence in found.defences))
+    columns = [Column("Tested on"), *(Column(name, "percent") for name in names)]
+    rows: list[list[Cell]] = [
+        [group, *(_estimate(found.get("accuracy", subject, model, group)) for model in models)]
+        for group in found.groups
+    ]
     note = (
-        "A row per model, by what it was trained with; a column per test. Accuracy under a word attack counts what was "
+        "A column per model, by what it was trained with; a row per test. Accuracy under a word attack counts what was "
         "right before and after it; noise is at its highest severity. Intervals are 95 % (Wilson)."
     )
     return DataTable(f"Trained with, tested on: {subject}", columns, rows, note)

@@ -17,8 +17,10 @@ Change = tuple[int, int, str]
 """Characters of the original, from and to, and what stands there now."""
 
 
-def changed_lines(text: str, changes: Sequence[Change]) -> tuple[list[Stretch], list[Stretch]]:
-    """The original and the changed text; every word that a change touches is marked whole.
+def changed_lines(
+    text: str, changes: Sequence[Change], *, whole_words: bool = True
+) -> tuple[list[Stretch], list[Stretch]]:
+    """The original and the changed text, the changes marked; by default every word that one touches is marked whole.
 
     >>> before, after = changed_lines("a good film", [(3, 4, "")])
     >>> [one.text for one in after if one.tone], [one.text for one in before if one.tone]
@@ -31,8 +33,9 @@ def changed_lines(text: str, changes: Sequence[Change]) -> tuple[list[Stretch], 
         spans_after.append((len(after), len(after) + len(new)))
         after, end = after + new, stop
     after += text[end:]
-    before = marked(text, _whole_words(text, spans_before), BEFORE)
-    return before, marked(after, _whole_words(after, spans_after), AFTER)
+    if whole_words:
+        spans_before, spans_after = _whole_words(text, spans_before), _whole_words(after, spans_after)
+    return marked(text, spans_before, BEFORE), marked(after, spans_after, AFTER)
 
 
 def masked_lines(changes: int) -> tuple[list[Stretch], list[Stretch]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.tasks.attacks.noise.measuring import EVERY_KIND
 from assay.tasks.attacks.noise.noising import SHARES
 from assay.tasks.attacks.noise.rows import group_of
-from assay.tasks.reporting.numerals import integer, interval, percent
+from assay.tasks.reporting.numerals import integer, interval, percent, plain
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Mark, Panels, Series, Tone
 from assay.tasks.statistics.findings import Finding
 
@@ -70,7 +70,7 @@ def _curves(found: Noised, attack: str) -> Panels:
                 scale="percent",
             ))  # fmt: skip
     kinds = ", ".join(
-        f"{kind} ({_PLACES[kind]}, {percent(shares[0], 0)} to {percent(shares[-1], 0)})"
+        f"{kind} ({_PLACES[kind]}, {plain(100 * shares[0])} to {percent(shares[-1], 0)})"
         for kind, shares in SHARES.items() if kind in found.kinds
     )  # fmt: skip
     note = (

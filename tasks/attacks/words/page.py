@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from assay.tasks.attacks.noise.page_blocks import Noised, noise_blocks, noise_sentence
 from assay.tasks.attacks.words.page_examples import carriers_table, examples_block
 from assay.tasks.attacks.words.page_shown import Shown, WordFindings, estimate
 from assay.tasks.reporting.numerals import integer, interval, p_equals, percent, plural
-from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Estimate, Part, Verdict
+from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part, Verdict
 from assay.tasks.statistics.findings import Finding
 
 _NAMED = 3
-_DIFFERENCES = {
-    "success_difference": ("Success rate, in points", 100.0), "perturbed_words_difference": ("Words changed", 1.0),
-    "queries_difference": ("Queries", 1.0),
-}  # fmt: skip
-"""The paired differences: what each is called, and what it is shown times."""
+_DIFFERENCES: tuple[tuple[str, str, Literal["percent", "number"]], ...] = (
+    ("success_difference", "Success rate", "percent"), ("perturbed_words_difference", "Words changed", "number"),
+    ("queries_difference", "Queries", "number"),
+)  # fmt: skip
+"""The paired differences: what each is called, and how it is written."""
 
 
 def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
@@ -33,7 +34,7 @@ def page(findings: Sequence[Finding], shown: Sequence[Shown] = ()) -> Part:
         blocks.append(_skipped(found))
     subjects = list(dict.fromkeys([*found.subjects, *Noised(findings).subjects]))
     sentences = [_sentence(found, findings, subject) for subject in subjects[:_NAMED]]
-    said = " ".join(filter(None, sentences))
+    said = " ".join(one[:1].upper() + one[1:] for one in sentences if one)
     return Part("Attacks on texts", said or "Nothing was attacked.", blocks, "text-attacks")
 
 
@@ -117,22 +118,22 @@ def _figures(found: WordFindings) -> DataTable:
 
 def _differences(found: WordFindings) -> list[Block]:
     """Two attacks on the same texts, less one another."""
+    if not found.pairs:
+        return []
+    columns = [Column("Subject"), Column("Attacks")]
+    for _, name, kind in _DIFFERENCES:
+        columns += [Column(name, kind, "First less second, on the same texts"), Column("p", "p")]
     rows: list[list[Cell]] = []
     for subject, pair in found.pairs:
-        for metric, (name, by) in _DIFFERENCES.items():
+        row: list[Cell] = [subject, pair]
+        for metric, _, _ in _DIFFERENCES:
             one = found.get(metric, subject, pair)
-            if one is not None:
-                rows.append([subject, pair, name, _scaled(one, by), one.p_value])
-    if not rows:
-        return []
-    columns = [
-        Column("Subject"), Column("Attacks"), Column("Measure"), Column("Difference", "number", "First less second"),
-        Column("p", "p", "McNemar's exact test of success, Wilcoxon's of words and queries"),
-    ]  # fmt: skip
+            row += [estimate(one), None if one is None else one.p_value]
+        rows.append(row)
     said = " ".join(_compared(found, subject, pair) for subject, pair in found.pairs)
     note = (
-        f"{said} Every text is its own control: success on texts that both attacked, words and queries where both "
-        "succeed. Intervals are 95 % (bootstrap)."
+        f"{said} First less second, every text its own control: success on texts that both attacked (McNemar's exact "
+        "test), words and queries where both succeed (Wilcoxon's). Intervals are 95 % (bootstrap)."
     )
     return [DataTable("One attack beside another", columns, rows, note)]
 
@@ -144,11 +145,6 @@ def _compared(found: WordFindings, subject: str, pair: str) -> str:
     points = f"{abs(100 * one.value):.1f} points {'more' if one.value > 0 else 'less'} often than"
     often = points if one.value else "as often as"
     return f"{pair} on {subject}: the first succeeds {often} the second ({p_equals(one.p_value)})."
-
-
-def _scaled(one: Finding, by: float) -> Estimate:
-    low, high = (None if end is None else by * end for end in (one.low, one.high))
-    return Estimate(by * (one.value or 0.0), low, high, one.n)
 
 
 def _skipped(found: WordFindings) -> DataTable:

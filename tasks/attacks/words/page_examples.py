@@ -41,12 +41,12 @@ def _example(row: dict[str, Any], shown: Shown) -> MarkedText:
         said.append(Mark(f"{changes} of {plural(row['words'], 'word')} changed{alike}"))
     else:
         said.append(Mark(plural(changes, "change")))
-    title = " · ".join(filter(None, (row["id"], row["group"])))
+    title = " · ".join(filter(None, (row["id"], row["group"].replace(", severity=", " at severity "))))
     if shown.masked:
         first, second = masked_lines(changes)
     else:
         changed = list(zip(row["starts"], row["ends"], row["news"], strict=True))
-        first, second = changed_lines(row["text"], changed)
+        first, second = changed_lines(row["text"], changed, whole_words=shown.attacked is None)
     return MarkedText(title, first, said, second)
 
 

@@ -52,7 +52,7 @@ def markup(part) -> str:
 def test_the_sentence_names_the_attack_that_succeeds_most_with_its_interval():
     part = page(FINDINGS, [shown()])
     assert part.sentence.replace("\u202f", " ").startswith(
-        "guided makes bert wrong on 50.0 % [30.0, 70.0] of the 20 texts that it attacked, by 1.5 words each on average."
+        "Guided makes bert wrong on 50.0 % [30.0, 70.0] of the 20 texts that it attacked, by 1.5 words each on average."
     )
     assert "With typos at severity 5 it gets 40.0" in part.sentence
     assert "guided fools bert" in verdict(FINDINGS).text.lower()
@@ -72,6 +72,7 @@ def test_rates_numbers_differences_noise_and_what_was_skipped_each_have_their_pl
     tables = {block.title: block for block in part.blocks if isinstance(block, DataTable)}
     beside = tables["One attack beside another"]
     assert "the first succeeds 25.0 points more often than the second (p = 0.030)" in beside.note
+    assert (beside.rows[0][2].value, beside.rows[0][3], beside.rows[0][4]) == (0.25, 0.03, None)
     assert tables["Texts that were not attacked"].rows[0][2:4] == ["the prediction is wrong already", 5]
     carried = tables["Words that carry the attacks, guided on bert"].rows[0]
     assert (carried[0], carried[1], carried[3]) == ("lovely", 1, "nice")
