@@ -1,0 +1,93 @@
+"""Tables 2-6 of Araujo et al.: the paper's numbers are the paper's, ours stand beneath, every subject by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from assay.data.published import araujo
+from assay.flows.pipeline import load_project
+from assay.flows.reproduction_terms import ARAUJO_TABLES
+from assay.infra.manifests import RunRecord
+from assay.infra.store import Store
+from assay.tasks.statistics.findings import Finding, findings_table
+
+ROOT = Path(__file__).parents[2]
+FIRST = "share=1, changes=1"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "store")).open()
+
+
+def leave(store: Store, pipeline: str, findings: list[Finding]) -> str:
+    name = "2026-11-20-0200-a1b2"
+    with store.folder.writing(f"runs/{name}/findings.parquet") as sink:
+        pq.write_table(findings_table(findings), sink)
+    place = f"{store.url}/runs/{name}/findings.parquet"
+    store.save_run(RunRecord(name, pipeline, "2026-11-20T02:00:00+00:00", 0, "host", 1, status="done", findings=place))
+    return name
+
+
+def tagger(subject: str, value: float) -> list[Finding]:
+    def found(metric: str, of: str, group: str, number: float, who: str = subject, verdict: str = "") -> Finding:
+        return Finding(f"ner.{metric}", of, group, who, number, number - 0.02, number + 0.02, 90, verdict=verdict)
+
+    trained = f"{subject}+on-swap"
+    return [
+        *(found(metric, "clean", "", value) for metric in ("precision", "recall", "f1")),
+        *(found(metric, "swap", FIRST, value - 0.3) for metric in ("precision", "recall", "f1")),
+        found("drop", "swap", FIRST, 0.3, verdict="lower"),
+        *(found(metric, "clean", "", value - 0.05, trained) for metric in ("precision", "recall", "f1")),
+        *(found(metric, "swap", FIRST, value - 0.1, trained) for metric in ("precision", "recall", "f1")),
+        found("gain", "swap", FIRST, 0.2, trained, "helps"), found("cost", "clean", "", 0.05, trained, "costs"),
+    ]  # fmt: skip
+
+
+def lines(text: str, subject: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines() if f" {subject} " in " ".join(line.split())]
+
+
+def test_the_papers_numbers_are_those_that_it_discusses():
+    rows = {(one.model, one.tested): one.f1 for one in araujo.TABLE_2[araujo.DISEASE]}
+    assert [rows[araujo.PM, name] for name in araujo.SETS] == [0.828, 0.345, 0.360, 0.467]
+    after = {(one.trained, one.tested): one.f1 for one in araujo.TABLE_4[araujo.CHEMICAL] if one.model == araujo.PM}
+    assert after["swap", "swap"] == 0.638
+    cost = {(one.trained, one.tested): one.f1 for one in araujo.TABLE_5[araujo.DISEASE] if one.model == araujo.PM}
+    assert round(rows[araujo.PM, "original"] - cost["synonym", "original"], 3) == 0.023
+    assert {len(rows) for table in (araujo.TABLE_2, araujo.TABLE_3) for rows in table.values()} == {8}
+    assert {len(rows) for table in (araujo.TABLE_4, araujo.TABLE_5, araujo.TABLE_6) for rows in table.values()} == {12}
+
+
+def test_subjects_stand_side_by_side_beneath_the_papers(store: Store):
+    run = leave(store, "bc5cdr-chemical", tagger("uno", 0.8) + tagger("duo", 0.7))
+    text = ARAUJO_TABLES["araujo-2"](store)
+    assert "BC5CDR-Chemical BERT P+M (paper) original swap 0.764 0.698 0.728" in lines(text, "BERT P+M (paper)")
+    assert lines(text, "uno") == [
+        "bc5cdr-chemical uno original original 0.800 [0.780, 0.820] 0.800 [0.780, 0.820] 0.800 [0.780, 0.820]",
+        "bc5cdr-chemical uno original swap 0.500 [0.480, 0.520] 0.500 [0.480, 0.520] 0.500 [0.480, 0.520] lower",
+    ]
+    assert len(lines(text, "duo")) == 2
+    assert f"bc5cdr-chemical: run {run}" in text
+    assert "bc5cdr-disease: no run yet; make one with  assay run bc5cdr-disease" in text
+
+
+def test_tables_of_training_say_what_it_gains_and_costs(store: Store):
+    leave(store, "bc5cdr-disease", tagger("uno", 0.8))
+    ours = lines(ARAUJO_TABLES["araujo-5"](store), "uno")
+    assert [line.rpartition(" ")[2] for line in ours] == ["costs", "helps"]
+
+
+@pytest.mark.parametrize("table", list(ARAUJO_TABLES))
+def test_without_runs_the_paper_stands_alone_with_the_way_to_one(store: Store, table: str):
+    text = ARAUJO_TABLES[table](store)
+    assert "Not measured" in text
+    assert "Ours come from" not in text
+
+
+def test_the_pipelines_that_are_named_exist():
+    known = load_project(ROOT / "pipelines.yaml").pipelines
+    assert {*araujo.PIPELINES.values(), *araujo.EMBEDDED.values()} <= set(known)
