@@ -29,8 +29,15 @@ class Shifting:
     findings: list[Artifact[Findings]] = field(default_factory=list)
 
 
+@dataclass
+class Fresh:
+    """The samples of the negative control, once they are set apart."""
+
+    samples: Artifact[Samples] | None = None
+
+
 @dataclass(frozen=True)
-class _Test:
+class WindowTest:
     """What is the same for all subjects."""
 
     settings: Translations
@@ -45,11 +52,12 @@ def shift_all(pipeline: Pipeline, samples: Artifact[Samples], examination: Exami
     result, asked = Shifting(), pipeline.overfitting
     if asked is None or asked.translations is None:
         return result
-    settings, fresh = asked.translations, None
+    settings, fresh = asked.translations, Fresh()
     if settings.fresh is not None:
-        apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
-        fresh = fresh_samples(samples, apart, settings.fresh)
-    test = _Test(settings, asked.bound, asked.alpha, examination, fresh)
+        branches.attempt("fresh samples", set_apart, fresh, pipeline, samples, settings.fresh)
+        if fresh.samples is None:
+            return result
+    test = WindowTest(settings, asked.bound, asked.alpha, examination, fresh.samples)
     own = {subject.name for subject in pipeline.subjects}
     for subject in examination.of("network"):
         if subject.name in own:
@@ -57,7 +65,13 @@ def shift_all(pipeline: Pipeline, samples: Artifact[Samples], examination: Exami
     return result
 
 
-def shift_one(result: Shifting, test: _Test, subject: Examined) -> None:
+def set_apart(fresh: Fresh, pipeline: Pipeline, samples: Artifact[Samples], split: str) -> None:
+    """Take the samples that nobody has measured a subject on."""
+    apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
+    fresh.samples = fresh_samples(samples, apart, split)
+
+
+def shift_one(result: Shifting, test: WindowTest, subject: Examined) -> None:
     """One subject on the test set, with each of its seeds, and on the controls."""
     settings, examination = test.settings, test.examination
     _require_seeds(settings, subject)
@@ -81,7 +95,7 @@ def shift_one(result: Shifting, test: _Test, subject: Examined) -> None:
 
 
 def _shift(
-    test: _Test, samples: Artifact[Samples], subject: Examined, files: Artifact[SubjectFiles]
+    test: WindowTest, samples: Artifact[Samples], subject: Examined, files: Artifact[SubjectFiles]
 ) -> Artifact[ShiftedWindows]:
     settings = test.settings
     return shift_windows(samples, test.examination.classes, files, subject.resolved, settings.eps, settings.generators)

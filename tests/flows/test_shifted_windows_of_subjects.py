@@ -1,0 +1,21 @@
+"""Shifted windows in an audit: which subjects can be tested, and what fails alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.flows.shifted_windows import Shifting, WindowTest, shift_one
+from assay.flows.subjects import Examination, Examined
+from assay.infra.errors import InputError
+from assay.tasks.overfitting.settings import Translations
+from assay.tasks.subjects.image_task import HeldOut
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.settings import Subject
+
+
+def test_a_subject_that_came_with_its_weights_has_no_other_seeds():
+    brought = ResolvedSubject(Subject(name="theirs", network="vgg19", weights="w.safetensors", crop=64), weights=b"")
+    nothing = Examination(None, HeldOut(None, None))
+    test = WindowTest(Translations(retrain=3), "paper", 0.05, nothing, None)
+    with pytest.raises(InputError, match=r"`retrain: 3` trains theirs with other seeds, and it came with its weights"):
+        shift_one(Shifting(), test, Examined(brought, None, None, None))
