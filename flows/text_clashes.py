@@ -35,6 +35,7 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
             yield Clash(
                 ("attacks", position, "explainer"), f"is not among trust.explainers; {suggestion(explainer, asked)}"
             )
+    yield from _compared(pipeline)
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)
         meant = kinds.get(str(defense.get("attack")), "")
@@ -46,6 +47,23 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
                     ("defenses", position), f"{name_of(subject)} comes as it is and learns from no attacked copies: "
                     "give it train, audit a classifier that Assay trains, or leave the defence out",
                 )  # fmt: skip
+
+
+def _compared(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Word attacks stand beside each other on the same texts, so all attack as many."""
+    limits = {
+        position: _options(attack).get("texts")
+        for position, attack in enumerate(as_list(pipeline.get("attacks"))) if _kind(attack) in WORD_KINDS
+    }  # fmt: skip
+    guided = any(_kind(as_list(pipeline.get("attacks"))[position]) == "guided" for position in limits)
+    first = next(iter(limits.values()), None)
+    for position, limit in limits.items():
+        if guided and limit != first:
+            written = "all texts" if first is None else f"{first} texts"
+            yield Clash(
+                ("attacks", position, *(("texts",) if limit is not None else ())),
+                f"another word attack is on {written}, and they are compared on the same ones: set texts alike",
+            )
 
 
 def _kind(attack: Value) -> str:

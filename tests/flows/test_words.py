@@ -137,6 +137,9 @@ COPIES = "defenses: [attacked-copies: {attack: a2t}]"
          '5: attacks.0.explainer: "omission" — is not among trust.explainers; known here: lime'),
         ("[a2t, noise]", f"[noise]\n    {COPIES}",
          '6: defenses.0.attack: "a2t" — there is no such attack; known here: noise, mixed'),
+        ("[a2t, noise]", "[a2t: {texts: 50}, guided: {texts: 60}]\n    trust: {explainers: [lime]}",
+         "5: attacks.1.texts: 60 — another word attack is on 50 texts, and they are compared on the same ones: set "
+         "texts alike"),
         ("small-bert}\n    attacks: [a2t, noise]", f"'my.py:f'}}\n    attacks: [a2t]\n    {COPIES}",
          "6: defenses.0 — subject comes as it is and learns from no attacked copies: give it train, audit a "
          "classifier that Assay trains, or leave the defence out"),
