@@ -1,4 +1,4 @@
-"""Tables 3 and 4 of Nguyen Tung et al., *Automated Trustworthiness Oracle Generation for ML Text Classifiers* (TOKI)."""
+"""Tables 3 and 4 of Nguyen Tung et al., *Automated Trustworthiness Oracle Generation for ML Text Classifiers*."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from assay.infra.errors import InputError
 from assay.tasks.subjects.text_blocks import IntArray
 
-
 COPIED_FROM = "copied_from"
 """The column that names the original of an attacked copy among samples to learn from; null for originals."""
 
