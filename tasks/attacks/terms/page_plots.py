@@ -9,7 +9,7 @@ from assay.tasks.reporting.numerals import number
 from assay.tasks.reporting.parts import BarPlot, Block, LinePlot, Panels, Series
 from assay.tasks.statistics.findings import Finding
 
-_NOTE = "Whiskers are 95 % intervals of the paired difference: above 0, the attack does harm."
+_NOTE = "Bands and whiskers are 95 % intervals of the paired difference: above 0, the attack does harm."
 _ASIDE = 0.008  # of a share: marks of different attacks at one share stand beside each other
 
 
