@@ -56,8 +56,8 @@ def settle_classes(
     top = max([*numbers, -1 if top_vote is None else top_vote])
     if top < 0:
         raise InputError(
-            f"{source} has no gold labels to read the classes off; give `classes` in the source (or say which column has "
-            "the `tags` or the `score`, if that is what is true of a sample)."
+            f"{source} has no gold labels to read the classes off; give `classes` in the source (or say which column "
+            "has the `tags` or the `score`, if that is what is true of a sample)."
         )
     if top >= MOST_CLASSES:
         raise InputError(f"The largest class of {source} is {top}; classes are 0, 1, ... below {MOST_CLASSES}.")

@@ -96,9 +96,7 @@ def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.rand
         yield found[place]
 
 
-def _step(
-    network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate: float, device: str
-) -> Answer:
+def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate: float, device: str) -> Answer:
     answer = exercise.answer(rows, device)
     optimizer.zero_grad()
     answer.loss.backward()
