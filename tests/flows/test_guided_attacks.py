@@ -11,7 +11,7 @@ import pytest
 from assay.data.samples.reviews import reviews
 from assay.data.schemas import Classes, Samples
 from assay.flows.branches import Branches
-from assay.flows.pipeline import load_project
+from assay.flows.pipeline import Pipeline, load_project
 from assay.flows.subjects import Examination, examine_one
 from assay.flows.trust import ask_oracle
 from assay.flows.words import attack_texts
@@ -37,15 +37,19 @@ def put_classes() -> Artifact[Classes]:
     return write_table(pa.table({"code": [0, 1], "name": names}, schema=Classes.schema), into=Classes)
 
 
-def outcomes(seed: int, limit: int) -> pa.Table:
-    """Per text that both attacked, whether each attack succeeds and how many words it changed."""
+def the_pipeline(limit: int) -> Pipeline:
+    """The pipeline `reviews` as it stands, with fewer texts and one explainer, and both word attacks on all of them."""
     given = load_project(PIPELINES, pipeline="reviews").pipeline("reviews")
     assert given.trust is not None
-    pipeline = given.model_copy(update={
+    return given.model_copy(update={
         "evaluation": given.evaluation.model_copy(update={"limit": limit}),
         "trust": given.trust.model_copy(update={"explainers": ("lime",), "truth": None}),
         "attacks": (A2T(examples=0), Guided(examples=0)), "defenses": (),
     })  # fmt: skip
+
+
+def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
+    """Per text that both attacked, whether each attack succeeds and how many words it changed."""
     branches = Branches()
     examination = Examination(put_classes(), hold_out(put_reviews(seed, 0.75), pipeline.evaluation))
     examine_one(examination, pipeline.subjects[0], PIPELINES.parent)
@@ -61,10 +65,10 @@ def outcomes(seed: int, limit: int) -> pa.Table:
 @pytest.mark.slow
 @pytest.mark.timeout(10_800)
 def test_guided_succeeds_at_least_as_often_as_a2t_at_no_more_changed_words(make_run, tmp_path):
-    found = []
+    found, pipeline = [], the_pipeline(limit=60)
     with make_run(store=str(tmp_path / "store")):
         for seed in UNSEEN:
-            found.append(outcomes(seed, limit=60))
+            found.append(outcomes(seed, pipeline))
             won = [
                 sum(one == "success" for one in found[-1][f"{name} status"].to_pylist()) for name in ("guided", "a2t")
             ]
