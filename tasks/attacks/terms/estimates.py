@@ -15,6 +15,7 @@ from assay.tasks.statistics.findings import Finding
 CLEAN = "clean"
 LOWER, HIGHER, NO_DROP = "lower", "higher", "no drop shown"
 HELPS, HURTS, NO_GAIN = "helps", "hurts", "no gain shown"
+NOTHING_LOST = "no drop to recover"
 COSTS, PAYS, NO_COST = "costs", "gains", "no cost shown"
 
 Stage = Literal["ner", "sts"]
@@ -81,7 +82,7 @@ def gain_findings(
 ) -> list[Finding]:  # fmt: skip
     """What a model that was trained on attacked copies gains on one test set over the model that was not.
 
-    `….gain` is their difference, `….recovered` the share of the drop that it is. On the original samples there is no
+    `….gain` is their difference, `….recovered` the share of the drop that it is, where a drop is shown. On the original samples there is no
     drop: there the difference, with its sign turned round, is the `….cost`. The gain on an attack that the copies were
     made with stands once more as `….own_gain`: the promise of adversarial training, to be read (and gated) by itself.
     """
@@ -92,4 +93,7 @@ def gain_findings(
         return [*found, finding(f"{stage}.cost", key, subject, cost, n, unit, cost.verdict(COSTS, PAYS, NO_COST))]
     if key[0] in trained_on:
         found.append(replace(found[0], metric=f"{stage}.own_gain"))
+    if (clean - before).interval[0] <= 0:  # a share of a drop that is not shown would be a share of noise
+        nothing = Finding(f"{stage}.recovered", key[0], key[1], subject, n=n, verdict=NOTHING_LOST, unit="share")
+        return [*found, nothing]
     return [*found, finding(f"{stage}.recovered", key, subject, share_recovered(clean, before, after), n, "share")]

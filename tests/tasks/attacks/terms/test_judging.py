@@ -98,6 +98,12 @@ def test_training_that_helps_is_told_from_training_that_does_not():
     assert (cost.value, cost.verdict) == (0.0, "no cost shown")
 
 
+def test_no_share_is_given_of_a_drop_that_is_not_shown():
+    before, after = {CLEAN: matches(0.7, 0), SWAP: matches(0.7, 1)}, {CLEAN: matches(0.7, 0), SWAP: matches(0.9, 2)}
+    found = by_name(trained_tagger_findings(before, after, "mine+on-swap", ["swap"], SEEDS))
+    assert (found["ner.recovered", *SWAP].value, found["ner.recovered", *SWAP].verdict) == (None, "no drop to recover")
+
+
 def test_pairing_sees_what_two_intervals_side_by_side_would_not():
     before, after = matches(0.7, 0), matches(0.7, 0).to_pylist()
     for row in after[:160:10]:  # a few more are found, none less
