@@ -82,9 +82,10 @@ def gain_findings(
 ) -> list[Finding]:  # fmt: skip
     """What a model that was trained on attacked copies gains on one test set over the model that was not.
 
-    `….gain` is their difference, `….recovered` the share of the drop that it is, where a drop is shown. On the original samples there is no
-    drop: there the difference, with its sign turned round, is the `….cost`. The gain on an attack that the copies were
-    made with stands once more as `….own_gain`: the promise of adversarial training, to be read (and gated) by itself.
+    `….gain` is their difference, `….recovered` the share of the drop that it is, where a drop is shown. On the original
+    samples there is no drop: there the difference, with its sign turned round, is the `….cost`. The gain on an attack
+    that the copies were made with stands once more as `….own_gain`: the promise of adversarial training, to be read
+    (and gated) by itself.
     """
     gain = after - before
     found = [finding(f"{stage}.gain", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))]
