@@ -20,7 +20,8 @@ class IndependenceTests(Table):
     `log_p`, `minimum_gap` and `reach` are those of the test; `error`, `adversarial_error` and `estimate` are R_S, R_adv
     and R_g; the densities h are means over misclassified originals and over successful adversarial examples, of which
     there are `moved`. `basic_p` is the test by two intervals. `test_set` and `model` are fingerprints: the same samples
-    with the same labels, the same answers to them.
+    with the same labels, the same answers to them. `chances` are those of an error on each orbit, where the test is the
+    exact one.
     """
 
     schema = _schema(
@@ -29,6 +30,7 @@ class IndependenceTests(Table):
         ("log_p", _F, False), ("minimum_gap", _F, False), ("reach", _F, False), ("error", _F, False),
         ("adversarial_error", _F, True), ("estimate", _F, False), ("h_original", _F, True), ("h_adversarial", _F, True),
         ("moved", _I8, True), ("basic_p", _F, True), ("test_set", _S, False), ("model", _S, False),
+        ("chances", pa.list_(_F), True),
     )  # fmt: skip
 
 

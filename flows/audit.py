@@ -86,8 +86,13 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
             result.terms = audit_terms(pipeline, result.examination, branches, folder)
     if pipeline.overfitting is not None:
         result.overfitting = doubt_score(pipeline, result.curation, result.examination, branches)
-    result.findings = conclude(result.measured, pipeline.statistics)
+    branches.attempt("statistics", draw_conclusions, result, pipeline)
     return result
+
+
+def draw_conclusions(result: Audit, pipeline: Pipeline) -> None:
+    """All findings together."""
+    result.findings = conclude(result.measured, pipeline.statistics)
 
 
 @subflow("subject")

@@ -6,34 +6,67 @@ does. A model that answers the same to the same samples, asked the same, is no n
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Mapping
 
 from assay.flows.overfitting import OverfittingAudit
+from assay.flows.pipeline import Pipeline
 from assay.flows.records import findings_of
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
-from assay.infra.store import Store
+from assay.infra.runs import Run
+from assay.tasks.ingest.settings import ORIGINS
 from assay.tasks.overfitting.judging import judge, judged_findings
 from assay.tasks.overfitting.records import records_from
-from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.statistics.findings import Finding
 
+_COUNTED, _HIGHEST = "overfitting.look_up", "overfitting.look_ups"
 
-def judged_tests(audit: OverfittingAudit, options: Overfitting, store: Store, run: str) -> list[Finding]:
-    """The findings on every test, at the level that its look-up leaves; the audit keeps the verdicts for its page."""
+
+def judge_tests(audit: OverfittingAudit, pipeline: Pipeline, run: Run) -> None:
+    """Judge every test at the level that its look-up leaves; the audit keeps the verdicts, and the findings on them.
+
+    Every run hands on the highest number of each test set in the store, so that none is given back when the runs that
+    spent it are forgotten.
+    """
+    assert pipeline.overfitting is not None
     records = [record for tests in audit.tests for record in records_from(collect(tests, None))]
-    audit.judged = judge(records, options, earlier_look_ups(store, run)) if records else []
-    return judged_findings(audit.judged)
+    history, stream = earlier_look_ups(run), stream_of(pipeline)
+    audit.judged = judge(records, pipeline.overfitting, history, stream)
+    audit.said = judged_findings(audit.judged)
+    numbers = {name: max(known.values()) for name, known in history.items()}
+    for one in audit.judged:
+        if one.verdict is not None:
+            audit.said.append(Finding(_COUNTED, stream, one.look_up, one.record.subject, value=one.look))
+            for name in (stream, one.record.test_set):
+                numbers[name] = max(one.look, numbers.get(name, 0))
+    audit.said += [Finding(_HIGHEST, of=name, value=number) for name, number in sorted(numbers.items())]
 
 
-def earlier_look_ups(store: Store, run: str) -> dict[str, dict[str, int]]:
-    """By test set, the number of every look-up that a run other than `run` has reported."""
+def stream_of(pipeline: Pipeline) -> str:
+    """What the audited samples come from, by name: whoever mends one of them has the same test set still.
+
+    >>> stream_of(Pipeline(name="p", source={"csv": ["a.csv", "b.csv"]}))
+    'csv a.csv b.csv, split test'
+    """
+    source = pipeline.source
+    given = next((name, value) for name in ORIGINS if (value := getattr(source, name)) is not None)
+    places = given[1] if isinstance(given[1], str) else " ".join(given[1])
+    return f"{given[0]} {places}, split {pipeline.evaluation.split}"
+
+
+def earlier_look_ups(run: Run) -> Mapping[str, dict[str, int]]:
+    """By test set, the number of every look-up that other runs have reported; the highest ones known have no name."""
     found: dict[str, dict[str, int]] = {}
-    for record in store.runs():
-        if record.id == run or not record.findings or not (record.settings or {}).get("overfitting"):
+    for record in run.store.runs():
+        if record.id == run.id or not record.findings or not (record.settings or {}).get("overfitting"):
             continue
-        with suppress(InputError):  # a damaged earlier run is no reason to have no report today
-            for one in findings_of(store, record):
-                if one.metric == "overfitting.look_up" and one.value is not None:
-                    found.setdefault(one.of, {})[one.group] = int(one.value)
+        try:
+            findings = findings_of(run.store, record)
+        except InputError as error:  # a damaged earlier run is no reason to have no report today
+            run.progress.notice(f"{error} Looks at a test set that only it counted are not counted any more.")
+            continue
+        for one in findings:
+            if one.metric in (_COUNTED, _HIGHEST) and one.value is not None:
+                known = found.setdefault(one.of, {})
+                known[one.group] = max(int(one.value), known.get(one.group, 0))
     return found

@@ -18,6 +18,7 @@ from assay.tasks.overfitting.orbit_task import compare_orbits
 from assay.tasks.overfitting.settings import Synthetic
 from assay.tasks.overfitting.synthetic import EXPERIMENTS, Experiment
 from assay.tasks.overfitting.synthetic_task import average_models, measure_synthetic, run_synthetic
+from assay.tasks.statistics.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class OverfittingAudit:
     simulated: dict[Experiment, Simulated] = field(default_factory=dict)
     findings: list[Artifact[Findings]] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
+    said: list[Finding] = field(default_factory=list)
+    alpha: float = 0.05
 
 
 @subflow("overfitting")
@@ -43,9 +46,10 @@ def doubt_score(
     pipeline: Pipeline, curation: Curation, examination: Examination | None, branches: Branches
 ) -> OverfittingAudit:
     """Every test of independence that the pipeline asks for, of every subject that it can be made on."""
-    result, asked = OverfittingAudit(), pipeline.overfitting
+    asked = pipeline.overfitting
     if asked is None:
-        return result
+        return OverfittingAudit()
+    result = OverfittingAudit(alpha=asked.alpha)
     if asked.translations is not None and examination is not None:
         shifted = shift_all(pipeline, curation.samples, examination, branches)
         result.tests += shifted.tests.values()

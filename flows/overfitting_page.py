@@ -16,4 +16,4 @@ from assay.tasks.statistics.findings import Finding
 def overfitting_part(audit: OverfittingAudit, findings: Sequence[Finding]) -> Part:
     """The part about overfitting: judged tests and synthetic experiments."""
     simulated = [Runs(collect(one.runs, WITHOUT_VALUES), collect(one.tests, None)) for one in audit.simulated.values()]
-    return page(audit.judged, simulated, window_blocks(findings))
+    return page(audit.judged, simulated, window_blocks(findings), audit.alpha)

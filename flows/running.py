@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
-from assay.flows.look_ups import judged_tests
+from assay.flows.look_ups import judge_tests
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.trust_seconds import seconds_spent
 from assay.infra.environment import prepare_environment
@@ -178,14 +178,16 @@ def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
 
 
 def _named_findings(run: Run, made: Audit, pipeline: Pipeline) -> list[Finding]:
-    """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share."""
-    if made.findings is None:
-        return []
-    table = collect(made.findings, Findings.schema.names)
+    """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share.
+
+    Whatever else failed: a test set that was looked at has been looked at.
+    """
     of_this_run = [] if made.trust is None else seconds_spent(made.trust, run.store)
     if made.overfitting is not None and pipeline.overfitting is not None:
-        of_this_run += judged_tests(made.overfitting, pipeline.overfitting, run.store, run.id)
-    return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in [*findings_from(table), *of_this_run]]
+        made.curation.branches.attempt("overfitting verdicts", judge_tests, made.overfitting, pipeline, run)
+        of_this_run += made.overfitting.said
+    measured = [] if made.findings is None else findings_from(collect(made.findings, Findings.schema.names))
+    return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in [*measured, *of_this_run]]
 
 
 def _exit_code(made: Audit, gates: list[GateResult]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
@@ -14,6 +15,7 @@ from assay.infra.errors import InputError
 from assay.tasks.overfitting.settings import Bound, Translations
 from assay.tasks.overfitting.task import (
     fresh_samples,
+    learned_samples,
     measure_windows,
     shift_windows,
     train_again,
@@ -54,7 +56,8 @@ def shift_all(pipeline: Pipeline, samples: Artifact[Samples], examination: Exami
         return result
     settings, fresh = asked.translations, Fresh()
     if settings.fresh is not None:
-        branches.attempt("fresh samples", set_apart, fresh, pipeline, samples, settings.fresh)
+        held = (examination.training, examination.evaluation)
+        branches.attempt("fresh samples", set_apart, fresh, pipeline, samples, held, settings.fresh)
         if fresh.samples is None:
             return result
     test = WindowTest(settings, asked.bound, asked.alpha, examination, fresh.samples)
@@ -65,31 +68,35 @@ def shift_all(pipeline: Pipeline, samples: Artifact[Samples], examination: Exami
     return result
 
 
-def set_apart(fresh: Fresh, pipeline: Pipeline, samples: Artifact[Samples], split: str) -> None:
+def set_apart(
+    fresh: Fresh, pipeline: Pipeline, samples: Artifact[Samples], held: Sequence[Artifact[Samples]], split: str
+) -> None:
     """Take the samples that nobody has measured a subject on."""
     apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
-    fresh.samples = fresh_samples(samples, apart, split)
+    fresh.samples = fresh_samples(samples, held, apart, split)
 
 
 def shift_one(result: Shifting, test: WindowTest, subject: Examined) -> None:
     """One subject on the test set, with each of its seeds, and on the controls."""
     settings, examination = test.settings, test.examination
     _require_seeds(settings, subject)
-    tested = [_shift(test, examination.evaluation, subject, subject.files)]
-    for number in range(1, settings.retrain):
-        again = train_again(examination.training, examination.classes, subject.resolved, number)
-        tested.append(_shift(test, examination.evaluation, subject, again.files))
-    controls = {}
+    again = [
+        train_again(examination.training, examination.classes, subject.resolved, number)
+        for number in range(1, settings.retrain)
+    ]
+    seeds = [subject.files, *(trained.files for trained in again)]
+    shifted = {"test": [_shift(test, examination.evaluation, subject, files) for files in seeds]}
     if settings.training and subject.resolved.settings.train is not None:
-        controls["training"] = _shift(test, examination.training, subject, subject.files)
+        learned = learned_samples(examination.training, subject.resolved)
+        shifted["training"] = [_shift(test, learned, subject, subject.files)]
     if test.fresh is not None:
-        controls["fresh"] = _shift(test, test.fresh, subject, subject.files)
+        shifted["fresh"] = [_shift(test, test.fresh, subject, files) for files in seeds]
     if settings.dishonest is not None:
         copy = train_dishonestly(
             examination.evaluation, examination.classes, subject.files, subject.resolved, settings.dishonest
         )
-        controls["dishonest"] = _shift(test, examination.evaluation, subject, copy.files)
-    made = measure_windows(tested, controls, subject.name, settings.generators, test.bound, test.alpha)
+        shifted["dishonest"] = [_shift(test, examination.evaluation, subject, copy.files)]
+    made = measure_windows(shifted, subject.name, settings.generators, test.bound, test.alpha)
     result.tests[subject.name] = made.tests
     result.findings.append(made.findings)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log, sqrt
+from math import isfinite, log, sqrt
+
+import numpy as np
 
 from assay.tasks.overfitting.bernstein import bernstein_bound, maurer_pontil_bound
 from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
+from assay.tasks.overfitting.orbits import exact_gap
 from assay.tasks.overfitting.records import Record
 from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.overfitting.spending import look_up, numbered, spent_level
-from assay.tasks.overfitting.verdicts import Verdict, needed, verdict
+from assay.tasks.overfitting.verdicts import Verdict, clears_from, needed, verdict
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.proportions import share
@@ -28,22 +31,28 @@ class Judged:
     p_adjusted: float | None = None
     verdict: Verdict | None = None
     needed: int | None = None
+    clears: float | None = None
+    """From which gap on the fresh samples could clear a rejection."""
 
 
-def judge(records: Sequence[Record], options: Overfitting, history: Mapping[str, Mapping[str, int]]) -> list[Judged]:
-    """Every test of a run, judged; `history` holds the look-ups of earlier runs with their numbers, by test set.
+def judge(
+    records: Sequence[Record], options: Overfitting, history: Mapping[str, Mapping[str, int]], stream: str = ""
+) -> list[Judged]:
+    """Every test of a run, judged; `history` holds the look-ups of earlier runs with their numbers.
 
-    All tests of one subject on one test set are one look-up, corrected for their number (Holm).
+    They are counted under the name of what the samples come from, `stream`, so that counting does not begin anew when
+    a sample is mended, and under their fingerprint, so that it does not when the file has another name. All tests of
+    one subject on one test set are one look-up, corrected for their number (Holm).
     """
     judged: list[Judged] = []
-    numbers = _numbers(records, history)
+    numbers = _numbers(records, history, stream)
     for subject in dict.fromkeys(one.subject for one in records):
         mine = [one for one in records if one.subject == subject]
         asked = [one for one in mine if one.role == "test"]
         for test_set in dict.fromkeys(one.test_set for one in asked):
             key = _look_up(mine, test_set)
             family = [one for one in asked if one.test_set == test_set]
-            judged += _judged(family, mine, options, numbers[test_set][key], key)
+            judged += _judged(family, mine, options, numbers[key], key)
     return judged
 
 
@@ -55,26 +64,34 @@ def judged_findings(judged: Sequence[Judged]) -> list[Finding]:
 def at_level(record: Record, level: float, recorded: float) -> Record:
     """The record with the smallest gap that is significant at `level`, where it was written down at level `recorded`.
 
-    The paper's bound and Maurer and Pontil's are evaluated anew; for the two others the gap grows with √ln(1/level), as
-    it does in the tails of a normal law.
+    The exact test, the paper's bound and Maurer and Pontil's are evaluated anew; by betting the gap grows with
+    √ln(1/level), as it does in the tails of a normal law, and 1 is the largest there can be.
     """
     found = record.found
-    if record.bound == "paper":
+    if record.chances is not None:
+        gap = exact_gap(np.array(record.chances), level)
+    elif record.bound == "paper":
         gap = bernstein_bound(found.n, found.sigma, found.span, level)
     elif record.bound == "maurer-pontil":
         gap = maurer_pontil_bound(found.n, found.sigma, found.span, level)
     else:
-        gap = found.minimum_gap * sqrt(log(1 / level) / log(1 / recorded))
+        gap = min(1.0, found.minimum_gap * sqrt(log(1 / level) / log(1 / recorded)))
     return replace(record, found=replace(found, minimum_gap=gap))
 
 
-def _numbers(records: Sequence[Record], history: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+def _numbers(records: Sequence[Record], history: Mapping[str, Mapping[str, int]], stream: str) -> dict[str, int]:
+    """The number of every look-up of this run."""
     asked = [one for one in records if one.role == "test"]
     look_ups: dict[str, list[str]] = {}
+    known: dict[str, dict[str, int]] = {}
     for test_set, subject in dict.fromkeys((one.test_set, one.subject) for one in asked):
         mine = [one for one in asked if one.subject == subject]
-        look_ups.setdefault(test_set, []).append(_look_up(mine, test_set))
-    return {test_set: numbered(keys, history.get(test_set, {})) for test_set, keys in look_ups.items()}
+        look_ups.setdefault(stream or test_set, []).append(_look_up(mine, test_set))
+        earlier = known.setdefault(stream or test_set, {})
+        for name in (stream, test_set):
+            for key, number in history.get(name, {}).items():
+                earlier[key] = max(number, earlier.get(key, 0))
+    return {key: number for name, keys in look_ups.items() for key, number in numbered(keys, known[name]).items()}
 
 
 def _look_up(mine: Sequence[Record], test_set: str) -> str:
@@ -95,23 +112,23 @@ def _judged(
             continue
         p = next(corrected)
         fresh = _control(mine, one)
+        cleared = at_level(fresh, level, options.alpha).found if fresh is not None else None
         said = verdict(
             replace(here.found, log_p=log(p) if p > 0 else here.found.log_p), options.gap, level, bound=one.bound,
-            fresh=at_level(fresh, level, options.alpha).found if fresh is not None else None,
-            fresh_needed=one.generator != ORBIT,
+            fresh=cleared, fresh_needed=one.generator != ORBIT,
         )  # fmt: skip
         more = needed(here.found, options.gap, level, one.bound) if said.name == "underpowered" else None
-        said = _unless_blind(said, mine, one, level)
-        yield Judged(here, level, look, key, p, said, more)
+        said = _unless_unseen(_unless_blind(said, mine, one, level), mine, one, level)
+        yield Judged(here, level, look, key, p, said, more, clears_from(cleared) if cleared is not None else None)
     for one in mine:
         if one.role != "test":
             yield Judged(at_level(one, level, options.alpha), level, look, key)
 
 
 def _control(mine: Sequence[Record], one: Record) -> Record | None:
-    """The same test on fresh samples: of as many models, or else of one."""
-    fresh = [other for other in mine if other.role == "fresh" and other.generator == one.generator]
-    return next((other for other in fresh if other.models == one.models), fresh[0] if fresh else None)
+    """The same test on fresh samples, of the same models."""
+    alike = (other for other in mine if other.role == "fresh" and other.generator == one.generator)
+    return next((other for other in alike if other.models == one.models), None)
 
 
 def _unless_blind(said: Verdict, mine: Sequence[Record], one: Record, level: float) -> Verdict:
@@ -127,6 +144,17 @@ def _unless_blind(said: Verdict, mine: Sequence[Record], one: Record, level: flo
     )
 
 
+def _unless_unseen(said: Verdict, mine: Sequence[Record], one: Record, level: float) -> Verdict:
+    """The verdict; where nothing was found, and no positive control shows that something could be, it says so."""
+    seen = [other for other in mine if other.generator == one.generator and other.role in ("training", "dishonest")]
+    if said.name != "no evidence" or any(other.found.p <= level and other.found.mean > 0 for other in seen):
+        return said
+    if one.generator == ORBIT:
+        return said
+    why = "the samples that it learned from are not rejected either" if seen else "there is no positive control"
+    return Verdict(said.name, f"{said.why}; and {why}, so nothing here shows that the test could find memory")
+
+
 def group_of(record: Record) -> str:
     """The slice that a record's findings are about: the control, the number of models, the inequality; or nothing."""
     parts: list[str] = [record.role] if record.role != "test" else []
@@ -139,20 +167,23 @@ def _findings(judged: Judged) -> Iterator[Finding]:
     one, found = judged.record, judged.record.found
     blank = Finding("", of=one.generator, group=group_of(one), subject=one.subject, n=found.n)
 
-    def measured(metric: str, value: float) -> Finding:
+    def measured(metric: str, value: float | None) -> Finding:
         return replace(blank, metric=f"overfitting.{metric}", value=value)
 
     said = judged.verdict.name if judged.verdict is not None else ""
     yield replace(measured("p_value", found.p), p_value=found.p, p_adjusted=judged.p_adjusted, verdict=said)
-    low, high = found.mean - found.minimum_gap, found.mean + found.minimum_gap
+    floor = found.minimum_gap if isfinite(found.minimum_gap) else None
+    low, high = (None, None) if floor is None else (found.mean - floor, found.mean + floor)
     yield replace(measured("gap", found.mean), low=low, high=high)
-    yield measured("minimum_gap", found.minimum_gap)
+    yield measured("minimum_gap", floor)
     yield _share("overfitting.error", one.error, judged)
     if one.adversarial_error is not None:
         yield _share("overfitting.adversarial_error", one.adversarial_error, judged)
     yield measured("estimate", one.estimate)
     if judged.needed is not None:
         yield measured("samples_needed", judged.needed)
+    if judged.clears is not None and isfinite(judged.clears):
+        yield measured("clears_from", judged.clears)
     if judged.verdict is not None:
         yield replace(measured("level", judged.level), n=judged.look)
         yield replace(measured("look_up", judged.look), of=one.test_set, group=judged.look_up)

@@ -85,22 +85,23 @@ def exact_p(orbits: Orbits) -> float:
     return float(np.clip(_at_most(orbits.shares)[int(orbits.original.sum())], 0.0, 1.0))
 
 
-def exact_gap(orbits: Orbits, alpha: float) -> float:
-    """The smallest mean of the T_i that the exact test finds significant with these orbits; 1 if none would be."""
-    significant = np.flatnonzero(_at_most(orbits.shares) <= alpha)
+def exact_gap(chances: npt.NDArray[np.float64], alpha: float) -> float:
+    """The smallest mean of the T_i that the exact test finds significant, given |E| / |O| of every orbit; 1 if none."""
+    significant = np.flatnonzero(_at_most(chances) <= alpha)
     if not len(significant):
         return 1.0
-    return float((orbits.shares.sum() - significant[-1]) / len(orbits.sizes))
+    return float((chances.sum() - significant[-1]) / len(chances))
 
 
 def orbit_records(orbits: Orbits, subject: str, bound: Bound, alpha: float, test_set: str) -> list[Record]:
     """The exact test, and the paper's on the same values beside it."""
     values, model = orbits.values, fingerprint(orbits.values)
     paper = pairwise_test(values, -2 * orbits.lowest, bound, alpha, orbits.lowest)
-    exact = replace(paper, log_p=log(max(exact_p(orbits), _TINY)), minimum_gap=exact_gap(orbits, alpha))
-    return [
+    exact = replace(paper, log_p=log(max(exact_p(orbits), _TINY)), minimum_gap=exact_gap(orbits.shares, alpha))
+    first, second = (
         _record(orbits, found, subject, kind, test_set, model) for found, kind in ((exact, "exact"), (paper, bound))
-    ]
+    )
+    return [replace(first, chances=tuple(orbits.shares.tolist())), second]
 
 
 def _record(orbits: Orbits, found: Tested, subject: str, bound: str, test_set: str, model: str) -> Record:

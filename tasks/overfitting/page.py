@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 from assay.tasks.overfitting.judging import Judged
 from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
 from assay.tasks.overfitting.page_synthetic import synthetic_blocks, synthetic_line
-from assay.tasks.overfitting.records import Role
+from assay.tasks.overfitting.records import Record, Role
 from assay.tasks.overfitting.synthetic_findings import Runs
 from assay.tasks.reporting.numerals import integer, number, plain
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark, Paragraph, Part, Tone, Verdict
@@ -22,8 +23,16 @@ _ROLES: dict[Role, str] = {
 _WARNING = (
     "A rejection says that model and test set are not independent, or that shifted images are not as likely as the "
     "originals: a model tuned to centred objects on an honest test set shows the same as one that memorised it. Hence "
-    "the controls: samples that the model learned from should be rejected, fresh ones should not, and the error should "
-    "not jump from offset 0 to 1."
+    "the controls: fresh samples should not be rejected, a copy that was fitted to the test set should be, and the "
+    "error should not jump from offset 0 to 1. Samples that the model learned from should be rejected too, if it "
+    "learned them where they stand: one that was trained on windows all over its images (`augment: [window]`) knows "
+    "them at every offset."
+)
+_FRESH = (
+    "Fresh samples are fresh once. From the second night on models have been measured on them, and whoever chooses "
+    "models by what is said of them here fits models to them too, after which they clear what they should not. Their "
+    "error is therefore left out of the table; the curve over the offset shows it, since it is the control: choose "
+    "nothing by it, and bring new samples once models were chosen."
 )
 _SPENT = (
     "Night after night the same samples are asked. Look-up t may spend α / (t (t + 1)); all tests of a subject in one "
@@ -32,28 +41,37 @@ _SPENT = (
 _COLUMNS = [
     Column("Subject"), Column("Samples"), Column("Generator"), Column("Verdict"),
     Column("p", "p", "Of this test; Holm over the generators where there are several"),
-    Column("Level", "number", "What this look-up may spend of alpha"),
-    Column("Look-up", "integer", "How often models were measured on these samples, this one included"),
     Column("Gap", "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
-    Column("Smallest gap", "number", "What would have been significant at this level, with this many samples"),
+    Column("Smallest gap", "number", "What would have been significant, observed on this many samples"),
     Column("n", "integer"),
+]  # fmt: skip
+_ERRORS = [
+    Column("Subject"), Column("Samples"), Column("Generator"),
     Column("Error", "percent", "R_S with Wilson's 95 % interval"),
     Column("Adversarial error", "percent", "R_adv: where the generator may choose; no estimate of the error"),
     Column("Estimate", "percent", "R_g: adversarial errors weighted by density; under independence the error"),
 ]  # fmt: skip
 
 
-def page(judged: Sequence[Judged], simulated: Sequence[Runs] = (), more: Sequence[Block] = ()) -> Part:
-    """The part of the report about overfitting: judged tests, what else was seen of them, synthetic experiments."""
+def page(
+    judged: Sequence[Judged], simulated: Sequence[Runs] = (), more: Sequence[Block] = (), alpha: float = 0.05
+) -> Part:
+    """The part of the report about overfitting: judged tests, what else was seen of them, synthetic experiments.
+
+    `alpha` is the level of the latter; each judged test has its own.
+    """
     blocks: list[Block] = []
     if judged:
         blocks += [_table(judged), *(Paragraph(_why(one)) for one in judged if one.verdict is not None)]
-        blocks.append(Paragraph(_SPENT))
+        blocks += [_errors(judged), Paragraph(_SPENT)]
         if any(one.record.generator != ORBIT for one in judged):
             blocks.append(Paragraph(_WARNING))
-    blocks += [*more, *synthetic_blocks(simulated)]
+        if any(one.record.role == "fresh" for one in judged):
+            blocks.append(Paragraph(_FRESH))
+    blocks += [*more, *synthetic_blocks(simulated, alpha)]
     names = [one.verdict.name for one in judged if one.verdict is not None]
-    sentence = " ".join([*(_sentence(one) for one in judged if one.verdict is not None), *synthetic_line(simulated)])
+    told = [*(_sentence(one) for one in judged if one.verdict is not None), *synthetic_line(simulated, alpha)]
+    sentence = " ".join(told)
     tone: Tone = "bad" if "overfit" in names else "good" if names and set(names) == {"no evidence"} else "neutral"
     said = ", ".join(dict.fromkeys(names))
     return Part("Overfitting", sentence or "No test could be made.", blocks, "overfitting", tone, said)
@@ -72,8 +90,8 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
         floor, level = known.get(("overfitting.minimum_gap", *about)), known.get(("overfitting.level", *about))
         p = one.p_value if one.p_adjusted is None else one.p_adjusted
         lines.append(
-            f"{one.subject}: {one.verdict} by {_generator(one.of)} ({coarse(p, level)}, a gap from {number(floor)} on "
-            f"would show, n = {integer(one.n)})"
+            f"{one.subject}: {one.verdict} by {_generator(one.of)} ({coarse(p, level)}, an observed gap from "
+            f"{number(floor)} on would be significant, n = {integer(one.n)})"
         )
     lines += _synthetic_verdict(findings)
     if not lines:
@@ -113,17 +131,30 @@ def _table(judged: Sequence[Judged]) -> DataTable:
     return DataTable("Tests of independence", _COLUMNS, rows, note)
 
 
+def _errors(judged: Sequence[Judged]) -> DataTable:
+    """What a test compares, once for each set of samples; of fresh ones nothing, so that they stay what they are."""
+    shown = [one.record for one in judged if one.record.generator != ORBIT or one.record.bound == "exact"]
+    rows = [
+        [*_named(one), _share(one.error, one.found.n), _share(one.adversarial_error, one.found.n), one.estimate]
+        if one.role != "fresh" else [*_named(one), None, None, None]
+        for one in shown
+    ]  # fmt: skip
+    return DataTable("The errors behind the tests", _ERRORS, rows)
+
+
 def _row(one: Judged) -> list[Cell]:
     record, found = one.record, one.record.found
+    said: Cell = Mark(one.verdict.name, _TONES.get(one.verdict.name, "neutral")) if one.verdict is not None else ""
+    floor = found.minimum_gap if isfinite(found.minimum_gap) else None
+    gap = Estimate(found.mean) if floor is None else Estimate(found.mean, found.mean - floor, found.mean + floor)
+    p = one.p_adjusted if one.p_adjusted is not None else found.p
+    return [*_named(record), said, p, gap, floor, found.n]
+
+
+def _named(record: Record) -> list[Cell]:
     models = f", {record.models} seeds" if record.models > 1 else ""
     by = f" ({record.bound})" if record.generator == ORBIT else ""
-    said: Cell = Mark(one.verdict.name, _TONES.get(one.verdict.name, "neutral")) if one.verdict is not None else ""
-    return [
-        record.subject + models, _ROLES[record.role], _generator(record.generator) + by, said,
-        one.p_adjusted if one.p_adjusted is not None else found.p, one.level, one.look,
-        Estimate(found.mean, found.mean - found.minimum_gap, found.mean + found.minimum_gap), found.minimum_gap,
-        found.n, _share(record.error, found.n), _share(record.adversarial_error, found.n), record.estimate,
-    ]  # fmt: skip
+    return [record.subject + models, _ROLES[record.role], _generator(record.generator) + by]
 
 
 def _share(value: float | None, n: int) -> Cell:
@@ -143,14 +174,18 @@ def _sentence(one: Judged) -> str:
     p = one.p_adjusted if one.p_adjusted is not None else found.p
     return (
         f"{one.record.subject}: {one.verdict.name} ({_generator(one.record.generator)}, gap {number(found.mean, 4)}, "
-        f"p = {p:.2g} at level {one.level:.2g}, n = {integer(found.n)}; a gap from {number(found.minimum_gap, 4)} on "
-        "would have shown)."
+        f"p = {p:.2g} at level {one.level:.2g}, n = {integer(found.n)}; an observed gap from "
+        f"{number(found.minimum_gap, 4)} on would have been significant)."
     )
 
 
 def _why(one: Judged) -> str:
     assert one.verdict is not None
+    cleared = ""
+    if one.clears is not None:
+        least = max(one.clears, one.record.found.minimum_gap)
+        cleared = f" A gap counts as overfitting from {number(least, 4)} on: from there the fresh samples clear it."
     return (
         f"{one.record.subject}, {_generator(one.record.generator)}: {one.verdict.name}, because {one.verdict.why}. "
-        f"Look-up {one.look} at this test set, level {plain(round(one.level, 6))}."
+        f"Look-up {one.look} at this test set, level {plain(round(one.level, 6))}.{cleared}"
     )

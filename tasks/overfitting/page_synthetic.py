@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from assay.tasks.overfitting.bernstein import bernstein_bound
 from assay.tasks.overfitting.synthetic_findings import Runs, Spread, spread
+from assay.tasks.overfitting.translation_of_points import SPAN
 from assay.tasks.reporting.numerals import number, percent
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Mark, Panels, Series
 from assay.tasks.statistics.proportions import wilson
@@ -26,26 +27,26 @@ _DENSITIES = {"h_original": "misclassified originals", "h_adversarial": "adversa
 _MIDDLE = "Bands hold the middle 95 % of the runs"
 
 
-def synthetic_blocks(simulated: Sequence[Runs]) -> list[Block]:
+def synthetic_blocks(simulated: Sequence[Runs], alpha: float) -> list[Block]:
     """The five rows of Figure 5, Figure 6, and a table per experiment."""
     if not simulated:
         return []
     return [
         Panels("p-values over ε (Figure 5, first row)", [_p_plot(one) for one in simulated],
-               f"{_MIDDLE} for N = 1, all bins for more models. Below 0.05 independence is rejected."),
+               f"{_MIDDLE} for N = 1, all bins for more models. At {alpha:g} or below independence is rejected."),
         Panels("Errors over ε (second row)", [_mean_plot(one, _ERRORS, "Error") for one in simulated],
                f"{_MIDDLE}. Under independence the estimate is the test error, however often examples succeed."),
         Panels("Densities over ε (third row)", [_mean_plot(one, _DENSITIES, "Mean h") for one in simulated],
                f"{_MIDDLE}. h weighs an adversarial error; 1 is a point that nothing else is moved to."),
         Panels("One run (fourth row)", [_one_run(one) for one in simulated],
                "Bands are the 97.5 % intervals of the basic test: it rejects where they do not overlap."),
-        *(_histograms(one) for one in simulated),
-        *(_n_model_histograms(one) for one in simulated if len(one.models) > 1),
-        *(_table(one) for one in simulated),
+        *(_histograms(one, alpha) for one in simulated),
+        *(_n_model_histograms(one, alpha) for one in simulated if len(one.models) > 1),
+        *(_table(one, alpha) for one in simulated),
     ]  # fmt: skip
 
 
-def synthetic_line(simulated: Sequence[Runs]) -> list[str]:
+def synthetic_line(simulated: Sequence[Runs], alpha: float) -> list[str]:
     """A sentence per experiment: where the test rejects most often."""
     lines = []
     for one in simulated:
@@ -53,7 +54,7 @@ def synthetic_line(simulated: Sequence[Runs]) -> list[str]:
         least = min(means, key=lambda eps: means[eps])
         runs = len(one.p(least))
         lines.append(
-            f"Of {runs} {one.experiment} models, {int((one.p(least) <= 0.05).sum())} are rejected at ε = {least:g}, "
+            f"Of {runs} {one.experiment} models, {int((one.p(least) <= alpha).sum())} are rejected at ε = {least:g}, "
             f"where the mean p is least ({_p(means[least])})."
         )
     return lines
@@ -96,27 +97,27 @@ def _one_run(runs: Runs) -> LinePlot:
     return _plot(runs, runs.experiment, series, "Error", "Both estimates of one run with their intervals over ε.")
 
 
-def _histograms(runs: Runs) -> Panels:
+def _histograms(runs: Runs, alpha: float) -> Panels:
     shown = [eps for eps in _SHOWN if eps in runs.eps] or runs.eps[-3:]
-    plots = [_histogram(f"ε = {eps:g}", {"N = 1": runs.p(eps)}) for eps in shown]
+    plots = [_histogram(f"ε = {eps:g}", {"N = 1": runs.p(eps)}, alpha) for eps in shown]
     return Panels(
         f"p-values of single models, {runs.experiment} (fifth row)", plots, "Share of the runs in each tenth."
     )
 
 
-def _n_model_histograms(runs: Runs) -> Panels:
+def _n_model_histograms(runs: Runs, alpha: float) -> Panels:
     """The p-values of N models at ε = 10 where they are independent, else at the ε that is least settled (Figure 6)."""
     if runs.experiment == "independent":
         eps = min(runs.eps, key=lambda one: abs(log10(one) - 1))
     else:
         eps = min(runs.eps, key=lambda one: abs(float(runs.p(one).mean()) - 0.5))
-    plots = [_histogram(f"N = {models}", {f"N = {models}": runs.p(eps, models)}) for models in runs.models]
+    plots = [_histogram(f"N = {models}", {f"N = {models}": runs.p(eps, models)}, alpha) for models in runs.models]
     return Panels(
         f"p-values of N models, {runs.experiment}, ε = {eps:g} (Figure 6)", plots, "Share of the bins in each tenth."
     )
 
 
-def _histogram(title: str, values: dict[str, npt.NDArray[np.float64]]) -> LinePlot:
+def _histogram(title: str, values: dict[str, npt.NDArray[np.float64]], alpha: float) -> LinePlot:
     edges = [bin_ / _BINS for bin_ in range(_BINS + 1)]
     series = []
     for name, p in values.items():
@@ -124,37 +125,38 @@ def _histogram(title: str, values: dict[str, npt.NDArray[np.float64]]) -> LinePl
         shares = [float(count) / max(1, len(p)) for count in counts]
         series.append(Series(name, edges, [*shares, shares[-1]], style="steps"))
     p = next(iter(values.values()))
-    alt = f"{len(p)} p-values, {percent(float((p <= 0.05).mean()))} of them at most 0.05, mean {_p(float(p.mean()))}."
+    low = percent(float((p <= alpha).mean()))
+    alt = f"{len(p)} p-values, {low} of them at most {alpha:g}, mean {_p(float(p.mean()))}."
     ticks = {0.0: "0", 0.5: "0.5", 1.0: "1"}
     return LinePlot(title, series, "p", "Share", alt, (0.0, 1.0), ticks, scale="percent")
 
 
-def _table(runs: Runs) -> DataTable:
+def _table(runs: Runs, alpha: float) -> DataTable:
     columns = [
         Column("ε"), Column("Mean p", "p"),
         *(Column(f"N = {models}", "p", f"Mean p of {models} models") for models in runs.models if models > 1),
-        Column("Rejected", "percent", "Share of the runs with p ≤ 0.05"),
+        Column("Rejected", "percent", f"Share of the runs with p ≤ {alpha:g}"),
         Column("by the basic test", "percent", "The same by two intervals that do not overlap"),
         Column("Gap", "number", "Mean T̄"), Column("Smallest gap", "number", "What would have been significant"),
         Column("Test error", "percent"), Column("Adversarial error", "percent"), Column("Estimate", "percent"),
     ]  # fmt: skip
-    rows = [_row(runs, eps) for eps in runs.eps]
+    rows = [_row(runs, eps, alpha) for eps in runs.eps]
     return DataTable(f"The {runs.experiment} experiment", columns, rows, _MIDDLE.replace("Bands", "Intervals") + ".")
 
 
-def _row(runs: Runs, eps: float) -> list[Cell]:
+def _row(runs: Runs, eps: float, alpha: float) -> list[Cell]:
     p, basic, sigma, n = (runs.p(eps), *(runs.column(name, eps) for name in ("basic_p", "sigma", "n")))
-    floors = np.array([bernstein_bound(int(m), s, 2.0, 0.05) for m, s in zip(n, sigma, strict=True)])
+    floors = np.array([bernstein_bound(int(m), s, SPAN, alpha) for m, s in zip(n, sigma, strict=True)])
     return [
         Mark(f"{eps:g}", order=eps), float(p.mean()),
         *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
-        _rejected(p), _rejected(basic), _cell(spread(runs.column("mean", eps))), _cell(spread(floors)),
+        _rejected(p, alpha), _rejected(basic, alpha), _cell(spread(runs.column("mean", eps))), _cell(spread(floors)),
         *(_cell(spread(runs.column(name, eps))) for name in ("error", "adversarial_error", "estimate")),
     ]  # fmt: skip
 
 
-def _rejected(p: npt.NDArray[np.float64]) -> Estimate:
-    hits = int((p <= 0.05).sum())
+def _rejected(p: npt.NDArray[np.float64], alpha: float) -> Estimate:
+    hits = int((p <= alpha).sum())
     low, high = wilson([hits], [len(p)])
     return Estimate(hits / len(p), float(low[0]), float(high[0]), len(p))
 

@@ -37,6 +37,7 @@ class Record:
     h_adversarial: float | None = None
     moved: int | None = None
     basic_p: float | None = None
+    chances: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,10 @@ def records_from(table: pa.Table) -> list[Record]:
     """The records that a table holds."""
     tested = [one.name for one in fields(Tested)]
     others = [one.name for one in fields(Record) if one.name != "found"]
+    rows = [{**row, "chances": None if row["chances"] is None else tuple(row["chances"])} for row in table.to_pylist()]
     return [
         Record(found=Tested(**{name: row[name] for name in tested}), **{name: row[name] for name in others})
-        for row in table.to_pylist()
+        for row in rows
     ]
 
 

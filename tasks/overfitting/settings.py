@@ -30,7 +30,7 @@ class Translations(Settings):
     """The paper's test for images: the window that a subject sees is shifted (`crop` of the subject says how large it
     is), and nothing is padded."""
 
-    eps: int = Field(default=2, ge=1, le=64)
+    eps: int = Field(default=2, ge=1, le=16)
     """How many pixels the window may move in each direction; images need a margin of three times as many."""
 
     generators: tuple[Generator, ...] = Field(default=("strongest",), min_length=1)
@@ -48,6 +48,12 @@ class Translations(Settings):
     dishonest: Dishonest | None = None
     """Whether a copy of each subject is fitted to the test samples, which the test must find: a positive control for
     where the training samples say little. It is no subject, and nothing else is measured on it."""
+
+    @model_validator(mode="after")
+    def _each_generator_once(self) -> Self:
+        if twice := [one for one in self.generators if self.generators.count(one) > 1]:
+            raise ValueError(f"the generator {twice[0]} stands twice; name each once")
+        return self
 
 
 class Orbit(Settings):
@@ -84,6 +90,8 @@ class Synthetic(Settings):
             raise ValueError(f"each eps is a distance above zero, and {wrong[0]:g} is none")
         if wrong := [eps for eps in self.eps if self.eps.count(eps) > 1]:
             raise ValueError(f"eps {wrong[0]:g} stands twice; name each once")
+        if wrong := [models for models in self.models if self.models.count(models) > 1]:
+            raise ValueError(f"models {wrong[0]} stands twice; name each once")
         if uneven := [models for models in self.models if models < 1 or self.runs % models]:
             raise ValueError(f"{self.runs} runs cannot be cut into bins of {uneven[0]}; name divisors of {self.runs}")
         return self
@@ -114,4 +122,6 @@ class Overfitting(Settings):
     def _something_is_tested(self) -> Self:
         if self.translations is None and self.orbit is None and self.synthetic is None:
             raise ValueError("name a test: `translations` (images), `orbit` (closed symmetries) or `synthetic`")
+        if self.bound != "paper" and self.translations is None and self.orbit is None:
+            raise ValueError(f"`synthetic` is tested by the paper's inequality, so `bound: {self.bound}` does nothing")
         return self

@@ -12,7 +12,8 @@ from assay.data.overfitting_schemas import ShiftedWindows
 from assay.infra.errors import InputError
 from assay.tasks.overfitting.lattice import Lattice, Shifted, shift
 from assay.tasks.overfitting.settings import Generator
-from assay.tasks.subjects.image_lessons import LABELS, require_one_shape, targets_of
+from assay.tasks.subjects.folds import drawn
+from assay.tasks.subjects.image_lessons import LABELS, Lessons, require_one_shape, stored_images, targets_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 
@@ -42,6 +43,14 @@ def shift_partition(
     model = load_image_model(subject, files)
     lattice, found = shift(len(truth), eps, generators, looking(model, pixels, truth, crop))
     return _table(samples["id"], truth.tolist(), lattice, found)
+
+
+def learned_rows(samples: pa.Table, *, share: float) -> pa.Table:
+    """The rows of a partition that train where a share is set aside by content, as the training sets it aside."""
+    if share == 0 or samples.num_rows == 0:
+        return samples
+    lessons = Lessons(tuple(samples["id"].to_pylist()), stored_images(samples), np.zeros(samples.num_rows, np.int64))
+    return samples.take(pa.array(np.flatnonzero(~drawn(lessons.contents(), share, "validation"))))
 
 
 def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, found: Mapping[Generator, Shifted]) -> pa.Table:

@@ -27,10 +27,13 @@ def look_up(test_set: str, asked: Iterable[str]) -> str:
 def numbered(look_ups: Sequence[str], history: Mapping[str, int]) -> dict[str, int]:
     """The number of each look-up at one test set; one that the history knows keeps its number.
 
-    Counting goes on from the highest number ever given, so that earlier runs may be forgotten.
+    Counting goes on from the highest number ever given, so that earlier runs may be forgotten; where it is known
+    without its look-up, that has no name.
 
     >>> numbered(["c", "a", "c"], {"a": 1, "b": 2})
     {'c': 3, 'a': 1}
+    >>> numbered(["b"], {"": 7})
+    {'b': 8}
     """
     numbers: dict[str, int] = {}
     latest = max(history.values(), default=0)

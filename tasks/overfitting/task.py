@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from assay.data.classes import class_names
 from assay.data.image_schemas import TrainingCurve
 from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
@@ -12,16 +14,24 @@ from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.runs import current_run
 from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.infra.trainings import train_on_worker
 from assay.tasks.overfitting.records import records_table
 from assay.tasks.overfitting.retraining import fit_to_test_set
 from assay.tasks.overfitting.settings import Bound, Dishonest, Generator
-from assay.tasks.overfitting.shifting import shift_partition
+from assay.tasks.overfitting.shifting import learned_rows, shift_partition
 from assay.tasks.overfitting.window_tests import Looked, looked_from, window_findings, window_records
 from assay.tasks.statistics.findings import findings_table
-from assay.tasks.subjects.holding_out import require_splits, rows_as_they_are, rows_on_side, splits_in
+from assay.tasks.subjects.holding_out import (
+    alike,
+    content_marks,
+    require_splits,
+    rows_as_they_are,
+    rows_on_side,
+    splits_in,
+)
 from assay.tasks.subjects.image_learning import learn_images
 from assay.tasks.subjects.image_task import ROWS, TrainedNetwork, require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -36,8 +46,13 @@ class WindowTests(NamedTuple):
 
 
 @stage(version=1, title="fresh samples")
-def fresh_samples(samples: Artifact[Samples], evaluation: Evaluation, fresh: str) -> Artifact[Samples]:
-    """The samples that nobody has measured a subject on, by the split column: the negative control."""
+def fresh_samples(
+    samples: Artifact[Samples], held: Sequence[Artifact[Samples]], evaluation: Evaluation, fresh: str
+) -> Artifact[Samples]:
+    """The samples that nobody has measured a subject on, by the split column: the negative control.
+
+    If some hold the same image as those that are `held` to train or to be audited, the stage says how many.
+    """
     splits = reduce_partitions(splits_in, samples, settings=evaluation)["splits"]
     if splits == {""}:
         raise InputError(
@@ -52,8 +67,33 @@ def fresh_samples(samples: Artifact[Samples], evaluation: Evaluation, fresh: str
         rows_on_side, samples, into=Samples, name="chosen", side="evaluation", settings=apart, by_column=True
     )
     dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name="fresh", rows=ROWS)
-    say(f"{dense.rows} samples of the split {fresh}")
+    say(f"{dense.rows} samples of the split {fresh}{_copies(dense, held)}")
     return dense
+
+
+def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:
+    """How many fresh samples are no news, as the end of a line; empty where all are."""
+    marked = [
+        map_partitions(content_marks, side, into=Samples, name=f"content_{at}", content=("image",))
+        for at, side in enumerate([fresh, *held])
+    ]
+    marks = [collect(one, ["content"])["content"].to_numpy() for one in marked]
+    copies = alike(np.concatenate(marks[1:]), marks[0])
+    if not copies:
+        return ""
+    said = f"{copies} of the fresh samples hold an image that trains or is audited too"
+    current_run().progress.notice(f"{said}: these cannot clear a model. Mend the split.")
+    return f" · {said}"
+
+
+@stage(version=1, title="learned samples")
+def learned_samples(training: Artifact[Samples], subject: ResolvedSubject) -> Artifact[Samples]:
+    """The training samples without those that the subject set aside for its validation curve: what it has learned."""
+    options = subject.settings.train
+    share = 0.0 if options is None else options.validation
+    learned: Artifact[Samples] = map_partitions(learned_rows, training, into=Samples, share=share)
+    say(f"{learned.rows} of {training.rows} samples")
+    return learned
 
 
 @stage(version=1, title="train again", draws=True, gpu=True)
@@ -110,20 +150,20 @@ def shift_windows(
 
 @stage(version=1, title="tests by shifted windows")
 def measure_windows(
-    tested: Sequence[Artifact[ShiftedWindows]], controls: dict[str, Artifact[ShiftedWindows]], name: str,
-    generators: Sequence[Generator], bound: Bound, alpha: float,
+    shifted: dict[str, list[Artifact[ShiftedWindows]]], name: str, generators: Sequence[Generator], bound: Bound,
+    alpha: float,
 ) -> WindowTests:  # fmt: skip
-    """The tests of one subject: on the test set, over all its seeds (the subject as it is comes first), and controls.
+    """The tests of one subject on several sets of samples, over all its seeds (the subject as it is comes first).
 
-    `controls` are the subject on its training samples (`training`), on fresh ones (`fresh`), and the copy that was
-    fitted to the test set on that set (`dishonest`).
+    `shifted` holds what shifting did on the test set (`test`) and on the controls: fresh samples with the same seeds
+    (`fresh`), training samples (`training`), and the test set with the copy that was fitted to it (`dishonest`).
     """
-    read = [looked_from(collect(one, None), generators) for one in tested]
-    beside: dict[str, Looked] = {role: looked_from(collect(one, None), generators) for role, one in controls.items()}
-    records = window_records(read, beside, name, generators, bound, alpha)
-    findings = window_findings(read, beside, name, generators, bound, alpha)
-    head = next(one for one in records if one.role == "test")
-    say(f"{name} · p = {head.found.p:.3g}, gap {head.found.mean:+.4f} (from {head.found.minimum_gap:.4f} on it shows)")
+    sets: dict[str, list[Looked]] = {
+        role: [looked_from(collect(one, None), generators, role) for one in models] for role, models in shifted.items()
+    }
+    records = window_records(sets, name, generators, bound, alpha)
+    findings = window_findings(sets, name, generators, bound, alpha)
+    say(f"{name} · {len(sets['test'][0].ids)} samples, tested")  # and no more: what is said of them is counted
     return WindowTests(
         write_table(records_table(records), into=IndependenceTests),
         write_table(findings_table(findings), into=Findings),

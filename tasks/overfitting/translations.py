@@ -8,7 +8,7 @@ that moves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +20,9 @@ Excess = npt.NDArray[np.float64]  # [n, h, w], l_exc
 Wrong = npt.NDArray[np.bool_]  # [n, h, w]
 Whole = npt.NDArray[np.int64]
 T = TypeVar("T", bound=np.generic)
+
+_BYTES = 2**26  # for the windows of one turn
+_COPIES = 32  # bytes per place of a window: two arrays of float64, and some of truth values
 
 DETERMINISTIC = ("strongest", "nearest")
 RANDOM = ("random", "random2")
@@ -67,10 +70,19 @@ def landing(excess: Excess, wrong: Wrong, eps: int, generator: Generator) -> Who
     Fields have 4ε + 1 places each way: neighbours of the middle, and where these might go instead.
     """
     steps = shifts(eps)
-    taken = chosen(excess, wrong, eps, generator).reshape(len(excess), len(steps))
     # The neighbour at p comes to the middle by the shift −p, as far from the end of the list as p from its start.
     home = np.arange(len(steps))[::-1]
-    return np.asarray(((taken == home) & (home != len(steps) // 2)).sum(axis=1))
+    found = np.zeros(len(excess), np.int64)
+    for some in in_turn(len(excess), eps):
+        taken = chosen(excess[some], wrong[some], eps, generator).reshape(-1, len(steps))
+        found[some] = ((taken == home) & (home != len(steps) // 2)).sum(axis=1)
+    return found
+
+
+def in_turn(n: int, eps: int) -> Iterator[slice]:
+    """The rows of n fields of 4ε + 1 places each way, as many at a time as fit into memory with all windows of each."""
+    rows = max(1, _BYTES // (_COPIES * (2 * eps + 1) ** 4))
+    yield from (slice(start, start + rows) for start in range(0, n, rows))
 
 
 def right_around(wrong: Wrong, eps: int) -> Whole:
@@ -95,8 +107,10 @@ def expected(wrong: Wrong, eps: int, generator: Generator) -> tuple[npt.NDArray[
     z (Eq. 10).
     """
     likely = probability(eps, generator)
-    lost = _windows(wrong, eps)[:, eps, eps]
-    neighbours = right_around(wrong, eps).reshape(lost.shape)
+    lost = wrong[:, eps : 3 * eps + 1, eps : 3 * eps + 1].reshape(len(wrong), (2 * eps + 1) ** 2)
+    neighbours = np.zeros(lost.shape, np.int64)
+    for some in in_turn(len(wrong), eps):
+        neighbours[some] = right_around(wrong[some], eps).reshape(-1, lost.shape[1])
     return likely * lost.sum(axis=1), likely * (lost / (1 + likely * neighbours)).sum(axis=1)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isfinite, sqrt
 from typing import Literal
 
-from assay.tasks.overfitting.bernstein import samples_needed
+from assay.tasks.overfitting.bernstein import NINE_TENTHS, samples_needed
 from assay.tasks.overfitting.testing import Tested
 
 VerdictName = Literal["overfit", "no evidence", "inconclusive", "underpowered"]
@@ -33,7 +33,8 @@ def verdict(
 
     `fresh` is the negative control, the same test on samples on which no model was ever chosen: where it rejects too,
     the symmetry that the test rests on does not hold. Where the symmetry is an assumption about the data
-    (`fresh_needed`), a rejection without such a control is inconclusive.
+    (`fresh_needed`), a rejection without such a control is inconclusive, and so is one whose gap lies no further above
+    the control's than chance could: two sets of one size on which the same symmetry fails are rejected by turns.
     """
     if found.p > alpha:
         return _not_rejected(found, gap, alpha, bound)
@@ -53,34 +54,49 @@ def verdict(
             "no fresh samples were given, and without them a model fitted to the test set cannot be told from data on "
             "which the symmetry does not hold",
         )
-    if fresh_needed and fresh is not None and fresh.minimum_gap > found.mean:
+    if fresh_needed and fresh is not None and found.mean - fresh.mean <= fresh.minimum_gap:
         return Verdict(
             "inconclusive",
-            f"the {fresh.n} fresh samples are too few to show a gap of {found.mean:.4f} if they had one",
+            f"the {fresh.n} fresh samples have a gap of {fresh.mean:.4f}, and are too few to tell it from "
+            f"{found.mean:.4f}: they clear gaps from {clears_from(fresh):.4f} on",
         )
     return Verdict(
         "overfit", f"the adversarial estimate of the error lies {found.mean:.4f} above the error on the test set"
     )
 
 
-def needed(found: Tested, gap: float, alpha: float, bound: str = "paper") -> int:
-    """How many samples would show a gap of that size, with this spread."""
+def clears_from(fresh: Tested) -> float:
+    """From which gap on the test set fresh samples show that the symmetry is not what is behind it."""
+    return fresh.mean + fresh.minimum_gap
+
+
+def needed(found: Tested, gap: float, alpha: float, bound: str = "paper") -> int | None:
+    """How many samples would show a true gap of that size nine times out of ten, with this spread; None if none would.
+
+    Where too few samples turn wrong to give such a gap, it is the largest that they could give.
+    """
+    gap = min(gap, found.reach)
+    if gap <= 0 or not isfinite(found.minimum_gap):
+        return None
     if bound == "paper":
         return samples_needed(found.sigma, found.span, gap, alpha)
-    return ceil(found.n * max(found.minimum_gap / gap, (found.minimum_gap / gap) ** 2))
+    times = (found.minimum_gap + NINE_TENTHS * found.sigma / sqrt(found.n)) / gap
+    return ceil(found.n * max(times, times**2))
 
 
 def _not_rejected(found: Tested, gap: float, alpha: float, bound: str) -> Verdict:
     if found.minimum_gap > gap:
-        return Verdict(
-            "underpowered",
-            f"{found.n} samples show gaps from {found.minimum_gap:.4f} on; {needed(found, gap, alpha, bound)} would "
-            f"show {gap:g}",
-        )
+        enough = needed(found, gap, alpha, bound)
+        more = f"; {enough} would show {min(gap, found.reach):.2g} nine times out of ten" if enough is not None else ""
+        return Verdict("underpowered", f"{found.n} samples show observed gaps from {found.minimum_gap:.4f} on{more}")
     if found.reach < found.minimum_gap:
         return Verdict(
             "underpowered",
             f"the adversarial examples found could show a gap of {found.reach:.4f} at most, and it would have to be "
             f"{found.minimum_gap:.4f}: too few samples turn wrong when they are moved",
         )
-    return Verdict("no evidence", f"a gap from {found.minimum_gap:.4f} on would have shown")
+    return Verdict(
+        "no evidence",
+        f"the test saw nothing; an observed gap from {found.minimum_gap:.4f} on would have been significant. It bounds "
+        "what moving samples shows, not by how much the score is too good",
+    )

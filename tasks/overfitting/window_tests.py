@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.infra.errors import RunError
+from assay.infra.errors import InputError, RunError
 from assay.tasks.overfitting.records import Record, Role, fingerprint, samples_fingerprint
 from assay.tasks.overfitting.settings import Bound, Generator
 from assay.tasks.overfitting.testing import basic_p, n_model_test
@@ -21,6 +21,7 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 
 Values = npt.NDArray[np.float64]
+_WAYS_OUT = {"fresh": "`fresh`", "training": "the training samples (`training: false`)"}
 _Z = 1.96  # of the normal 95 % interval around a mean over samples
 
 
@@ -47,8 +48,14 @@ class Looked:
         return (isqrt(self.wrong_at.shape[1]) - 1) // 2
 
 
-def looked_from(table: pa.Table, generators: Sequence[Generator]) -> Looked:
-    """What a table of `ShiftedWindows` says, its samples in their order."""
+def looked_from(table: pa.Table, generators: Sequence[Generator], role: str = "test") -> Looked:
+    """What a table of `ShiftedWindows` says of a set of samples, by id: whatever the order in which they came."""
+    if table.num_rows == 0:
+        raise InputError(
+            f"Not one of the {role} samples has a known class, so there is nothing to test on them: look at "
+            f"`source.label`, or leave {_WAYS_OUT.get(role, '`overfitting.translations`')} out."
+        )
+    table = table.sort_by("id")
     parts = {generator: table.filter(pc.equal(table["generator"], generator)) for generator in generators}
     first = parts[generators[0]]
     return Looked(
@@ -61,11 +68,9 @@ def looked_from(table: pa.Table, generators: Sequence[Generator]) -> Looked:
 
 
 def window_records(
-    tested: Sequence[Looked], controls: Mapping[str, Looked], name: str, generators: Sequence[Generator], bound: Bound,
-    alpha: float,
-) -> list[Record]:  # fmt: skip
-    """One test per generator and set of samples; on the test set over all models, the N-model test (section 3.3)."""
-    sets = {"test": list(tested), **{role: [one] for role, one in controls.items()}}
+    sets: Mapping[str, Sequence[Looked]], name: str, generators: Sequence[Generator], bound: Bound, alpha: float
+) -> list[Record]:
+    """One test per generator and set of samples, over all models that were tested on it (section 3.3)."""
     return [
         _record(looked, name, generator, cast(Role, role), bound, alpha)
         for role, looked in sets.items()
@@ -98,16 +103,15 @@ def _record(
 
 
 def window_findings(
-    tested: Sequence[Looked], controls: Mapping[str, Looked], name: str, generators: Sequence[Generator], bound: Bound,
-    alpha: float,
-) -> list[Finding]:  # fmt: skip
+    every: Mapping[str, Sequence[Looked]], name: str, generators: Sequence[Generator], bound: Bound, alpha: float
+) -> list[Finding]:
     """What is beside the tests: the error by offset, how many can be attacked, what it cost, and each seed's own p.
 
     `overfitting.error_by_offset` (of: the set of samples; group: `offset=1`, how far at most), `overfitting.attackable`
     and `overfitting.passes` per image (of: the set), `overfitting.density` (of: the generator; group: `original`,
     `adversarial`), `overfitting.seed_p_value`, `overfitting.seed_gap` and `overfitting.seed_error` (group: `seed=1`).
     """
-    sets = {"test": tested[0], **controls}
+    tested, sets = every["test"], {role: models[0] for role, models in every.items()}
     found = [one for role, looked in sets.items() for one in _by_offset(looked, role, name)]
     for role, looked in sets.items():
         passes, whole = looked.looks.astype(float), (6 * looked.eps + 1) ** 2

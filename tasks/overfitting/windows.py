@@ -11,6 +11,8 @@ from assay.tasks.overfitting.lattice import Look
 from assay.tasks.overfitting.translations import Whole
 from assay.tasks.subjects.image_model import ImageModel
 
+SMALLEST = 4  # the least `crop` of a subject
+
 
 def require_margin(height: int, width: int, crop: int | None, eps: int, name: str) -> int:
     """The side of the window; raises where the subject sees whole images, or the margin is smaller than 3ε.
@@ -26,11 +28,13 @@ def require_margin(height: int, width: int, crop: int | None, eps: int, name: st
     margin = min(height - crop, width - crop) // 2
     if margin < 3 * eps:
         needed, fits = crop + 6 * eps, max(0, margin // 3)
-        smaller = f"eps: {fits}, " if fits else ""
+        smaller = [f"eps: {fits}"] if fits else []
+        smaller += [f"a `crop` of at most {most}"] if (most := min(height, width) - 6 * eps) >= SMALLEST else []
+        otherwise = f"use {', '.join(smaller)}, or let" if smaller else "let"
         raise InputError(
             f"Shifts of up to {eps} pixels need images of {needed}×{needed} pixels around the {crop}×{crop} that "
-            f"{name} sees (3 × eps on each side), and these have {height}×{width}: use {smaller}a `crop` of at most "
-            f"{min(height, width) - 6 * eps}, or let the source keep a `margin`."
+            f"{name} sees (3 × eps on each side), and these have {height}×{width}: {otherwise} the source "
+            "keep a `margin`."
         )
     return crop
 

@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.tasks.overfitting.judging import group_of, judge, judged_findings
+from assay.tasks.overfitting.page import page
 from assay.tasks.overfitting.records import Record
 from assay.tasks.overfitting.settings import Orbit, Overfitting, Synthetic, Translations
 from assay.tasks.overfitting.spending import look_up, numbered, spent_level
 from assay.tasks.overfitting.testing import Tested, pairwise_test
 from assay.tasks.overfitting.verdicts import needed, verdict
+from assay.tasks.reporting.parts import DataTable
 
 OPTIONS = Overfitting(translations=Translations(), gap=0.05)
 
@@ -56,6 +58,27 @@ def test_fresh_samples_that_are_too_few_cannot_clear():
     assert "too few" in said.why
 
 
+def test_a_test_of_several_models_is_held_against_fresh_samples_with_as_many():
+    records = [row(0.05, models=3), row(0.0, role="fresh")]
+    assert [one.verdict.name for one in judge(records, OPTIONS, {}) if one.verdict] == ["inconclusive"]
+    records += [row(0.0, role="fresh", models=3)]
+    (said,) = [one for one in judge(records, OPTIONS, {}) if one.verdict]
+    assert said.verdict.name == "overfit"
+    assert said.clears == pytest.approx(records[2].found.mean + pairwise_test(values(0), 1.5, alpha=0.025).minimum_gap)
+
+
+def test_training_samples_that_are_not_rejected_show_nothing_and_a_copy_that_is_does():
+    honest = pairwise_test(values(0.01) - values(0.01).mean(), 1.5)
+    test = replace(row(0.0), found=honest)
+    unseen = "nothing here shows that the test could find memory"
+    for more, silent in (
+        ([], True), ([row(0.0, role="training")], True), ([row(0.1, role="training")], False),
+        ([row(0.0, role="training"), row(0.1, role="dishonest")], False),
+    ):  # fmt: skip
+        (said,) = [one.verdict for one in judge([test, *more], OPTIONS, {}) if one.verdict]
+        assert (said.name, unseen in said.why) == ("no evidence", silent)
+
+
 def test_a_gap_below_zero_is_not_overfitting():
     found = pairwise_test(-values(0.05), 1.5)
     assert found.p < 0.001
@@ -66,17 +89,56 @@ def test_an_honest_model_on_enough_samples_gives_no_evidence_and_the_gap_that_wo
     found = pairwise_test(values(0.01) - values(0.01).mean(), 1.5)
     said = verdict(found, 0.05, 0.05)
     assert said.name == "no evidence"
-    assert f"{found.minimum_gap:.4f}" in said.why
+    assert f"observed gap from {found.minimum_gap:.4f} on" in said.why
+    assert "not by how much the score is too good" in said.why
 
 
-def test_too_few_samples_are_underpowered_and_the_number_needed_would_do():
-    found = outcome(0.01, 200)
+def test_too_few_samples_are_underpowered_and_the_number_needed_finds_such_a_gap_nine_times_out_of_ten():
+    found = outcome(0.02, 300)
     said = verdict(found, 0.02, 0.05)
     enough = needed(found, 0.02, 0.05)
     assert said.name == "underpowered"
+    assert enough is not None
     assert str(enough) in said.why
-    more = np.tile(values(0.01, 200), -(-enough // 200))
-    assert pairwise_test(more, 1.5).minimum_gap <= 0.02 < pairwise_test(more[: enough - 400], 1.5).minimum_gap
+    drawn = np.random.default_rng(0).choice(values(0.02, 300), (200, enough))
+    assert 0.84 <= np.mean([pairwise_test(one, 1.5).p <= 0.05 for one in drawn]) <= 0.96
+
+
+def test_where_too_few_turn_wrong_more_samples_are_asked_for_than_there_are_or_none():
+    few = pairwise_test(np.repeat([0.5, -0.05, 0.0], [20, 40, 4940]), 1.5)
+    assert verdict(few, 0.05, 0.05).name == "underpowered"
+    asked = needed(few, 0.05, 0.05)
+    assert asked is not None
+    assert asked > 5000
+    assert needed(pairwise_test(np.zeros(900), 1.5), 0.05, 0.05) is None
+
+
+def test_two_sets_with_the_same_gap_tell_nothing_whichever_is_rejected():
+    """An honest model where moved samples are less likely: test and fresh samples are rejected by turns."""
+    lucky, unlucky = outcome(0.008, alpha=0.025), outcome(0.007, alpha=0.025)
+    assert lucky.p <= 0.025 < unlucky.p
+    assert verdict(lucky, 0.05, 0.025, fresh=unlucky, fresh_needed=True).name == "inconclusive"
+
+
+def test_an_honest_model_where_the_symmetry_fails_is_hardly_ever_found_guilty():
+    rng, names = np.random.default_rng(0), []
+    for _ in range(300):
+        drawn = (np.repeat([0.5, -0.02, 0.0], rng.multinomial(5000, [0.02, 0.05, 0.93])) for _ in range(2))
+        test, fresh = (pairwise_test(one, 1.5, alpha=0.025) for one in drawn)
+        names.append(verdict(test, 0.05, 0.025, fresh=fresh, fresh_needed=True).name)
+    assert names.count("inconclusive") > 60
+    assert names.count("overfit") <= 3
+
+
+@pytest.mark.parametrize("bound", ["maurer-pontil", "paper", "betting"])
+def test_a_single_sample_is_judged_like_any_other_number(bound):
+    found = pairwise_test(np.zeros(1), 1.5, bound)
+    one = Record("m", "strongest", found, 0, 0, "s", "x", bound=bound)
+    judged = judge([one], Overfitting(translations=Translations(), bound=bound), {})
+    assert [row.verdict.name for row in judged if row.verdict is not None] == ["underpowered"]
+    floors = [finding.value for finding in judged_findings(judged) if finding.metric == "overfitting.minimum_gap"]
+    assert all(floor is None or np.isfinite(floor) for floor in floors)
+    assert page(judged).blocks
 
 
 def test_nothing_that_could_be_moved_is_underpowered_however_many_samples():
@@ -117,6 +179,16 @@ def test_the_same_model_asked_again_spends_nothing_and_another_model_does():
     assert [(one[0].look, one[0].level) for one in (first, again, other)] == [(1, 0.025), (1, 0.025), (2, 0.05 / 6)]
     elsewhere = judge([replace(row(0.04), test_set="another")], OPTIONS, history)
     assert elsewhere[0].look == 1
+
+
+def test_counting_goes_on_where_one_sample_was_mended_or_the_file_has_another_name():
+    first = judge([row(0.05)], OPTIONS, {}, "csv a.csv, split test")[0]
+    history = {name: {first.look_up: first.look} for name in ("csv a.csv, split test", "the set")}
+    mended = judge([replace(row(0.04), test_set="one label mended")], OPTIONS, history, "csv a.csv, split test")[0]
+    renamed = judge([row(0.04)], OPTIONS, history, "csv b.csv, split test")[0]
+    another = judge([replace(row(0.04), test_set="others")], OPTIONS, history, "csv b.csv, split test")[0]
+    same = judge([row(0.05)], OPTIONS, history, "csv b.csv, split test")[0]
+    assert (mended.look, renamed.look, another.look, same.look) == (2, 2, 1, 1)
 
 
 def test_a_model_that_is_found_out_tonight_may_pass_after_a_hundred_looks():
@@ -169,11 +241,29 @@ def test_a_slice_is_named_by_what_is_unusual_about_it():
         ({"runs": 10, "models": [3]}, "bins of 3"),
         ({"eps": [1, 1], "models": [1]}, "stands twice"),
         ({"eps": [0], "models": [1]}, "above zero"),
+        ({"runs": 10, "models": [2, 2]}, "models 2 stands twice"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_in_words(wrong, said):
     with pytest.raises(ValueError, match=said):
         Synthetic(**wrong)
+
+
+def test_a_generator_that_stands_twice_would_be_corrected_for_twice():
+    with pytest.raises(ValueError, match="generator nearest stands twice"):
+        Translations(generators=("nearest", "nearest"))
+
+
+def test_an_inequality_that_nothing_is_tested_by_is_refused():
+    with pytest.raises(ValueError, match="`bound: betting` does nothing"):
+        Overfitting(synthetic=Synthetic(), bound="betting")
+
+
+def test_fresh_errors_stay_out_of_the_table_and_the_level_of_the_experiment_is_the_pipelines():
+    part = page(judge([row(0.0), row(0.0, role="fresh")], OPTIONS, {}))
+    tables = {block.title: block for block in part.blocks if isinstance(block, DataTable)}
+    assert [line[1] for line in tables["The errors behind the tests"].rows if line[3] is None] == ["fresh samples"]
+    assert max(len(table.columns) for table in tables.values()) <= 8  # what fits on a narrow page
 
 
 def test_a_pipeline_names_at_least_one_test():

@@ -90,7 +90,7 @@ def test_a_copy_fitted_to_the_test_set_is_found_and_the_subject_is_not(run):
     assert read_files(again) != read_files(files)
     tested = [shift_windows(samples, classes, one, SUBJECT, EPS, BOTH) for one in (files, again)]
     dishonest = shift_windows(samples, classes, copy, SUBJECT, EPS, BOTH)
-    made = measure_windows(tested, {"dishonest": dishonest}, "tiny", BOTH, "paper", 0.05)
+    made = measure_windows({"test": tested, "dishonest": [dishonest]}, "tiny", BOTH, "paper", 0.05)
     records = {(one.role, one.generator): one for one in records_from(collect(made.tests, None))}
     assert records["test", "strongest"].models == 2
     assert records["test", "strongest"].found.p > 0.5
@@ -191,13 +191,13 @@ def test_a_crop_larger_than_the_images_is_refused(run):
 
 
 def test_fresh_samples_are_neither_trained_on_nor_audited(run):
-    made = collect(fresh_samples(noisy([30]), Evaluation(), "fresh"), None)
+    made = collect(fresh_samples(noisy([30]), [noisy([60], 30)], Evaluation(), "fresh"), None)
     assert set(made["split"].to_pylist()) == {"fresh"}
     assert made.num_rows == 10
     with pytest.raises(InputError, match="fresh samples must be neither"):
-        fresh_samples(noisy([30]), Evaluation(), "test")
+        fresh_samples(noisy([30]), [noisy([60], 30)], Evaluation(), "test")
     with pytest.raises(InputError, match="has no value 'later'"):
-        fresh_samples(noisy([30]), Evaluation(), "later")
+        fresh_samples(noisy([30]), [noisy([60], 30)], Evaluation(), "later")
 
 
 def row(name: str, wrong: bool, adversarial: float, weighted: float, looks: int = 25) -> dict[str, object]:
@@ -210,7 +210,7 @@ def row(name: str, wrong: bool, adversarial: float, weighted: float, looks: int 
 def test_a_record_says_what_is_in_its_table():
     rows = [row("a", True, 1, 1.0), row("b", True, 1, 0.5), row("c", False, 1, 0.25), row("d", False, 0, 0.0, 9)]
     looked = looked_from(pa.Table.from_pylist(rows, schema=ShiftedWindows.schema), ("strongest",))
-    (one,) = window_records([looked], {}, "s", ("strongest",), "paper", 0.05)
+    (one,) = window_records({"test": [looked]}, "s", ("strongest",), "paper", 0.05)
     assert (one.error, one.adversarial_error, one.estimate) == (0.5, 0.75, 1.75 / 4)
     assert (one.h_original, one.h_adversarial, one.moved, one.found.mean) == (0.75, 0.25, 1, -0.25 / 4)
 
@@ -231,7 +231,7 @@ def test_models_that_saw_other_samples_are_not_averaged():
     tables = [[row("a", True, 1, 1.0)], [row("b", True, 1, 1.0)]]
     looked = [looked_from(pa.Table.from_pylist(one, schema=ShiftedWindows.schema), ("strongest",)) for one in tables]
     with pytest.raises(RunError, match="not tested on the same samples"):
-        window_records(looked, {}, "s", ("strongest",), "paper", 0.05)
+        window_records({"test": looked}, "s", ("strongest",), "paper", 0.05)
 
 
 def test_no_test_by_windows_leaves_nothing_on_the_page():
