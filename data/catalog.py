@@ -69,6 +69,8 @@ class CatalogEntry(Settings):
     """Whether the loader's table is samples for rules to vote on, or has the votes already (its int8 columns)."""
     warning: str | None = None
     """What to mind before showing any of it."""
+    masked: bool = False
+    """Whether reports and errors mask every word of its texts, unless a pipeline says otherwise."""
     files: tuple[CatalogFile, ...] = ()
     """The files, where they are known by hash."""
     expects: tuple[str, ...] = ()
@@ -129,6 +131,16 @@ def is_votes(name: str) -> bool:
     (True, False)
     """
     return entry_of(name).holds == "votes"
+
+
+def is_masked(name: str | None) -> bool:
+    """Whether no word of a data set may be shown; False of what is not in the catalogue.
+
+    >>> is_masked("hatexplain"), is_masked("emotion"), is_masked(None)
+    (True, False, False)
+    """
+    entry = None if name is None else catalog().get(name)
+    return entry is not None and entry.masked
 
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:

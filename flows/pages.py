@@ -213,7 +213,7 @@ def _trust_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -
         from assay.flows.trust_page import trust_parts
 
         classes = class_names(_whole(made.examination.classes))
-        yield from trust_parts(made.trust, classes, pipeline.trust.masked, findings)
+        yield from trust_parts(made.trust, classes, pipeline.masked, findings)
 
 
 def _word_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
@@ -222,8 +222,7 @@ def _word_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) ->
         from assay.flows.words_page import word_parts
 
         classes = class_names(_whole(made.examination.classes))
-        masked = pipeline.trust is not None and pipeline.trust.masked
-        yield from word_parts(made.words, classes, masked, findings)
+        yield from word_parts(made.words, classes, pipeline.masked, findings)
 
 
 def not_asked(pipeline: Pipeline) -> Iterator[str]:

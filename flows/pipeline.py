@@ -10,6 +10,7 @@ from typing import get_args
 
 from pydantic import Field, field_validator
 
+from assay.data.catalog import is_masked
 from assay.flows.combinations import clashes
 from assay.flows.cron import trouble_with
 from assay.flows.expectations import GIVEN, writable
@@ -116,6 +117,14 @@ class Pipeline(Settings):
         default=(), examples=["[{finding: ordering.permutation_p, of: ours, group: majority, at_most: 0.01}]"]
     )
     """Bounds on findings; `assay run` and `assay gate` return 1 when one is not kept."""
+
+    @property
+    def masked(self) -> bool:
+        """Whether no word of the texts may be shown, in reports or errors: as the source says, or its data set does in
+        the catalogue, or `trust`."""
+        if self.source.masked is not None:
+            return self.source.masked
+        return is_masked(self.source.dataset) or (self.trust is not None and self.trust.masked)
 
     @property
     def image_attacks(self) -> tuple[AnyImageAttack, ...]:

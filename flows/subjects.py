@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -103,16 +103,16 @@ def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: 
     texts = sorted({column for one in asked for column in read_columns(one)})
     found = Examination(ingested.classes, hold_out(ingested.samples, apart, texts))
     for subject in asked:
-        branches.attempt(f"subject {subject.name}", examine_one, found, subject, folder)
+        branches.attempt(f"subject {subject.name}", examine_one, found, subject, folder, pipeline.masked)
     return found
 
 
-def examine_one(found: Examination, subject: Subject, folder: Path) -> None:
+def examine_one(found: Examination, subject: Subject, folder: Path, masked: bool = False) -> None:
     """Train the subject if it is ours to train, let it answer, and measure it on clean samples.
 
     Taggers and scorers are measured where the attacks on them are, since the same measures are compared there.
     """
-    resolved = resolve_subject(subject, folder)
+    resolved = replace(resolve_subject(subject, folder), masked=masked)
     if subject.tagger is not None:
         files, curve = train_tagger(found.training, resolved)
         found.subjects[subject.name] = Examined(resolved, files, curve, predict_tags(found.evaluation, files, resolved))

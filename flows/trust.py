@@ -72,6 +72,7 @@ class Case:
     subject: Examined
     on_training: Artifact[Predictions]
     trust: ResolvedTrust
+    masked: bool
 
 
 @subflow("trust")
@@ -91,7 +92,7 @@ def ask_about(
     assert pipeline.trust is not None
     trust = resolve_trust(pipeline.trust, subject.resolved, folder)
     on_training = predict_texts(examination.training, examination.classes, subject.files, subject.resolved)
-    case = Case(examination, subject, on_training, trust)
+    case = Case(examination, subject, on_training, trust, pipeline.masked)
     truth = known_truth(case)
     repeats = [one_repeat(case, truth, repeat) for repeat in range(trust.settings.repeats)]
     opinions = {
@@ -171,7 +172,7 @@ def opinion(case: Case, repeats: list[Oracle]) -> Opinion:
     )  # fmt: skip
     examples = show_trust(
         first.labels, first.explained.tested, case.examination.evaluation, first.truth,
-        case.subject.resolved.settings.text, settings.lemmatise, settings.masked,
+        case.subject.resolved.settings.text, settings.lemmatise, case.masked,
     )  # fmt: skip
     findings = first.findings if len(repeats) == 1 else average_trust([one.findings for one in repeats])
     return Opinion(tuple(repeats), thresholds, examples, findings)

@@ -78,7 +78,7 @@ class Scene:
     @property
     def masked(self) -> bool:
         """Whether no word of the texts may be shown."""
-        return self.pipeline.trust is not None and self.pipeline.trust.masked
+        return self.pipeline.masked
 
 
 @subflow("words")

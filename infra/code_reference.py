@@ -48,6 +48,11 @@ class CodeReference:
         """The object itself; each process makes it once."""
         return _load(self)
 
+    def raised(self, fault: BaseException, masked: bool = False) -> str:
+        """What was raised, and in which line; `masked` without its words, which may quote the data it was given."""
+        words = "" if masked else f": {fault}"
+        return f"{type(fault).__name__}{words}{self.line_of(fault)}"
+
     def line_of(self, fault: BaseException) -> str:
         """` (line 12)` for an error raised in this code, or nothing."""
         trace, where = fault.__traceback__, ""

@@ -138,6 +138,9 @@ class Source(Settings):
     """The parts (values of `split`) whose gold labels are used; in the others they are hidden, as in the tutorials."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
     """The character between the cells of a CSV file."""
+    masked: bool | None = None
+    """Whether reports and errors mask every word of the texts: for hateful or private ones. Left out, as the catalogue
+    says (`hatexplain` and `cams` are masked), else as `trust.masked` does."""
     max_rejects: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
     """The share of rows that may be rejected (each with file, row and reason) before the run stops."""
 

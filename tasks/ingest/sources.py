@@ -120,6 +120,7 @@ def _hash_of_bytes(url: str, size: int, changed: str) -> str:  # noqa: ARG001 - 
 
 def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
     """The source with its files found, or the sentence that says which one is missing or empty."""
+    source = source.model_copy(update={"masked": None})  # what is shown changes nothing that is read
     origin = next(name for name in ORIGINS if getattr(source, name) is not None)
     if origin == "dataset":
         assert source.dataset is not None

@@ -24,15 +24,16 @@ class OwnTagger:
     """A `Tagger` around a function from a list of sentences (each a list of words) to a list of lists of tags."""
 
     code: CodeReference
+    masked: bool = False
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
         """The tags as the function gives them, checked; it says nothing of how sure it is, which counts as 1."""
         found: list[Tagging] = []
         for start in range(0, len(sentences), BLOCK):
             block = [list(words) for words in sentences[start : start + BLOCK]]
-            output = _ask(self.code, "tagger", _filled(block))
+            output = _ask(self.code, "tagger", _filled(block), self.masked)
             for row, words in enumerate(block):
-                tags = _tags_of(output, row, len(words), self.code.written)
+                tags = _tags_of(output, row, len(words), self)
                 found.append(Tagging(tags, [1.0] * len(tags)))
         return found
 
@@ -42,13 +43,14 @@ class OwnScorer:
     """A `Scorer` around a function from a list of pairs of sentences to a list of numbers."""
 
     code: CodeReference
+    masked: bool = False
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
         """The scores as the function gives them, checked, [n]."""
         result = np.empty(len(pairs))
         for start in range(0, len(pairs), BLOCK):
             block = list(pairs[start : start + BLOCK])
-            output = _ask(self.code, "scorer", _filled(block))
+            output = _ask(self.code, "scorer", _filled(block), self.masked)
             try:
                 values = np.asarray(output, dtype=np.float64)
             except (TypeError, ValueError) as fault:
@@ -57,8 +59,7 @@ class OwnScorer:
                 ) from fault
             if values.shape != (BLOCK,) or not np.isfinite(values).all():
                 raise InputError(
-                    f'The scorer "{self.code.written}" returned {str(output)[:80]} for {BLOCK} pairs, expected a '
-                    "finite number per pair."
+                    f"{_returned('scorer', self, output)} for {BLOCK} pairs, expected a finite number per pair."
                 )
             result[start : start + len(block)] = values[: len(block)]
         return result
@@ -75,7 +76,7 @@ def require_callable(code: CodeReference, what: str) -> None:
         raise InputError(f'The {what} "{code.written}" is no function: name one that answers for a list.')
 
 
-def _ask(code: CodeReference, what: str, block: list[T]) -> object:
+def _ask(code: CodeReference, what: str, block: list[T], masked: bool) -> object:
     require_callable(code, what)
     function = cast("Callable[[list[T]], object]", code.load())
     try:
@@ -83,21 +84,29 @@ def _ask(code: CodeReference, what: str, block: list[T]) -> object:
     except AssayError:
         raise
     except Exception as fault:
-        said = f"{type(fault).__name__}: {fault}{code.line_of(fault)}"
-        raise InputError(f'The {what} "{code.written}" raised {said} on a list of {len(block)}.') from fault
+        told = InputError(f'The {what} "{code.written}" raised {code.raised(fault, masked)} on a list of {len(block)}.')
+        if masked:
+            raise told from None
+        raise told from fault
+
+
+def _returned(what: str, one: OwnTagger | OwnScorer, output: object) -> str:
+    said = type(output).__name__ if one.masked else str(output)[:80]
+    return f'The {what} "{one.code.written}" returned {said}'
 
 
 def _filled(block: list[T]) -> list[T]:
     return block + [block[-1]] * (BLOCK - len(block))
 
 
-def _tags_of(output: object, row: int, words: int, written: str) -> list[str]:
+def _tags_of(output: object, row: int, words: int, tagger: OwnTagger) -> list[str]:
     """The tags of one sentence out of what a function returned for a block."""
     rows = list(output) if isinstance(output, Sequence) else []
     if len(rows) != BLOCK or not isinstance(rows[row], Sequence) or len(rows[row]) != words:
-        raise InputError(f'The tagger "{written}" returned {str(output)[:80]}, expected one list of tags per sentence.')
+        raise InputError(f"{_returned('tagger', tagger, output)}, expected one list of tags per sentence.")
     tags = [str(tag) for tag in rows[row]]
     wrong = next((tag for tag in tags if tag != "O" and not (tag[:2] in PREFIXES and len(tag) > 2)), None)
     if wrong is not None:
-        raise InputError(f'The tagger "{written}" returned the tag {wrong!r}, expected O, B-TYPE or I-TYPE.')
+        said = "something that is no tag" if tagger.masked else f"the tag {wrong!r}"
+        raise InputError(f'The tagger "{tagger.code.written}" returned {said}, expected O, B-TYPE or I-TYPE.')
     return tags

@@ -38,6 +38,8 @@ class ResolvedSubject:
     code: CodeReference | None = None
     weights: bytes | None = None
     source: ModelSource | None = None
+    masked: bool = False
+    """Whether no text may be quoted, not even in an error; it changes no prediction."""
 
     @property
     def kind(self) -> Literal["logistic", "own", "predictions", "network", "classifier", "tagger", "scorer"]:

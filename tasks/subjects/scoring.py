@@ -62,10 +62,14 @@ class _Source:
     files: dict[str, bytes]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Source) and self.fingerprint == other.fingerprint
+        return isinstance(other, _Source) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self.fingerprint)
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, bool]:
+        return self.fingerprint, self.subject.masked
 
 
 @lru_cache(maxsize=2)
@@ -74,7 +78,7 @@ def _loaded(source: _Source, device: str | None) -> Scorer:
         from assay.tasks.subjects.own_sequences import OwnScorer
 
         assert source.subject.code is not None
-        return OwnScorer(source.subject.code)
+        return OwnScorer(source.subject.code, source.subject.masked)
     from assay.tasks.subjects.score_network import scorer_from_files
 
     return scorer_from_files(source.files, device)

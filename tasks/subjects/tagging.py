@@ -60,10 +60,14 @@ class _Source:
     files: dict[str, bytes]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Source) and self.fingerprint == other.fingerprint
+        return isinstance(other, _Source) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self.fingerprint)
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, bool]:
+        return self.fingerprint, self.subject.masked
 
 
 @lru_cache(maxsize=2)
@@ -72,7 +76,7 @@ def _loaded(source: _Source, device: str | None) -> Tagger:
         from assay.tasks.subjects.own_sequences import OwnTagger
 
         assert source.subject.code is not None
-        return OwnTagger(source.subject.code)
+        return OwnTagger(source.subject.code, source.subject.masked)
     from assay.tasks.subjects.tag_network import tagger_from_files
 
     return tagger_from_files(source.files, device)

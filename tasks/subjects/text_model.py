@@ -114,8 +114,8 @@ class _Source:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[str, int]:
-        return self.fingerprint, self.classes
+    def _key(self) -> tuple[str, int, bool]:
+        return self.fingerprint, self.classes, self.subject is not None and self.subject.masked
 
 
 @lru_cache(maxsize=2)
@@ -125,7 +125,7 @@ def _loaded(source: _Source, device: str | None) -> TextModel:
         from assay.tasks.subjects.text_own import OwnTextModel
 
         assert source.subject.code is not None
-        return OwnTextModel(source.subject.code, source.classes)
+        return OwnTextModel(source.subject.code, source.classes, source.subject.masked)
     if card["kind"] == "minilm-linear":
         from assay.tasks.subjects.text_linear import linear_from_files
 

@@ -22,6 +22,8 @@ class OwnTextModel:
 
     code: CodeReference
     classes: int
+    masked: bool = False
+    """Whether no text may be quoted: then an error of the function is told without its words."""
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """The probability of every class, [n, k], checked."""
@@ -39,8 +41,11 @@ class OwnTextModel:
         except AssayError:
             raise
         except Exception as fault:
-            said = f"{type(fault).__name__}: {fault}{self.code.line_of(fault)}"
-            raise InputError(f'The classifier "{self.code.written}" raised {said} on {BLOCK} texts.') from fault
+            said = self.code.raised(fault, self.masked)
+            told = InputError(f'The classifier "{self.code.written}" raised {said} on {BLOCK} texts.')
+            if self.masked:
+                raise told from None
+            raise told from fault
 
     def _checked(self, output: object, first: int) -> npt.NDArray[np.float64]:
         who, expected = f'The classifier "{self.code.written}"', f"the probabilities of {self.classes} classes per text"

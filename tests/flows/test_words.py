@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 import trust_case
 
@@ -13,6 +15,7 @@ from assay.flows.subjects import Examination, examine_one
 from assay.flows.trust import ask_oracle
 from assay.flows.words import WordAudit, attack_texts
 from assay.flows.words_page import word_parts
+from assay.infra.errors import InputError
 from assay.infra.partitions import collect
 from assay.tasks.attacks.words.page import verdict
 from assay.tasks.defenses.text_page import verdict as copies_verdict
@@ -37,9 +40,9 @@ TAUGHT = {"name": "bert", "classifier": "small-bert", "train": {"epochs": 1, "ba
 def attacked(tmp_path):
     trust_case.write_code(tmp_path)
 
-    def attack(subjects=(OWN,), attacks=(A2T, GUIDED, NOISE), masked=False, oracle=True, **options):
+    def attack(subjects=(OWN,), attacks=(A2T, GUIDED, NOISE), masked=False, oracle=True, source=None, **options):
         settings = Pipeline(
-            name="mine", source={"parquet": "mine.parquet"}, subjects=subjects, attacks=attacks,
+            name="mine", source={"parquet": "mine.parquet"} | (source or {}), subjects=subjects, attacks=attacks,
             trust=ORACLE | {"masked": masked} if oracle else None, **options,
         )  # fmt: skip
         held = HeldOut(
@@ -48,7 +51,7 @@ def attacked(tmp_path):
         )
         examination, branches = Examination(trust_case.put_classes(), held), Branches()
         for subject in settings.subjects:
-            examine_one(examination, subject, tmp_path)
+            examine_one(examination, subject, tmp_path, settings.masked)
         trust = ask_oracle(settings, examination, branches, tmp_path) if oracle else None
         return attack_texts(settings, examination, trust, branches, tmp_path), examination, branches
 
@@ -91,6 +94,41 @@ def test_masked_texts_leave_no_word_in_the_page_the_findings_or_what_stages_say(
     assert "Words that carry" not in outputs[0]
     for word in ("film", "friday", "monday", "praise"):
         assert [word in output.lower() for output in outputs] == [False] * 3, word
+
+
+def test_masking_is_a_property_of_the_source_and_needs_no_oracle(run, attacked):
+    audit, examination, branches = attacked(attacks=[A2T, NOISE], oracle=False, source={"masked": True})
+    assert branches.failures == []
+    html = page(audit, examination, masked=True)
+    assert "■■■■" in html
+    assert [word for word in ("film", "friday", "monday", "praise") if word in html.lower()] == []
+    for shown in audit.shown["mine"].values():
+        assert set(collect(shown, ["text"])["text"].to_pylist()) == {""}
+
+
+@pytest.mark.parametrize(
+    ("source", "trust", "masked"),
+    [
+        ({"dataset": "hatexplain"}, None, True), ({"dataset": "cams"}, {"masked": False}, True),
+        ({"dataset": "hatexplain", "masked": False}, None, False), ({"dataset": "emotion"}, None, False),
+        ({"dataset": "emotion"}, {"masked": True}, True), ({"csv": "a.csv", "masked": True}, None, True),
+        ({"csv": "a.csv"}, None, False), ({"dataset": "sample/reviews"}, {"masked": True}, True),
+    ],
+)  # fmt: skip
+def test_hateful_and_private_texts_are_masked_unless_somebody_says_otherwise(source, trust, masked):
+    assert Pipeline(name="mine", source=source, trust=trust).masked is masked
+
+
+def test_what_a_classifier_raises_on_masked_texts_is_told_without_its_words(run, attacked, tmp_path):
+    (tmp_path / "loud.py").write_text("def classify(texts):\n    raise ValueError(f'no idea what {texts[0]} means')\n")
+    loud = {"name": "loud", "classifier": "loud.py:classify"}
+    with pytest.raises(InputError) as caught:
+        attacked([loud], [NOISE], oracle=False)
+    assert "a good film" in str(caught.value)
+    with pytest.raises(InputError, match=r'"loud.py:classify" raised ValueError \(line 2\) on 16 texts') as caught:
+        attacked([loud], [NOISE], oracle=False, source={"masked": True})
+    said = "".join(traceback.format_exception(caught.value))
+    assert [word for word in ("film", "friday", "no idea") if word in said.lower()] == []
 
 
 def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_own(run, attacked):
