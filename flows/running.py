@@ -60,7 +60,7 @@ def run_pipeline(
             if anything_to_compute(run, project, pipeline):
                 run.warm_up()
             with prefect_api(server):
-                return _perform(run, project, pipeline)
+                return perform(run, project, pipeline)
     finally:
         if server is not None:
             server.stop()
@@ -70,7 +70,7 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
     check_inputs(project, pipeline)
     with _open_run(project, pipeline, Store(project.store).open(), seed, fresh=False, stream=None) as run:
-        return _perform(run, project, pipeline)
+        return perform(run, project, pipeline)
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def _open_run(
         progress.close()
 
 
-def _perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
+def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
     run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.slots()}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -102,16 +102,16 @@ def features_partition(images: pa.Table, *, look: Look, shown: str, eps: float, 
 
 
 def _pictures(look: Look, model: ImageModel, image: Tensor, truth: Truth, said: int) -> list[dict[str, Any]]:
-    """The image and its maps, each as the columns that differ."""
+    """The image and its maps, each as the columns that differ; of a cropped subject only the window that it sees."""
     one, layers, settings = image[None], look.layers(model), look.settings
-    pictures = [_picture("image", image.cpu().numpy())]
+    pictures = [_picture("image", model.window(image).cpu().numpy())]
     if layers.mapped is not None:
         pictures.append(_picture("feature map", feature_maps(model, one, layers.mapped), layer=layers.mapped))
-    pictures.append(_picture("saliency", saliency_maps(model, one, _target(truth, said, model))))
+    pictures.append(_picture("saliency", model.window(saliency_maps(model, one, _target(truth, said, model)))))
     found = integrated_gradients(
         lambda images: model.logits(images)[:, said], image, baseline_of(image, settings.baseline), settings.steps
     )
-    pictures.append(_attribution(found))
+    pictures.append(_attribution(replace(found, values=model.window(found.values))))
     for gate, attention in attention_maps(model, one).items():
         pictures.append(_picture(f"attention {gate}", attention, layer=gate))
     return pictures

@@ -81,8 +81,8 @@ def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:
     copies = alike(np.concatenate(marks[1:]), marks[0])
     if not copies:
         return ""
-    said = f"{copies} of the fresh samples hold an image that trains or is audited too"
-    current_run().progress.notice(f"{said}: these cannot clear a model. Mend the split.")
+    said = f"{copies} of the fresh samples {'hold' if copies > 1 else 'holds'} an image that trains or is audited too"
+    current_run().progress.notice(f"{said}: no such sample can clear a model. Mend the split.")
     return f" · {said}"
 
 

@@ -1,4 +1,4 @@
-"""The overfitting audit from a pipeline to its report: look-ups are counted over nights, however the nights are run."""
+"""The overfitting audit from a pipeline to its report: look-ups are counted over nights, whatever happens to them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from direct_nights import Heard, found, latest, perform_night, project_in
 
 from assay.flows.mistakes import ConfigurationError
-from assay.flows.pipeline import Project, load_project
+from assay.flows.pipeline import load_project
 from assay.flows.planning import plan
-from assay.flows.records import findings_of
 from assay.flows.reproduction import reproduce
+from assay.infra.errors import RunError
 from assay.infra.plans import CACHED
 from assay.infra.store import Store
+from assay.infra.sweep import clean
 from assay.tasks.statistics.findings import Finding
-
-pytestmark = pytest.mark.xdist_group("prefect")
 
 PIPELINES = """
 pipelines:
@@ -55,32 +55,21 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def project(team: Path, **compute: object) -> Project:
-    settings = [f"compute.{name}={value}" for name, value in ({"engine": "serial"} | compute).items()]
-    return load_project(team / "pipelines.yaml", pipeline="questions", overrides=settings, store=str(team / "store"))
-
-
-def night(team: Path, *, fresh: bool = False, **compute: object) -> dict[tuple[str, str, str], Finding]:
-    """What one night found, by metric, what it is about, and slice."""
-    from assay.flows.running import run_pipeline
-
-    chosen = project(team, **compute)
-    result = run_pipeline(chosen, chosen.pipeline("questions"), fresh=fresh)
-    assert result.status == "done"
-    store = Store(chosen.store)
-    found = findings_of(store, store.run(result.run))
-    return {(one.metric, one.of, one.group): one for one in found if one.stage == "overfitting"}
+def night(team: Path, *, fresh: bool = False, heard: Heard | None = None) -> dict[tuple[str, str, str], Finding]:
+    """What one night found."""
+    assert perform_night(team, "questions", fresh=fresh, heard=heard).status == "done"
+    return found(team, "questions")
 
 
 @pytest.fixture(scope="module")
-def first(team: Path, on_prefect: str) -> dict[tuple[str, str, str], Finding]:
+def first(team: Path) -> dict[tuple[str, str, str], Finding]:
     return night(team)
 
 
 @pytest.fixture(scope="module")
 def page(team: Path, first: object) -> str:
-    store = Store(project(team).store)
-    return store.folder.read(f"reports/{store.runs()[0].id}/index.html").decode()
+    store, record = latest(team, "questions")
+    return store.folder.read(f"reports/{record.id}/index.html").decode()
 
 
 def test_a_model_that_knows_its_questions_by_heart_is_found_out(first):
@@ -102,26 +91,64 @@ def test_the_report_says_the_verdict_the_level_and_the_gap_that_would_show(page)
 
 @pytest.fixture(scope="module")
 def again(team: Path, first: object) -> dict[tuple[str, str, str], Finding]:
-    """The same on two workers, everything computed anew: another result under the same key would be an error."""
-    return night(team, fresh=True, engine="local", workers=2)
+    """The same, everything computed anew: another result under the same key would be an error."""
+    return night(team, fresh=True)
 
 
-def test_the_same_model_again_is_no_new_look_up_and_workers_change_nothing(first, again):
+def test_the_same_model_again_is_no_new_look_up(first, again):
     assert {key: one.value for key, one in again.items()} == {key: one.value for key, one in first.items()}
     assert again["overfitting.level", "orbit", ""].n == 1
 
 
 def test_another_model_spends_the_next_share_and_a_plan_counts_nothing(team, again):
     write_answers(team, 0.0, seed=1)
-    other = night(team)
+    heard = Heard()
+    other = night(team, heard=heard)
     assert (other["overfitting.level", "orbit", ""].value, other["overfitting.level", "orbit", ""].n) == (0.05 / 6, 2)
     assert other["overfitting.p_value", "orbit", ""].verdict == "no evidence"
-    walked = project(team)
+    assert "orbits: answers · 400 orbits, tested" in heard.stages  # p and gap are said where they are counted
+    walked = project_in(team, "questions")
     assert {stage.outlook for stage in plan(walked, walked.pipeline("questions"))} == {CACHED}
 
 
+def test_what_was_spent_stays_spent_where_runs_are_forgotten_or_damaged(team, again):
+    """The second model's night hands on that two looks were taken; the third looks for the third time."""
+    write_answers(team, 0.0, seed=2)
+    night(team)
+    store, _ = latest(team, "questions")
+    clean(store, keep=1)
+    write_answers(team, 0.5, seed=0)  # the first model again, whose look has been forgotten
+    assert night(team)["overfitting.level", "orbit", ""].n == 4
+    _, record = latest(team, "questions")
+    with store.folder.writing(f"runs/{record.id}/findings.parquet") as sink:
+        sink.write(b"no table")
+    heard = Heard()
+    night(team, heard=heard)
+    assert any(f"run {record.id} are damaged" in one and "not counted any more" in one for one in heard.notices)
+
+
+def test_a_night_that_cannot_draw_its_conclusions_has_looked_all_the_same(team, again, monkeypatch):
+    def broken(*_: object) -> None:
+        raise RunError("no conclusions today")
+
+    monkeypatch.setattr("assay.flows.audit.conclude", broken)
+    with pytest.raises(RunError, match="no conclusions today"):
+        perform_night(team, "questions")
+    counted = found(team, "questions")
+    assert counted["overfitting.level", "orbit", ""].n
+    assert counted["overfitting.look_ups", "csv questions.csv, split test", ""].value
+    assert latest(team, "questions")[1].report is not None
+
+
+def test_verdicts_that_cannot_be_given_leave_the_report(team, again, monkeypatch):
+    monkeypatch.setattr("assay.flows.look_ups.judge", lambda *_: 1 / 0)
+    with pytest.raises(RunError, match="overfitting verdicts broke: ZeroDivisionError"):
+        perform_night(team, "questions")
+    assert latest(team, "questions")[1].report is not None
+
+
 def test_the_experiment_is_reproduced_beside_the_papers_numbers_or_says_what_to_run(team, first):
-    said = reproduce("werpachowski-5", Store(project(team).store))
+    said = reproduce("werpachowski-5", Store(project_in(team, "questions").store))
     assert "assay run overfitting-synthetic" in said
 
 
@@ -135,5 +162,24 @@ def test_the_experiment_is_reproduced_beside_the_papers_numbers_or_says_what_to_
 def test_a_test_without_a_subject_for_it_is_refused_with_its_line(tmp_path, overfitting, said):
     file = tmp_path / "pipelines.yaml"
     file.write_text(f"pipelines:\n  p:\n    source: {{csv: a.csv, label: gold}}\n    overfitting: {overfitting}\n")
+    with pytest.raises(ConfigurationError, match=said):
+        load_project(file)
+
+
+@pytest.mark.parametrize(
+    ("subject", "asked", "said"),
+    [
+        ("train: {epochs: 1}", "{fresh: test}", 'fresh: "test" — is what evaluation.split names'),
+        ("train: {epochs: 1}", "{fresh: learn}", 'fresh: "learn" — is what evaluation.train names'),
+        ("weights: w.safetensors", "{retrain: 3}", "leaves net no training"),
+    ],
+)
+def test_controls_that_cannot_be_are_refused_before_anything_is_trained(tmp_path, subject, asked, said):
+    file = tmp_path / "pipelines.yaml"
+    file.write_text(
+        "pipelines:\n  p:\n    source: {parquet: a.parquet, image: image, label: gold, split: part}\n"
+        f"    evaluation: {{train: learn}}\n    subject: {{name: net, network: small-cnn, crop: 8, {subject}}}\n"
+        f"    overfitting: {{translations: {asked}}}\n"
+    )
     with pytest.raises(ConfigurationError, match=said):
         load_project(file)

@@ -1,14 +1,19 @@
 """Diagnostics as stages: the same whatever the cut, with clean and attacked beside each other, and a page to read."""
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
-from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
+from tiny_subjects import SIZE, SUBJECT, files_of, tiny_classes, tiny_files, tiny_images, tiny_samples
 
+from assay.data.images import image_columns
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
 from assay.tasks.attacks.settings import FGSM
 from assay.tasks.attacks.task import attack_subject
+from assay.tasks.diagnostics.looking import Look, Truth, look_partition
 from assay.tasks.diagnostics.page import Seen, page
 from assay.tasks.diagnostics.page_pictures import values_of
 from assay.tasks.diagnostics.settings import Diagnostics
@@ -107,3 +112,18 @@ def test_the_page_shows_all_of_it_in_words_and_pictures(run, multilabel):
     assert 'alt=""' not in html
     assert "under fgsm, ε = 0.1" in html
     assert ("what became of what it said" in html) != multilabel
+
+
+def test_of_a_cropped_subject_the_window_that_it_sees_is_shown_and_nothing_is_stretched():
+    small = tiny_images(2).numpy()
+    wide = np.pad(small, ((0, 0), (0, 0), (4, 4), (4, 4)), constant_values=0.5)
+    files, truths = files_of(0, 3, multilabel=False), {name: Truth(0) for name in "ab"}
+    made = []
+    for images, crop in ((small, None), (wide, SIZE)):
+        subject = replace(SUBJECT, settings=SUBJECT.settings.model_copy(update={"crop": crop}))
+        table = pa.table({"id": ["a", "b"], **image_columns(images)})
+        look = Look(subject, "tiny", files, SETTINGS)
+        made.append(look_partition(table, look=look, shown="clean", eps=0, truths=truths, ids=frozenset("ab")))
+    assert made[1]["height"].to_pylist() == made[0]["height"].to_pylist()
+    for whole, window in zip(*(table.to_pylist() for table in made), strict=True):
+        np.testing.assert_allclose(values_of(window), values_of(whole), atol=1e-5)

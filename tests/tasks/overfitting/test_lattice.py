@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from assay.tasks.overfitting.lattice import Lattice, shift
 from assay.tasks.overfitting.settings import Generator
-from assay.tasks.overfitting.translations import chosen, offsets_by_distance, shifts, span
+from assay.tasks.overfitting.translations import chosen, in_turn, offsets_by_distance, shifts, span
 
 GENERATORS: tuple[Generator, ...] = ("strongest", "nearest", "random", "random2")
 SIDE = 9
@@ -187,3 +189,23 @@ def test_differences_stay_within_the_span(generator):
 def test_offsets_are_sorted_by_how_far_they_go():
     assert [len(ring) for ring in offsets_by_distance(3)] == [1, 8, 16, 24]
     assert shifts(3)[offsets_by_distance(3)[0]].tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_fields_that_are_taken_in_turn_give_the_same(generator, monkeypatch):
+    excess, wrong = fields(60, 13, seed=3, tied=True)
+    look = seen(excess, wrong, 6)
+    at_once = Lattice(60, 2, look).under(generator)
+    monkeypatch.setattr("assay.tasks.overfitting.translations._BYTES", 100_000)
+    assert len(list(in_turn(60, 2))) == 12
+    in_parts = Lattice(60, 2, look).under(generator)
+    assert in_parts.weighted.tolist() == at_once.weighted.tolist()
+
+
+def test_memory_does_not_grow_with_the_number_of_images():
+    excess, wrong = fields(120, 49, seed=3, tied=False)
+    tracemalloc.start()
+    Lattice(120, 8, seen(excess, wrong, 24)).under("strongest")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6  # all 120 at once would take twice that

@@ -16,10 +16,12 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
 from assay.infra.stage import stage, write_table
+from assay.tasks.overfitting.judging import at_level
 from assay.tasks.overfitting.orbit_task import compare_orbits
 from assay.tasks.overfitting.orbits import Orbits, exact_gap, exact_p, gather, orbit_records
 from assay.tasks.overfitting.records import records_from
 from assay.tasks.overfitting.settings import Orbit
+from assay.tasks.overfitting.spending import spent_level
 
 SETTINGS = Orbit(orbit="question", original="asked")
 
@@ -178,3 +180,17 @@ def test_forms_that_cannot_be_are_named(row, said):
 def test_a_column_that_is_missing_is_named_with_those_there_are():
     with pytest.raises(InputError, match=r"no column 'prompt', which `overfitting.orbit` names.*question"):
         compared(settings_=Orbit(orbit="prompt", original="asked"))
+
+
+def test_at_every_look_the_exact_test_rejects_from_its_smallest_gap_on():
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        n = int(rng.integers(20, 300))
+        wrong = rng.random((n, 3)) < rng.beta(1, 3, n)[:, None]
+        wrong[:, 0] &= rng.random(n) > 0.35
+        one = orbit_records(Orbits(np.full(n, 3), wrong.sum(axis=1), wrong[:, 0]), "m", "paper", 0.05, "s")[0]
+        for look in (1, 5, 100):
+            level = spent_level(0.05, look)
+            found = at_level(one, level, 0.05).found
+            assert found.minimum_gap <= 1
+            assert (found.p <= level) == (found.mean >= found.minimum_gap - 1e-12)

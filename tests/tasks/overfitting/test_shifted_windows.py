@@ -21,7 +21,7 @@ from assay.tasks.overfitting.judging import judge
 from assay.tasks.overfitting.page_windows import window_blocks
 from assay.tasks.overfitting.records import Record, records_from
 from assay.tasks.overfitting.settings import Dishonest, Overfitting, Translations
-from assay.tasks.overfitting.shifting import shift_partition
+from assay.tasks.overfitting.shifting import learned_rows, shift_partition
 from assay.tasks.overfitting.task import (
     fresh_samples,
     measure_windows,
@@ -34,6 +34,8 @@ from assay.tasks.overfitting.window_tests import looked_from, window_records
 from assay.tasks.overfitting.windows import looking, require_margin
 from assay.tasks.reporting.parts import LinePlot
 from assay.tasks.statistics.findings import findings_from
+from assay.tasks.subjects.folds import drawn
+from assay.tasks.subjects.image_lessons import lessons_of
 from assay.tasks.subjects.image_model import load_image_model
 from assay.tasks.subjects.image_task import predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -160,6 +162,7 @@ def test_a_subject_that_sees_whole_images_is_refused_since_it_would_have_to_pad(
     [
         ((16, 16), 8, 2, r"need images of 20×20 .* 8×8 that s sees .* have 16×16: use eps: 1, a `crop` of at most 4"),
         ((32, 40), 28, 1, r"need images of 34×34 .* have 32×40: use a `crop` of at most 26, or let the source keep"),
+        ((8, 8), 6, 2, r"need images of 18×18 .* have 8×8: let the source keep a `margin`"),
     ],
 )
 def test_images_too_small_for_the_shifts_are_refused_with_what_would_do(size, crop, eps, said):
@@ -225,6 +228,25 @@ def test_no_evidence_counts_only_where_the_copy_fitted_to_the_test_set_was_found
     ]
     said = judge(records, Overfitting(translations=Translations()), {})
     assert [one.verdict.name for one in said if one.verdict is not None] == [verdict]
+
+
+def test_the_order_of_the_samples_changes_no_fingerprint():
+    rows = [row("a", True, 1, 1.0), row("b", True, 1, 0.5), row("c", False, 1, 0.25)]
+    found = []
+    for order in (rows, rows[::-1]):
+        looked = looked_from(pa.Table.from_pylist(order, schema=ShiftedWindows.schema), ("strongest",))
+        found += window_records({"test": [looked]}, "s", ("strongest",), "paper", 0.05)
+    assert found[0] == found[1]
+
+
+def test_what_was_set_aside_for_validation_is_not_what_was_learned(run):
+    samples = noise(Piece(0, 60))
+    kept = learned_rows(samples, share=0.3)
+    images = lessons_of(samples, "abc").contents()
+    aside = drawn(images, 0.3, "validation")
+    assert kept["id"].to_pylist() == [one for one, out in zip(samples["id"].to_pylist(), aside, strict=True) if not out]
+    assert 0 < aside.sum() < 40
+    assert learned_rows(samples, share=0) is samples
 
 
 def test_models_that_saw_other_samples_are_not_averaged():

@@ -1,0 +1,63 @@
+"""Whole nights without Prefect: the audit, its findings and its report, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assay.flows.pipeline import Project, load_project
+from assay.flows.records import findings_of
+from assay.flows.running import RunResult, engine_of, perform
+from assay.infra.manifests import RunRecord
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.store import Store
+from assay.tasks.statistics.findings import Finding
+
+
+class Heard(SilentProgress):
+    """Remembers what a run says: the end of every stage, and its notices."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        self.notices: list[str] = []
+
+    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+        """What the stage says of itself."""
+        self.stages.append(f"{title}: {summary}")
+
+    def notice(self, text: str) -> None:
+        """What the run says."""
+        self.notices.append(text)
+
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def project_in(folder: Path, name: str) -> Project:
+    """The project of a folder, or else that of this repository, computed here; its store lies in the folder."""
+    own, store = folder / "pipelines.yaml", str(folder / "store")
+    file = own if own.exists() else REPOSITORY / "pipelines.yaml"
+    return load_project(file, pipeline=name, overrides=["compute.engine=serial"], store=store)
+
+
+def perform_night(folder: Path, name: str, *, fresh: bool = False, heard: Heard | None = None) -> RunResult:
+    """One night of one pipeline, from its source to its report."""
+    project = project_in(folder, name)
+    pipeline, progress = project.pipeline(name), heard or Heard()
+    store = Store(project.store).open()
+    run = Run(name, store, engine_of(project, progress), progress, compute=project.compute, fresh=fresh)
+    run.record.settings = pipeline.model_dump(mode="json")
+    with run:
+        return perform(run, project, pipeline)
+
+
+def latest(folder: Path, name: str) -> tuple[Store, RunRecord]:
+    """The store of a project, and the latest night in it."""
+    store = Store(project_in(folder, name).store)
+    return store, store.runs(name)[-1]
+
+
+def found(folder: Path, name: str) -> dict[tuple[str, str, str], Finding]:
+    """What the latest night found of overfitting, by metric, what it is about, and slice."""
+    findings = findings_of(*latest(folder, name))
+    return {(one.metric, one.of, one.group): one for one in findings if one.stage == "overfitting"}
