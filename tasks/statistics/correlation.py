@@ -12,11 +12,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.entities import FEWEST, percentiles
+
 Array = npt.NDArray[np.float64]
 Statistic = Literal["pearson", "spearman", "mae"]
 
 FEW = 200
-"""Up to so many pairs an interval is bootstrapped."""
+"""Up to so many pairs an interval is bootstrapped; below `FEWEST` there is none."""
+
+CORRELATED = 4
+"""Fewer pairs have no correlation: a line through two points fits them whatever they are, and three nearly so."""
 
 
 class Interval(NamedTuple):
@@ -36,7 +41,11 @@ def measured(statistic: Statistic, gold: Array, said: Array, times: Array | None
     """
     weights = np.ones((1, len(gold))) if times is None else np.asarray(times, dtype=np.float64)
     if statistic == "mae":
-        return np.asarray(weights @ np.abs(gold - said) / weights.sum(axis=1))
+        total = weights.sum(axis=1)
+        summed = np.asarray(weights @ np.abs(gold - said))
+        return np.asarray(np.divide(summed, total, out=np.full(len(weights), np.nan), where=total > 0))
+    if len(gold) < CORRELATED:
+        return np.full(len(weights), np.nan)
     if statistic == "pearson":
         return _correlation(np.broadcast_to(gold, weights.shape), np.broadcast_to(said, weights.shape), weights)
     return _correlation(_ranks(gold, weights), _ranks(said, weights), weights)
@@ -59,7 +68,10 @@ def fisher_interval(value: float, n: int, statistic: Statistic = "pearson", leve
 
 
 def resamples_of(n: int, generator: np.random.Generator, resamples: int = 10_000) -> Array:
-    """How often each of n pairs stands in each resample [b, n]; fewer resamples where there are many pairs."""
+    """How often each of n pairs stands in each resample [b, n]; fewer resamples where there are many pairs, and none
+    where there are fewer than `FEWEST`."""
+    if n < FEWEST:
+        return np.zeros((0, n))
     rows = max(1000, min(resamples, 10_000_000 // max(n, 1)))
     return generator.multinomial(n, np.full(n, 1 / n), size=rows).astype(np.float64)
 
@@ -70,11 +82,7 @@ def percentile_interval(value: float, values: Array, level: float = 0.95) -> Int
     >>> percentile_interval(0.5, np.array([0.4, np.nan, 0.4])).low
     0.4
     """
-    known = values[np.isfinite(values)]
-    if not len(known) or not np.isfinite(value):
-        return Interval(value, float("nan"), float("nan"))
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high))
+    return Interval(value, *(percentiles(values, level) if np.isfinite(value) else (float("nan"), float("nan"))))
 
 
 def estimated(statistic: Statistic, gold: Array, said: Array, generator: np.random.Generator) -> Interval:

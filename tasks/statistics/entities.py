@@ -17,6 +17,9 @@ import numpy.typing as npt
 Counts = npt.NDArray[np.int64]
 """Per sentence [n, 3]: entities found, entities named, entities there are."""
 
+FEWEST = 10
+"""Below so many sentences (or pairs) a bootstrap knows too little: the resamples of one sentence are that sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entity:
@@ -69,9 +72,12 @@ def scores(sums: npt.ArrayLike) -> Scores:
 def resampled(counts: Sequence[Counts], generator: np.random.Generator, resamples: int = 10_000) -> list[Counts]:
     """Sums of counts over resampled sentences, per system [resamples, 3]: every system on the same sentences.
 
-    Sentences are drawn as multinomial counts of the distinct rows, so nothing depends on their order.
+    Sentences are drawn as multinomial counts of the distinct rows, so nothing depends on their order. No sentences have
+    no resamples.
     """
     together = np.concatenate(counts, axis=1)
+    if not len(together):
+        return [np.zeros((0, 3), dtype=np.int64) for _ in counts]
     rows, times = np.unique(together, axis=0, return_counts=True)
     n = len(together)
     block = max(1, 4_000_000 // len(rows))
@@ -81,6 +87,15 @@ def resampled(counts: Sequence[Counts], generator: np.random.Generator, resample
         for start in range(0, resamples, block)
     ])  # fmt: skip
     return [sums[:, 3 * at : 3 * at + 3].astype(np.int64) for at in range(len(counts))]
+
+
+def telling(counts: Counts) -> int:
+    """How many sentences have something to count.
+
+    >>> telling(np.array([[0, 0, 0], [0, 1, 0], [1, 1, 2]]))
+    2
+    """
+    return int(counts.any(axis=1).sum())
 
 
 def percentiles(values: npt.NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:

@@ -16,6 +16,10 @@ CLEAN = "clean"
 LOWER, HIGHER, NO_DROP = "lower", "higher", "no drop shown"
 HELPS, HURTS, NO_GAIN = "helps", "hurts", "no gain shown"
 NOTHING_LOST = "no drop to recover"
+TOO_FEW = "too few samples"
+DEGENERATE = "degenerate"
+RANGE = "on another range"
+"""How the verdict on a mean absolute error begins that would compare two ranges."""
 COSTS, PAYS, NO_COST = "costs", "gains", "no cost shown"
 
 Stage = Literal["ner", "sts"]
@@ -42,8 +46,10 @@ class Estimate:
         return percentiles(self.resamples)
 
     def verdict(self, above: str, below: str, neither: str) -> str:
-        """A word for values whose interval is above 0, below 0, or neither."""
+        """A word for values whose interval is above 0, below 0, or neither, or that have none."""
         low, high = self.interval
+        if np.isnan(low):
+            return TOO_FEW
         return above if low > 0 else below if high < 0 else neither
 
 
@@ -76,6 +82,22 @@ def drop_finding(stage: Stage, key: Key, subject: str, drop: Estimate, n: int, u
     return finding(f"{stage}.drop", key, subject, drop, n, unit, drop.verdict(LOWER, HIGHER, NO_DROP))
 
 
+def cut_finding(stage: Stage, key: Key, subject: str, n: int, cut: int = 0, beyond: int | None = None) -> Finding:
+    """`….cut`: how many of n samples are longer than the subject reads; of tagged ones, the entities it cannot see.
+
+    >>> cut_finding("ner", ("clean", ""), "mine", 90, 2, 5).verdict
+    'cut, 5 entities lie beyond what is read'
+    """
+    lost = "" if beyond is None else f", {beyond} entities lie beyond what is read"
+    said = f"cut{lost}" if cut else "all are read whole"
+    return Finding(f"{stage}.cut", key[0], key[1], subject, float(cut), n=n, verdict=said, unit="samples")
+
+
+def is_degenerate(found: Finding) -> bool:
+    """Whether a subject is found to say the same of everything."""
+    return found.verdict.startswith(DEGENERATE)
+
+
 def gain_findings(
     stage: Stage, key: Key, subject: str, clean: Estimate, before: Estimate, after: Estimate, n: int, unit: str,
     trained_on: Collection[str],
@@ -94,7 +116,9 @@ def gain_findings(
         return [*found, finding(f"{stage}.cost", key, subject, cost, n, unit, cost.verdict(COSTS, PAYS, NO_COST))]
     if key[0] in trained_on:
         found.append(replace(found[0], metric=f"{stage}.own_gain"))
-    if (clean - before).interval[0] <= 0:  # a share of a drop that is not shown would be a share of noise
-        nothing = Finding(f"{stage}.recovered", key[0], key[1], subject, n=n, verdict=NOTHING_LOST, unit="share")
+    shown = (clean - before).verdict(LOWER, HIGHER, NOTHING_LOST)
+    if shown != LOWER:  # a share of a drop that is not shown would be a share of noise
+        why = TOO_FEW if shown == TOO_FEW else NOTHING_LOST
+        nothing = Finding(f"{stage}.recovered", key[0], key[1], subject, n=n, verdict=why, unit="share")
         return [*found, nothing]
     return [*found, finding(f"{stage}.recovered", key, subject, share_recovered(clean, before, after), n, "share")]

@@ -14,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.terms.estimates import (
     CLEAN,
+    DEGENERATE,
     HIGHER,
     LOWER,
+    RANGE,
     Estimate,
     Key,
     drop_finding,
@@ -27,7 +30,7 @@ from assay.tasks.attacks.terms.estimates import (
 )
 from assay.tasks.attacks.terms.matching import counts_of, hits_of, slices_of
 from assay.tasks.statistics.correlation import FEW, Statistic, fisher_interval, measured, resamples_of
-from assay.tasks.statistics.entities import Counts, resampled, scores
+from assay.tasks.statistics.entities import FEWEST, Counts, resampled, scores, telling
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import mcnemar
 from assay.tasks.statistics.proportions import wilson
@@ -40,7 +43,10 @@ _UNITS = {"pearson": "r", "spearman": "ρ", "mae": "score"}
 
 @dataclass(frozen=True)
 class Tested:
-    """A tagger on one set of sentences: precision, recall, F1, and how many entities were named and are there."""
+    """A tagger on one set of sentences: precision, recall, F1, and how many entities were named and are there.
+
+    Where there are none, nothing can be found: recall and F1 have no value, and naming none is as it should be.
+    """
 
     precision: Estimate
     recall: Estimate
@@ -52,6 +58,11 @@ class Tested:
 def tagger_findings(tables: Tables, subject: str, significance: float, seeds: Seeds) -> list[Finding]:
     """`ner.precision|recall|f1` everywhere, by slices, and under attack `ner.drop` and McNemar's test over entities."""
     counts = {key: counts_of(table) for key, table in tables.items()}
+    if not any(map(len, counts.values())):
+        raise InputError(
+            f"None of the sentences that {subject} is tested on has tags, so nothing can be said of it: audit "
+            "sentences that are tagged (`evaluation`)."
+        )
     tested = all_tested(counts, seeds.generator(f"{subject}/f1"))
     found = [one for key, result in tested.items() for one in _scores(key, subject, result)]
     found += [
@@ -104,15 +115,24 @@ def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> 
 def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]:
     """`sts.pearson|spearman|mae` everywhere, and under attack `sts.drop`, the drop of Pearson's r."""
     gold, said = aligned(tables)
+    if not len(gold):
+        raise InputError(
+            f"None of the pairs that {subject} is tested on has a score, so nothing can be said of it: audit pairs "
+            "that are scored (`evaluation`)."
+        )
     times = resamples_of(len(gold), seeds.generator(f"{subject}/scores"))
+    elsewhere = other_range(gold, said.get((CLEAN, ""), next(iter(said.values()))))
     found, pearson = list[Finding](), dict[Key, Estimate]()
-    for key, scores_given in said.items():
+    for key, given in said.items():
+        constant = len(gold) > 1 and np.ptp(given) == 0
+        verdict = f"{DEGENERATE}: every pair has the same score" if constant else ""
         for name in STATISTICS:
-            one = _statistic(name, gold, scores_given, times)
+            one = _statistic(name, gold, given, times)
             by_z = fisher_interval(one.value, len(gold), name) if name != "mae" and len(gold) > FEW else None
             ends = None if by_z is None else (by_z.low, by_z.high)
-            verdict = "degenerate: every pair has the same score" if np.ptp(scores_given) == 0 else ""
             entry = finding(f"sts.{name}", key, subject, one, len(gold), _UNITS[name], verdict, ends)
+            if name == "mae" and elsewhere:
+                entry = replace(entry, value=None, low=None, high=None, verdict=elsewhere)
             found.append(replace(entry, verdict=verdict) if verdict else entry)
             if name == "pearson":
                 pearson[key] = one
@@ -158,15 +178,39 @@ def aligned(
     return gold[known], {key: table["predicted"].to_numpy()[known] for key, table in tables.items()}
 
 
+def other_range(gold: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) -> str:
+    """In words that a scorer's numbers are on another range than people's scores; empty where they are not.
+
+    A mean absolute error says something on one range only; correlations do on any. Numbers that reach less than half
+    as far from 0 as the scores, or more than twice as far, are taken to be on another range.
+
+    >>> other_range(np.linspace(0, 4, 20), np.linspace(0, 1, 20))
+    'on another range: it scores 0 to 1, people 0 to 4'
+    """
+    if len(gold) < FEWEST or np.ptp(said) == 0:
+        return ""
+    reach, wanted = float(np.abs(said).max()), float(np.abs(gold).max())
+    if wanted <= 2 * reach and reach <= 2 * wanted:
+        return ""
+    ends = [f"{values.min():.3g} to {values.max():.3g}" for values in (said, gold)]
+    return f"{RANGE}: it scores {ends[0]}, people {ends[1]}"
+
+
 def _tested(counts: Counts, sums: Counts) -> Tested:
     total = counts.sum(axis=0)
     values, resamples = scores(total), scores(sums)
+    if telling(counts) < FEWEST:
+        resamples = scores(np.zeros((0, 3)))
     precision, recall, f1 = (Estimate(float(value), many) for value, many in zip(values, resamples, strict=True))
+    if total[2] == 0:
+        recall = f1 = Estimate(float("nan"), np.array([]))
+    if total[1] == total[2] == 0:
+        precision = f1
     return Tested(precision, recall, f1, int(total[1]), int(total[2]))
 
 
 def _scores(key: Key, subject: str, tested: Tested) -> list[Finding]:
-    verdict = "degenerate: it names no entity" if tested.named == 0 else ""
+    verdict = f"{DEGENERATE}: it names no entity" if tested.named == 0 else ""
     named, there = tested.named, tested.there
     return [
         finding(
@@ -183,11 +227,13 @@ def _ends(estimate: Estimate, n: float) -> tuple[float, float]:
     Resamples of none (or all) that were found know only none (or all): there the bootstrap alone would claim certainty.
     F1 is the share of what was found of the mean of what was named and what is there.
     """
-    low, high = estimate.interval
+    if not np.isfinite(estimate.value):
+        return float("nan"), float("nan")
     if n == 0:
         return 0.0, 1.0
+    low, high = estimate.interval
     band = wilson([min(estimate.value * n, n)], [n])
-    return min(low, float(band.low[0])), max(high, float(band.high[0]))
+    return float(np.fmin(low, band.low[0])), float(np.fmax(high, band.high[0]))
 
 
 def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.random.Generator) -> list[Finding]:
@@ -204,6 +250,8 @@ def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.rand
 def _mcnemar(
     key: Key, subject: str, clean: npt.NDArray[np.bool_], attacked: npt.NDArray[np.bool_], significance: float
 ) -> Finding:
+    if not len(clean):
+        return Finding("ner.mcnemar_p", key[0], key[1], subject, n=0, verdict="not measured", unit="p")
     test = mcnemar(clean, attacked)
     lost = LOWER if test.first_only > test.second_only else HIGHER
     said = lost if test.p_exact <= significance else "no difference"

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.term_schemas import EntityMatches
-from assay.infra.errors import RunError
+from assay.infra.errors import InputError, RunError
+from assay.infra.partitions import Tallied
 from assay.tasks.statistics.entities import Counts, Entity, entities_of
 
 LONGEST = 4
@@ -19,17 +20,34 @@ LONGEST = 4
 def known_entities(training: pa.Table, *, tokens: str, tags: str) -> dict[str, frozenset[str]]:
     """The entities of a partition, as their words in small letters."""
     found = set()
+    require_columns(training, tokens, tags)
     for words, marked in zip(training[tokens].to_pylist(), training[tags].to_pylist(), strict=True):
         if words is not None and marked is not None:
             found |= {_form(words, one) for one in entities_of(marked)}
     return {"forms": frozenset(found)}
 
 
+def require_columns(samples: pa.Table, *columns: str) -> None:
+    """Raises where the samples have no such column: without tags nobody can say what an attack does to a tagger."""
+    for column in columns:
+        if column not in samples.column_names:
+            raise InputError(
+                f"The samples have no column {column!r}, and a tagger under attack is measured by its words and their "
+                f"tags: their columns are {', '.join(samples.column_names)}; name them with the subject's `tokens` and "
+                "`tags`, or bring tagged samples."
+            )
+
+
 def match_rows(
     tagged: pa.Table, original: pa.Table, *, tokens: str, tags: str, known: frozenset[str]
-) -> pa.Table:  # fmt: skip
-    """The entities of every sentence whose tags are known; `original` are the same sentences before any attack."""
-    rows = []
+) -> Tallied:  # fmt: skip
+    """The entities of every sentence whose tags are known; `original` are the same sentences before any attack.
+
+    Counted beside them: the sentences of which the tagger did not read the end (`cut`), and the entities that stand
+    there (`beyond`).
+    """
+    require_columns(original, tokens, tags)
+    rows, cut, beyond = [], 0, 0
     before = zip(original["id"].to_pylist(), original[tokens].to_pylist(), original[tags].to_pylist(), strict=True)
     for row, (sample, words, marked) in zip(tagged.to_pylist(), before, strict=True):
         if row["id"] != sample:
@@ -37,6 +55,8 @@ def match_rows(
         if row["gold"] is None:
             continue
         gold, said = entities_of(row["gold"]), entities_of(row["predicted"])
+        read = _read(row["confidence"])
+        cut, beyond = cut + (read < len(row["tokens"])), beyond + sum(one.last > read for one in gold)
         unchanged = entities_of(marked)
         if len(unchanged) != len(gold):
             raise RunError(f"The sentence {sample} has {len(unchanged)} entities, and {len(gold)} under attack.")
@@ -48,7 +68,7 @@ def match_rows(
             "said_hits": [one in there for one in said],
             "said_seen": [_form(row["tokens"], one) in known for one in said],
         })  # fmt: skip
-    return pa.Table.from_pylist(rows, schema=EntityMatches.schema)
+    return Tallied(pa.Table.from_pylist(rows, schema=EntityMatches.schema), {"cut": cut, "beyond": beyond})
 
 
 def counts_of(matches: pa.Table) -> Counts:
@@ -91,6 +111,11 @@ def _counted(columns: dict[str, list[list[object]]], which: str, value: object) 
         )
     ]
     return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+
+
+def _read(confidence: Sequence[float]) -> int:
+    """How many words were read: those behind the last that a tagger was at all sure of were cut off."""
+    return max((place for place, sure in enumerate(confidence, 1) if sure > 0), default=0)
 
 
 def _length_name(length: int) -> str:

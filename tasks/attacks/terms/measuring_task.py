@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,9 +11,9 @@ from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.schemas import Findings, Samples
 from assay.data.term_schemas import EntityMatches
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, reduce_partitions
+from assay.infra.partitions import collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, Key
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, Key, Stage, cut_finding, is_degenerate
 from assay.tasks.attacks.terms.judging import (
     keys_of,
     scorer_findings,
@@ -37,7 +38,8 @@ def match_entities(
         match_rows, tagged, original, into=EntityMatches, tokens=sentences.words, tags=sentences.tags,
         known=known or frozenset(),
     )  # fmt: skip
-    say(f"{made.rows} sentences")
+    cut = tally_of(made).get("cut", 0)
+    say(f"{made.rows} sentences" + (f" · {cut} longer than it reads, and cut" if cut else ""))
     return made
 
 
@@ -47,6 +49,7 @@ def measure_tagger(
 ) -> Artifact[Findings]:
     """The findings about one tagger; `matches` are called `clean|` and `attack|severity`."""
     found = tagger_findings(_tables(matches), subject, statistics.significance, stage_seeds())
+    found += _cuts("ner", matches, subject)
     say(_drops(subject, "F1", "ner.f1", "ner.drop", found))
     return write_table(findings_table(found), into=Findings)
 
@@ -68,6 +71,7 @@ def compare_taggers(
 def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Artifact[Findings]:
     """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
     found = scorer_findings(_tables(scored), subject, stage_seeds())
+    found += _cuts("sts", scored, subject)
     say(_drops(subject, "r", "sts.pearson", "sts.drop", found))
     return write_table(findings_table(found), into=Findings)
 
@@ -89,12 +93,22 @@ def _tables(named: Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact
     return dict(zip(keys_of(list(named)), (collect(one, None) for one in named.values()), strict=True))
 
 
+def _cuts(stage: Stage, named: Mapping[str, Artifact[Any]], subject: str) -> list[Finding]:
+    """How many samples of every set were longer than the subject reads."""
+    return [
+        cut_finding(stage, key, subject, one.rows, **tally_of(one))
+        for key, one in zip(keys_of(list(named)), named.values(), strict=True)
+    ]
+
+
 def _drops(subject: str, unit: str, value: str, drop: str, found: list[Finding]) -> str:
     clean = next((one for one in found if one.metric == value and (one.of, one.group) == (CLEAN, "")), None)
     drops = [one for one in found if one.metric == drop]
     lower = sum(one.verdict == LOWER for one in drops)
+    collapsed = sum(one.metric == value and one.of != CLEAN and is_degenerate(one) for one in found)
     shown = "not measured" if clean is None or clean.value is None else f"{unit} {clean.value:.3f}"
-    return f"{subject} · {shown}" + (f" · lower under {lower} of {len(drops)} attacks" if drops else "")
+    fallen = f", collapsed under {collapsed}" if collapsed else ""
+    return f"{subject} · {shown}" + (f" · lower under {lower} of {len(drops)} attacks{fallen}" if drops else "")
 
 
 def _gains(subject: str, found: list[Finding]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, HURTS, LOWER, Key, Stage
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, HURTS, LOWER, RANGE, TOO_FEW, Key, Stage, is_degenerate
 from assay.tasks.attacks.terms.page_findings import Termed, severity_text
 from assay.tasks.attacks.terms.page_plots import drop_plots
 from assay.tasks.attacks.terms.page_tables import (
@@ -35,10 +36,10 @@ def page(stage: Stage, findings: Sequence[Finding], examples: Sequence[Block] = 
     blocks: list[Block] = [figures_table(found), *drop_plots(found), *filter(None, tables), *examples]
     said = [_sentence(found, subject) for subject in found.subjects]
     said += [line for subject in found.subjects if (line := _not_helped(found, subject))]
-    constant = [
-        one for one in findings if one.stage == stage and one.verdict.startswith("degenerate") and not one.group
-    ]
-    said += [f"{one.subject} is {one.verdict}." for one in constant if one.metric == f"{stage}.{found.headline}"]
+    constant = found.degenerate
+    said += [f"{one.subject} is {one.verdict}." for one in constant if one.of == CLEAN]
+    said += [f"Under {_set_in_words(one)}, {one.subject} is {one.verdict}." for one in constant if one.of != CLEAN]
+    said += _notes(found)
     sentence = " ".join(filter(None, said)) or "Nothing was measured."
     return Part(_TITLES[stage], sentence, blocks, stage, "bad" if constant else "neutral",
                 "red flag" if constant else "")  # fmt: skip
@@ -53,7 +54,9 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
         return None
     rest = len(lines) - _NAMED
     more = f"; {plural(rest, 'more subject')} below" if rest > 0 else ""
-    lost = any(_lowered(found, subject) for found in everything for subject in found.subjects)
+    lost = any(
+        _lowered(found, subject) or _collapsed(found, subject) for found in everything for subject in found.subjects
+    )
     tone: Tone = "bad" if lost else "neutral"
     return Verdict("; ".join(lines[:_NAMED]) + more, tone)
 
@@ -65,12 +68,16 @@ def _line(found: Termed, subject: str) -> str:
     said = f"{subject}: {_measure(found)} {_with_interval(clean)}"
     if worst is None:
         return f"{said} (n = {integer(clean.n)})"
-    lowered = len(_lowered(found, subject))
+    lowered, fallen = len(_lowered(found, subject)), _collapsed(found, subject)
     attacked = found.get(found.headline, subject, (worst.of, worst.group))
     under = f", {_with_interval(attacked)} under {worst.of}" if attacked is not None else ""
     helped = _helped(found, subject)
     trained = f"; training on an attack helps against it for {helped[0]} of {helped[1]}" if helped[1] else ""
-    return f"{said}{under}; lower under {lowered} of {len(found.attacks)} attacks (n = {integer(clean.n)}){trained}"
+    collapsed = f", collapsed under {', '.join(fallen)}" if fallen else ""
+    return (
+        f"{said}{under}; lower under {lowered} of {len(found.attacks)} attacks{collapsed} "
+        f"(n = {integer(clean.n)}){trained}"
+    )
 
 
 def _sentence(found: Termed, subject: str) -> str:
@@ -82,12 +89,53 @@ def _sentence(found: Termed, subject: str) -> str:
     if worst is None:
         return f"{said}."
     lowered, tried = _lowered(found, subject), [key[0] for key in found.attacks]
-    others = [name for name in tried if name not in lowered]
+    others = [name for name in tried if name not in (*lowered, *_unknown(found, subject))]
     untouched = f" No drop is shown under {', '.join(others)}." if others else ""
+    few = " These samples are too few to tell a drop from chance." if worst.verdict == TOO_FEW else ""
+    under = f"{worst.of} ({severity_text(worst.group)})"
     return (
-        f"{said}, and loses {_with_interval(worst)} under {worst.of} ({severity_text(worst.group)}); it is lower under "
-        f"{len(lowered)} of {len(tried)} attacks.{untouched}"
+        f"{said}, and {_lost(worst, under)}; it is lower under {len(lowered)} of {len(tried)} attacks.{untouched}{few}"
     )
+
+
+def _lost(worst: Finding, under: str) -> str:
+    """What the worst attack does, in words that hold whichever way it goes."""
+    if (worst.value or 0.0) > 0:
+        return f"loses {_with_interval(worst)} under {under}"
+    if worst.value == 0:
+        return f"loses nothing even under {under}"
+    risen = replace(worst, value=-(worst.value or 0.0), low=_turned(worst.high), high=_turned(worst.low))
+    return f"loses nothing: even under {under} it gains {_with_interval(risen)}"
+
+
+def _turned(end: float | None) -> float | None:
+    return None if end is None else -end
+
+
+def _set_in_words(one: Finding) -> str:
+    return f"{one.of} ({severity_text(one.group)})"
+
+
+def _notes(found: Termed) -> list[str]:
+    """What a reader must know beside the numbers: samples that were cut, scores on another range, and no entities."""
+    said = []
+    for model in found.models:
+        cut = [one for one in found.cut(model) if one.value]
+        if cut:
+            what = "sentences" if found.stage == "ner" else "pairs"
+            sets = ", ".join(f"{integer(int(one.value or 0))} of {set_name((one.of, one.group))}" for one in cut)
+            missed = ": entities beyond count as not found" if found.stage == "ner" else ""
+            said.append(f"{model} does not read to their end {what} that are longer than its limit ({sets}){missed}.")
+        error = found.entry("mae", model, _ORIGINAL)
+        if error is not None and error.verdict.startswith(RANGE):
+            said.append(f"{model} is {error.verdict}; no MAE is given, and correlations hold on any range.")
+        headline = found.entry(found.headline, model, _ORIGINAL)
+        if headline is not None and headline.value is None and not is_degenerate(headline):
+            why = (
+                "no sentence has an entity" if found.stage == "ner" else "the pairs are too few, or their scores equal"
+            )
+            said.append(f"{_measure(found).removesuffix(' =')} of {model} is not measured: {why}.")
+    return said
 
 
 def _not_helped(found: Termed, subject: str) -> str:
@@ -123,6 +171,18 @@ def _worst(found: Termed, subject: str) -> Finding | None:
 def _lowered(found: Termed, subject: str) -> list[str]:
     drops = [found.get("drop", subject, key) for key in found.attacks]
     return [drop.of for drop in drops if drop is not None and drop.verdict == LOWER]
+
+
+def _collapsed(found: Termed, subject: str) -> list[str]:
+    """The attacks under which a subject says the same of everything, and did not before."""
+    return list(dict.fromkeys(one.of for one in found.degenerate if one.subject == subject and one.of != CLEAN))
+
+
+def _unknown(found: Termed, subject: str) -> list[str]:
+    """The attacks of which nobody can say whether they do harm: collapses are told by themselves."""
+    drops = {key[0]: found.get("drop", subject, key) for key in found.attacks}
+    silent = [name for name, drop in drops.items() if drop is None or drop.verdict == TOO_FEW]
+    return [*silent, *_collapsed(found, subject)]
 
 
 def _measure(found: Termed) -> str:

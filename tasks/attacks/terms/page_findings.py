@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.tasks.attacks.terms.estimates import CLEAN, Key, Stage
+from assay.tasks.attacks.terms.estimates import CLEAN, Key, Stage, is_degenerate
 from assay.tasks.reporting.parts import Estimate
 from assay.tasks.statistics.findings import Finding
 
@@ -65,6 +65,23 @@ class Termed:
             if key[0] != CLEAN:
                 first.setdefault(key[0], key)
         return list(first.values())
+
+    def entry(self, metric: str, model: str, key: Key) -> Finding | None:
+        """The finding `stage.metric`, also where it has no value."""
+        return self._found.get((metric, model, *key))
+
+    @property
+    def degenerate(self) -> list[Finding]:
+        """The sets of samples of which a model says the same all over, by the measure that drops are of."""
+        sets = set(self.sets)
+        return [
+            one for (metric, *_), one in self._found.items()
+            if metric == self.headline and (one.of, one.group) in sets and is_degenerate(one)
+        ]  # fmt: skip
+
+    def cut(self, model: str) -> list[Finding]:
+        """How many samples of each set were longer than a model reads."""
+        return [one for (metric, name, *_), one in self._found.items() if metric == "cut" and name == model]
 
     def severities(self, model: str, attack: str) -> list[Key]:
         """Every severity of an attack that a model was tested on."""

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from assay.tasks.attacks.terms.estimates import CLEAN, COSTS, HELPS, HIGHER, HURTS, LOWER, PAYS, Key
+from assay.tasks.attacks.terms.estimates import (
+    CLEAN,
+    COSTS,
+    DEGENERATE,
+    HELPS,
+    HIGHER,
+    HURTS,
+    LOWER,
+    PAYS,
+    Key,
+    is_degenerate,
+)
 from assay.tasks.attacks.terms.page_findings import CALLED, Termed, estimate, severity_text
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Mark, Tone
 
@@ -28,13 +39,14 @@ def figures_table(found: Termed) -> DataTable:
     rows: list[list[Cell]] = []
     for model in found.subjects:
         for key in [(CLEAN, ""), *found.attacks]:
-            if found.get(found.headline, model, key) is None:
+            measured = found.entry(found.headline, model, key)
+            if measured is None:
                 continue
             drop = found.get("drop", model, key)
             row: list[Cell] = [model, set_name(key), *_measures(found, model, key), estimate(drop)]
             if tests:
                 row.append(_p(found, model, key))
-            rows.append([*row, _said(drop.verdict if drop is not None else "")])
+            rows.append([*row, _said(measured.verdict if drop is None or is_degenerate(measured) else drop.verdict)])
     title = "Entities found before and under attack" if tests else "Scores of pairs before and under attack"
     return DataTable(title, columns, rows, _UNITS[found.stage])
 
@@ -160,7 +172,7 @@ def _p(found: Termed, model: str, key: Key) -> Cell:
 
 
 def _said(verdict: str) -> Mark:
-    return Mark(verdict, _TONES.get(verdict, "neutral"))
+    return Mark(verdict, "bad" if verdict.startswith(DEGENERATE) else _TONES.get(verdict, "neutral"))
 
 
 def _on_original(verdict: str) -> str:

@@ -14,6 +14,7 @@ from assay.data.term_schemas import TermChanges
 from assay.infra.partition_work import Tallied
 from assay.infra.seeds import Seeds
 from assay.infra.settings import Settings
+from assay.tasks.attacks.terms.matching import require_columns
 from assay.tasks.attacks.terms.perturbing import CHANGED, Change, Perturbed, perturb
 from assay.tasks.attacks.terms.resolved import ResolvedAttack
 from assay.tasks.language.words import Word, words_of
@@ -46,6 +47,8 @@ def attacked_rows(
     Of several attacks each sample draws one; `reach` is the share of the samples that are attacked at all.
     """
     cells = samples[sentences.words].to_pylist()
+    if sentences.tags:
+        require_columns(samples, sentences.words, sentences.tags)
     tags = samples[sentences.tags].to_pylist() if sentences.tags else [None] * samples.num_rows
     made = [
         _row(sample, cell, own, attacks, sentences, seeds, reach)
@@ -67,7 +70,7 @@ def _row(
 ) -> Row:  # fmt: skip
     generator = seeds.generator(sample)
     luck, which = generator.random(), int(generator.integers(len(attacks)))
-    if cell is None or luck >= reach:
+    if cell is None or (sentences.tags and tags is None) or luck >= reach:  # untagged, it is not measured either
         return Row(cell, tags, [])
     attack = attacks[which]
     if sentences.tags:

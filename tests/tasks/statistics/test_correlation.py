@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from assay.tasks.statistics.correlation import compared, estimated, fisher_interval, measured, resamples_of
+from assay.tasks.statistics.correlation import compared, estimated, fisher_interval, measured
 
 values = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=4, max_size=12)
 
@@ -15,7 +15,8 @@ values = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=4, 
 @given(values, st.integers(0, 1000))
 def test_a_resample_has_the_correlation_of_the_pairs_drawn(pairs, seed):
     gold, said = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
-    times = resamples_of(len(gold), np.random.default_rng(seed))[:1]
+    n = len(gold)
+    times = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=1).astype(float)
     drawn = times[0].astype(int)
     x, y = np.repeat(gold, drawn), np.repeat(said, drawn)
     for name, theirs in (("pearson", pearsonr), ("spearman", spearmanr)):
@@ -61,3 +62,14 @@ def test_a_difference_between_two_scorers_is_paired():
 def test_scores_that_are_all_alike_have_no_correlation():
     assert np.isnan(measured("pearson", np.arange(5.0), np.full(5, 0.1))[0])
     assert np.isnan(estimated("spearman", np.arange(5.0), np.full(5, 0.1), np.random.default_rng(0)).low)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 9, 10])
+def test_a_few_pairs_have_no_interval_and_three_no_correlation(n):
+    gold, rng = np.arange(float(n)), np.random.default_rng(0)
+    for name in ("pearson", "spearman"):
+        one = estimated(name, gold, gold + 1, rng)
+        assert np.isfinite(one.value) == (n >= 4)
+        assert np.isfinite([one.low, one.high]).all() == (n >= 10)
+        assert np.isnan(compared(name, gold, [gold, -gold], lambda a, b: a - b, rng).low) == (n < 10)
+    assert np.isnan(estimated("mae", gold, gold + 1, rng).value) == (n == 0)

@@ -54,3 +54,8 @@ def test_the_bootstrap_is_that_of_drawing_sentences_one_by_one():
 def test_no_entities_score_nothing():
     assert scores([0, 0, 0]) == (0.0, 0.0, 0.0)
     assert all(np.isnan(end) for end in percentiles(np.array([np.nan])))
+
+
+def test_no_sentences_have_no_resamples():
+    nothing = np.zeros((0, 3), dtype=np.int64)
+    assert [one.shape for one in resampled([nothing, nothing], np.random.default_rng(0))] == [(0, 3), (0, 3)]

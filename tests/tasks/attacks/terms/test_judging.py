@@ -6,7 +6,7 @@ import pytest
 
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.term_schemas import EntityMatches
-from assay.infra.errors import RunError
+from assay.infra.errors import InputError, RunError
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.terms.judging import (
     scorer_findings,
@@ -152,7 +152,7 @@ def test_entities_are_matched_by_both_ends_and_kind():
     words, tags = ["new", "heart", "attack", "rash"], ["O", "B-D", "I-D", "B-D"]
     before = pa.table({"id": ["a"], "tokens": [words], "tags": [tags]})
     known = frozenset({"heart attack"})
-    (row,) = match_rows(tagged, before, tokens="tokens", tags="tags", known=known).to_pylist()
+    (row,) = match_rows(tagged, before, tokens="tokens", tags="tags", known=known).result.to_pylist()
     assert (row["gold_hits"], row["gold_lengths"], row["gold_seen"]) == ([False, True], [2, 1], [True, False])
     assert row["said_hits"] == [False, True]
     fewer = before.set_column(2, "tags", [[["O", "O", "O", "B-D"]]])
@@ -162,3 +162,80 @@ def test_entities_are_matched_by_both_ends_and_kind():
 
 def test_intervals_of_nothing_are_nothing():
     assert all(np.isnan(end) for end in percentiles(np.array([])))
+
+
+def entity(hit: bool, at: int = 0) -> dict[str, object]:
+    """A sentence with one entity, found (and nothing else named) or not."""
+    said = {"said_kinds": ["D"] * hit, "said_lengths": [1] * hit, "said_hits": [True] * hit, "said_seen": [True] * hit}
+    gold = {"gold_kinds": ["D"], "gold_lengths": [1], "gold_hits": [hit], "gold_seen": [True]}
+    return {"id": str(at), **gold, **said}
+
+
+def table_of(rows):
+    return pa.Table.from_pylist(list(rows), schema=EntityMatches.schema)
+
+
+def test_a_tagger_that_rightly_names_nothing_is_not_measured_rather_than_bad():
+    nothing = {name: [] for name in EntityMatches.schema.names[1:]}
+    empty = table_of({"id": str(at), **nothing} for at in range(100))
+    found = by_name(tagger_findings({CLEAN: empty, SWAP: empty}, "mine", 0.01, SEEDS))
+    assert {(one.value, one.low, one.high, one.verdict) for one in found.values()} == {
+        (None, None, None, "not measured")
+    }
+    gains = trained_tagger_findings({CLEAN: empty, SWAP: empty}, {CLEAN: empty, SWAP: empty}, "mine+x", ["swap"], SEEDS)
+    assert all(one.value is None for one in gains)
+    named = nothing | {"said_kinds": ["D"], "said_lengths": [1], "said_hits": [False], "said_seen": [False]}
+    false = table_of({"id": str(at), **named} for at in range(20))
+    wrong = by_name(tagger_findings({CLEAN: false}, "mine", 0.01, SEEDS))
+    assert (wrong["ner.precision", *CLEAN].value, wrong["ner.f1", *CLEAN].value) == (0.0, None)
+
+
+def test_samples_of_which_nothing_is_known_are_refused_in_words():
+    with pytest.raises(InputError, match="None of the sentences that mine is tested on has tags"):
+        tagger_findings({CLEAN: table_of([])}, "mine", 0.01, SEEDS)
+    unknown = scored(0.5).set_column(1, "gold", pa.nulls(100, pa.float64()))
+    with pytest.raises(InputError, match="None of the pairs that mine is tested on has a score"):
+        scorer_findings({CLEAN: unknown}, "mine", SEEDS)
+    bare = pa.table({"id": ["a"], "tokens": [["x"]]})
+    with pytest.raises(InputError, match="The samples have no column 'tags'"):
+        match_rows(bare.slice(0, 0), bare, tokens="tokens", tags="tags", known=frozenset())
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "too few samples"), (9, "too few samples"), (10, "lower")])
+def test_a_drop_on_a_few_sentences_is_no_certainty(n, said):
+    before, after = ({CLEAN: table_of(entity(hit, at) for at in range(n))} for hit in (True, False))
+    tables = before | {SWAP: after[CLEAN]}
+    drop = by_name(tagger_findings(tables, "mine", 0.05, SEEDS))["ner.drop", *SWAP]
+    assert (drop.value, drop.verdict, drop.low is None) == (1.0, said, n < 10)
+    gains = by_name(trained_tagger_findings(tables, before | {SWAP: before[CLEAN]}, "mine+x", ["swap"], SEEDS))
+    assert gains["ner.gain", *SWAP].verdict == ("helps" if n == 10 else said)
+    assert (gains["ner.recovered", *SWAP].value is None) == (n < 10)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 9])
+def test_a_correlation_of_a_few_pairs_is_no_certainty(n):
+    found = by_name(scorer_findings({CLEAN: scored(0.1, n), SWAP: scored(0.5, n)}, "mine", SEEDS))
+    r, drop = found["sts.pearson", *CLEAN], found["sts.drop", *SWAP]
+    assert (r.value is None, r.low, r.high) == (n < 4, None, None)
+    assert drop.verdict == ("not measured" if n < 4 else "too few samples")
+    assert not r.verdict.startswith("degenerate")
+
+
+def test_errors_on_another_range_are_not_averaged():
+    table = scored(0.3)
+    quarter = table.set_column(2, "predicted", pa.array(table["predicted"].to_numpy() / 4))
+    found = by_name(scorer_findings({CLEAN: quarter, SWAP: quarter}, "mine", SEEDS))
+    assert {found["sts.mae", *key].value for key in (CLEAN, SWAP)} == {None}
+    assert found["sts.mae", *CLEAN].verdict.startswith("on another range: it scores")
+    assert found["sts.pearson", *CLEAN].value > 0.9
+    assert by_name(scorer_findings({CLEAN: table}, "mine", SEEDS))["sts.mae", *CLEAN].value is not None
+
+
+def test_what_a_tagger_did_not_read_is_counted():
+    words, tags = ["gout", "and", "rash"], ["B-D", "O", "B-D"]
+    tagged = pa.table({
+        "id": ["a", "b"], "tokens": [words] * 2, "gold": [tags] * 2, "predicted": [["B-D", "O", "O"]] * 2,
+        "confidence": [[0.9, 0.8, 0.0], [0.9, 0.0, 0.7]],
+    }, schema=Tagged.schema)  # fmt: skip
+    before = pa.table({"id": ["a", "b"], "tokens": [words] * 2, "tags": [tags] * 2})
+    assert match_rows(tagged, before, tokens="tokens", tags="tags", known=frozenset()).tally == {"cut": 1, "beyond": 1}

@@ -84,6 +84,66 @@ def test_a_degenerate_tagger_is_a_red_flag():
     assert (part.verdict, part.judged) == ("bad", "red flag")
 
 
+def sts(subject="mine", under=None, drop=None, verdict=""):
+    found = [finding("sts.pearson", "clean", "", 0.8, subject)]
+    for attack, said, lost in (("swap", under, drop), ("keyboard", 0.8, 0.0)):
+        word = verdict if attack == "swap" else ""
+        lost_word = ("lower" if (lost or 0) > 0.1 else "no drop shown") if lost is not None else "not measured"
+        found += [
+            Finding("sts.pearson", attack, FIRST, subject, said, None, None, 120, verdict=word),
+            Finding("sts.drop", attack, FIRST, subject, lost, None, None, 120, verdict=lost_word),
+        ]  # fmt: skip
+    return found
+
+
+def test_a_scorer_that_collapses_under_an_attack_is_named_and_not_called_untouched():
+    part = page("sts", sts(verdict="degenerate: every pair has the same score"))
+    assert (
+        "Under swap (every term, 1 change a word), mine is degenerate: every pair has the same score." in part.sentence
+    )
+    assert "No drop is shown under keyboard." in part.sentence
+    assert (part.verdict, part.judged) == ("bad", "red flag")
+    assert "collapsed under swap" in verdict(sts(verdict="degenerate: every pair has the same score")).text
+    (table,) = tables(part).values()
+    assert [(row[1], row[-1].tone) for row in table.rows] == [
+        ("original", "neutral"),
+        ("swap", "bad"),
+        ("keyboard", "neutral"),
+    ]
+
+
+def test_a_worst_drop_below_nought_is_no_loss():
+    risen = [one for one in sts(under=0.9, drop=-0.1) if one.of != "keyboard"]
+    part = page("sts", risen)
+    assert "loses nothing: even under swap (every term, 1 change a word) it gains 0.100" in part.sentence
+    assert "loses nothing even under keyboard" in page("sts", sts(under=0.9, drop=-0.1)).sentence
+
+
+def test_cut_samples_other_ranges_and_missing_entities_are_said():
+    cut = Finding("ner.cut", "clean", "", "mine", 3.0, n=90, verdict="cut, 4 entities lie beyond what is read")
+    none = Finding("ner.cut", "swap", FIRST, "mine", 0.0, n=90, verdict="all are read whole")
+    said = page("ner", [*ner(), cut, none]).sentence
+    assert "mine does not read to their end sentences that are longer than its limit (3 of original)" in said
+    error = Finding("sts.mae", "clean", "", "mine", n=120, verdict="on another range: it scores 0 to 1, people 0 to 4")
+    assert (
+        "mine is on another range: it scores 0 to 1, people 0 to 4"
+        in page("sts", [*sts(under=0.8, drop=0.0), error]).sentence
+    )
+    nothing = [Finding("ner.f1", "clean", "", "mine", n=0, verdict="not measured")]
+    assert page("ner", nothing).sentence == "F1 of mine is not measured: no sentence has an entity."
+    assert page("ner", nothing).judged == ""
+
+
+def test_too_few_samples_are_neither_lowered_nor_untouched():
+    few = [
+        replace(one, verdict="too few samples", low=None, high=None) if one.metric == "ner.drop" else one
+        for one in ner()
+    ]
+    said = page("ner", few).sentence
+    assert "too few to tell a drop from chance" in said
+    assert "No drop is shown" not in said
+
+
 def test_nothing_measured_says_nothing_in_the_terminal():
     assert verdict([]) is None
     assert Termed("sts", ner()).subjects == []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from assay.data.schemas import Samples
 from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_pieces
 from assay.infra.seeds import Seeds
 from assay.infra.stage import stage
@@ -117,3 +118,15 @@ def test_a_sample_without_a_sentence_stays_as_it_is():
 def test_the_stage_says_how_many_terms_changed_and_why_others_did_not(run):
     perturb_terms(given_samples([0, 10]), [resolve_attack(Swap(), HERE)], TAGGED)
     assert run.record.stages[-1].summary == "swap, share=1, changes=1: 18 of 20 terms changed · too short 2"
+
+
+def test_samples_without_tags_are_refused_and_one_without_tags_stays_as_it_is():
+    attack = resolve_attack(Swap(), HERE)
+    bare = rows(Piece(0, 2)).drop_columns(["tags"])
+    with pytest.raises(InputError, match="The samples have no column 'tags'"):
+        attacked_rows(bare, attacks=[attack], sentences=TAGGED, seeds=SEEDS, reach=1.0)
+    tags = pa.array([None, rows(Piece(1, 2))["tags"][0].as_py()], pa.list_(pa.string()))
+    some = rows(Piece(0, 2)).set_column(3, "tags", tags)
+    samples, changes = attacked_rows(some, attacks=[attack], sentences=TAGGED, seeds=SEEDS, reach=1.0).result
+    assert samples["tokens"][0] == some["tokens"][0]
+    assert set(changes["id"].to_pylist()) == {"1"}
