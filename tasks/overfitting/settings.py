@@ -110,7 +110,8 @@ class Overfitting(Settings):
     """The paper's synthetic experiment; it draws its own data."""
 
     bound: Bound = "paper"
-    """Which inequality gives p: the paper's (empirical Bernstein), Maurer and Pontil's, or an e-value by betting."""
+    """Which inequality gives p: the paper's (empirical Bernstein), Maurer and Pontil's, or an e-value by betting. The
+    synthetic experiment is always tested by the paper's."""
 
     alpha: float = Field(default=0.05, gt=0, lt=1)
     """The level, for one test set and all nights together: night t may spend alpha / (t (t + 1))."""
