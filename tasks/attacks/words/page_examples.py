@@ -23,7 +23,9 @@ def examples_block(shown: Shown) -> MarkedTexts | None:
     texts = [_example(row, shown) for row in shown.examples.to_pylist()]
     note = "The original above, the attacked text below it."
     if shown.attacked is None:
-        note += " Of each kind of noise the gentlest that makes a right prediction wrong."
+        known = all(row["gold"] is not None and row["gold"] >= 0 for row in shown.examples.to_pylist())
+        turned = "makes a right prediction wrong" if known else "changes the answer"
+        note += f" Of each kind of noise the gentlest that {turned}."
     else:
         note += " Successful attacks that took the fewest words, and one that failed."
     if shown.masked:

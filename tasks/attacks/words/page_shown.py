@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from assay.tasks.reporting.parts import Cell, Estimate
 from assay.tasks.statistics.findings import Finding
+
+WRONG_ALREADY = "the prediction is wrong already"
+"""Why a text is skipped whose prediction needs no attack to be wrong."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,36 @@ class WordFindings:
         self.subjects = list(dict.fromkeys(one.subject for one in rates))
         self.attacks = list(dict.fromkeys(one.of for one in rates))
         self.pairs = list(dict.fromkeys((one.subject, one.of) for one in compared))
+        self.made = list(dict.fromkeys((one.subject, one.of) for one in rates))
+        """Which subject was under which attack, whether this could try anything or not."""
 
     def get(self, metric: str, subject: str, attack: str, group: str = "") -> Finding | None:
         """The finding `attack.metric`, if it has a value."""
         found = self._known.get((f"attack.{metric}", subject, attack, group))
         return None if found is None or found.value is None else found
+
+    def nothing_tried(self, subject: str, attack: str) -> bool:
+        """Whether the attack had no text that it could try anything on: that says nothing about the subject."""
+        return (subject, attack) in self.made and self.get("success_rate", subject, attack) is None
+
+    def all_known(self, subject: str, attack: str) -> bool:
+        """Whether the true class of every text is known, so that another answer is a wrong one."""
+        measured = self._known.get(("attack.accuracy", subject, attack, ""))
+        texts = self.get("skipped", subject, attack)
+        return measured is not None and bool(measured.n) and (texts is None or measured.n == texts.n)
+
+    def right_before(self, subject: str, attack: str) -> tuple[int, int] | None:
+        """How many of the texts under attack were right before it, and how many there are; None where nobody knows."""
+        texts = self.get("skipped", subject, attack)
+        if texts is None or not texts.n or not self.all_known(subject, attack):
+            return None
+        wrong = self.get("skipped", subject, attack, WRONG_ALREADY)
+        return texts.n - (0 if wrong is None else round((wrong.value or 0.0) * texts.n)), texts.n
+
+    def limits(self, subject: str, attack: str) -> dict[str, float]:
+        """The least cosines of a replacement, by source of word vectors; of neighbour lists none is known."""
+        found = {group: self.get("limit", subject, attack, group) for group in self.groups("limit", subject, attack)}
+        return {group: one.value for group, one in found.items() if one is not None and one.value is not None}
 
     def groups(self, metric: str, subject: str, attack: str) -> list[str]:
         """The groups in which a metric was measured, in their order."""
@@ -51,6 +79,36 @@ class WordFindings:
         """The attack that succeeds most often."""
         rates = [one for attack in self.attacks if (one := self.get("success_rate", subject, attack)) is not None]
         return max(rates, key=lambda one: one.value or 0.0, default=None)
+
+
+def limits_in_words(limits: Mapping[str, float]) -> str:
+    """How similar a replacement had to be.
+
+    >>> limits_in_words({"encoder": 0.546}), limits_in_words({})
+    ('cosine ≥ 0.55 (encoder)', 'no cosine asked')
+    >>> limits_in_words({"fasttext": 0.07, "encoder": 0.34, "ppmi": 0.26})
+    'most of cosine ≥ 0.07 (fasttext), 0.34 (encoder), 0.26 (ppmi)'
+    """
+    if not limits:
+        return "no cosine asked"
+    each = ", ".join(f"{value:.2f} ({name})" for name, value in limits.items())
+    return f"most of cosine ≥ {each}" if len(limits) > 1 else f"cosine ≥ {each}"
+
+
+def limits_in_short(limits: Mapping[str, float]) -> str:
+    """The same where there is little room; empty where no cosine was asked.
+
+    >>> limits_in_short({"fasttext": 0.07, "encoder": 0.34}), limits_in_short({"encoder": 0.546})
+    ('cosine ≥ 0.07 to 0.34 by 2 vector spaces', 'cosine ≥ 0.55')
+    """
+    if not limits:
+        return ""
+    low, high = min(limits.values()), max(limits.values())
+    return (
+        f"cosine ≥ {low:.2f}"
+        if len(limits) == 1
+        else f"cosine ≥ {low:.2f} to {high:.2f} by {len(limits)} vector spaces"
+    )
 
 
 def estimate(one: Finding | None) -> Cell:

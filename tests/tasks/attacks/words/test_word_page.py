@@ -21,9 +21,16 @@ FINDINGS = [
     Finding("attack.success_rate", of="a2t", subject="bert", value=0.25, low=0.1, high=0.5, n=20, unit="share"),
     Finding("attack.perturbed_words", of="guided", subject="bert", value=1.5, low=1.2, high=1.8, n=10, unit="words"),
     Finding("attack.similarity", of="guided", group="minilm", subject="bert", value=0.95, n=10, unit="cosine"),
-    Finding("attack.skipped", of="a2t", group="the prediction is wrong already", subject="bert", value=0.2, n=25),
+    *(Finding("attack.skipped", of=attack, group=why, subject="bert", value=0.2, n=25)
+      for attack in ("guided", "a2t") for why in ("", "the prediction is wrong already")),
+    *(Finding("attack.accuracy", of=attack, subject="bert", value=0.4, n=25) for attack in ("guided", "a2t")),
+    Finding("attack.limit", of="a2t", group="encoder", subject="bert", value=0.546, unit="cosine"),
+    Finding("attack.limit", of="guided", group="ppmi", subject="bert", value=0.26, unit="cosine"),
+    Finding("attack.limit", of="guided", group="encoder", subject="bert", value=0.34, unit="cosine"),
     Finding("attack.success_difference", of="guided - a2t", subject="bert", value=0.25, low=0.0, high=0.5, n=20,
             p_value=0.03),
+    Finding("attack.mcnemar_p", of="guided - a2t", subject="bert", value=0.03, n=20, p_value=0.03, p_adjusted=0.04,
+            verdict="more often", unit="p"),
     Finding("subject.accuracy", of="clean", subject="bert", value=0.9, low=0.8, high=1.0, n=25),
     *(Finding("attack.accuracy", of="noise", group=f"{kind}, severity={severity}", subject="bert",
               value=0.9 - 0.1 * severity, low=0.1, high=1.0, n=25)
@@ -55,7 +62,14 @@ def test_the_sentence_names_the_attack_that_succeeds_most_with_its_interval():
         "Guided makes bert wrong on 50.0 % [30.0, 70.0] of the 20 texts that it attacked, by 1.5 words each on average."
     )
     assert "With typos at severity 5 it gets 40.0" in part.sentence
-    assert "guided fools bert" in verdict(FINDINGS).text.lower()
+    assert (
+        verdict(FINDINGS)
+        .text.replace("\u202f", " ")
+        .startswith(
+            "Guided fools bert on 50 % [30, 70] of the texts it attacks (cosine ≥ 0.26 to 0.34 by 2 vector spaces), "
+            "a2t on 25 % [10, 50] (cosine ≥ 0.55) and with"
+        )
+    )
 
 
 def test_without_attacks_on_texts_there_is_nothing_to_say():
@@ -71,11 +85,77 @@ def test_rates_numbers_differences_noise_and_what_was_skipped_each_have_their_pl
     assert all("Accuracy with" in plot.alt for plot in curves.plots)
     tables = {block.title: block for block in part.blocks if isinstance(block, DataTable)}
     beside = tables["One attack beside another"]
-    assert "the first succeeds 25.0 points more often than the second (p = 0.030)" in beside.note
-    assert (beside.rows[0][2].value, beside.rows[0][3], beside.rows[0][4]) == (0.25, 0.03, None)
+    said = "uided succeeds more often than a2t on bert (+25.0 points [0, 50.0], p = 0.040 after Holm)"
+    assert said in beside.note
+    assert said in part.sentence
+    assert (beside.rows[0][2].value, beside.rows[0][3], beside.rows[0][4]) == (0.25, 0.04, None)
     assert tables["Texts that were not attacked"].rows[0][2:4] == ["the prediction is wrong already", 5]
     carried = tables["Words that carry the attacks, guided on bert"].rows[0]
     assert (carried[0], carried[1], carried[3]) == ("lovely", 1, "nice")
+
+
+def without(*metrics: str) -> list[Finding]:
+    return [one for one in FINDINGS if one.metric not in metrics]
+
+
+def test_a_comparison_names_both_limits_and_what_unlike_ones_mean():
+    said = page(FINDINGS).sentence
+    assert "guided may take words at most of cosine ≥ 0.26 (ppmi), 0.34 (encoder), a2t at cosine ≥ 0.55" in said
+    assert "at unlike limits this compares the limits as much as the guidance" in said
+    alike = Finding("attack.limit", of="a2t", group="encoder", subject="bert", value=0.3402, unit="cosine")
+    kept = [one for one in FINDINGS if (one.metric, one.of) != ("attack.limit", "a2t")]
+    assert "unlike" not in page([*kept, alike]).sentence
+    assert "cosine" not in page(without("attack.limit")).sentence
+
+
+def test_what_does_not_survive_the_correction_is_no_conclusion():
+    lost = Finding("attack.mcnemar_p", of="guided - a2t", subject="bert", value=0.03, n=20, p_value=0.03,
+                   p_adjusted=0.06, verdict="more often, but not after Holm over 2 tests", unit="p")  # fmt: skip
+    said = page([*without("attack.mcnemar_p"), lost]).sentence
+    assert (
+        "No difference in success is shown between guided and a2t on bert (+25.0 points [0, 50.0], p = 0.060)" in said
+    )
+    assert "more often" not in said
+
+
+def test_an_attack_that_could_try_nothing_says_so_and_nothing_of_the_subject():
+    nothing = [
+        Finding("attack.success_rate", of="a2t", subject="bert", n=0, verdict="not measured"),
+        Finding("attack.skipped", of="a2t", subject="bert", value=1.0, n=20),
+        *(Finding("attack.skipped", of="a2t", group=why, subject="bert", value=share, n=20)
+          for why, share in (("no replacement is known for any word", 0.9), ("the text is empty", 0.1))),
+    ]  # fmt: skip
+    part = page(nothing)
+    assert part.sentence == (
+        "A2t could try nothing on any of 20 texts (18: no replacement is known for any word; 2: the text is empty), "
+        "which says nothing about bert."
+    )
+    assert verdict(nothing).text == "A2t could try nothing on bert"
+    tables = {block.title: block for block in part.blocks if isinstance(block, DataTable)}
+    assert tables["Attacks on words in numbers"].rows[0][2] == "nothing to try"
+    assert tables["Texts that were not attacked"].rows[0][2] == "the attack could try nothing"
+    assert not any(isinstance(block, BarPlot) for block in part.blocks)
+    markup(part)
+
+
+def test_without_true_classes_another_answer_is_no_wrong_one():
+    unknown = [*without("attack.accuracy"), Finding("attack.accuracy", of="guided", subject="bert", n=0)]
+    assert page(unknown).sentence.startswith("Guided changes the answer of bert on 50.0")
+    assert verdict(unknown).text.startswith("Guided changes the answer of bert on 50")
+    table = attacked({"gold": None})
+    examples = word_examples(table, called="noise", limit=1, masked=False)
+    (block,) = [one for one in page(FINDINGS, [Shown("bert", "noise", CLASSES, examples)]).blocks
+                if isinstance(one, MarkedTexts)]  # fmt: skip
+    assert "the gentlest that changes the answer" in block.note
+
+
+def test_accuracy_before_and_after_is_of_the_same_texts():
+    tables = {block.title: block for block in page(FINDINGS).blocks if isinstance(block, DataTable)}
+    table = tables["Attacks on words in numbers"]
+    row = dict(zip([column.name for column in table.columns], table.rows[0], strict=True))
+    assert (row["Right before"].value, row["Right before"].n) == (0.8, 25)
+    assert (row["Still right"].value, row["Still right"].n) == (0.4, 25)
+    assert "of the texts under attack" in table.note
 
 
 def test_an_example_is_two_lines_with_the_changed_word_marked_in_both():
