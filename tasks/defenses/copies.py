@@ -64,16 +64,20 @@ def rows_drawn(samples: pa.Table, *, share: float, part: int, parts: int, seeds:
     return samples.filter(pa.array(kept, pa.bool_()))
 
 
-def rows_with_texts(samples: pa.Table, *, text: str, changed: Mapping[str, str]) -> pa.Table:
-    """The samples with the texts of `changed` (by id) in place of their own, all others as they are.
+def rows_with_texts(samples: pa.Table, *, text: str, changed: Mapping[str, str]) -> Tallied:
+    """The samples with the texts of `changed` (by id) in place of their own, all others as they are, and how many are
+    another text by that (`changed`).
 
     >>> samples = pa.table({"id": ["a", "b"], "text": ["good", "bad"]})
-    >>> rows_with_texts(samples, text="text", changed={"a": "gpod"})["text"].to_pylist()
-    ['gpod', 'bad']
+    >>> made = rows_with_texts(samples, text="text", changed={"a": "gpod", "b": "bad"})
+    >>> made.result["text"].to_pylist(), made.tally
+    (['gpod', 'bad'], {'changed': 1})
     """
-    pairs = zip(samples["id"].to_pylist(), samples[text].to_pylist(), strict=True)
-    column = pa.array([changed.get(sample, written) for sample, written in pairs], samples.schema.field(text).type)
-    return samples.set_column(samples.schema.get_field_index(text), samples.schema.field(text), column)
+    pairs = list(zip(samples["id"].to_pylist(), samples[text].to_pylist(), strict=True))
+    written = [changed.get(sample, before) for sample, before in pairs]
+    column = pa.array(written, samples.schema.field(text).type)
+    made = samples.set_column(samples.schema.get_field_index(text), samples.schema.field(text), column)
+    return Tallied(made, {"changed": sum(after != before for (_, before), after in zip(pairs, written, strict=True))})
 
 
 def _differs(before: pa.Array, after: pa.Array) -> pa.Array:

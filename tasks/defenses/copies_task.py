@@ -34,7 +34,7 @@ def put_texts(
         found = collect(table, ["id", column])
         changed |= dict(zip(found["id"].to_pylist(), found[column].to_pylist(), strict=True))
     copies: Artifact[Samples] = map_partitions(rows_with_texts, samples, into=Samples, text=text, changed=changed)
-    say(f"{len(changed)} of {samples.rows} texts were attacked")
+    say(f"{tally_of(copies).get('changed', 0)} of {samples.rows} texts were changed by an attack")
     return copies
 
 
