@@ -20,8 +20,6 @@ from assay.infra.errors import InputError
 from assay.tasks.language.words import normalised
 
 SHIPPED = "terms.tsv"
-MESH = "disease-chemical-synonyms"
-"""The name of the catalogue's MeSH terms."""
 
 _HEADER = ["concept", "type", "name"]
 _ATOM = re.compile(r"[^\W_]+")
@@ -47,6 +45,26 @@ def atoms_of(text: str) -> Atoms:
     ('non', 'steroidal', 'drug', 's')
     """
     return tuple(normalised(run) for run in _ATOM.findall(text))
+
+
+def differ_by_plural(one: Atoms, other: Atoms) -> bool:
+    """Whether two names are the same, or differ in nothing but the plural of a word.
+
+    >>> differ_by_plural(("stones",), ("stone",)), differ_by_plural(("necrosis",), ("necroses",))
+    (True, True)
+    >>> differ_by_plural(("seizure",), ("convulsion",))
+    False
+    """
+    return is_plural(one, other) or is_plural(other, one)
+
+
+def is_plural(one: Atoms, other: Atoms) -> bool:
+    """Whether a name is the other one, or its plural.
+
+    >>> is_plural(("renal", "stones"), ("renal", "stone")), is_plural(("neuropathy",), ("neuropathies",))
+    (True, False)
+    """
+    return len(one) == len(other) and all(a == b or a in _plurals(b) for a, b in zip(one, other, strict=True))
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,11 @@ class Lexicon:
         return longest
 
     @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of things that it has names of, case folded."""
+        return frozenset(one.kind.casefold() for one in self.names)
+
+    @cached_property
     def _by_concept(self) -> dict[str, tuple[Name, ...]]:
         found: dict[str, list[Name]] = {}
         for name in self.names:
@@ -93,13 +116,13 @@ class Lexicon:
         return tuple(name for name in self._by_atoms.get(atoms_of(text), ()) if _may_be(name.text, text))
 
     def synonyms(self, concept: str, text: str) -> list[str]:
-        """What else the concept is called: never the text itself, nor a name that other concepts have as well."""
+        """What else the concept is called: never the text itself, nor its plural, nor a name of other concepts too."""
         own = atoms_of(text)
         found: dict[Atoms, str] = {}
         for name in self._by_concept.get(concept, ()):
             atoms = atoms_of(name.text)
             shared = any(other.concept != concept for other in self._by_atoms.get(atoms, ()))
-            if atoms and atoms != own and not shared:
+            if atoms and not differ_by_plural(atoms, own) and not shared:
                 found.setdefault(atoms, name.text)
         return [found[atoms] for atoms in sorted(found)]
 
@@ -143,21 +166,6 @@ def shipped_lexicon() -> Lexicon:
     return parse_lexicon(text, "the lexicon of Assay")
 
 
-def mesh_lexicon() -> Lexicon:
-    """The diseases and chemicals of MeSH with their entry terms, from the catalogue.
-
-    Index forms with the noun first (`acid, acetylsalicylic`) are left out: nobody writes them in a sentence. So are
-    abbreviations of up to three letters, since the list has no capitals to tell `ALL` from `all`.
-    """
-    from assay.data.catalog import located
-
-    path = located(MESH).folder / "mesh_terms.tsv.gz"
-    lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
-    cells = (line.split("\t") for line in lines[1:])
-    names = (Name(concept, kind.capitalize(), term) for kind, concept, term in cells if ", " not in term)
-    return Lexicon(tuple(dict.fromkeys(name for name in names if sum(map(str.isalpha, name.text)) > 3)))
-
-
 def read_lexicon(path: Path) -> Lexicon:
     """The lexicon in a file: UTF-8 text (also gzipped), a header, then a concept, a type and a name a line."""
     try:
@@ -193,6 +201,12 @@ def _names(lines: Iterable[str], called: str) -> Iterator[Name]:
         if len(cells) < 3 or not cells[0] or not atoms_of(cells[2]):
             raise InputError(f"{called}, line {number}: {line.strip()[:80]!r} is not a concept, a type and a name.")
         yield Name(cells[0], cells[1], cells[2])
+
+
+def _plurals(word: str) -> set[str]:
+    """A word in the plural, as it may be formed."""
+    irregular = {word[:-1] + "ies"} if word.endswith("y") else {word[:-2] + "es"} if word.endswith("is") else set()
+    return {f"{word}s", f"{word}es"} | irregular
 
 
 def _may_be(name: str, text: str) -> bool:

@@ -9,7 +9,8 @@ from pathlib import Path
 from assay.tasks.attacks.terms.finders import GOLD, LEXICON, SPACY, GoldFinder, LexiconFinder, TermFinder, spacy_finder
 from assay.tasks.attacks.terms.perturbing import TermMeans
 from assay.tasks.attacks.terms.settings import AnyTermAttack, Synonymy
-from assay.tasks.language.lexicons import MESH, Lexicon, mesh_lexicon, read_lexicon, shipped_lexicon
+from assay.tasks.language.catalogue_lexicon import CATALOGUE, catalogue_lexicon
+from assay.tasks.language.lexicons import Lexicon, read_lexicon, shipped_lexicon
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def _finder(terms: str, beside: Path) -> TermFinder:
 
 
 def _named(name: str, beside: Path) -> Lexicon:
-    return mesh_lexicon() if name == MESH else read_lexicon(beside / name)
+    return catalogue_lexicon() if name == CATALOGUE else read_lexicon(beside / name)
 
 
 def _lexicon(settings: Synonymy, finder: TermFinder, beside: Path) -> Lexicon:

@@ -25,11 +25,13 @@ class Choice:
 def choose_synonym(term: str, kind: str, lexicon: Lexicon, generator: np.random.Generator) -> Choice:
     """A name drawn from the others of the term's concept; none where the lexicon knows no other, or several concepts.
 
-    `kind` is what the finder says the term is: where the lexicon has the term under several concepts, it decides.
+    `kind` is what the finder says the term is. Where the lexicon knows that kind of thing, only names of that kind
+    count: RA the chemical is no rheumatoid arthritis.
     """
     entries = lexicon.names_of(term)
-    alike = [one for one in entries if kind and one.kind.casefold() == kind.casefold()]
-    concepts = sorted({one.concept for one in alike or entries})
+    if kind.casefold() in lexicon.kinds:
+        entries = tuple(one for one in entries if one.kind.casefold() == kind.casefold())
+    concepts = sorted({one.concept for one in entries})
     if len(concepts) > 1:
         return Choice(None, None, SEVERAL)
     names = lexicon.synonyms(concepts[0], term) if concepts else []

@@ -67,3 +67,12 @@ def test_a_lexicon_that_cannot_be_read_is_refused_by_name(tmp_path):
     for name in ("latin.tsv", "missing.tsv"):
         with pytest.raises(InputError, match=name):
             read_lexicon(tmp_path / name)
+
+
+def test_the_plural_of_a_name_is_no_synonym_of_it():
+    names = ("seizure", "seizures", "convulsion", "necrosis", "necroses", "neuropathy", "neuropathies", "abscess")
+    lexicon = Lexicon(tuple(Name("c", "Disease", name) for name in names))
+    assert {"seizure", "seizures"}.isdisjoint(lexicon.synonyms("c", "seizures"))
+    assert {"necrosis", "necroses"}.isdisjoint(lexicon.synonyms("c", "Necrosis"))
+    assert {"neuropathy", "neuropathies"}.isdisjoint(lexicon.synonyms("c", "neuropathies"))
+    assert "convulsion" in lexicon.synonyms("c", "seizures")

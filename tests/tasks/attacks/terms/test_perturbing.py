@@ -140,3 +140,16 @@ def test_severities_of_one_attack_are_nested():
     assert all(made[0.25].words[at] == made[1.0].words[at] for at in hit[0.25])
     assert 4 <= len(hit[0.25]) <= 16
     assert 12 <= len(hit[0.5]) <= 28
+
+
+def test_a_term_gets_no_synonym_of_another_kind():
+    lexicon = Lexicon((
+        Name("ra", "Disease", "RA"), Name("ra", "Disease", "rheumatoid arthritis"),
+        Name("gold", "Chemical", "gold"), Name("gold", "Chemical", "aurum"),
+    ))  # fmt: skip
+    draw = np.random.default_rng(0)
+    assert choose_synonym("RA", "Chemical", lexicon, draw).outcome == "no synonym"
+    assert choose_synonym("RA", "disease", lexicon, draw).name == "rheumatoid arthritis"
+    assert (
+        choose_synonym("RA", "Entity", lexicon, draw).name == "rheumatoid arthritis"
+    )  # a finder with kinds of its own
