@@ -119,7 +119,8 @@ def _judged(
         )  # fmt: skip
         more = needed(here.found, options.gap, level, one.bound) if said.name == "underpowered" else None
         said = _unless_unseen(_unless_blind(said, mine, one, level), mine, one, level)
-        yield Judged(here, level, look, key, p, said, more, clears_from(cleared) if cleared is not None else None)
+        clears = clears_from(cleared) if cleared is not None and cleared.p > level else None
+        yield Judged(here, level, look, key, p, said, more, clears)
     for one in mine:
         if one.role != "test":
             yield Judged(at_level(one, level, options.alpha), level, look, key)

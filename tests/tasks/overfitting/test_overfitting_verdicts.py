@@ -64,6 +64,7 @@ def test_a_test_of_several_models_is_held_against_fresh_samples_with_as_many():
     records += [row(0.0, role="fresh", models=3)]
     (said,) = [one for one in judge(records, OPTIONS, {}) if one.verdict]
     assert said.verdict.name == "overfit"
+    assert judge([row(0.05), row(0.05, role="fresh")], OPTIONS, {})[0].clears is None  # rejected too: it clears nothing
     assert said.clears == pytest.approx(records[2].found.mean + pairwise_test(values(0), 1.5, alpha=0.025).minimum_gap)
 
 
