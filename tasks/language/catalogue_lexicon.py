@@ -53,9 +53,9 @@ def lexicon_in(folder: Path) -> Lexicon:
     for row in _rows(folder / "mesh_terms.tsv.gz"):
         headings.setdefault((row["mesh_id"], row["kind"].capitalize()), []).append(row["term"])
     for (heading, kind), terms in headings.items():
-        names = [one for one in _named(heading, kind, terms) if sum(map(str.isalpha, one.text)) >= _LETTERS]
-        taken = heading in covered or any(atoms_of(one.text) in known for one in names)
-        apart = [_alone(one) for one in names] if taken else _told_apart(names, names)
+        gathered = [one for one in _named(heading, kind, terms) if sum(map(str.isalpha, one.text)) >= _LETTERS]
+        taken = heading in covered or any(atoms_of(one.text) in known for one in gathered)
+        apart = [_alone(one) for one in gathered] if taken else _told_apart(gathered, gathered)
         sure += [one for one in apart if atoms_of(one.text) not in known]
     return Lexicon(tuple(dict.fromkeys(sure)))
 
