@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -42,7 +44,8 @@ def read_headed(files: Mapping[str, bytes], who: str, head: Head, outputs: int |
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
         try:
-            module, loading = kinds[head].from_pretrained(folder, output_loading_info=True, **LOADING, **fresh)
+            with _without_advice():
+                module, loading = kinds[head].from_pretrained(folder, output_loading_info=True, **LOADING, **fresh)
         except (OSError, ValueError, RuntimeError, KeyError) as fault:
             said = " ".join(str(fault).replace(folder, who).split())
             raise InputError(f"{who} cannot be read as a {_WHAT[head]}: {said}") from fault
@@ -53,6 +56,18 @@ def read_headed(files: Mapping[str, bytes], who: str, head: Head, outputs: int |
             "one, or say how Assay is to train it (`train: {epochs: 5}`)."
         )
     return module
+
+
+@contextmanager
+def _without_advice() -> Iterator[None]:
+    """Transformers warns that a fresh head is untrained, in the middle of our lines; what is missing, we say ourselves."""
+    logger = logging.getLogger("transformers")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def start_from(source: ModelSource, who: str, head: Head, outputs: int, seeds: Seeds) -> Start:
