@@ -60,7 +60,7 @@ def read_headed(files: Mapping[str, bytes], who: str, head: Head, outputs: int |
 
 @contextmanager
 def _without_advice() -> Iterator[None]:
-    """Transformers warns that a fresh head is untrained, in the middle of our lines; what is missing, we say ourselves."""
+    """Transformers says that a fresh head is untrained, in the middle of our lines; what matters, we say ourselves."""
     logger = logging.getLogger("transformers")
     level = logger.level
     logger.setLevel(logging.ERROR)
