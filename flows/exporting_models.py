@@ -16,6 +16,7 @@ from assay.infra.store import Store
 from assay.tasks.subjects.image_model import CARD, WEIGHTS
 
 PIPELINE = "subject.yaml"
+_CONFIG = "config.json"
 
 
 def export_model(store: Store, record: RunRecord, name: str, target: Path) -> str:
@@ -35,10 +36,11 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
     if name not in models:
         raise InputError(f"Run {record.id} has no defended model {name!r}; {suggestion(name, models)}")
     contents = files_of(store, models[name])
+    card = json.loads(contents[CARD])
+    lines = subject_lines(name, card, target) if "network" in card else classifier_lines(name, card, contents, target)
     with appearing_whole(target) as draft:
         for file, content in contents.items():
             (draft / file).write_bytes(content)
-        lines = subject_lines(name, json.loads(contents[CARD]), target)
         (draft / PIPELINE).write_text(lines, encoding="utf-8")
     return f"{target}: {WEIGHTS}, {CARD}, and in {PIPELINE} how a pipeline names it as its subject"
 
@@ -49,6 +51,31 @@ def defended_models(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]
     for stage in record.stages:
         if stage.stage == "defend_subject" and (manifest := store.manifest(stage.stage, stage.key)) is not None:
             found[str(manifest.ingredients["arguments"]["name"])] = Artifact.from_json(stage.outputs["files"])
+    return found | defended_classifiers(store, record)
+
+
+def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]:
+    """The files of every text classifier of a run that is none of its pipeline's own subjects, by name.
+
+    A stage that trains knows no name; the one that measures does, and what it measures leads back to the files.
+    """
+    trained = {one.outputs["files"]["digest"]: one.outputs["files"] for one in record.stages if "files" in one.outputs}
+    given = {str(one.get("name")) for one in record.settings.get("subjects", ())}
+    asked: dict[str, str] = {}
+    found: dict[str, Artifact[Any]] = {}
+    for stage in record.stages:
+        if stage.stage not in ("predict_texts", "measure_texts"):
+            continue
+        manifest = store.manifest(stage.stage, stage.key)
+        if manifest is None:
+            continue
+        arguments = manifest.ingredients["arguments"]
+        if stage.stage == "predict_texts":
+            asked |= {output["digest"]: arguments["files"]["digest"] for output in stage.outputs.values()}
+            continue
+        files = asked.get(arguments["predictions"]["digest"])
+        if arguments["name"] not in given and files in trained:
+            found[str(arguments["name"])] = Artifact.from_json(trained[files])
     return found
 
 
@@ -62,6 +89,20 @@ def files_of(store: Store, artifact: Artifact[Any]) -> dict[str, bytes]:
             raise RunError(f"The file {store.folder.url}/{file} is not what was written there: run the pipeline again.")
         contents[name] = content
     return contents
+
+
+def classifier_lines(name: str, card: dict[str, Any], contents: dict[str, bytes], target: Path) -> str:
+    """What to write under `subjects:` for a text classifier; refused of one that no folder of Hugging Face can hold."""
+    if _CONFIG not in contents:
+        raise InputError(
+            f"{name} is a layer on MiniLM's features, which is no model of its own that a folder could hold: defend a "
+            "`small-bert` or a Hugging Face model to hand one out."
+        )
+    values = {"name": name, "classifier": str(target), "text": card["text"]}
+    written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in values.items())
+    classes = ", ".join(card["class_names"])
+    about = f"# {name}: trained on attacked copies too; its classes in their order: {classes}\n"
+    return f"{about}subjects:\n  - {{{written}}}\n"
 
 
 def subject_lines(name: str, card: dict[str, Any], target: Path) -> str:

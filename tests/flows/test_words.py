@@ -6,9 +6,11 @@ import traceback
 
 import pytest
 import trust_case
+from ruamel.yaml import YAML
 
 from assay.data.classes import class_names
 from assay.flows.branches import Branches
+from assay.flows.exporting_models import export_model
 from assay.flows.mistakes import ConfigurationError
 from assay.flows.pipeline import Pipeline, load_project
 from assay.flows.subjects import Examination, examine_one
@@ -23,6 +25,7 @@ from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import Report
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.image_task import HeldOut
+from assay.tasks.subjects.settings import Subject
 
 ORACLE = {
     "explainers": ["omission"], "top_words": 5, "providers": ["words.py:vectors"], "theta_relate": 0.8,
@@ -148,6 +151,23 @@ def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_o
     assert tests == {"clean", "every kind, severity=5"}
     assert "Trained with, tested on: bert" in page(audit, examination, masked=False)
     assert "ttacked copies" in copies_verdict(measured(audit, examination)).text
+
+
+def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere(run, attacked, tmp_path):
+    defended = [{"defense": "attacked-copies", "attack": "noise"}]
+    _, examination, _ = attacked([TAUGHT], [NOISE], oracle=False, defenses=defended)
+    run.record.settings = {"subjects": [TAUGHT]}
+    folder = tmp_path / "model"
+    with pytest.raises(InputError, match=r"known here: bert\+on-noise"):
+        export_model(run.store, run.record, "bert", folder)
+    export_model(run.store, run.record, "bert+on-noise", folder)
+    assert {"card.json", "config.json", "model.safetensors", "subject.yaml"} <= {one.name for one in folder.iterdir()}
+    (written,) = YAML(typ="safe").load(folder / "subject.yaml")["subjects"]
+    again = Examination(examination.classes, examination.held_out)
+    examine_one(again, Subject.model_validate(written), tmp_path)
+    assert (
+        again.subjects["bert+on-noise"].predictions.digest == examination.subjects["bert+on-noise"].predictions.digest
+    )
 
 
 def test_a_guided_attack_without_an_opinion_breaks_alone(run, attacked):

@@ -1,5 +1,7 @@
 """Who gets a copy is drawn per sample, and defended classifiers are compared text by text."""
 
+import json
+
 import pyarrow as pa
 import trust_case
 
@@ -30,10 +32,16 @@ def under_attack(before: list[int], after: list[int]) -> Artifact[AttackedTexts]
     nothing = {"reason": "", "probabilities": [], "attacked_probabilities": [], "text": "", "positions": [],
                "starts": [], "ends": [], "originals": [], "replacements": [], "words": 3, "changed": 1, "modified": 0.1,
                "similarity": 1.0, "encoder": "", "second_similarity": 1.0, "second_encoder": "", "queries": 1,
-               "ranking": "gradient", "status": "success", "attacked_text": "made of it"}  # fmt: skip
+               "ranking": "gradient", "status": "success", "attacked_text": "made of it", "providers": [],
+               "limits": []}  # fmt: skip
     rows = [nothing | {"id": name, "gold": gold, "predicted": first, "attacked": second}
             for name, gold, first, second in zip(IDS, GOLD, before, after, strict=True)]  # fmt: skip
     return write_table(pa.Table.from_pylist(rows, schema=AttackedTexts.schema), into=AttackedTexts)
+
+
+@stage(version=1)
+def put_rows(rows: str) -> Artifact[AttackedTexts]:
+    return write_table(pa.Table.from_pylist(json.loads(rows), schema=AttackedTexts.schema), into=AttackedTexts)
 
 
 def samples(cuts=(0, 24)) -> Artifact[Samples]:
@@ -63,6 +71,14 @@ def test_only_texts_that_were_attacked_become_copies(run):
     assert set(collect(copies, ["text"])["text"].to_pylist()) == {"made of it"}
     joined = collect(join_samples(samples(), put_texts(samples(), "text")), None)
     assert joined.num_rows == 24
+
+
+def test_only_texts_that_an_attack_changed_are_counted_as_attacked(run):
+    first, *others = collect(under_attack(GOLD, GOLD), None).to_pylist()
+    texts = collect(samples(), ["text"])["text"].to_pylist()
+    rows = [first, *(row | {"attacked_text": text} for row, text in zip(others, texts[1:], strict=True))]
+    put_texts(samples(), "text", [put_rows(json.dumps(rows))], [])
+    assert run.record.stages[-1].summary == "1 of 24 texts were changed by an attack"
 
 
 def test_what_comes_from_a_validation_text_is_known_by_that_text():
