@@ -15,7 +15,7 @@ import pyarrow.json
 from assay.data.biomedical_schemas import WORDS
 from assay.infra.errors import InputError
 from assay.tasks.ingest.casting import TYPES, infer_type, is_blank, plain_type
-from assay.tasks.ingest.iob_rows import SPLIT, TAGS, TOKENS, have_parts
+from assay.tasks.ingest.iob_rows import DOCUMENT_COLUMN, SPLIT, TAGS, TOKENS, begins_with_a_document, have_parts
 from assay.tasks.ingest.parquet_rows import parquet_file
 from assay.tasks.ingest.scan import RecordScanner, records_in
 from assay.tasks.ingest.settings import Source
@@ -51,9 +51,10 @@ def columns_of(files: Sequence[SourceFile], settings: Source) -> tuple[pa.Schema
     if first.format == "parquet":
         return parquet_types(files), {}
     if first.format == "iob":
-        parts = [(SPLIT, pa.string())] if have_parts(file.name for file in files) else []
-        types = pa.schema([(TOKENS, WORDS), (TAGS, WORDS), *parts])
-        return types, {file.name: _text_start(file) for file in files}
+        heads = {file.name: _text_start(file) for file in files}
+        more = [SPLIT] if have_parts(file.name for file in files) else []
+        more += [DOCUMENT_COLUMN] if any(_has_documents(file, heads[file.name]) for file in files) else []
+        return pa.schema([(TOKENS, WORDS), (TAGS, WORDS), *((name, pa.string()) for name in more)]), heads
     if first.format == "csv":
         heads = {file.name: csv_head(file, settings.delimiter) for file in files}
         _require_same_columns(files, {name: head.columns for name, head in heads.items()})
@@ -80,6 +81,12 @@ def _text_start(file: SourceFile) -> Head:
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{file.name} is UTF-16 text, not UTF-8; convert it with `iconv -f UTF-16 -t UTF-8`.")
     return Head(3 if start == _BOM else 0, 1)
+
+
+def _has_documents(file: SourceFile, head: Head) -> bool:
+    with opened(file.url, file.name) as content:
+        content.seek(head.start)
+        return begins_with_a_document(content.read(4096))
 
 
 def csv_head(file: SourceFile, delimiter: str) -> Head:

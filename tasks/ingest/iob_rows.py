@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -17,8 +18,8 @@ from assay.tasks.ingest.scan import TextIndex
 from assay.tasks.ingest.tag_conventions import TagError, as_iob2, beginnings, letters_of
 
 DOCUMENT = "-DOCSTART-"
-TOKENS, TAGS, SPLIT = "tokens", "tags", "split"
-_MARK_EVERY = 16  # sentences between two places at which a piece may begin
+TOKENS, TAGS, SPLIT, DOCUMENT_COLUMN = "tokens", "tags", "split", "document"
+_MARK_EVERY = 16  # sentences, at least, between two places at which a piece may begin
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")  # after line feeds only: whatever else might break a line is in a word
 _BLANKS = re.compile(r"[ \t]+")
 _PARTS = {
@@ -27,6 +28,7 @@ _PARTS = {
 }  # fmt: skip
 
 Columns = tuple[int, int]
+_Mark = tuple[int, int, int]
 
 
 class LineError(ValueError):
@@ -39,11 +41,26 @@ class LineError(ValueError):
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of one sentence as they stand in the file, and the number and the byte of the first."""
+    """The lines of one sentence as they stand in the file, and the number and the byte of the first.
+
+    `opens` says whether it is the first of a document, or of all.
+    """
 
     first: int
     offset: int
     texts: tuple[bytes, ...]
+    opens: bool
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all sentences of a file have in common: how many columns, and whether documents can be told apart.
+
+    Where they can, a piece begins with a document, so that no cut shows in what documents are called.
+    """
+
+    width: int = 0
+    documents: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,28 +69,32 @@ class TagIndex:
 
     text: TextIndex
     begins: tuple[int, int]
+    shape: Shape
 
 
 def sentences_in(lines: Iterator[bytes], offset: int, line: int) -> Iterator[Lines]:
     """The sentences of a stream of lines: runs of lines that are neither blank nor the beginning of a document."""
     held: list[bytes] = []
-    first = start = 0
+    first, start, opens = 0, 0, True
     for number, text in enumerate(lines, line):
-        if text.strip() and not text.startswith(DOCUMENT.encode()):
+        begins = text.startswith(DOCUMENT.encode()) and b"\r" not in text.rstrip()
+        if text.strip() and not begins:
             if not held:
                 first, start = number, offset
             held.append(text)
         elif held:
-            yield Lines(first, start, tuple(held))
-            held = []
+            yield Lines(first, start, tuple(held), opens)
+            held, opens = [], False
+        opens |= begins
         offset += len(text)
     if held:
-        yield Lines(first, start, tuple(held))
+        yield Lines(first, start, tuple(held), opens)
 
 
 def index_sentences(file: BinaryIO, columns: Columns, start: int) -> TagIndex:
     """The index of a file that stands at byte `start`, after a byte-order mark; one pass, nothing is kept."""
-    marks, found, plain, bare, size = [], 0, 0, 0, start
+    marks, opened, found, plain, bare, size = list[_Mark](), list[_Mark](), 0, 0, 0, start
+    widths, documents = Counter[int](), 0
 
     def lines() -> Iterator[bytes]:
         nonlocal size
@@ -82,34 +103,47 @@ def index_sentences(file: BinaryIO, columns: Columns, start: int) -> TagIndex:
             yield text
 
     for sentence in sentences_in(lines(), start, 1):
-        if found % _MARK_EVERY == 0:
-            marks.append((found, sentence.offset, sentence.first))
+        mark = (found, sentence.offset, sentence.first)
+        documents += sentence.opens
+        for some, here in ((marks, True), (opened, sentence.opens)):
+            if here and (not some or found - some[-1][0] >= _MARK_EVERY):
+                some.append(mark)
         found += 1
         try:
-            begun = beginnings(letters_of([tag for _, tag in _cells(sentence, columns)]))
+            cells, width = _cells(sentence, columns)
+            widths[width] += 1
+            begun = beginnings(letters_of([tag for _, tag in cells]))
         except (LineError, TagError):
             continue  # turned away when it is read
         plain, bare = plain + begun[0], bare + begun[1]
-    table = np.array(marks, dtype=np.int64).reshape(-1, 3)
-    return TagIndex(TextIndex(size, found, table), (plain, bare))
+    shape = Shape(widths.most_common(1)[0][0] if widths else 0, documents > 1)
+    table = np.array(opened if shape.documents else marks, dtype=np.int64).reshape(-1, 3)
+    return TagIndex(TextIndex(size, found, table), (plain, bare), shape)
 
 
-def iob_rows(data: bytes, columns: Columns, convention: str, file: str, line: int, wanted: tuple[str, ...]) -> Rows:
+def iob_rows(
+    data: bytes, columns: Columns, convention: str, shape: Shape, file: str, line: int, wanted: tuple[str, ...]
+) -> Rows:  # fmt: skip
     """The sentences of a run of bytes; those with a line that is no word with its tag are turned away, by that line."""
     rejects, kept, places = [], [], []
-    part = split_of(file)
+    part, document = split_of(file), None
     for sentence in sentences_in(iter(_LINES.findall(data)), 0, line):
+        if shape.documents and sentence.opens:
+            document = f"{file}:{sentence.first}"
         try:
-            cells = _cells(sentence, columns)
+            cells, width = _cells(sentence, columns)
+            if width != shape.width:
+                said = f"{counted(width)} where most sentences of the file have {shape.width}"
+                raise LineError(sentence.first, f"{said}: {shown(_text(sentence.texts[0], sentence.first))}")
             tags = as_iob2(letters_of([tag for _, tag in cells]), convention)
         except LineError as fault:
             rejects.append(Reject(file, fault.line, str(fault), fault.column))
         except TagError as fault:
             rejects.append(Reject(file, sentence.first + fault.place, str(fault), TAGS))
         else:
-            kept.append(([word for word, _ in cells], tags, part))
+            kept.append(([word for word, _ in cells], tags, part, document))
             places.append(sentence.first)
-    types = {TOKENS: WORDS, TAGS: WORDS, SPLIT: pa.string()}
+    types = {TOKENS: WORDS, TAGS: WORDS, SPLIT: pa.string(), DOCUMENT_COLUMN: pa.string()}
     made = {name: pa.array([row[at] for row in kept], kind) for at, (name, kind) in enumerate(types.items())}
     table = {name: made[name] for name in wanted}
     return Rows(file, pa.table(table), np.array(places, dtype=np.int64), tuple(rejects))
@@ -126,29 +160,61 @@ def split_of(name: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _cells(sentence: Lines, columns: Columns) -> list[tuple[str, str]]:
-    """The word and the tag of every line of a sentence."""
-    found = []
+def _cells(sentence: Lines, columns: Columns) -> tuple[list[tuple[str, str]], int]:
+    """The word and the tag of every line of a sentence, and how many columns all its lines have.
+
+    A line that lacks a column would have another column's value for a tag.
+    """
+    found, width = [], 0
     for number, text in enumerate(sentence.texts, sentence.first):
-        try:
-            line = text.decode("utf-8").rstrip(" \t\r\n")
-        except UnicodeDecodeError as fault:
-            raise LineError(number, f"not UTF-8 text (byte 0x{text[fault.start]:02X})") from fault
+        line = _text(text, number)
         cells = line.split("\t") if "\t" in line else _BLANKS.split(line.lstrip(" "))
         word, tag = (_cell(cells, column) for column in columns)
         if word is None or tag is None or len(cells) < 2:
-            said = f"{len(cells)} column{'s' if len(cells) > 1 else ''} where a word and its tag were expected"
+            raise LineError(number, f"{counted(len(cells))} where a word and its tag were expected: {shown(line)}")
+        width = width or len(cells)
+        if len(cells) != width:
+            said = f"{counted(len(cells))} where the first line of the sentence has {width}"
             raise LineError(number, f"{said}: {shown(line)}")
         if not word:
             raise LineError(number, "there is no word", TOKENS)
         found.append((word, tag))
-    return found
+    return found, width
+
+
+def _text(line: bytes, number: int) -> str:
+    """A line as text, without its end."""
+    try:
+        text = line.decode("utf-8").rstrip(" \t\r\n")
+    except UnicodeDecodeError as fault:
+        raise LineError(number, f"not UTF-8 text (byte 0x{line[fault.start]:02X})") from fault
+    if "\r" in text:
+        raise LineError(number, "a carriage return within the line: these are the line ends of old Macs; write \\n")
+    return text
+
+
+def counted(columns: int) -> str:
+    """So many columns, in words.
+
+    >>> counted(1), counted(3)
+    ('1 column', '3 columns')
+    """
+    return f"{columns} column{'' if columns == 1 else 's'}"
 
 
 def _cell(cells: list[str], column: int) -> str | None:
     """The cell of a column that is counted from 1, or from the end with a minus."""
     at = column - 1 if column > 0 else len(cells) + column
     return cells[at].strip(" ") if 0 <= at < len(cells) else None
+
+
+def begins_with_a_document(start: bytes) -> bool:
+    """Whether a file that starts so marks where its documents begin.
+
+    >>> begins_with_a_document(b"\\n-DOCSTART- -X- O\\n")
+    True
+    """
+    return start.lstrip().startswith(DOCUMENT.encode())
 
 
 def have_parts(names: Iterable[str]) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.iob_rows import index_sentences, iob_rows
+from assay.tasks.ingest.iob_rows import Shape, index_sentences, iob_rows
 from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.parquet_rows import parquet_file, parquet_rows
 from assay.tasks.ingest.rows import Rows
@@ -64,6 +64,8 @@ class Reading:
     table: pa.Table | None = None
     convention: str = IOB2
     """How the tags of IOB files are written."""
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    """What the sentences of each IOB file have in common."""
     folder: str = ""
     """Where the names of a listing of images are to be found."""
 
@@ -84,6 +86,8 @@ class FileIndex:
     text: TextIndex | None = None
     begins: tuple[int, int] = (0, 0)
     """In IOB files, how many entities begin with B- and with I-, where one or the other convention has it."""
+    shape: Shape = Shape()
+    """In IOB files, what all sentences have in common."""
 
     def span(self, start: int, stop: int) -> Span | None:
         """Rows `start` to `stop`, moved to the marks that a text file's index holds; none if nothing is left."""
@@ -108,7 +112,8 @@ def index_file(file: SourceFile, layout: Layout) -> FileIndex:
         if file.format == "iob":
             tagged = index_sentences(content, layout.iob_columns, head.start)
             size = tagged.text.size - head.start
-            return FileIndex(file.name, file.format, tagged.text.records, size, tagged.text, tagged.begins)
+            rows = tagged.text.records
+            return FileIndex(file.name, file.format, rows, size, tagged.text, tagged.begins, tagged.shape)
         text = index_records(
             content, delimiter, start=head.start, line=head.line, unclosed=lambda line: unclosed_quote(file.name, line)
         )
@@ -163,7 +168,8 @@ def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = Non
         file.seek(span.start)
         data = file.read(span.stop - span.start)
     if span.format == "iob":
-        return iob_rows(data, layout.iob_columns, reading.convention, span.name, span.first, needed)
+        shape = reading.shapes[span.name]
+        return iob_rows(data, layout.iob_columns, reading.convention, shape, span.name, span.first, needed)
     if span.format == "csv":
         return csv_rows(data, layout.heads[span.name].columns, layout.delimiter, span.name, span.first, needed)
     rows = json_rows(data, layout.types, span.name, span.first, layout.closed)

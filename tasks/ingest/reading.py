@@ -37,7 +37,8 @@ def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
         raise InputError(f"{source.label} has {what}.")
     urls = {} if folder else {file.name: file.url for file in source.files}
     plain, bare = (sum(file.begins[side] for file in files) for side in (0, 1))
-    reading = Reading(layout, urls, table, convention_of(plain, bare), folder)
+    shapes = {file.name: file.shape for file in files if file.format == "iob"}
+    reading = Reading(layout, urls, table, convention_of(plain, bare), shapes, folder)
     return with_form(reading, files, source.label)
 
 

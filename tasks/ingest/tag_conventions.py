@@ -12,6 +12,9 @@ from collections.abc import Sequence
 SAME = {"S": "B", "U": "B", "E": "I", "L": "I", "M": "I"}
 """What the further letters of BIOES and BILOU are in IOB2."""
 
+GO_ON, ENDS = frozenset("IELM"), frozenset("SUEL")
+"""Letters of words that are not the first of an entity, and of those that are the last."""
+
 IOB2, IOB1 = "IOB2", "IOB1"
 
 
@@ -24,7 +27,7 @@ class TagError(ValueError):
 
 
 def letters_of(tags: Sequence[str]) -> list[str]:
-    """The tags with B, I and O only; raises where one is no tag.
+    """The tags with B, I and O only; raises where one is no tag, or goes on after one that says it was the last.
 
     >>> letters_of(["O", "S-Drug", "b-Drug"])
     ['O', 'B-Drug', 'B-Drug']
@@ -32,6 +35,9 @@ def letters_of(tags: Sequence[str]) -> list[str]:
     found = []
     for place, tag in enumerate(tags):
         letter, kind = tag[:1].upper(), tag[2:].strip()
+        before = tags[place - 1] if place else "O"
+        if letter in GO_ON and before[:1].upper() in ENDS:
+            raise TagError(place, f"{tag[:40]!r} goes on from {before[:40]!r}, which ends an entity")
         letter = SAME.get(letter, letter)
         if tag.upper() == "O":
             found.append("O")

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data import expectations
+from assay.data.biomedical_schemas import WORDS
 from assay.data.images import COLUMNS
 from assay.data.schemas import Classes, ContractResults, Rejects, Samples
 from assay.infra.artifacts import Artifact
@@ -16,11 +17,14 @@ from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces,
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
+from assay.tasks.ingest.iob_rows import TOKENS
+from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
 from assay.tasks.ingest.reading import found_classes, known_classes, no_rejects, prepare, read_piece, survey_piece
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource
 from assay.tasks.ingest.tag_conventions import IOB1
+from assay.tasks.ingest.truths import LONG, long_sentences
 
 CONTRACT_ROWS = expectations.WHOLE_UP_TO
 
@@ -57,6 +61,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
             f"No entity of {source.label} begins with B- where an I- would do, so its tags are taken as IOB1 and "
             "rewritten as IOB2: every entity begins with B-."
         )
+    _warn_of_long_sentences(source.label, samples, reading.layout)
     say(f"{samples.rows} samples, {rejects.rows} rejected{older}")
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
 
@@ -68,6 +73,21 @@ def _classes(source: ResolvedSource, settings: Source, reading: Reading, pieces:
         return known
     survey = tally_of(map_pieces(_survey, pieces, into=Rejects, name="survey", reading=reading))
     return found_classes(reading.layout, survey["names"], survey["votes"], source.label)
+
+
+def _warn_of_long_sentences(source: str, samples: Artifact[Samples], layout: Layout) -> None:
+    """A notice where sentences are so long that models will cut them."""
+    tokens = layout.tagged[0] if layout.tagged is not None else TOKENS
+    if tokens not in layout.types.names or layout.types.field(tokens).type != WORDS:
+        return
+    found = reduce_partitions(long_sentences, samples, tokens=tokens)
+    if not found.get("long"):
+        return
+    words, name = found["longest"].value
+    current_run().progress.notice(
+        f"Sentences of {source} with more than {LONG} words: {found['long']}, the longest {name} with {words}. Models "
+        "read some hundred words and cut the rest; is an empty line missing after each sentence?"
+    )
 
 
 def _survey(piece: Piece, reading: Reading) -> Tallied:

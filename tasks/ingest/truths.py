@@ -8,7 +8,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from assay.data.biomedical_schemas import WORDS
+from assay.infra.exact import Greatest
 from assay.tasks.ingest.tag_conventions import IOB2, TagError, as_iob2, letters_of
+
+
+LONG = 1000
+"""A sentence of more words is rather a document of which the ends of sentences are lost; models cut it."""
 
 
 def checked_tags(tokens: pa.Array, tags: pa.Array) -> tuple[pa.Array, list[tuple[int, str]]]:
@@ -35,6 +40,13 @@ def checked_tags(tokens: pa.Array, tags: pa.Array) -> tuple[pa.Array, list[tuple
             except TagError as fault:
                 faults.append((position, f"tag {fault.place + 1}: {fault}"))
     return pa.array(made, WORDS), faults
+
+
+def long_sentences(samples: pa.Table, *, tokens: str) -> dict[str, object]:
+    """How many sentences of a partition have more than `LONG` words, and the longest of them with its id."""
+    lengths = pc.fill_null(pc.list_value_length(samples[tokens]), 0).to_numpy()
+    found = [(int(lengths[place]), samples["id"][int(place)].as_py()) for place in np.flatnonzero(lengths > LONG)]
+    return {"long": len(found), **({"longest": Greatest(max(found))} if found else {})}
 
 
 def checked_scores(scores: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:

@@ -19,7 +19,7 @@ from assay.infra.partitions import collect
 from assay.tasks.ingest.iob_rows import split_of
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
-from assay.tasks.ingest.tag_conventions import IOB1, IOB2, as_iob2, beginnings, convention_of, letters_of
+from assay.tasks.ingest.tag_conventions import IOB1, IOB2, TagError, as_iob2, beginnings, convention_of, letters_of
 from assay.tasks.ingest.task import ingest
 
 Reader = Callable[..., Any]
@@ -51,9 +51,9 @@ def test_an_iob_file_becomes_sentences_named_by_their_line(read: Reader, tmp_pat
     write(tmp_path, FILE)
     result = read(iob="a.tsv")
     assert result.samples.to_pylist() == [
-        {"id": "a.tsv:3", "gold": None, "tokens": ["Selegiline", "-", "induced", "postural", "hypotension"],
+        {"id": "a.tsv:3", "gold": None, "document": None, "tokens": ["Selegiline", "-", "induced", "postural", "hypotension"],
          "tags": ["B-Chemical", "O", "O", "B-Disease", "I-Disease"]},
-        {"id": "a.tsv:11", "gold": None, "tokens": ["No", "pain"], "tags": ["O", "B-Disease"]},
+        {"id": "a.tsv:11", "gold": None, "document": None, "tokens": ["No", "pain"], "tags": ["O", "B-Disease"]},
     ]  # fmt: skip
     assert (result.rejects.num_rows, result.classes) == (0, ())
 
@@ -61,7 +61,7 @@ def test_an_iob_file_becomes_sentences_named_by_their_line(read: Reader, tmp_pat
 @pytest.mark.parametrize(
     "text",
     [
-        FILE.replace("\n", "\r\n"), FILE.replace("\t", "  "), "\ufeff" + FILE, FILE.replace("\tO", "\tNN\tx\tO"),
+        FILE.replace("\n", "\r\n"), FILE.replace("\t", "  "), "\ufeff" + FILE, FILE.replace("\t", "\tNN\tx\t"),
         FILE.rstrip("\n"), "\n\n \t\n" + FILE, FILE.replace("\tI-", "\tE-").replace("\tB-Chem", "\tS-Chem"),
     ],
     ids=["crlf", "blanks", "bom", "more-columns", "no-end", "empty-lines", "bioes"],
@@ -94,6 +94,71 @@ def test_a_bad_line_costs_its_sentence_and_is_named(read: Reader, tmp_path: Path
         ("a.tsv", 21, "tokens", "there is no word"),
         ("a.tsv", 24, "tags", "'I-Disease' goes on from B-Drug: an entity begins with 'B-Disease'"),
         ("a.tsv", 27, None, "not UTF-8 text (byte 0xE9)"),
+    ]
+
+
+def test_a_line_without_its_last_column_is_no_other_tag(read: Reader, tmp_path: Path) -> None:
+    whole = "EU\tNNP\tB-NP\tB-ORG\nrejects\tVBZ\tB-VP\tO\n\n"
+    bad = "German\tJJ\tB-NP\ncall\tNN\tI-NP\n\nno\tDT\tO\tO\ngain\tNN\tO\n\nx\tNN\tO\t\n\n"
+    write(tmp_path, whole + bad + whole)
+    for partitions in (1, 4):
+        result = read(partitions, iob="a.tsv")
+        assert words_of(result.samples) == [(["EU", "rejects"], ["B-ORG", "O"])] * 2
+        assert result.reasons == [
+            ("a.tsv", 4, None, "3 columns where most sentences of the file have 4: 'German\\tJJ\\tB-NP'"),
+            ("a.tsv", 8, None, "3 columns where the first line of the sentence has 4: 'gain\\tNN\\tO'"),
+            ("a.tsv", 10, None, "3 columns where most sentences of the file have 4: 'x\\tNN\\tO'"),
+        ]
+
+
+@pytest.mark.parametrize("start", [b"", b"-DOCSTART- O\r\r"])
+def test_line_ends_of_old_macs_are_no_part_of_a_tag(read: Reader, tmp_path: Path, start: bytes) -> None:
+    write(tmp_path, start + b"Aspirin\tB-Chemical\rhelps\tO\r\rNo\tO\rpain\tB-Disease\r")
+    result = read(iob="a.tsv")
+    assert result.samples.num_rows == 0
+    ((file, line, _, reason),) = result.reasons
+    assert (file, line) == ("a.tsv", 1)
+    assert "line ends of old Macs" in reason
+
+
+@pytest.mark.parametrize("before", ["S", "U", "E", "L"])
+@pytest.mark.parametrize("after", ["I", "E", "L", "M"])
+def test_nothing_goes_on_after_the_last_word_of_an_entity(before: str, after: str) -> None:
+    tags = ["O", "B-Drug", f"{before}-Drug", f"{after}-Drug"]
+    with pytest.raises(TagError, match=f"'{after}-Drug' goes on from '{before}-Drug', which ends an entity") as caught:
+        letters_of(tags)
+    assert caught.value.place == 3
+    assert letters_of([*tags[:3], "B-Drug", f"{after}-Drug"])[3:] == ["B-Drug", "I-Drug"]
+
+
+DOCUMENTS = "".join(
+    f"-DOCSTART- -X- O\n\n{''.join(f'word{number}{at} O{chr(10)}{chr(10)}' for at in range(1 + number % 3 * 9))}"
+    for number in range(12)
+)
+
+
+@pytest.mark.parametrize("partitions", [1, 5, 40])
+def test_documents_are_told_apart_in_any_cut(read: Reader, tmp_path: Path, partitions: int) -> None:
+    write(tmp_path, DOCUMENTS)
+    whole, parts = read(1, iob="a.tsv").samples, read(partitions, iob="a.tsv").samples
+    assert whole.equals(parts)
+    documents = parts["document"].to_pylist()
+    assert [documents.count(one) for one in dict.fromkeys(documents)] == [1, 10, 19] * 4
+    assert documents[:2] == ["a.tsv:3", "a.tsv:7"]
+    write(tmp_path, "no O\n" + FILE)
+    assert "document" not in read(iob="a.tsv").samples.column_names  # marked halfway is not marked
+
+
+def test_a_sentence_of_a_thousand_words_is_told_of(run: Any, tmp_path: Path) -> None:
+    said: list[str] = []
+    run.progress.notice = said.append
+    for words in (1000, 1001):
+        write(tmp_path, FILE + "\n" + "x\tO\n" * words)
+        source = resolve(Source(iob="a.tsv"), tmp_path)
+        ingest(source, source.settings)
+    assert [line for line in said if "words" in line] == [
+        "Sentences of a.tsv with more than 1000 words: 1, the longest a.tsv:14 with 1001. Models read some hundred "
+        "words and cut the rest; is an empty line missing after each sentence?"
     ]
 
 
