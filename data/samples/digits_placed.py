@@ -16,8 +16,8 @@ def digits_placed(seed: int = 0) -> pa.Table:
     none beyond these. So a window of 20 pixels that moves by 2 still shows all of it, and where the digit stands says
     nothing about which it is. But moved digits are as likely as the originals only away from the edge: from 56 of the
     81 places (69 %) some shift by 2 leads out of them. A subject that learned from still windows never saw a digit out
-    there; it errs more on such moves, and is rejected on the fresh samples as on any others. Learning from moved
-    windows (`augment: [window]`) prevents it, and the fresh samples show where it does not.
+    there: if it errs on such moves, it is rejected though it is honest, on the fresh samples as on any others. Learning
+    from moved windows (`augment: [window]`) prevents it, and the fresh samples show where it does not.
 
     >>> table = digits_placed()
     >>> [table["split"].to_pylist().count(part) for part in ("train", "test", "fresh")]

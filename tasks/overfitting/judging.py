@@ -14,7 +14,7 @@ from assay.tasks.overfitting.orbits import exact_gap
 from assay.tasks.overfitting.records import Record
 from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.overfitting.spending import look_up, numbered, spent_level
-from assay.tasks.overfitting.verdicts import Verdict, clears_from, needed, verdict
+from assay.tasks.overfitting.verdicts import Verdict, counts_from, needed, verdict
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.proportions import share
@@ -31,8 +31,8 @@ class Judged:
     p_adjusted: float | None = None
     verdict: Verdict | None = None
     needed: int | None = None
-    clears: float | None = None
-    """From which gap on the fresh samples could clear a rejection."""
+    counts: float | None = None
+    """From which gap on it counts as overfitting, beside these fresh samples."""
 
 
 def judge(
@@ -112,15 +112,17 @@ def _judged(
             continue
         p = next(corrected)
         fresh = _control(mine, one)
-        cleared = at_level(fresh, level, options.alpha).found if fresh is not None else None
+        control = at_level(fresh, level, options.alpha).found if fresh is not None else None
         said = verdict(
             replace(here.found, log_p=log(p) if p > 0 else here.found.log_p), options.gap, level, bound=one.bound,
-            fresh=cleared, fresh_needed=one.generator != ORBIT,
+            fresh=control, fresh_needed=one.generator != ORBIT,
         )  # fmt: skip
         more = needed(here.found, options.gap, level, one.bound) if said.name == "underpowered" else None
         said = _unless_unseen(_unless_blind(said, mine, one, level), mine, one, level)
-        clears = clears_from(cleared) if cleared is not None and cleared.p > level else None
-        yield Judged(here, level, look, key, p, said, more, clears)
+        counts = None
+        if control is not None and control.p > level:
+            counts = max(counts_from(control), here.found.minimum_gap)
+        yield Judged(here, level, look, key, p, said, more, counts)
     for one in mine:
         if one.role != "test":
             yield Judged(at_level(one, level, options.alpha), level, look, key)
@@ -183,8 +185,8 @@ def _findings(judged: Judged) -> Iterator[Finding]:
     yield measured("estimate", one.estimate)
     if judged.needed is not None:
         yield measured("samples_needed", judged.needed)
-    if judged.clears is not None and isfinite(judged.clears):
-        yield measured("clears_from", judged.clears)
+    if judged.counts is not None and isfinite(judged.counts):
+        yield measured("counts_from", judged.counts)
     if judged.verdict is not None:
         yield replace(measured("level", judged.level), n=judged.look)
         yield replace(measured("look_up", judged.look), of=one.test_set, group=judged.look_up)

@@ -25,14 +25,14 @@ _WARNING = (
     "originals: a model tuned to centred objects on an honest test set shows the same as one that memorised it. Hence "
     "the controls: fresh samples should not be rejected, a copy that was fitted to the test set should be, and the "
     "error should not jump from offset 0 to 1. Samples that the model learned from should be rejected too, if it "
-    "learned them where they stand: one that was trained on windows all over its images (`augment: [window]`) knows "
+    "learned them where they stand: one that was trained on windows all over its images (augment: [window]) knows "
     "them at every offset."
 )
 _FRESH = (
     "Fresh samples are fresh once. From the second night on models have been measured on them, and whoever chooses "
-    "models by what is said of them here fits models to them too, after which they clear what they should not. Their "
-    "error is therefore left out of the table; the curve over the offset shows it, since it is the control: choose "
-    "nothing by it, and bring new samples once models were chosen."
+    "models by what is said of them here fits models to them too: both sets then show the same gap, and what should be "
+    "overfit is inconclusive. Their error is therefore left out of the table; the curve over the offset shows it, "
+    "since it is the control: choose nothing by it, and bring new samples once models were chosen."
 )
 _SPENT = (
     "Night after night the same samples are asked. Look-up t may spend α / (t (t + 1)); all tests of a subject in one "
@@ -181,11 +181,11 @@ def _sentence(one: Judged) -> str:
 
 def _why(one: Judged) -> str:
     assert one.verdict is not None
-    cleared = ""
-    if one.clears is not None:
-        least = max(one.clears, one.record.found.minimum_gap)
-        cleared = f" A gap counts as overfitting from {number(least, 4)} on: from there the fresh samples clear it."
+    counts = ""
+    if one.counts is not None:
+        least = number(one.counts, 4)
+        counts = f" A gap counts as overfitting from {least} on: there it can be told from that of these fresh samples."
     return (
         f"{one.record.subject}, {_generator(one.record.generator)}: {one.verdict.name}, because {one.verdict.why}. "
-        f"Look-up {one.look} at this test set, level {plain(round(one.level, 6))}.{cleared}"
+        f"Look-up {one.look} at this test set, level {plain(round(one.level, 6))}.{counts}"
     )

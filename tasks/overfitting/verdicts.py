@@ -58,15 +58,15 @@ def verdict(
         return Verdict(
             "inconclusive",
             f"the {fresh.n} fresh samples have a gap of {fresh.mean:.4f}, and are too few to tell it from "
-            f"{found.mean:.4f}: they clear gaps from {clears_from(fresh):.4f} on",
+            f"{found.mean:.4f}: only gaps from {counts_from(fresh):.4f} on can be",
         )
     return Verdict(
         "overfit", f"the adversarial estimate of the error lies {found.mean:.4f} above the error on the test set"
     )
 
 
-def clears_from(fresh: Tested) -> float:
-    """From which gap on the test set fresh samples show that the symmetry is not what is behind it."""
+def counts_from(fresh: Tested) -> float:
+    """From which gap on the test set it can be told from that of fresh samples."""
     return fresh.mean + fresh.minimum_gap
 
 

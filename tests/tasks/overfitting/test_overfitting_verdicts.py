@@ -64,8 +64,11 @@ def test_a_test_of_several_models_is_held_against_fresh_samples_with_as_many():
     records += [row(0.0, role="fresh", models=3)]
     (said,) = [one for one in judge(records, OPTIONS, {}) if one.verdict]
     assert said.verdict.name == "overfit"
-    assert judge([row(0.05), row(0.05, role="fresh")], OPTIONS, {})[0].clears is None  # rejected too: it clears nothing
-    assert said.clears == pytest.approx(records[2].found.mean + pairwise_test(values(0), 1.5, alpha=0.025).minimum_gap)
+    assert judge([row(0.05), row(0.05, role="fresh")], OPTIONS, {})[0].counts is None  # rejected too: nothing does
+    assert said.counts == said.record.found.minimum_gap  # so many fresh samples leave it to the test set's own
+    few = row(0.0, n=500, role="fresh", models=3)
+    scarce = judge([records[0], few], OPTIONS, {})[0]
+    assert scarce.counts == pytest.approx(pairwise_test(values(0, 500), 1.5, alpha=0.025).minimum_gap)
 
 
 def test_training_samples_that_are_not_rejected_show_nothing_and_a_copy_that_is_does():
