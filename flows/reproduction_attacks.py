@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
 from assay.data.published.toki import TABLE_4, Attack, AttackRow
 from assay.flows.commands.answers import columns
 from assay.flows.records import findings_of
+from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
+from assay.tasks.attacks.words.page_shown import WordFindings, limits_in_words
+from assay.tasks.attacks.words.settings import WORD_KINDS
 from assay.tasks.statistics.findings import Finding
 
 PIPELINES = {
@@ -16,40 +23,50 @@ PIPELINES = {
 OWN = ("reviews", "reviews-weak", "reviews-strong")
 WHY = (
     "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), and fewer texts are attacked. Words are",
-    "compared by vectors that work without a network (theirs: counter-fitted vectors and six embeddings), with a least",
-    "cosine found from synonym pairs. The first similarity is by the encoder that limits the attack (theirs: BERT),",
-    "the second by another (theirs: USE); neither is theirs, so compare columns, not rows. What counts as similar, and",
-    "what as a low or a high mean score, the paper leaves open: docs/word-attacks.md says what we take.",
+    "compared by vectors that work without a network (theirs: counter-fitted vectors and six embeddings). A2T takes",
+    "words at the cosine that half of all synonym pairs reach; guided takes more distant ones, at θ relate, which parts",
+    "synonyms from random words. So `guided − a2t` compares the limits as much as the guidance; at like limits stands",
+    "the line of an A2T with `min_cosine: related`. The first similarity is by the encoder that limits the attack",
+    "(theirs: BERT), the second by another (theirs: USE); neither is theirs, so compare columns, not rows. What counts",
+    "as similar, and what as a low or a high mean score, the paper leaves open: docs/word-attacks.md says what we take.",
 )
 _HEADINGS = [
-    "data set", "whose", "texts", "guided SAR", "words", "sim. 1", "sim. 2", "A2T SAR", "words", "sim. 1", "sim. 2",
-    "guided − A2T [95 %]", "p",
+    "data set", "whose", "texts", "guided SAR [95 %]", "words [95 %]", "sim. 1", "sim. 2", "A2T SAR [95 %]",
+    "words [95 %]", "sim. 1", "sim. 2", "guided − A2T [95 %]", "p",
 ]  # fmt: skip
 
-Known = dict[tuple[str, str], list[Finding]]
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run found of a guided attack and of others on its first subject that the guided one came through on."""
+
+    run: str
+    subject: str
+    guided: str
+    others: tuple[str, ...]
+    found: WordFindings
 
 
 def toki_4(store: Store) -> str:
-    """Table 4 beside the latest run of each data set's pipeline, and the same on planted shortcuts."""
-    runs = {run.pipeline: run for run in store.runs() if run.findings}
+    """Table 4 beside the latest run of each data set's pipeline that attacked, and the same on planted shortcuts."""
     rows: list[list[object]] = []
     measured, missing = [], []
     for row in TABLE_4:
         rows.append(_published(row))
         name = PIPELINES.get(row.data_set)
-        ours = None if name is None else _ours(store, runs.get(name), row.data_set)
-        if ours is not None and name is not None:
-            rows.append(ours)
-            measured.append(f"{row.data_set}: run {runs[name].id}")
+        ours = None if name is None else _latest(store, name)
+        if ours is not None:
+            rows += _lines(row.data_set, ours)
+            measured += _sources(row.data_set, ours)
         elif name is not None:
             missing.append(f"{row.data_set}: no attack yet; make one with  assay run {name}")
         else:
             missing.append(f"{row.data_set}: no pipeline; with texts of your own, add attacks: [a2t, guided] and trust")
     for name in OWN:
-        ours = _ours(store, runs.get(name), name)
+        ours = _latest(store, name)
         if ours is not None:
-            rows.append(ours)
-            measured.append(f"{name}: run {runs[name].id}")
+            rows += _lines(name, ours)
+            measured += _sources(name, ours)
     text = ["Table 4: the attack guided by the trust oracle, and A2T", "", columns(_HEADINGS, rows), ""]
     for heading, lines in (("Ours come from", measured), ("Not measured", missing), ("Why they differ", WHY)):
         text += [heading, *(f"  {line}" for line in lines), ""] if lines else []
@@ -64,29 +81,73 @@ def _published(row: AttackRow) -> list[object]:
     return [row.data_set, "paper", str(row.instances), *cells(row.guided), *cells(row.a2t), apart, ""]
 
 
-def _ours(store: Store, record: RunRecord | None, data_set: str) -> list[object] | None:
-    """Our line, of the run's first subject that both attacks came through on; None where there is none."""
-    if record is None:
-        return None
-    by_subject: dict[str, Known] = {}
-    for one in findings_of(store, record):
-        if one.stage == "attack":
-            by_subject.setdefault(one.subject, {}).setdefault((one.metric, one.of), []).append(one)
-    known = next((one for one in by_subject.values() if ("attack.success_rate", "guided") in one), None)
-    if known is None:
-        return None
-    apart = next(iter(known.get(("attack.success_difference", "guided - a2t"), [])), None)
-    difference, p = "", ""
-    if apart is not None and apart.value is not None:
-        interval = "" if apart.low is None or apart.high is None else f" [{apart.low:+.3f}, {apart.high:+.3f}]"
-        difference, p = f"{apart.value:+.3f}{interval}", "" if apart.p_value is None else f"{apart.p_value:.3g}"
-    texts = next((one.n for one in known["attack.success_rate", "guided"]), None)
-    return [data_set, "ours", str(texts), *_cells(known, "guided"), *_cells(known, "a2t"), difference, p]
+def _latest(store: Store, pipeline: str) -> Measured | None:
+    """What the latest run of a pipeline found that has a guided attack among its findings; None where none has."""
+    for record in reversed(store.runs()):
+        if record.pipeline == pipeline and record.findings:
+            with suppress(InputError):  # a damaged run costs its line, not the table
+                measured = _measured(store, record)
+                if measured is not None:
+                    return measured
+    return None
 
 
-def _cells(known: Known, attack: str) -> list[str]:
-    """Success rate, words changed and both similarities of one attack, the attack's own encoder first."""
-    rate, words = (next(iter(known.get((f"attack.{name}", attack), [])), None)
-                   for name in ("success_rate", "perturbed_words"))  # fmt: skip
-    alike = [*known.get(("attack.similarity", attack), []), None, None][:2]
-    return ["" if one is None or one.value is None else f"{one.value:.3f}" for one in (rate, words, *alike)]
+def _measured(store: Store, record: RunRecord) -> Measured | None:
+    found, called = WordFindings(findings_of(store, record)), _names(record)
+    for guided in called["guided"]:
+        for subject in found.subjects:
+            if found.get("success_rate", subject, guided) is not None:
+                others = tuple(one for one in called["a2t"] if (subject, one) in found.made)
+                return Measured(record.id, subject, guided, others, found)
+    return None
+
+
+def _names(record: RunRecord) -> dict[str, list[str]]:
+    """What the run's pipeline calls its attacks, by their kind; the kind itself where it gives no name."""
+    attacks = [one for one in record.settings.get("attacks", ()) if one.get("attack") in WORD_KINDS]
+    names = {kind: [str(one.get("name") or kind) for one in attacks if one["attack"] == kind] for kind in WORD_KINDS}
+    return {kind: found or [kind] for kind, found in names.items()}
+
+
+def _sources(data_set: str, ours: Measured) -> list[str]:
+    """Which run it was, and how similar words had to be."""
+    limits = [
+        f"{attack} takes words at {limits_in_words(ours.found.limits(ours.subject, attack))}"
+        for attack in (ours.guided, *ours.others)
+    ]
+    return [f"{data_set}: run {ours.run}, subject {ours.subject}", *(f"  {line}" for line in limits)]
+
+
+def _lines(data_set: str, ours: Measured) -> list[list[object]]:
+    """Our lines, one per attack that the guided one stands beside."""
+    return [_line(data_set, ours, other) for other in ours.others or ("",)]
+
+
+def _line(data_set: str, ours: Measured, other: str) -> list[object]:
+    found, pair = ours.found, f"{ours.guided} - {other}"
+    rate = found.get("success_rate", ours.subject, ours.guided)
+    apart, test = (found.get(name, ours.subject, pair) for name in ("success_difference", "mcnemar_p"))
+    p = None if apart is None else apart.p_value
+    if test is not None:
+        p = test.p_value if test.p_adjusted is None else test.p_adjusted
+    whose = "ours" if other in ("", "a2t") else f"ours, {other}"
+    return [
+        data_set, whose, "" if rate is None else str(rate.n), *_cells(ours, ours.guided), *_cells(ours, other),
+        _number(apart, sign="+"), "" if p is None else f"{p:.3g}",
+    ]  # fmt: skip
+
+
+def _cells(ours: Measured, attack: str) -> list[str]:
+    """Success rate and words changed with their intervals, and both similarities, the attack's own encoder first."""
+    found = ours.found
+    encoders: Sequence[str] = [*found.groups("similarity", ours.subject, attack), "", ""][:2]
+    alike = [found.get("similarity", ours.subject, attack, encoder) if encoder else None for encoder in encoders]
+    estimates = [_number(found.get(name, ours.subject, attack)) for name in ("success_rate", "perturbed_words")]
+    return [*estimates, *("" if one is None else f"{one.value:.3f}" for one in alike)]
+
+
+def _number(one: Finding | None, sign: str = "") -> str:
+    if one is None or one.value is None:
+        return ""
+    interval = "" if one.low is None or one.high is None else f" [{one.low:{sign}.3f}, {one.high:{sign}.3f}]"
+    return f"{one.value:{sign}.3f}{interval}"

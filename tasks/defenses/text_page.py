@@ -106,23 +106,27 @@ def _sentence(found: DefendedTexts, subject: str) -> str:
     if before is None or after is None:
         return ""
     clean = "" if cost is None else f", and clean texts change by {_points(cost)}"
+    test = found.get("mcnemar_p", subject, best.of, best.group)
+    shown = "" if test is None or test.verdict in _TONES else ", which is no difference that a test would find"
     return (
         f"On {best.group} {subject} is right for {percent(before.value)} of {integer(before.n)} texts, {subject}+"
-        f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{clean}."
+        f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{shown}{clean}."
     )
 
 
 def _matrix(found: DefendedTexts, subject: str) -> DataTable:
     models = (NONE, *found.defences)
     names = ("texts as they are", *(f"and copies, {defence}" for defence in found.defences))
-    columns = [Column("Tested on"), *(Column(name, "percent") for name in names)]
-    rows: list[list[Cell]] = [
-        [group, *(_estimate(found.get("accuracy", subject, model, group)) for model in models)]
-        for group in found.groups
-    ]
+    columns = [Column("Tested on"), Column("Texts", "integer"), *(Column(name, "percent") for name in names)]
+    rows: list[list[Cell]] = []
+    for group in found.groups:
+        measured = [found.get("accuracy", subject, model, group) for model in models]
+        texts = next((one.n for one in measured if one is not None), None)
+        rows.append([group, texts, *(_estimate(one) for one in measured)])
     note = (
-        "A column per model, by what it was trained with; a row per test. Accuracy under a word attack counts what was "
-        "right before and after it; noise is at its highest severity. Intervals are 95 % (Wilson)."
+        "A column per model, by what it was trained with; a row per test. Accuracy under a word attack is of the texts "
+        "under attack, and counts what was right before and after it; noise is at its highest severity. Where rows are "
+        "of different numbers of texts, compare along a row. Intervals are 95 % (Wilson)."
     )
     return DataTable(f"Trained with, tested on: {subject}", columns, rows, note)
 

@@ -24,7 +24,7 @@ def test_the_papers_guided_attack_is_never_behind_a2t():
 
 def test_without_runs_it_says_how_to_make_them(run):
     text = reproduce("toki-4", run.store)
-    assert "emotion               paper  2000   0.643       1.152" in text
+    assert "emotion paper 2000 0.643 1.152" in " ".join(text.split())
     assert "assay run ag-news" in text
     assert "ours" not in text.partition("Not measured")[0]
 
@@ -45,3 +45,30 @@ def test_a_run_stands_below_the_papers_line_with_the_paired_difference(make_run)
     line = next(line for line in reproduce("toki-4", run.store).splitlines() if "ours" in line)
     assert line.split() == ["emotion", "ours", "80", "0.500", "1.500", "0.950", "0.900", "0.250", "+0.250", "[+0.100,",
                             "+0.400]", "0.004"]  # fmt: skip
+
+
+def test_a_later_run_without_attacks_or_with_names_of_its_own_costs_nothing(make_run):
+    found = {"subject": "bert", "n": 80}
+    limits = {"harsh": 0.34, "plain": 0.546, "like": 0.34}
+    measured = [
+        *(Finding("attack.success_rate", of=name, value=0.5, low=0.4, high=0.6, **found) for name in limits),
+        *(Finding("attack.perturbed_words", of=name, value=1.5, low=1.25, high=1.75, **found) for name in limits),
+        *(Finding("attack.limit", of=name, group="encoder", value=limit, subject="bert")
+          for name, limit in limits.items()),
+        Finding("attack.mcnemar_p", of="harsh - like", value=0.02, p_value=0.02, p_adjusted=0.04, unit="p", **found),
+    ]  # fmt: skip
+    with make_run("reviews") as run:
+        run.record.settings = {"attacks": [
+            {"attack": "guided", "name": "harsh"}, {"attack": "a2t", "name": "plain"}, {"attack": "noise"},
+            {"attack": "a2t", "name": "like"},
+        ]}  # fmt: skip
+        leave(run, measured)
+    with make_run("reviews") as later:
+        leave(later, [Finding("trust.trustworthy", of="lime", value=0.5)])
+    text = reproduce("toki-4", run.store)
+    lines = [" ".join(line.split()) for line in text.splitlines() if "  ours, " in line]
+    rates = "0.500 [0.400, 0.600] 1.500 [1.250, 1.750]"
+    assert lines == [f"reviews ours, plain 80 {rates} {rates}", f"reviews ours, like 80 {rates} {rates} 0.04"]
+    assert f"reviews: run {run.id}, subject bert" in text
+    for name, limit in limits.items():
+        assert f"{name} takes words at cosine ≥ {limit:.2f} (encoder)" in text

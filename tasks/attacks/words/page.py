@@ -183,13 +183,14 @@ def _differences(found: WordFindings) -> list[Block]:
             one = found.get(metric, subject, pair)
             row += [estimate(one), _p_of(found, subject, pair) if metric == "success_difference" else _own_p(one)]
         rows.append(row)
-    said = " ".join(one[:1].upper() + one[1:] for s, pair in found.pairs if (one := _compared(found, s, pair)))
+    said = [_compared(found, subject, pair) for subject, pair in found.pairs]
+    compared = "".join(f"{text[:1].upper()}{text[1:]} " for text in said if text)
     note = (
-        f"{said} First less second, every text its own control: success on texts that both attacked (McNemar's exact "
-        "test, corrected by Holm with the other tests of the run), words and queries where both succeed (Wilcoxon's; "
-        "no conclusion is drawn from these). Intervals are 95 % (of success Newcombe's, else bootstrap)."
+        "First less second, every text its own control: success on texts that both attacked (McNemar's exact test, "
+        "corrected by Holm with the other tests of the run), words and queries where both succeed (Wilcoxon's; no "
+        "conclusion is drawn from these). Intervals are 95 % (of success Newcombe's, else bootstrap)."
     )
-    return [DataTable("One attack beside another", columns, rows, note)]
+    return [DataTable("One attack beside another", columns, rows, compared + note)]
 
 
 def _compared(found: WordFindings, subject: str, pair: str) -> str:

@@ -1,6 +1,7 @@
 """Who gets a copy is drawn per sample, and defended classifiers are compared text by text."""
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import trust_case
@@ -113,3 +114,9 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
         "Trained with, tested on: bert", "What training changes: bert", "What attacked copies gain and cost: bert",
     ]  # fmt: skip
     assert "On a2t bert is right for 50.0" in part.sentence
+    assert "no difference" not in part.sentence
+    assert [row[:2] for row in part.blocks[0].rows] == [["clean", 24], ["a2t", 24]]
+    assert "of the texts under attack" in part.blocks[0].note
+    lost = [replace(one, verdict="better, but not after Holm over 2 tests") if one.verdict == "better" else one
+            for one in findings]  # fmt: skip
+    assert "which is no difference that a test would find" in page(lost).sentence
