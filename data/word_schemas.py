@@ -24,15 +24,23 @@ class WordSwaps(Table):
     )  # fmt: skip
 
 
+class CosineLimits(Table):
+    """One row per source of word vectors: the least cosine of a replacement (null where lists have no cosines)."""
+
+    schema = _schema(("provider", _S, False), ("limit", _F, True))
+
+
 class AttackedTexts(Table):
     """One row per sample: whether the attack changed what the subject says of it, and by which words.
 
-    `status` is success, failed or skipped; `reason` says why not. Of a skipped sample the attacked text is its own. The
+    `status` is success, failed or skipped; `reason` says why not. Skipped is what the attack could not try: of such a
+    sample the attacked text is its own. A successful attack changed one word at least. The
     prediction `predicted` with its `probabilities` is of the original, `attacked` with `attacked_probabilities` of the
     attacked text. `positions` (which word of the text), `starts`, `ends` (characters of the original), `originals` and
     `replacements` belong together, in reading order. `words` counts all words of the text, `changed` those that the
     attack changed. `similarity` is by the encoder of the attack's own constraint, `second_similarity` by another; null
-    where nothing was changed.
+    where nothing was changed. `limits` are the least cosines of a replacement that were in force, by `providers`: null
+    for lists without cosines.
     """
 
     schema = _schema(
@@ -43,5 +51,5 @@ class AttackedTexts(Table):
         ("originals", pa.list_(_S), False), ("replacements", pa.list_(_S), False), ("words", _I4, False),
         ("changed", _I4, False), ("modified", _F, False), ("similarity", _F, True), ("encoder", _S, False),
         ("second_similarity", _F, True), ("second_encoder", _S, False), ("queries", _I4, False),
-        ("ranking", _S, False),
+        ("ranking", _S, False), ("providers", pa.list_(_S), False), ("limits", pa.list_(_F), False),
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 
 from assay.data.changed_text_schemas import ChangedTexts
@@ -119,17 +120,15 @@ def attack_one(result: WordAudit, scene: Scene, subject: Examined, original: Exa
     for first, second in pairs_of(scene.pipeline.text_attacks):
         if first in made and second in made:
             branches.attempt(
-                f"{first} beside {second} on {subject.name}", beside_each_other, result, subject, first, second
+                f"{first} beside {second} on {subject.name}", beside_each_other, result, scene, subject, first, second
             )
 
 
 def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
-    """Which word attacks are compared: every guided one with every unguided one, the guided first."""
-    return [
-        (guided.called, other.called)
-        for guided in attacks if isinstance(guided, Guided)
-        for other in attacks if isinstance(other, A2T)
-    ]  # fmt: skip
+    """Which word attacks are compared: all with each other, the guided ones first."""
+    words = [one for one in attacks if isinstance(one, A2T | Guided)]
+    first = sorted(words, key=lambda one: not isinstance(one, Guided))
+    return [(one.called, other.called) for one, other in combinations(first, 2)]
 
 
 def words_on(result: WordAudit, scene: Scene, subject: Examined, original: Examined, settings: A2T | Guided) -> None:
@@ -140,7 +139,7 @@ def words_on(result: WordAudit, scene: Scene, subject: Examined, original: Exami
     swaps = swaps_for(scene, samples, original, settings)
     attacked = attack_words(
         samples, examination.classes, subject.files, subject.resolved,
-        resolve_word_attack(settings, scene.folder), swaps.swaps, swaps.vectors,
+        resolve_word_attack(settings, scene.folder), swaps.swaps, swaps.vectors, swaps.limits,
     )  # fmt: skip
     result.attacked.setdefault(subject.name, {})[settings.called] = attacked
     result.findings.append(measure_words(attacked, settings.called, subject.name))
@@ -171,10 +170,10 @@ def swaps_for(scene: Scene, samples: Artifact[Samples], subject: Examined, setti
     )  # fmt: skip
 
 
-def beside_each_other(result: WordAudit, subject: Examined, first: str, second: str) -> None:
+def beside_each_other(result: WordAudit, scene: Scene, subject: Examined, first: str, second: str) -> None:
     """Two word attacks on the same texts."""
-    made = result.attacked[subject.name]
-    result.findings.append(compare_words(made[first], made[second], first, second, subject.name))
+    made, significance = result.attacked[subject.name], scene.pipeline.statistics.significance
+    result.findings.append(compare_words(made[first], made[second], first, second, subject.name, significance))
 
 
 def noise_on(result: WordAudit, scene: Scene, subject: Examined, settings: Noise) -> None:
@@ -220,7 +219,7 @@ def attacked_copies(scene: Scene, subject: Examined, defense: AttackedCopies) ->
             swaps = swaps_for(scene, drawn, subject, settings)
             attacked.append(attack_words(
                 drawn, scene.examination.classes, subject.files, subject.resolved,
-                resolve_word_attack(settings, scene.folder), swaps.swaps, swaps.vectors,
+                resolve_word_attack(settings, scene.folder), swaps.swaps, swaps.vectors, swaps.limits,
             ))  # fmt: skip
     return put_texts(training, text, attacked, noisy)
 

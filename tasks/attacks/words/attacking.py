@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.word_schemas import AttackedTexts
@@ -18,7 +19,6 @@ from assay.tasks.attacks.words.similarity import (
     Encoder,
     NetworkEncoder,
     WordVectorEncoder,
-    similarity,
 )
 from assay.tasks.attacks.words.swapping import EVERY_CLASS
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -28,6 +28,7 @@ from assay.tasks.subjects.texts import texts_of
 if TYPE_CHECKING:
     from assay.tasks.attacks.words.composing import Outcome, WordAttacker
 
+Probabilities = npt.NDArray[np.float64]
 WRONG = "the prediction is wrong already"
 
 
@@ -42,6 +43,7 @@ class AttackKit:
     attack: ResolvedWordAttack
     swaps: pa.Table
     vectors: pa.Table
+    limits: Mapping[str, float | None]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AttackKit) and self.key == other.key
@@ -73,17 +75,34 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
             ids, texts, samples["gold"].to_pylist(), before.argmax(axis=1).tolist(), strict=True
         )
     ]
-    after = ready.model.probabilities([one.text for one in outcomes])
-    rows = [
-        {
+    after = before.copy()
+    asked = [place for place, one in enumerate(outcomes) if one.changes]
+    if asked:
+        after[asked] = ready.model.probabilities([outcomes[place].text for place in asked])
+    rows = []
+    for at, one in enumerate(outcomes):
+        told = _steady(one, texts[at], before[at], after[at])
+        answer = before[at] if told.status == "skipped" else after[at]
+        assert told.status != "success" or told.changes
+        rows.append({
             "id": ids[at], "gold": samples["gold"][at].as_py(), "text": texts[at],
             "predicted": int(before[at].argmax()), "probabilities": before[at].tolist(),
-            "attacked": int(after[at].argmax()), "attacked_probabilities": after[at].tolist(),
-            **_told(one, texts[at], ready),
-        }
-        for at, one in enumerate(outcomes)
-    ]  # fmt: skip
+            "attacked": int(answer.argmax()), "attacked_probabilities": answer.tolist(), **_told(told, ready, kit),
+        })  # fmt: skip
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
+
+
+def _steady(one: Outcome, text: str, before: Probabilities, after: Probabilities) -> Outcome:
+    """The outcome, if the subject says of the attacked text again what it said during the attack; else it is no result.
+
+    A function of the user's may answer differently each time: near a tie that looks like a successful attack.
+    """
+    from assay.tasks.attacks.words.composing import FICKLE
+
+    fooled = int(after.argmax()) != int(before.argmax())
+    if one.status == "skipped" or fooled == (one.status == "success"):
+        return one
+    return replace(one, status="skipped", reason=FICKLE, text=text, changes=(), similarity=None, second=None)
 
 
 @lru_cache(maxsize=1)
@@ -93,7 +112,7 @@ def prepared(kit: AttackKit) -> Ready:
 
     model = load_text_model(kit.subject, kit.files, kit.classes)
     encoder, second = encoders(kit.attack, kit.vectors)
-    return Ready(model, compose(model, kit.attack.settings, encoder, look_up(kit.swaps)), encoder, second)
+    return Ready(model, compose(model, kit.attack.settings, encoder, look_up(kit.swaps), second), encoder, second)
 
 
 def encoders(attack: ResolvedWordAttack, vectors: pa.Table) -> tuple[Encoder, Encoder]:
@@ -138,7 +157,7 @@ def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, s
         raise InputError(f"{fault.said} for a text that the attack made of sample {sample!r}.") from fault
 
 
-def _told(one: Outcome, text: str, ready: Ready) -> dict[str, object]:
+def _told(one: Outcome, ready: Ready, kit: AttackKit) -> dict[str, object]:
     """The columns that say what the attack did."""
     return {
         "status": one.status, "reason": one.reason, "attacked_text": one.text, "words": one.words,
@@ -147,6 +166,6 @@ def _told(one: Outcome, text: str, ready: Ready) -> dict[str, object]:
         "replacements": [change.replacement for change in one.changes], "changed": len(one.changes),
         "modified": len(one.changes) / one.words if one.words else 0.0, "similarity": one.similarity,
         "encoder": ready.encoder.name, "second_encoder": ready.second.name, "queries": one.queries,
-        "second_similarity": similarity(ready.second, text, one.text) if one.changes else None,
-        "ranking": ready.attacker.ranking,
+        "second_similarity": one.second, "ranking": ready.attacker.ranking, "providers": list(kit.limits),
+        "limits": list(kit.limits.values()),
     }  # fmt: skip

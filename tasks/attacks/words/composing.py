@@ -16,6 +16,7 @@ from textattack import Attack  # noqa: E402
 from textattack.constraints.pre_transformation import MaxModificationRate, RepeatModification  # noqa: E402
 
 from assay.tasks.attacks.words.parts import (  # noqa: E402
+    MOST_RANKED,
     ChangedLabel,
     ContentWords,
     EvaluatedModel,
@@ -25,20 +26,27 @@ from assay.tasks.attacks.words.parts import (  # noqa: E402
     ReadWords,
     SamePartOfSpeech,
     SimilarSentence,
+    replacements,
 )
 from assay.tasks.attacks.words.settings import Ranking, WordAttack  # noqa: E402
-from assay.tasks.attacks.words.similarity import Encoder  # noqa: E402
+from assay.tasks.attacks.words.similarity import Compared, Encoder  # noqa: E402
 from assay.tasks.attacks.words.spanned_text import SpannedText  # noqa: E402
 from assay.tasks.language.words import Word, words_of  # noqa: E402
 from assay.tasks.subjects.text_model import TextModel, TokenModel  # noqa: E402
 
 MOST_WORDS = 2000
-"""So many words of a text, from its beginning, are under attack; how many may be changed is counted by these."""
+"""So many words of a text, from its beginning, are under attack (and at most `MOST_RANKED` of them are tried); how many
+may be changed is counted by these."""
 _BEYOND = 2
 _ALL_AT_ONCE = 1 << 20  # candidates of a step; the subject cuts them into its own blocks
 
 NO_TEXT, NO_WORD, STOP_WORDS = "the text is empty", "the text has no word", "the text has no word that may be changed"
-NOT_LISTED, STANDS = "no replacement is known for any word", "the prediction stands"
+NOT_LISTED = "no replacement is known for any word"
+REFUSED = "every replacement is refused by a constraint"
+FICKLE = "the subject answers the same text differently"
+STANDS = "the prediction stands"
+STANDS_SO_FAR = f"{STANDS}, and only the first {MOST_RANKED} words that could be replaced were tried"
+STANDS_IN_THE_HEAD = f"{STANDS}, and only the first {MOST_WORDS} words were tried"
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one text: `similarity` is None where nothing was changed."""
+    """What came of one text: `similarity` and `second` (by another encoder) are None where nothing was changed."""
 
     status: str
     reason: str
@@ -62,17 +70,33 @@ class Outcome:
     words: int
     changes: tuple[Change, ...] = ()
     similarity: float | None = None
+    second: float | None = None
     queries: int = 0
+
+
+class CountedAttack(Attack):  # type: ignore[misc]
+    """An attack that knows how many candidates of a text kept to every constraint."""
+
+    offered = 0
+
+    def get_transformations(self, *asked: Any, **options: Any) -> Any:
+        """The candidates of a step."""
+        found = super().get_transformations(*asked, **options)
+        self.offered += len(found)
+        return found
 
 
 @dataclass(frozen=True)
 class WordAttacker:
     """One attack on one subject, ready for texts; whatever it has attacked before, a text gets the same answer."""
 
-    attack: Any
+    attack: CountedAttack
     victim: EvaluatedModel
     swap: ListedSwap
+    similar: SimilarSentence
     ranking: Ranking
+    encoder: Encoder
+    second: Encoder | None
     candidates: Callable[[str, int], Sequence[str]]
 
     def outcome(self, text: str, label: int) -> Outcome:
@@ -80,19 +104,36 @@ class WordAttacker:
         words = words_of(text)
         head, self.victim.tail = self._attacked_part(text, words)
         given = SpannedText(head)
+        self.swap.look_up = lambda word: self.candidates(word, label)
         reason = self._hopeless(given)
         if reason:
             return Outcome("skipped", reason, text, len(words))
-        self.swap.look_up = lambda word: self.candidates(word, label)
+        self.similar.compared, self.attack.offered = Compared(self.encoder, text), 0
         result = self.attack.attack(given, label)
-        found = result.perturbed_result
-        status = "success" if int(np.argmax(np.asarray(found.raw_output))) != label else "failed"
-        reason = "" if status == "success" else STANDS if self._listed(given) else NOT_LISTED
-        made = found.attacked_text
+        found, queries = result.perturbed_result, int(self.attack.goal_function.num_queries)
+        made, fooled = found.attacked_text, int(np.argmax(np.asarray(found.raw_output))) != label
+        if fooled and not made.changes:
+            return Outcome("skipped", FICKLE, text, len(words), queries=queries)
+        if not self.attack.offered:
+            return Outcome("skipped", REFUSED, text, len(words), queries=queries)
         return Outcome(
-            status, reason, made.text + text[len(head) :], len(words), _changes(given, made), _similarity(made),
-            int(found.num_queries),
+            "success" if fooled else "failed", "" if fooled else self._stands(given, len(words)),
+            made.text + text[len(head) :], len(words), _changes(given, made), _similarity(made),
+            self._second(text, made), queries,
         )  # fmt: skip
+
+    def _second(self, text: str, made: SpannedText) -> float | None:
+        """The similarity by the other encoder, of what the constraint's encoder compares too."""
+        if self.second is None or not made.changes:
+            return None
+        (found,) = Compared(self.second, text, self.encoder.reads).similarities([replacements(made)])
+        return float(found)
+
+    def _stands(self, given: SpannedText, words: int) -> str:
+        """That the attack failed, and what it did not try of a long text."""
+        if len(self._open(given)) > MOST_RANKED:
+            return STANDS_SO_FAR
+        return STANDS_IN_THE_HEAD if given.num_words == MOST_WORDS < words else STANDS
 
     def _attacked_part(self, text: str, words: Sequence[Word]) -> tuple[str, str]:
         """The text as far as it is attacked, and what stands behind it whenever the subject is asked.
@@ -115,31 +156,37 @@ class WordAttacker:
         if not text.spans:
             return NO_WORD
         open_words = [rule for rule in self.attack.pre_transformation_constraints if not isinstance(rule, ListedWords)]
-        left = set.intersection(*(rule(text, self.swap) for rule in open_words))
-        return "" if left else STOP_WORDS
+        if not set.intersection(*(rule(text, self.swap) for rule in open_words)):
+            return STOP_WORDS
+        return "" if self._open(text) else NOT_LISTED
 
-    def _listed(self, text: SpannedText) -> bool:
-        return bool(self.attack.get_indices_to_order(text)[0])
+    def _open(self, text: SpannedText) -> list[int]:
+        """The words that can be tried."""
+        found: list[int] = self.attack.get_indices_to_order(text)[1]
+        return found
 
 
 def compose(
-    model: TextModel, settings: WordAttack, encoder: Encoder, candidates: Callable[[str, int], Sequence[str]]
-) -> WordAttacker:
+    model: TextModel, settings: WordAttack, encoder: Encoder, candidates: Callable[[str, int], Sequence[str]],
+    second: Encoder | None = None,
+) -> WordAttacker:  # fmt: skip
     """The attack that the settings describe; a subject without gradients is ranked by deletion.
 
-    `candidates(word, label)` lists what may take the place of a word in a text of that class.
+    `candidates(word, label)` lists what may take the place of a word in a text of that class; a `second` encoder is
+    asked about the attacked text alone.
     """
-    swap = ListedSwap()
+    swap, similar = ListedSwap(), SimilarSentence(settings.similarity)
     victim, ranking = EvaluatedModel(model), ranking_for(model, settings)
     constraints = [
         RepeatModification(), ContentWords(), ReadWords(victim), ListedWords(swap),
         MaxModificationRate(max_rate=float(settings.modified), min_threshold=settings.modified_floor),
         *([SamePartOfSpeech()] if settings.part_of_speech else []),
-        SimilarSentence(encoder, settings.similarity),
+        similar,
     ]  # fmt: skip
     goal = ChangedLabel(victim, model_batch_size=_ALL_AT_ONCE)
     search = RankedSwaps("gradient" if ranking == "gradient" else "delete")
-    return WordAttacker(Attack(goal, constraints, swap, search), victim, swap, ranking, candidates)
+    attack = CountedAttack(goal, constraints, swap, search)
+    return WordAttacker(attack, victim, swap, similar, ranking, encoder, second, candidates)
 
 
 def ranking_for(model: TextModel, settings: WordAttack) -> Ranking:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,14 +14,17 @@ from assay.infra.errors import RunError
 from assay.tasks.attacks.measures import mean_of
 from assay.tasks.statistics.classification import Proportion
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, wilcoxon
+from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
 from assay.tasks.statistics.proportions import share
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SUCCESS, FAILED, SKIPPED = "success", "failed", "skipped"
+FEWEST_PAIRS = 6
+"""Of fewer pairs Wilcoxon's test cannot find anything, nor a bootstrap say how far off their mean is."""
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,10 @@ def word_findings(table: pa.Table, name: str, subject: str) -> list[Finding]:
     """Everything measured about one attack, from its `AttackedTexts`.
 
     `attack.success_rate` is of the texts that could be attacked (Wilson), `attack.accuracy` what is right of all texts
-    of a known class after the attack, and `attack.skipped` counts the others, once more by reason. Words changed and
-    similarities are means over successful attacks, queries over all attacks, with Student's intervals; similarity is by
-    encoder, the one of the attack's own constraint first.
+    of a known class after the attack, and `attack.skipped` counts the others, once more by reason. An attack that could
+    try nothing says nothing about the subject: neither is measured. Words changed and similarities are means over
+    successful attacks, queries over all attacks, with Student's intervals; similarity is by encoder, the one of the
+    attack's own constraint first. `attack.limit` is the least cosine of a replacement, by source of vectors.
     """
     status = _strings(table, "status")
     won, tried = status == SUCCESS, status != SKIPPED
@@ -57,25 +61,44 @@ def word_findings(table: pa.Table, name: str, subject: str) -> list[Finding]:
     for column, encoder in (("similarity", "encoder"), ("second_similarity", "second_encoder")):
         who = table[encoder][0].as_py() if table.num_rows else ""
         found.append(_mean("attack.similarity", _floats(table, column)[won], "cosine", group=who, **about))
-    return [*found, _mean("attack.queries", _floats(table, "queries")[tried], "queries", **about)]
+    found.append(_mean("attack.queries", _floats(table, "queries")[tried], "queries", **about))
+    return [*found, *(_limit(provider, limit, **about) for provider, limit in limits_in(table).items())]
+
+
+def limits_in(table: pa.Table) -> dict[str, float | None]:
+    """The least cosine of a replacement that was in force, by source of vectors; None for lists without cosines."""
+    if not table.num_rows:
+        return {}
+    return dict(zip(table["providers"][0].as_py(), table["limits"][0].as_py(), strict=True))
+
+
+def limits_said(limits: Mapping[str, float | None]) -> str:
+    """The limits in words; nothing where there is none.
+
+    >>> limits_said({"encoder": 0.546, "fasttext": 0.34, "lists.json": None})
+    '0.55 (encoder), 0.34 (fasttext)'
+    """
+    return ", ".join(f"{limit:.2f} ({provider})" for provider, limit in limits.items() if limit is not None)
 
 
 def comparison_findings(
-    first: pa.Table, second: pa.Table, of: str, subject: str, generator: np.random.Generator
-) -> list[Finding]:
-    """First less second on the texts that both attacked: success (McNemar's exact p), and where both succeed the words
-    changed and the queries (Wilcoxon's p), with bootstrap intervals over the texts."""
+    first: pa.Table, second: pa.Table, of: str, subject: str, generator: np.random.Generator,
+    significance: float = 0.05,
+) -> list[Finding]:  # fmt: skip
+    """First less second on the texts that both attacked: success (McNemar's exact p, Newcombe's interval), and where
+    both succeed the words changed and the queries (Wilcoxon's p, bootstrap intervals over the texts).
+
+    Concluded is from success alone: `attack.mcnemar_p`, which the run corrects with its other tests.
+    """
     if first["id"].to_pylist() != second["id"].to_pylist():
         raise RunError(f"The attacks {of} were not on the same texts in the same order.")
     one, two = _strings(first, "status"), _strings(second, "status")
     both = (one != SKIPPED) & (two != SKIPPED)
-    won, lost = one[both] == SUCCESS, two[both] == SUCCESS
-    found = [_difference("attack.success_difference", won, lost, mcnemar(won, lost).p_exact, "share", of, subject,
-                         generator)]  # fmt: skip
+    found = _success(one[both] == SUCCESS, two[both] == SUCCESS, of, subject, significance)
     together = (one == SUCCESS) & (two == SUCCESS)
     for column, metric, unit in (("changed", "perturbed_words", "words"), ("queries", "queries", "queries")):
         a, b = _floats(first, column)[together], _floats(second, column)[together]
-        found.append(_difference(f"attack.{metric}_difference", a, b, wilcoxon(a, b), unit, of, subject, generator))
+        found.append(_difference(f"attack.{metric}_difference", a, b, unit, of, subject, generator))
     return found
 
 
@@ -113,7 +136,15 @@ def _skipped(table: pa.Table) -> Mapping[str, int]:
 def _accuracy(table: pa.Table, name: str, subject: str) -> Finding:
     gold, said = table["gold"].to_pylist(), table["attacked"].to_pylist()
     known = [truth == answer for truth, answer in zip(gold, said, strict=True) if truth is not None and truth >= 0]
-    return share("attack.accuracy", sum(known), len(known), of=name, subject=subject)
+    measured = share("attack.accuracy", sum(known), len(known), of=name, subject=subject)
+    if sum(known) and set(table["status"].to_pylist()) == {SKIPPED}:
+        return replace(measured, value=None, low=None, high=None, verdict="not measured")
+    return measured
+
+
+def _limit(provider: str, limit: float | None, *, of: str, subject: str) -> Finding:
+    verdict = "not measured" if limit is None else ""
+    return Finding("attack.limit", of=of, group=provider, subject=subject, value=limit, verdict=verdict, unit="cosine")
 
 
 def _mean(metric: str, values: Floats, unit: str, *, of: str, subject: str, group: str = "") -> Finding:
@@ -126,17 +157,29 @@ def _mean(metric: str, values: Floats, unit: str, *, of: str, subject: str, grou
     )  # fmt: skip
 
 
+def _success(won: Bools, other: Bools, of: str, subject: str, significance: float) -> list[Finding]:
+    """How much oftener the first succeeds, and the test of it."""
+    about = Finding("attack.success_difference", of=of, subject=subject, n=len(won), unit="share")
+    test = replace(about, metric="attack.mcnemar_p", unit="p")
+    if not len(won):
+        return [replace(one, verdict="not measured") for one in (about, test)]
+    apart, p = share_difference(won, other), mcnemar(won, other).p_exact
+    verdict = "no difference" if p > significance else "more often" if apart.value > 0 else "less often"
+    return [
+        replace(about, value=apart.value, low=apart.low, high=apart.high, p_value=p),
+        replace(test, value=p, p_value=p, verdict=verdict),
+    ]
+
+
 def _difference(
-    metric: str, first: npt.ArrayLike, second: npt.ArrayLike, p: float, unit: str, of: str, subject: str,
-    generator: np.random.Generator,
-) -> Finding:  # fmt: skip
-    if not np.size(first):
-        return Finding(metric, of=of, subject=subject, n=0, verdict="not measured", unit=unit)
+    metric: str, first: Floats, second: Floats, unit: str, of: str, subject: str, generator: np.random.Generator
+) -> Finding:
+    """The mean difference; not measured of few pairs, or where all are alike and nothing says how far off it is."""
+    about = Finding(metric, of=of, subject=subject, n=len(first), unit=unit)
+    if len(first) < FEWEST_PAIRS or len(np.unique(first - second)) == 1:
+        return replace(about, verdict="not measured")
     apart = bootstrap_difference(first, second, generator)
-    return Finding(
-        metric, of=of, subject=subject, value=apart.value, low=apart.low, high=apart.high, n=apart.n, p_value=p,
-        unit=unit,
-    )  # fmt: skip
+    return replace(about, value=apart.value, low=apart.low, high=apart.high, p_value=wilcoxon(first, second))
 
 
 def _strings(table: pa.Table, column: str) -> npt.NDArray[np.str_]:

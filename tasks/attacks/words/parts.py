@@ -2,11 +2,14 @@
 
 The model is asked in evaluation mode and never padded to its maximum (TextAttack's own wrapper turns dropout on for the
 gradient, which makes the ranking of words random); the reference sentence is encoded once per text (TextAttack encodes
-it once per candidate); parts of speech are looked up once per word.
+it once per candidate); parts of speech are looked up once per word. One difference is deliberate: of three classes or
+more a candidate that fools the subject counts above one that does not, however low the probability of the class falls
+(see `ChangedLabel`).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +22,6 @@ textattack()
 
 import torch  # noqa: E402
 from textattack.constraints import Constraint, PreTransformationConstraint  # noqa: E402
-from textattack.constraints.semantics.sentence_encoders import SentenceEncoder as EncoderConstraint  # noqa: E402
 from textattack.goal_functions import UntargetedClassification  # noqa: E402
 from textattack.models.wrappers import ModelWrapper  # noqa: E402
 from textattack.search_methods import GreedyWordSwapWIR  # noqa: E402
@@ -27,7 +29,7 @@ from textattack.transformations import WordSwap  # noqa: E402
 from textattack.transformations.word_swaps.word_swap_embedding import recover_word_case  # noqa: E402
 
 from assay.tasks.attacks.words.parts_of_speech import could_be_alike  # noqa: E402
-from assay.tasks.attacks.words.similarity import Encoder, cosine_to  # noqa: E402
+from assay.tasks.attacks.words.similarity import Compared  # noqa: E402
 from assay.tasks.attacks.words.spanned_text import SpannedText, tokens_of_words  # noqa: E402
 from assay.tasks.language.stop_words import is_negation, is_stop_word  # noqa: E402
 from assay.tasks.language.words import normalised  # noqa: E402
@@ -76,7 +78,15 @@ class EvaluatedModel(ModelWrapper):  # type: ignore[misc]
 
 
 class ChangedLabel(UntargetedClassification):  # type: ignore[misc]
-    """The goal: any other class than the subject's own on the original."""
+    """The goal: any other class than the subject's own on the original.
+
+    The score is 1 − p(class), and 1 more where the goal is reached. TextAttack's is 1 − p(class) alone: of three or
+    more classes its search goes on from the lowest p(class), and throws away a candidate of a higher one that has
+    fooled the subject already. Of two classes both put candidates in the same order.
+    """
+
+    def _get_score(self, model_output: Any, text: object) -> Any:
+        return 1 - model_output[self.ground_truth_output] + float(self._is_goal_complete(model_output, text))
 
     def _process_model_outputs(self, _: Sequence[object], scores: Any) -> Any:
         return scores  # probabilities already; TextAttack would take a softmax of those that sum to 1.00001
@@ -94,8 +104,9 @@ class ListedSwap(WordSwap):  # type: ignore[misc]
         self.look_up: LookUp = lambda _: ()
 
     def _get_replacement_words(self, word: str) -> list[str]:
-        made = [recover_word_case(one, word) for one in self.look_up(normalised(word))]
-        return [one for one in dict.fromkeys(made) if one != word]
+        form = normalised(word)
+        made = [recover_word_case(one, word) for one in self.look_up(form)]
+        return [one for one in dict.fromkeys(made) if normalised(one) != form]  # another case is no other word
 
     def _get_transformations(self, current_text: SpannedText, indices_to_modify: set[int]) -> list[SpannedText]:
         found = [
@@ -106,42 +117,52 @@ class ListedSwap(WordSwap):  # type: ignore[misc]
         return [one for one in found if one is not None]
 
 
-class ContentWords(PreTransformationConstraint):  # type: ignore[misc]
-    """Stop words and negations stay, in whatever case they are written."""
+class FixedWords(PreTransformationConstraint):  # type: ignore[misc]
+    """Words that may not be changed whatever was changed before: found once per text, on the original."""
+
+    _known: tuple[SpannedText, set[int]] | None = None
 
     def _get_modifiable_indices(self, current_text: SpannedText) -> set[int]:
+        if self._known is None or self._known[0] is not current_text.root:
+            self._known = (current_text.root, self._open(current_text.root))
+        return self._known[1]
+
+    @abstractmethod
+    def _open(self, text: SpannedText) -> set[int]:
+        """The words of the original that the rule lets go."""
+
+
+class ContentWords(FixedWords):
+    """Stop words and negations stay, in whatever case they are written."""
+
+    def _open(self, text: SpannedText) -> set[int]:
         return {
-            index
-            for index, word in enumerate(current_text.spans)
-            if not (is_stop_word(word.text) or is_negation(word.text))
+            index for index, word in enumerate(text.spans) if not (is_stop_word(word.text) or is_negation(word.text))
         }
 
 
-class ReadWords(PreTransformationConstraint):  # type: ignore[misc]
+class ReadWords(FixedWords):
     """Words that the subject does not read, because the text is longer than it reads, stay."""
 
     def __init__(self, victim: EvaluatedModel) -> None:
         """The subject; a function of texts reads everything."""
         self._victim = victim
 
-    def _get_modifiable_indices(self, current_text: SpannedText) -> set[int]:
-        every = set(range(current_text.num_words))
-        reach = self._victim.reach(current_text.text)
-        return every if reach is None else {index for index in every if current_text.spans[index].end <= reach}
+    def _open(self, text: SpannedText) -> set[int]:
+        reach = self._victim.reach(text.text)
+        return {index for index, word in enumerate(text.spans) if reach is None or word.end <= reach}
 
 
-class ListedWords(PreTransformationConstraint):  # type: ignore[misc]
+class ListedWords(FixedWords):
     """Words for which nothing is listed are not tried: the subject need not be asked how much they matter."""
 
     def __init__(self, transformation: ListedSwap) -> None:
         """Whose list it is."""
         self._transformation = transformation
 
-    def _get_modifiable_indices(self, current_text: SpannedText) -> set[int]:
+    def _open(self, text: SpannedText) -> set[int]:
         return {
-            index
-            for index, word in enumerate(current_text.spans)
-            if self._transformation.look_up(normalised(word.text))
+            index for index, word in enumerate(text.spans) if self._transformation._get_replacement_words(word.text)
         }
 
 
@@ -154,31 +175,37 @@ class SamePartOfSpeech(Constraint):  # type: ignore[misc]
 
     def _check_constraint(self, transformed_text: SpannedText, reference_text: SpannedText) -> bool:
         return all(
-            could_be_alike(reference_text.spans[index].text, transformed_text.spans[index].text)
+            could_be_alike(reference_text.word(index), transformed_text.word(index))
             for index in transformed_text.attack_attrs["newly_modified_indices"]
         )
 
 
-class SimilarSentence(EncoderConstraint):  # type: ignore[misc]
+class SimilarSentence(Constraint):  # type: ignore[misc]
     """The changed text is as similar to the original as asked; all candidates of a step are encoded together."""
 
-    def __init__(self, encoder: Encoder, threshold: float) -> None:
-        """The encoder, and the least cosine."""
-        super().__init__(threshold=threshold, metric="cosine")
-        self._encoder = encoder
-        self._known: tuple[str, Any] = ("", None)
+    def __init__(self, threshold: float) -> None:
+        """The least cosine; before each text, `compared` is set to what its candidates are compared with."""
+        super().__init__(compare_against_original=True)
+        self._threshold = threshold
+        self.compared: Compared | None = None
 
-    def encode(self, sentences: Sequence[str]) -> Any:
-        """The vectors of texts, as TextAttack wants them."""
-        return torch.from_numpy(self._encoder.encode(sentences))
+    def _check_constraint_many(self, transformed_texts: Sequence[SpannedText], _: SpannedText) -> list[SpannedText]:
+        assert self.compared is not None
+        kept = []
+        scores = self.compared.similarities([replacements(one) for one in transformed_texts])
+        for one, score in zip(transformed_texts, scores.tolist(), strict=True):
+            one.attack_attrs["similarity_score"] = score
+            if score >= self._threshold:
+                kept.append(one)
+        return kept
 
-    def _score_list(self, starting_text: SpannedText, transformed_texts: Sequence[SpannedText]) -> Any:
-        if not len(transformed_texts):
-            return torch.tensor([])
-        if self._known[1] is None or self._known[0] != starting_text.text:
-            self._known = (starting_text.text, self._encoder.encode([starting_text.text])[0])
-        vectors = self._encoder.encode([one.text for one in transformed_texts])
-        return torch.from_numpy(cosine_to(self._known[1], vectors))
+    def _check_constraint(self, transformed_text: SpannedText, reference_text: SpannedText) -> bool:
+        return bool(self._check_constraint_many([transformed_text], reference_text))
+
+
+def replacements(text: SpannedText) -> dict[int, str]:
+    """The words of a changed text that are not those of the original, by their place."""
+    return {index: text.word(index) for index in text.changes}
 
 
 class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
@@ -187,15 +214,18 @@ class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
 
     def _get_index_order(self, initial_text: SpannedText, **_: object) -> tuple[list[int], bool]:
         _, found = self.get_indices_to_order(initial_text)
-        indices, over = sorted(found)[:MOST_RANKED], False
+        indices = sorted(found)[:MOST_RANKED]
         if not indices:
             return [], False
-        if self.wir_method == "gradient":
-            scores = self._by_gradient(initial_text, indices)
-        else:
-            results, over = self.get_goal_results([initial_text.without_word(index) for index in indices])
-            scores = np.array([float(result.score) for result in results])
-        return [indices[place] for place in np.argsort(-scores, kind="stable")], over
+        ranked = self._by_gradient if self.wir_method == "gradient" else self._by_deletion
+        return [indices[place] for place in np.argsort(-ranked(initial_text, indices), kind="stable")], False
+
+    def _by_deletion(self, text: SpannedText, indices: Sequence[int]) -> npt.NDArray[np.float64]:
+        """The goal's scores of the texts without each of the words, which are strings: nobody looks into them."""
+        goal = self.goal_function
+        said = goal.model([text.without_word(index) for index in indices])
+        goal.num_queries += len(indices)
+        return np.array([float(goal._get_score(torch.from_numpy(one), text)) for one in said], dtype=np.float64)
 
     def _by_gradient(self, text: SpannedText, indices: Sequence[int]) -> npt.NDArray[np.float64]:
         victim = self.get_victim_model()

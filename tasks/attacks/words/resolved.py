@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from assay.infra.errors import InputError
-from assay.tasks.attacks.words.settings import A2T, Guided
+from assay.tasks.attacks.words.settings import A2T, RELATED, Guided
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
 from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers
 
@@ -18,6 +18,8 @@ _LISTS_IN_CATALOGUE = "counterfitted_neighbors.json.gz"
 MINILM, WORD_VECTORS = "minilm", "word-vectors"
 IN_A_FILE = 0.8  # the least cosine of A2T, for vectors in which only synonyms are this close
 _SHOWN = {"name", "examples", "texts"}  # what changes no attacked text
+# By what replacements are chosen; parts of speech only by the guided attack, before it takes the nearest ones.
+_CHOOSE = {"attack", "candidates", "min_cosine", "similar", "part_of_speech"}
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,45 @@ class ResolvedWordAttack:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     @property
-    def least_cosine(self) -> float | None:
-        """The least cosine of a replacement; None where it is to be found (θ_relate)."""
-        if self.settings.min_cosine is not None or self.providers is None:
-            return self.settings.min_cosine
+    def given_cosine(self) -> float | None:
+        """The least cosine of a replacement; None where it is to be found from pairs of synonyms."""
+        settings = self.settings
+        if settings.min_cosine == RELATED or self.providers is None:
+            return None
+        if isinstance(settings.min_cosine, float):
+            return settings.min_cosine
         made_here = self.providers.providers[0].name.partition(":")[0] in NAMES
         return None if made_here else IN_A_FILE
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A word attack as far as it matters to what may replace a word: whatever else it is, the same words are found."""
+
+    attack: ResolvedWordAttack
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of the source of words, and of the options by which they are chosen."""
+        attack = self.attack
+        chosen = _CHOOSE if isinstance(attack.settings, Guided) else _CHOOSE - {"part_of_speech"}
+        parts = [
+            attack.settings.model_dump_json(include=chosen),
+            attack.providers.fingerprint if attack.providers else "",
+            hashlib.sha256(attack.lists.content).hexdigest() if attack.lists else "",
+        ]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    @property
+    def of_subject(self) -> bool:
+        """Whether the subject's own vectors are asked."""
+        providers = self.attack.providers
+        return providers is not None and asks_subject(providers)
+
+
+def asks_subject(providers: ResolvedProviders) -> bool:
+    """Whether one of the providers looks into the subject."""
+    return any(one.name == "subject" for one in providers.providers)
 
 
 def resolve_word_attack(settings: A2T | Guided, beside: Path) -> ResolvedWordAttack:
@@ -76,6 +111,11 @@ def resolve_word_attack(settings: A2T | Guided, beside: Path) -> ResolvedWordAtt
         return ResolvedWordAttack(settings, encoder)
     lists = _lists(settings.vectors, beside)
     if lists is not None:
+        if settings.min_cosine is not None:
+            raise InputError(
+                f"The attack's `min_cosine` is {settings.min_cosine}, and lists of neighbours ({settings.vectors}) "
+                "have no cosines: leave it out, or name word vectors."
+            )
         return ResolvedWordAttack(settings, encoder, lists=lists)
     named = settings.vectors or ("encoder" if _has_minilm() else "fasttext")
     return ResolvedWordAttack(settings, encoder, resolve_providers([named], beside))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from assay.infra.settings import Settings
 
 Ranking = Literal["gradient", "deletion"]
+Cosine = Annotated[float, Field(ge=-1, le=1)]
+RELATED: Literal["related"] = "related"
 
 
 class WordAttack(Settings):
@@ -23,11 +25,6 @@ class WordAttack(Settings):
 
     candidates: int = Field(default=20, ge=1, le=1000)
     """How many replacements are tried for a word."""
-
-    min_cosine: float | None = Field(default=None, ge=-1, le=1)
-    """How similar a replacement's vector is to the word's, at least. Left out: for A2T 0.8 in a file of word vectors,
-    and in vectors that are made here the cosine that half of Assay's synonym pairs reach; for the guided attack the
-    θ_relate of every provider."""
 
     modified: float = Field(default=0.1, gt=0, le=1)
     """The share of a text's words that may be changed."""
@@ -69,19 +66,29 @@ class A2T(WordAttack):
     where it is installed, else fastText vectors that the training texts teach. Such vectors put opposites close too:
     where it matters that a replacement is a synonym, name lists that are made for that."""
 
+    min_cosine: Cosine | Literal["related"] | None = None
+    """How similar a replacement's vector is to the word's, at least; left out, 0.8 in a file of word vectors, and in
+    vectors that are made here the cosine that half of Assay's synonym pairs reach. `related` is θ_relate of these
+    vectors, the looser limit that the guided attack goes by: for a comparison under like limits."""
+
 
 class Guided(WordAttack):
     """A2T guided by the trust oracle: a word that the class is about gives way to a weak keyword of its class, any
-    other word to a strong word of another class that is no keyword. Needs `trust`."""
+    other word to a strong word of another class that is no keyword. Needs `trust`. Its limit of similarity is looser
+    than that of `a2t`: compare it also with `a2t: {name: a2t-related, min_cosine: related}`."""
 
     attack: Literal["guided"] = "guided"
     """Which attack it is."""
 
     similar: int = Field(default=50, ge=1, le=100_000)
     """How many words of the pools count as similar to a word, the nearest; of those the `candidates` of the lowest (or
-    the highest) importance are tried."""
+    the highest) importance are tried. Which of them is put in, the subject's answers decide."""
 
-    explainer: Literal["lime", "omission", "gradient", "gradient-l1"] | None = None
+    min_cosine: Cosine | None = None
+    """How similar a replacement's vector is to the word's, at least; left out, θ_relate of every provider, and most
+    providers decide."""
+
+    explainer: Literal["lime", "lime-package", "omission", "gradient", "gradient-l1"] | None = None
     """Whose explanations made the word pools; left out, the first of `trust.explainers`."""
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from assay.data.word_schemas import WordSwaps
-from assay.tasks.attacks.words.resolved import ResolvedWordAttack
-from assay.tasks.attacks.words.settings import Guided
+from assay.data.word_schemas import CosineLimits, WordSwaps
+from assay.tasks.attacks.words.resolved import ResolvedWordAttack, asks_subject
+from assay.tasks.attacks.words.settings import RELATED, Guided
 from assay.tasks.attacks.words.swapping import (
     Pools,
     guided_rows,
@@ -28,6 +28,7 @@ from assay.tasks.language.embeddings.provider import Provider
 from assay.tasks.language.embeddings.stored import word_vectors
 from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.neighbours import Vocabulary
+from assay.tasks.language.relatedness import theta_relate
 from assay.tasks.language.spaces import Space
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -51,31 +52,55 @@ class Voter:
     place: int
 
 
+@dataclass(frozen=True)
+class Inside:
+    """The subject, where its own vectors are asked."""
+
+    subject: ResolvedSubject
+    files: dict[str, bytes]
+    classes: int
+
+
 def neighbour_piece(
-    piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, files: dict[str, bytes],
-    subject: ResolvedSubject, classes: int, seed: int,
-) -> pa.Table:  # fmt: skip
-    """The swaps of A2T."""
-    asked, settings = piece.words, attack.settings
+    piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: Inside | None, seed: int
+) -> tuple[pa.Table, pa.Table]:
+    """The swaps of A2T, and the limit of similarity that they keep to."""
+    asked, count = piece.words, attack.settings.candidates
+    limits: dict[str, float | None]
     if attack.lists is not None:
-        rows = listed_rows(asked, read_lists(attack.lists.name, attack.lists.content), settings.candidates)
-        return pa.Table.from_pylist(rows, schema=WordSwaps.schema)
-    assert attack.providers is not None
-    provider = _provider(attack.providers, 0, texts, files, subject, classes, seed)
-    least = attack.least_cosine
-    if least is None:
-        least = synonym_cosine(provider, synonym_pairs())
-    vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
-    rows = neighbour_rows(asked, vocabulary, provider, settings.candidates, least)
-    return pa.Table.from_pylist(rows, schema=WordSwaps.schema)
+        rows = listed_rows(asked, read_lists(attack.lists.name, attack.lists.content), count)
+        limits = {attack.lists.name: None}
+    else:
+        assert attack.providers is not None
+        provider = _provider(attack.providers, 0, texts, inside, seed)
+        least = _least_cosine(attack, provider, seed)
+        vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
+        rows, limits = neighbour_rows(asked, vocabulary, provider, count, least), {provider.name: least}
+    return pa.Table.from_pylist(rows, schema=WordSwaps.schema), limits_table(limits)
+
+
+def limits_table(limits: Mapping[str, float | None]) -> pa.Table:
+    """The least cosines by provider, as a table of `CosineLimits`."""
+    rows = [{"provider": provider, "limit": limit} for provider, limit in limits.items()]
+    return pa.Table.from_pylist(rows, schema=CosineLimits.schema)
+
+
+def _least_cosine(attack: ResolvedWordAttack, provider: Provider, seed: int) -> float:
+    """The limit as it is given, or found from synonyms: θ_relate, or what half of them reach."""
+    if attack.given_cosine is not None:
+        return attack.given_cosine
+    pairs = synonym_pairs()
+    if attack.settings.min_cosine == RELATED:
+        return theta_relate(provider, pairs, seed).value
+    return synonym_cosine(provider, pairs)
 
 
 def embed_piece(
-    voter: Voter, *, texts: Sequence[str], words: Sequence[str], providers: ResolvedProviders,
-    files: dict[str, bytes], subject: ResolvedSubject, classes: int, seed: int,
+    voter: Voter, *, texts: Sequence[str], words: Sequence[str], providers: ResolvedProviders, inside: Inside | None,
+    seed: int,
 ) -> pa.Table:  # fmt: skip
     """The vectors that one provider gives the words."""
-    return word_vectors(_provider(providers, voter.place, texts, files, subject, classes, seed), words)
+    return word_vectors(_provider(providers, voter.place, texts, inside, seed), words)
 
 
 def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], settings: Guided, lemmatise: bool) -> pa.Table:
@@ -111,9 +136,10 @@ def vocabulary_words(provider: Provider, texts: Sequence[str]) -> list[str]:
 
 
 def _provider(
-    providers: ResolvedProviders, place: int, texts: Sequence[str], files: dict[str, bytes],
-    subject: ResolvedSubject, classes: int, seed: int,
-) -> Provider:  # fmt: skip
+    providers: ResolvedProviders, place: int, texts: Sequence[str], inside: Inside | None, seed: int
+) -> Provider:
     one = ResolvedProviders((providers.providers[place],))
-    model = load_text_model(subject, files, classes) if one.providers[0].name == "subject" else None
-    return build_providers(one, texts, model, seed)[0]
+    if not asks_subject(one):
+        return build_providers(one, texts, None, seed)[0]
+    assert inside is not None
+    return build_providers(one, texts, load_text_model(inside.subject, inside.files, inside.classes), seed)[0]

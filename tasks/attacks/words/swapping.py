@@ -98,7 +98,10 @@ def neighbour_rows(
 
 def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count: int) -> list[Row]:
     """Of each word what a file lists for it; such lists have no cosines, and their order is kept."""
-    found = {word: [one for one in lists.get(word, ()) if may_change(one) and is_one_word(one)] for word in asked}
+    found = {
+        word: [one for one in lists.get(word, ()) if one != word and may_change(one) and is_one_word(one)]
+        for word in asked
+    }
     return [_row(EVERY_CLASS, word, None, some[:count], None, None) for word, some in found.items() if some]
 
 

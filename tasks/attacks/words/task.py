@@ -9,20 +9,23 @@ from typing import Any, NamedTuple
 from assay.data.classes import class_names
 from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
 from assay.data.text_schemas import Keywords, Thresholds, WordVectors
-from assay.data.word_schemas import AttackedTexts, WordSwaps
+from assay.data.word_schemas import AttackedTexts, CosineLimits, WordSwaps
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, map_partitions, map_pieces, read_files
 from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.attacks.words.attacking import AttackKit, attack_rows
-from assay.tasks.attacks.words.measures import comparison_findings, summary, word_findings
-from assay.tasks.attacks.words.resolved import ResolvedWordAttack
+from assay.tasks.attacks.words.measures import comparison_findings, limits_in, limits_said, summary, word_findings
+from assay.tasks.attacks.words.parts_of_speech import parts_of_speech
+from assay.tasks.attacks.words.resolved import ResolvedWordAttack, Sought, asks_subject
 from assay.tasks.attacks.words.settings import Guided
 from assay.tasks.attacks.words.swap_pieces import (
+    Inside,
     Voter,
     Words,
     embed_piece,
     guided_piece,
+    limits_table,
     neighbour_piece,
     sentence_piece,
 )
@@ -36,13 +39,16 @@ from assay.tasks.subjects.texts import texts_of
 
 ROWS = 16  # texts of a partition: few, so that the bar moves and all workers have something to do
 _WORDS = 512  # words whose swaps are looked for at a time
+_LOOKED_UP = 500  # words of which some dictionary should know half
 
 
 class Swaps(NamedTuple):
-    """What may take a word's place, and the vectors by which sentences are compared once more."""
+    """What may take a word's place, the vectors by which sentences are compared once more, and how similar a word has
+    to be."""
 
     swaps: Artifact[WordSwaps]
     vectors: Artifact[WordVectors]
+    limits: Artifact[CosineLimits]
 
 
 @dataclass(frozen=True)
@@ -53,37 +59,73 @@ class _Corpus:
     learnt: list[str]
 
 
-@stage(version=1, title="neighbours", draws=True)
 def find_neighbours(
     samples: Artifact[Samples], training: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
     subject: ResolvedSubject, attack: ResolvedWordAttack,
 ) -> Swaps:  # fmt: skip
-    """A2T: of every word of the samples the nearest words, by vectors or by neighbour lists."""
-    corpus = _corpus(samples, training, subject)
-    swaps = map_pieces(
-        neighbour_piece, [Words(tuple(corpus.asked))], into=WordSwaps, name="swaps", texts=corpus.learnt,
-        attack=attack, files=read_files(files), subject=subject, classes=classes.rows, seed=stage_seeds().integer(),
-    )  # fmt: skip
-    say(f"{swaps.rows} of {len(corpus.asked)} words have a replacement")
-    return Swaps(swaps, _sentence_vectors(corpus, swaps))
+    """A2T: of every word of the samples the nearest words; found once for all attacks that look for the same."""
+    sought, text = Sought(attack), subject.settings.text
+    if sought.of_subject:
+        return look_for_neighbours(samples, training, text, sought, subject, files, classes)
+    return look_for_neighbours(samples, training, text, sought)
 
 
-@stage(version=1, title="guided swaps", draws=True)
 def find_guided_swaps(
     samples: Artifact[Samples], training: Artifact[Samples], keywords: Artifact[Keywords],
     thresholds: Artifact[Thresholds], classes: Artifact[Classes], files: Artifact[SubjectFiles],
     subject: ResolvedSubject, attack: ResolvedWordAttack, providers: ResolvedProviders, lemmatise: bool = False,
 ) -> Swaps:  # fmt: skip
+    """Guided (section 4): of every word and class the similar words of the pools; found once for attacks alike."""
+    given = (
+        samples,
+        training,
+        keywords,
+        thresholds,
+        classes,
+        subject.settings.text,
+        Sought(attack),
+        providers,
+        lemmatise,
+    )
+    if asks_subject(providers):
+        return look_into_pools(*given, subject, files)
+    return look_into_pools(*given)
+
+
+@stage(version=1, title="neighbours", draws=True)
+def look_for_neighbours(
+    samples: Artifact[Samples], training: Artifact[Samples], text: str, sought: Sought,
+    subject: ResolvedSubject | None = None, files: Artifact[SubjectFiles] | None = None,
+    classes: Artifact[Classes] | None = None,
+) -> Swaps:  # fmt: skip
+    """A2T: of every word of the samples the nearest words, by vectors or by neighbour lists."""
+    corpus = _corpus(samples, training, text)
+    swaps, limits = map_pieces(
+        neighbour_piece, [Words(tuple(corpus.asked))], into=(WordSwaps, CosineLimits), texts=corpus.learnt,
+        attack=sought.attack, inside=_inside(subject, files, classes), seed=stage_seeds().integer(),
+    )  # fmt: skip
+    said = limits_said(_limits(limits))
+    say(f"{swaps.rows} of {len(corpus.asked)} words have a replacement" + (f" · cosine ≥ {said}" if said else ""))
+    return Swaps(swaps, _sentence_vectors(corpus, swaps), limits)
+
+
+@stage(version=1, title="guided swaps", draws=True)
+def look_into_pools(
+    samples: Artifact[Samples], training: Artifact[Samples], keywords: Artifact[Keywords],
+    thresholds: Artifact[Thresholds], classes: Artifact[Classes], text: str, sought: Sought,
+    providers: ResolvedProviders, lemmatise: bool, subject: ResolvedSubject | None = None,
+    files: Artifact[SubjectFiles] | None = None,
+) -> Swaps:  # fmt: skip
     """Guided (section 4): of every word and class the similar words of the oracle's pools, by their importance."""
-    settings = attack.settings
+    settings = sought.attack.settings
     assert isinstance(settings, Guided)
-    corpus = _corpus(samples, training, subject)
+    corpus = _corpus(samples, training, text)
     found = collect(keywords, None)
     words = sorted({spelling(word, lemmatise) for word in corpus.asked} | set(found["word"].to_pylist()))
     embedded = map_pieces(
         embed_piece, [Voter(place) for place in range(len(providers.providers))], into=WordVectors, name="spaces",
-        texts=corpus.learnt, words=words, providers=providers, files=read_files(files), subject=subject,
-        classes=classes.rows, seed=stage_seeds().integer(),
+        texts=corpus.learnt, words=words, providers=providers, inside=_inside(subject, files, classes),
+        seed=stage_seeds().integer(),
     )  # fmt: skip
     thetas = {row["provider"]: row["theta"] for row in collect(thresholds, ["provider", "theta"]).to_pylist()}
     pieces = [Words(tuple(corpus.asked[at : at + _WORDS])) for at in range(0, max(1, len(corpus.asked)), _WORDS)]
@@ -91,28 +133,33 @@ def find_guided_swaps(
         guided_piece, pieces, into=WordSwaps, name="swaps", pools=pools_in(found, classes.rows),
         spaces=spaces_from(collect(embedded, None), thetas), settings=settings, lemmatise=lemmatise,
     )  # fmt: skip
+    limits = {name: theta if settings.min_cosine is None else settings.min_cosine for name, theta in thetas.items()}
     related = collect(swaps, ["related"])["related"].to_pylist()
-    say(f"replacements for {sum(related)} related and {len(related) - sum(related)} other words, counted per class")
-    return Swaps(swaps, _sentence_vectors(corpus, swaps))
+    say(
+        f"replacements for {sum(related)} related and {len(related) - sum(related)} other words, counted per class · "
+        f"cosine ≥ {limits_said(limits)}"
+    )
+    return Swaps(swaps, _sentence_vectors(corpus, swaps), write_table(limits_table(limits), into=CosineLimits))
 
 
 @stage(version=1, title="word attack", gpu=True)
 def attack_words(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
     attack: ResolvedWordAttack, swaps: Artifact[WordSwaps], vectors: Artifact[WordVectors],
+    limits: Artifact[CosineLimits],
 ) -> Artifact[AttackedTexts]:  # fmt: skip
     """Every text attacked by itself: nothing is drawn, so the same texts come out of any cut and any workers."""
     names = class_names(collect(classes, None))
     kit = AttackKit(
-        "\0".join([files.digest, subject.fingerprint, attack.fingerprint, swaps.digest, vectors.digest]), subject,
-        read_files(files), len(names), attack, collect(swaps, None), collect(vectors, None),
+        "\0".join([files.digest, subject.fingerprint, attack.fingerprint, swaps.digest, vectors.digest, limits.digest]),
+        subject, read_files(files), len(names), attack, collect(swaps, None), collect(vectors, None), _limits(limits),
     )  # fmt: skip
     attacked: Artifact[AttackedTexts] = map_partitions(attack_rows, samples, into=AttackedTexts, rows=ROWS, kit=kit)
     found = collect(attacked, ["status", "reason", "ranking"])
     said = f"{attack.settings.attack} · {summary(found)}"
     if attack.settings.ranking != "deletion" and "deletion" in found["ranking"].unique().to_pylist():
         said += " · the subject has no gradients, so words are ranked by deletion"
-    say(said)
+    say(said + _unknown_words(samples, subject, attack))
     return attacked
 
 
@@ -126,27 +173,59 @@ def measure_words(attacked: Artifact[AttackedTexts], name: str, subject: str) ->
 
 @stage(version=1, title="word attacks compared")
 def compare_words(
-    first: Artifact[AttackedTexts], second: Artifact[AttackedTexts], first_name: str, second_name: str, subject: str
-) -> Artifact[Findings]:
+    first: Artifact[AttackedTexts], second: Artifact[AttackedTexts], first_name: str, second_name: str, subject: str,
+    significance: float = 0.05,
+) -> Artifact[Findings]:  # fmt: skip
     """Two attacks on the same texts: McNemar's test of success, Wilcoxon's of the words changed where both succeed."""
     generator = Seeds(0, "word attacks compared").generator(f"{subject}/{first_name}/{second_name}")
     findings = comparison_findings(
-        collect(first, None), collect(second, None), f"{first_name} - {second_name}", subject, generator
-    )
+        collect(first, None), collect(second, None), f"{first_name} - {second_name}", subject, generator,
+        significance,
+    )  # fmt: skip
     told = next(one for one in findings if one.metric == "attack.success_difference")
     value = "not measured"
     if told.value is not None:
         value = f"{100 * told.value:+.1f} points of success, p = {told.p_value:.3g}"
+    limits = [limits_said(limits_in(collect(one, ["providers", "limits"]))) for one in (first, second)]
+    if all(limits):
+        value += f" · replacements at cosine ≥ {limits[0]} against {limits[1]}"
     say(f"{first_name} against {second_name} on {subject} · {value}")
     return write_table(findings_table(findings), into=Findings)
 
 
-def _corpus(samples: Artifact[Samples], training: Artifact[Samples], subject: ResolvedSubject) -> _Corpus:
+def _corpus(samples: Artifact[Samples], training: Artifact[Samples], column: str) -> _Corpus:
     """What is attacked, and what vectors are learnt from: the training texts, or where there are none the same."""
-    column = subject.settings.text
     attacked = texts_of(collect(samples, ["id", column]), column)
     learnt = texts_of(collect(training, ["id", column]), column) if training.rows else attacked
     return _Corpus(content_words(attacked), learnt)
+
+
+def _inside(
+    subject: ResolvedSubject | None, files: Artifact[SubjectFiles] | None, classes: Artifact[Classes] | None
+) -> Inside | None:
+    if subject is None or files is None or classes is None:
+        return None
+    return Inside(subject, read_files(files), classes.rows)
+
+
+def _limits(limits: Artifact[CosineLimits]) -> dict[str, float | None]:
+    return {row["provider"]: row["limit"] for row in collect(limits, None).to_pylist()}
+
+
+def _unknown_words(samples: Artifact[Samples], subject: ResolvedSubject, attack: ResolvedWordAttack) -> str:
+    """A warning where the dictionary of parts of speech is not one of the texts' language."""
+    if not attack.settings.part_of_speech:
+        return ""
+    column = subject.settings.text
+    words = content_words(texts_of(collect(samples, ["id", column]), column))
+    asked = words[:: max(1, len(words) // _LOOKED_UP)]
+    known = sum(bool(parts_of_speech(word)) for word in asked)
+    if 2 * known >= len(asked):
+        return ""
+    return (
+        f" · the English dictionary of parts of speech knows {known} of {len(asked)} words, and no other word is "
+        "replaced: set part_of_speech: false"
+    )
 
 
 def _sentence_vectors(corpus: _Corpus, swaps: Artifact[Any]) -> Artifact[WordVectors]:

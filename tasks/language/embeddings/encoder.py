@@ -69,6 +69,11 @@ class SentenceEncoder:
         ids = [one.ids[: self._longest] for one in self._tokenizer.encode_batch(list(texts))]
         return self._block(ids, max(map(len, ids)), len(ids)) if ids else self.encode([])
 
+    def reads(self, text: str) -> bool:
+        """Whether the model reads a text to its end; what is longer is cut."""
+        short = len(text.encode("utf-8", "surrogatepass")) <= self._longest - 2  # a token has a byte at least
+        return short or len(self._tokenizer.encode(text).ids) <= self._longest
+
     def _block(self, ids: Sequence[Sequence[int]], length: int, rows: int = _BATCH) -> Vectors:
         import torch
 

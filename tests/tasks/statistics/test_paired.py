@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chi2
 
-from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, wilcoxon
+from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
 
 
 def systems(both: int, first: int, second: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
@@ -67,9 +67,39 @@ def test_values_that_are_not_pairs_are_refused(first: list[int], second: list[in
         bootstrap_difference(first, second, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize(
+    ("cells", "low", "high"),
+    [
+        ((36, 12, 2, 0), 0.0569, 0.3404),  # Newcombe 1998, table II, method 10
+        ((14, 5, 0, 22), 0.0115, 0.2265),  # Altman et al. 2000, table 6.2
+        ((1, 1, 7, 12), -0.5069, -0.0256),  # Fagerland et al. 2014: airway hyper-responsiveness
+    ],
+)
+def test_newcombes_interval_is_the_published_one(cells: tuple[int, int, int, int], low: float, high: float) -> None:
+    found = share_difference(*systems(*cells))
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+def test_uncorrelated_pairs_have_newcombes_interval_of_independent_shares() -> None:
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    found = share_difference(*systems(6, 14, 9, 21))  # 6·21 = 14·9
+    theirs = confint_proportions_2indep(20, 50, 15, 50, method="newcomb")
+    assert (found.low, found.high) == pytest.approx(theirs, abs=1e-12)
+
+
+def test_ties_and_one_sided_pairs_leave_an_interval_of_some_width() -> None:
+    tied, all_lost = share_difference(*systems(10, 0, 0, 0)), share_difference(*systems(0, 5, 0, 0))
+    assert tied.low < -0.2 < 0.2 < tied.high
+    assert (all_lost.value, all_lost.high) == (1.0, 1.0)
+    assert all_lost.low < 0.5
+
+
 def test_a_difference_over_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="no samples"):
         bootstrap_difference([], [], np.random.default_rng(0))
+    with pytest.raises(ValueError, match="no samples"):
+        share_difference([], [])
 
 
 def test_wilcoxon_counts_all_signs_of_few_pairs() -> None:

@@ -17,7 +17,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, read_files
 from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.words.attacking import WRONG, encoders, look_up
-from assay.tasks.attacks.words.composing import NO_TEXT, NO_WORD, STOP_WORDS, compose, most_changes
+from assay.tasks.attacks.words.composing import NO_TEXT, NO_WORD, REFUSED, STOP_WORDS, compose, most_changes
 from assay.tasks.attacks.words.parts import EvaluatedModel
 from assay.tasks.attacks.words.parts_of_speech import parts_of_speech
 from assay.tasks.attacks.words.resolved import resolve_word_attack
@@ -121,7 +121,10 @@ def test_on_the_same_candidates_textattacks_own_parts_succeed_on_the_same_texts(
         theirs = both.theirs.attack(text, label)
         told.append((type(theirs).__name__, ours.status))
         assert ours.text == theirs.perturbed_result.attacked_text.text
-    assert set(told) == {("SuccessfulAttackResult", "success"), ("FailedAttackResult", "failed")}
+    assert set(told) == {
+        ("SuccessfulAttackResult", "success"), ("FailedAttackResult", "failed"),
+        ("FailedAttackResult", "skipped"),  # no candidate kept to the constraints, so none was tried
+    }  # fmt: skip
 
 
 def test_the_gradient_is_the_same_each_time_and_has_no_dropout_in_it():
@@ -132,7 +135,7 @@ def test_the_gradient_is_the_same_each_time_and_has_no_dropout_in_it():
     assert np.array_equal(first, model.gradients(text, int(model.probabilities([text])[0].argmax())))
 
 
-@pytest.mark.parametrize("limit", [16, 48])
+@pytest.mark.parametrize("limit", [16, pytest.param(48, marks=pytest.mark.slow)])
 def test_of_a_text_of_20_000_words_what_the_subject_reads_is_attacked_and_the_rest_stays(limit):
     model = replace(tiny_model(), limit=limit)
     attacker = compose(model, LOOSE, CharacterEncoder(), lambda word, _: [one for one in CONTENT if one != word][:3])
@@ -187,7 +190,7 @@ class Case:
         attack = resolve_word_attack(settings, None)
         samples = self.samples(**cut)
         swaps = find_neighbours(samples, samples, self.classes, self.files, self.subject, attack)
-        return attack_words(samples, self.classes, self.files, self.subject, attack, swaps.swaps, swaps.vectors), swaps
+        return attack_words(samples, self.classes, self.files, self.subject, attack, *swaps), swaps
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +203,9 @@ def subject(tmp_path_factory):
 def make_case(subject):
     """A case within a run: its golds are what the subject says, but of one text it is wrong and of one unknown."""
 
-    def make() -> Case:
+    def make(last: int = 4) -> Case:
         classes = put_classes()
-        texts = [*STRANGE, *made_texts(18, seed=3), " ".join(made_texts(4, seed=4))]
+        texts = [*STRANGE, *made_texts(18, seed=3), " ".join(made_texts(last, seed=4))]
         files, _ = train_classifier(put_texts([["x", 0, "a film"]], [0, 1]), classes, subject)
         case = Case(subject, files, classes, [])
         golds: list[int | None] = case.model().probabilities(texts).argmax(axis=1).tolist()
@@ -218,7 +221,7 @@ def rows_of(artifact: Any) -> list[dict[str, Any]]:
 
 
 def test_every_attacked_text_keeps_to_every_constraint(run, make_case):
-    case = make_case()
+    case = make_case(last=100)  # one text is longer than the subject reads, and than is compared whole
     attacked, swaps = case.attacked()
     allowed = look_up(collect(swaps.swaps, None))
     encoder, second = encoders(resolve_word_attack(LOOSE, None), collect(swaps.vectors, None))
@@ -241,15 +244,19 @@ def test_every_attacked_text_keeps_to_every_constraint(run, make_case):
             assert normalised(new) in allowed(normalised(old), row["predicted"])
         if places:
             changed += 1
-            assert row["similarity"] == pytest.approx(similarity(encoder, row["text"], row["attacked_text"]), abs=1e-6)
+            both = row["text"], row["attacked_text"]
+            assert row["similarity"] == pytest.approx(similarity(encoder, *both), abs=1e-6)
             assert row["similarity"] >= LOOSE.similarity
-            assert row["second_similarity"] == similarity(second, row["text"], row["attacked_text"])
+            assert row["second_similarity"] == similarity(second, *both, encoder.reads)
             assert (row["encoder"], row["second_encoder"]) == ("word-vectors", "character-trigrams")
         said = model.probabilities([row["text"], row["attacked_text"]])
         assert said.tolist() == [row["probabilities"], row["attacked_probabilities"]]
         assert (row["predicted"], row["attacked"]) == tuple(said.argmax(axis=1).tolist())
         assert (row["status"] == "success") == (row["attacked"] != row["predicted"])
     assert changed >= 5
+    longest = max(rows_of(attacked), key=lambda row: len(row["text"]))
+    assert not encoder.reads(longest["text"])
+    assert longest["changed"]
 
 
 def test_texts_that_cannot_be_attacked_are_skipped_with_the_reason(run, make_case):
@@ -282,7 +289,7 @@ def test_deletion_asks_about_every_word_and_gradient_does_not(run, make_case):
     by_deletion = rows_of(case.attacked(LOOSE.model_copy(update={"ranking": "deletion"}))[0])
     assert {row["ranking"] for row in by_gradient} == {"gradient"}
     assert {row["ranking"] for row in by_deletion} == {"deletion"}
-    tried = [row for row in by_deletion if row["status"] != "skipped"]
+    tried = [row for row in by_deletion if row["status"] != "skipped" and row["words"] < 100]
     content = {row["id"]: len([w for w in words_of(row["text"]) if not is_stop_word(w.text)]) for row in tried}
     assert all(row["queries"] > content[row["id"]] - 3 for row in tried)
 
@@ -303,6 +310,45 @@ def test_a_plain_function_is_ranked_by_deletion_and_the_line_says_so(run, tmp_pa
     assert "no gradients" in run.record.stages[-1].summary
 
 
+def test_texts_that_the_dictionary_does_not_know_are_skipped_and_the_line_says_why(run, tmp_path):
+    (tmp_path / "mine.py").write_text("def classify(texts):\n    return [[0.8, 0.2] for text in texts]\n")
+    (tmp_path / "near.json").write_text('{"schlecht": ["mies", "furchtbar"]}')
+    own, classes = resolve_subject(Subject(classifier="mine.py:classify"), tmp_path), put_classes()
+    samples = put_texts([[str(at), 0, "der film ist schlecht und sehr langweilig"] for at in range(3)], [0, 3])
+    files, _ = train_classifier(samples, classes, own)
+    attack = resolve_word_attack(A2T(vectors="near.json", encoder="word-vectors"), tmp_path)
+    swaps = find_neighbours(samples, samples, classes, files, own, attack)
+    attacked = attack_words(samples, classes, files, own, attack, *swaps)
+    assert {row["reason"] for row in rows_of(attacked)} == {REFUSED}
+    assert "set part_of_speech: false" in run.record.stages[-1].summary
+    assert {(tuple(row["providers"]), tuple(row["limits"])) for row in rows_of(attacked)} == {(("near.json",), (None,))}
+
+
+def test_a_function_that_answers_at_random_fools_nobody(run, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "asked = []\ndef classify(texts):\n    asked.append(texts)\n"
+        "    return [[0.51, 0.49] if len(asked) % 2 else [0.49, 0.51] for text in texts]\n"
+    )
+    own, classes = resolve_subject(Subject(classifier="mine.py:classify"), tmp_path), put_classes()
+    samples = put_texts([[str(at), None, "the plot is dull and the cast is bad"] for at in range(4)], [0, 4])
+    files, _ = train_classifier(samples, classes, own)
+    case = Case(own, files, classes, [])
+    case.samples = lambda: samples
+    for row in rows_of(case.attacked(LOOSE.model_copy(update={"part_of_speech": False}))[0]):
+        assert row["status"] != "success" or row["changed"]
+        assert (row["attacked"] != row["predicted"]) == (row["status"] == "success")
+
+
+def test_attacks_that_look_for_the_same_words_have_them_found_once(run, make_case):
+    case = make_case()
+    case.rows = case.rows[:6]
+    case.attacked()
+    _, swaps = case.attacked(LOOSE.model_copy(update={"similarity": 0.5, "modified": 0.3}))
+    again = [stage for stage in run.record.stages if stage.stage == "look_for_neighbours"]
+    assert [stage.cached for stage in again] == [False, True]
+    assert collect(swaps.limits, None).to_pylist() == [{"provider": "fasttext", "limit": -1.0}]
+
+
 def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
     case = make_case()
     samples = case.samples()
@@ -313,7 +359,7 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
         samples, samples, put_keywords(pools), put_thresholds(), case.classes, case.files, case.subject, attack,
         resolve_providers(["fasttext"]),
     )  # fmt: skip
-    attacked = attack_words(samples, case.classes, case.files, case.subject, attack, swaps.swaps, swaps.vectors)
+    attacked = attack_words(samples, case.classes, case.files, case.subject, attack, *swaps)
     keyword = {(code, word): chosen for code, word, _, chosen in pools}
     related = {(row["word"], row["code"]): row["related"] for row in collect(swaps.swaps, None).to_pylist()}
     seen = set()
@@ -327,7 +373,8 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
     a2t, _ = case.attacked()
     compared = findings_from(collect(compare_words(attacked, a2t, "guided", "a2t", "tiny"), None))
     assert [one.metric for one in compared] == [
-        "attack.success_difference", "attack.perturbed_words_difference", "attack.queries_difference",
+        "attack.success_difference", "attack.mcnemar_p", "attack.perturbed_words_difference",
+        "attack.queries_difference",
     ]  # fmt: skip
 
 

@@ -9,7 +9,8 @@ import pytest
 from assay.data.word_schemas import AttackedTexts
 from assay.infra.errors import RunError
 from assay.tasks.attacks.words.measures import carriers, comparison_findings, summary, word_findings
-from assay.tasks.statistics.paired import mcnemar, wilcoxon
+from assay.tasks.statistics.multiplicity import corrected, is_test
+from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
 from assay.tasks.statistics.proportions import wilson
 
 
@@ -23,7 +24,8 @@ def row(place: int, status: str = "success", changed: int = 1, queries: int = 10
         "positions": [1] * changed, "starts": [2] * changed, "ends": [6] * changed, "originals": ["Good"] * changed,
         "replacements": ["Fine"] * changed, "words": 10, "changed": changed, "modified": changed / 10,
         "similarity": similar, "encoder": "minilm", "second_similarity": similar, "second_encoder": "word-vectors",
-        "queries": 0 if skipped else queries, "ranking": "gradient",
+        "queries": 0 if skipped else queries, "ranking": "gradient", "providers": ["encoder", "lists"],
+        "limits": [0.55, None],
     } | more  # fmt: skip
 
 
@@ -76,17 +78,54 @@ def test_nothing_attacked_is_not_measured():
     assert word_findings(table(), "a2t", "bert")[0].n == 0
 
 
+def test_an_attack_that_could_try_nothing_says_nothing_about_robustness():
+    nothing = table(*(row(place, "skipped", changed=0, reason="every replacement is refused") for place in range(20)))
+    found = named(word_findings(nothing, "a2t", "bert"))
+    for metric in ("attack.success_rate", "attack.accuracy"):
+        assert (found[metric, ""].value, found[metric, ""].verdict) == (None, "not measured")
+    wrong = table(*(row(place, "skipped", changed=0, gold=1) for place in range(20)))
+    assert named(word_findings(wrong, "a2t", "bert"))["attack.accuracy", ""].value == 0.0
+
+
+def test_the_limits_of_similarity_are_findings():
+    found = named(word_findings(FIVE, "a2t", "bert"))
+    assert (found["attack.limit", "encoder"].value, found["attack.limit", "encoder"].unit) == (0.55, "cosine")
+    assert found["attack.limit", "lists"].verdict == "not measured"
+
+
 def test_two_attacks_are_compared_on_the_texts_that_both_attacked():
-    guided = table(*(row(place, "success", changed=1, queries=5) for place in range(8)))
-    a2t = table(*(row(place, "success" if place < 5 else "failed", changed=2 + place) for place in range(7)),
-                row(7, "skipped", changed=0))  # fmt: skip
+    guided = table(*(row(place, "success", changed=1, queries=5) for place in range(9)))
+    a2t = table(*(row(place, "success" if place < 6 else "failed", changed=2 + place) for place in range(8)),
+                row(8, "skipped", changed=0))  # fmt: skip
     found = named(comparison_findings(guided, a2t, "guided - a2t", "bert", np.random.default_rng(0)))
-    success = found["attack.success_difference", ""]
-    assert (success.value, success.n) == (pytest.approx(2 / 7), 7)
-    assert success.p_value == mcnemar([True] * 7, [True] * 5 + [False] * 2).p_exact
+    success, test = found["attack.success_difference", ""], found["attack.mcnemar_p", ""]
+    exact = mcnemar([True] * 8, [True] * 6 + [False] * 2).p_exact
+    assert (success.value, success.n, success.p_value) == (0.25, 8, exact)
+    newcombe = share_difference([True] * 8, [True] * 6 + [False] * 2)
+    assert (success.low, success.high) == (newcombe.low, newcombe.high)
+    assert (test.value, test.p_value, test.verdict) == (exact, exact, "no difference")
     words = found["attack.perturbed_words_difference", ""]
-    assert (words.value, words.n) == (pytest.approx(-3.0), 5)
-    assert words.p_value == wilcoxon([1] * 5, [2, 3, 4, 5, 6])
+    assert (words.value, words.n) == (pytest.approx(-3.5), 6)
+    assert words.p_value == wilcoxon([1] * 6, [2, 3, 4, 5, 6, 7])
+
+
+def test_success_alone_is_a_test_that_the_run_corrects():
+    both = [table(*(row(place, status, changed=1 + place % 3) for place in range(12))) for status in
+            ("success", "failed")]  # fmt: skip
+    found = comparison_findings(both[0], both[1], "guided - a2t", "bert", np.random.default_rng(0))
+    assert [one.metric for one in found if is_test(one)] == ["attack.mcnemar_p"]
+    (test,) = (one for one in corrected(found, 0.05) if is_test(one))
+    assert (test.verdict, test.p_adjusted) == ("more often", test.p_value)
+
+
+def test_of_few_pairs_or_all_alike_no_amounts_are_compared():
+    few, alike = (table(*(row(place, changed=1, queries=5) for place in range(count))) for count in (5, 12))
+    for same in (few, alike):
+        found = named(comparison_findings(same, same, "guided - a2t", "bert", np.random.default_rng(0)))
+        assert found["attack.perturbed_words_difference", ""].verdict == "not measured"
+        assert found["attack.perturbed_words_difference", ""].low is None
+        success = found["attack.success_difference", ""]
+        assert success.low < 0 == success.value < success.high  # ties prove nothing
 
 
 def test_attacks_on_other_texts_are_not_compared():
