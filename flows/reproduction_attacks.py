@@ -22,14 +22,14 @@ PIPELINES = {
 }  # fmt: skip
 OWN = ("reviews", "reviews-weak", "reviews-strong")
 WHY = (
-    "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), and fewer texts are attacked. Words are",
-    "compared by vectors that work without a network (theirs: counter-fitted vectors and six embeddings). A2T takes",
-    "words at the cosine that half of all synonym pairs reach; guided takes more distant ones, at θ relate, which",
-    "parts synonyms from random words. So `guided − a2t` compares the limits as much as the guidance; at like limits",
-    "stands the line of an A2T with `min_cosine: related`. The first similarity is by the encoder that limits the attack",
-    "(theirs: BERT), the second by another (theirs: USE); neither is theirs, so compare columns, not rows. What counts",
-    "as similar, and what as a low or a high mean score, the paper leaves open: docs/word-attacks.md says what is taken",
-    "here.",
+    "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), and fewer texts are attacked. Words",
+    "are compared by vectors that work without a network (theirs: counter-fitted vectors and six embeddings). A2T",
+    "takes words at the cosine that half of all synonym pairs reach; guided takes more distant ones, at θ relate,",
+    "which parts synonyms from random words. So `guided − a2t` compares the limits as much as the guidance; at like",
+    "limits stands the line of an A2T with `min_cosine: related`. The first similarity is by the encoder that",
+    "limits the attack (theirs: BERT), the second by another (theirs: USE); neither is theirs, so compare columns,",
+    "not rows. What counts as similar, and what as a low or a high mean score, the paper leaves open:",
+    "docs/word-attacks.md says what is taken here.",
 )
 _HEADINGS = [
     "data set", "whose", "texts", "guided SAR [95 %]", "words [95 %]", "sim. 1", "sim. 2", "A2T SAR [95 %]",
