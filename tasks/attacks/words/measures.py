@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,15 +25,6 @@ FEWEST_PAIRS = 6
 """Of fewer pairs Wilcoxon's test cannot find anything, nor a bootstrap say how far off their mean is."""
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Carrier:
-    """A replacement that successful attacks made, in how many texts."""
-
-    original: str
-    replacement: str
-    texts: int
 
 
 def word_findings(table: pa.Table, name: str, subject: str) -> list[Finding]:
@@ -100,17 +91,6 @@ def comparison_findings(
         a, b = _floats(first, column)[together], _floats(second, column)[together]
         found.append(_difference(f"attack.{metric}_difference", a, b, unit, of, subject, generator))
     return found
-
-
-def carriers(table: pa.Table, most: int = 20) -> list[Carrier]:
-    """The replacements that most successful attacks made, the most frequent first, equal ones in alphabetical order."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for row in table.select(["status", "originals", "replacements"]).to_pylist():
-        if row["status"] == SUCCESS:
-            pairs = zip(row["originals"], row["replacements"], strict=True)
-            counts.update({(original.lower(), replacement.lower()) for original, replacement in pairs})
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    return [Carrier(original, replacement, texts) for (original, replacement), texts in ordered[:most]]
 
 
 def summary(table: pa.Table) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from assay.data.word_schemas import AttackedTexts
 from assay.infra.errors import RunError
-from assay.tasks.attacks.words.measures import carriers, comparison_findings, summary, word_findings
+from assay.tasks.attacks.words.measures import comparison_findings, summary, word_findings
 from assay.tasks.statistics.multiplicity import corrected, is_test
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
 from assay.tasks.statistics.proportions import wilson
@@ -131,15 +131,6 @@ def test_of_few_pairs_or_all_alike_no_amounts_are_compared():
 def test_attacks_on_other_texts_are_not_compared():
     with pytest.raises(RunError, match="not on the same texts"):
         comparison_findings(table(row(1)), table(row(2)), "guided - a2t", "bert", np.random.default_rng(0))
-
-
-def test_the_replacements_that_carry_most_successes_come_first():
-    three = table(
-        row(1), row(2, originals=["GOOD"]), row(3, originals=["bad"], replacements=["poor"]), row(4, "failed")
-    )
-    assert [(one.original, one.replacement, one.texts) for one in carriers(three)] == [
-        ("good", "fine", 2), ("bad", "poor", 1),
-    ]  # fmt: skip
 
 
 def test_the_line_says_what_was_skipped_and_why():
