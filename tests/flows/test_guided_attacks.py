@@ -1,4 +1,8 @@
-"""The attack guided by the oracle beside A2T, on planted shortcuts and seeds that nothing was tuned on."""
+"""The attack guided by the oracle beside A2T, on planted shortcuts and seeds that nothing was tuned on.
+
+A2T is there twice: under its own limit of similarity, and under the looser one that guided goes by. Only the second
+says what the guidance does; nothing is claimed of its sign here, it is printed.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ from assay.tasks.statistics.paired import mcnemar, wilcoxon
 from assay.tasks.subjects.image_task import hold_out
 
 PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
+ARMS = ("guided", "a2t", "a2t-related")
 UNSEEN = (3101, 3102, 3103, 3104, 3105)
 
 
@@ -38,18 +43,19 @@ def put_classes() -> Artifact[Classes]:
 
 
 def the_pipeline(limit: int) -> Pipeline:
-    """The pipeline `reviews` as it stands, with fewer texts and one explainer, and both word attacks on all of them."""
+    """The pipeline `reviews` as it stands, with fewer texts and one explainer, and all word attacks on all of them."""
     given = load_project(PIPELINES, pipeline="reviews").pipeline("reviews")
     assert given.trust is not None
     return given.model_copy(update={
         "evaluation": given.evaluation.model_copy(update={"limit": limit}),
         "trust": given.trust.model_copy(update={"explainers": ("lime",), "truth": None}),
-        "attacks": (A2T(examples=0), Guided(examples=0)), "defenses": (),
+        "attacks": (A2T(examples=0), A2T(name="a2t-related", min_cosine="related", examples=0), Guided(examples=0)),
+        "defenses": (),
     })  # fmt: skip
 
 
 def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
-    """Per text that both attacked, whether each attack succeeds and how many words it changed."""
+    """Per text that all attacked, whether each attack succeeds and how many words it changed."""
     branches = Branches()
     examination = Examination(put_classes(), hold_out(put_reviews(seed, 0.75), pipeline.evaluation))
     examine_one(examination, pipeline.subjects[0], PIPELINES.parent)
@@ -58,26 +64,26 @@ def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
     assert branches.failures == []
     tables = {name: collect(made, ["id", "status", "changed"]) for name, made in audit.attacked["small-bert"].items()}
     columns = {f"{name} {column}": table[column] for name, table in tables.items() for column in ("status", "changed")}
-    both = pa.table({"id": tables["a2t"]["id"], **columns})
-    return both.filter(np.array([status != "skipped" for status in both["a2t status"].to_pylist()]))
+    every = pa.table({"id": tables["a2t"]["id"], **columns})
+    tried = [np.array(every[f"{name} status"].to_pylist()) != "skipped" for name in ARMS]
+    return every.filter(np.all(tried, axis=0))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(10_800)
-def test_guided_succeeds_at_least_as_often_as_a2t_at_no_more_changed_words(make_run, tmp_path):
+def test_guided_under_its_looser_limit_is_not_behind_a2t_under_its_own(make_run, tmp_path):
     found, pipeline = [], the_pipeline(limit=60)
     with make_run(store=str(tmp_path / "store")):
         for seed in UNSEEN:
             found.append(outcomes(seed, pipeline))
-            won = [
-                sum(one == "success" for one in found[-1][f"{name} status"].to_pylist()) for name in ("guided", "a2t")
-            ]
+            won = [sum(one == "success" for one in found[-1][f"{name} status"].to_pylist()) for name in ARMS]
             print(seed, found[-1].num_rows, *won, flush=True)
     every = pa.concat_tables(found)
-    guided, a2t = (np.array(every[f"{name} status"].to_pylist()) == "success" for name in ("guided", "a2t"))
+    guided, a2t, related = (np.array(every[f"{name} status"].to_pylist()) == "success" for name in ARMS)
     both = guided & a2t
     changed = [every[f"{name} changed"].to_numpy()[both] for name in ("guided", "a2t")]
-    told = mcnemar(guided, a2t)
+    told, alike = mcnemar(guided, a2t), mcnemar(guided, related)
+    print(f"under like limits: guided {guided.mean():.3f}, a2t {related.mean():.3f}, McNemar p {alike.p_exact:.3g}")
     print(f"guided {guided.mean():.3f}, a2t {a2t.mean():.3f}, McNemar p {told.p_exact:.3g}; words where both succeed "
           f"{changed[0].mean():.2f} and {changed[1].mean():.2f}, Wilcoxon p {wilcoxon(*changed):.3g}")  # fmt: skip
     assert guided.mean() >= a2t.mean()
