@@ -86,7 +86,7 @@ class FileIndex:
     text: TextIndex | None = None
     begins: tuple[int, int] = (0, 0)
     """In IOB files, how many entities begin with B- and with I-, where one or the other convention has it."""
-    shape: Shape = Shape()
+    shape: Shape = field(default_factory=Shape)
     """In IOB files, what all sentences have in common."""
 
     def span(self, start: int, stop: int) -> Span | None:

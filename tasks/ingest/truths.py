@@ -11,7 +11,6 @@ from assay.data.biomedical_schemas import WORDS
 from assay.infra.exact import Greatest
 from assay.tasks.ingest.tag_conventions import IOB2, TagError, as_iob2, letters_of
 
-
 LONG = 1000
 """A sentence of more words is rather a document of which the ends of sentences are lost; models cut it."""
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.folds import drawn
+from assay.tasks.subjects.grouping import Marks, of_groups
 from assay.tasks.subjects.settings import Evaluation
 
 SPLIT = "split"
@@ -101,9 +102,10 @@ def alike(training: npt.NDArray[np.uint64], audited: npt.NDArray[np.uint64]) -> 
 
 
 def on_side(
-    samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, content: Sequence[str] = ()
-) -> npt.NDArray[np.bool_]:
-    """Which rows of a partition train, or are audited [n].
+    samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, content: Sequence[str] = (),
+    texts: Marks | None = None,
+) -> npt.NDArray[np.bool_]:  # fmt: skip
+    """Which rows of a partition train, or are audited [n]; by `texts`, where it was chosen which of them are audited.
 
     >>> rows = pa.table({"id": ["a", "b", "c", "d"], "split": ["train", "test", "val", None]})
     >>> on_side(rows, side="evaluation", settings=Evaluation(), by_column=True).tolist()
@@ -113,24 +115,30 @@ def on_side(
         wanted = settings.split if side == "evaluation" else settings.train
         text = samples[split_column(settings)].cast(pa.string())
         return np.asarray(pc.fill_null(pc.equal(text, wanted), False).to_numpy())
-    audited = drawn(contents_of(samples, content), settings.holdout, "hold out")
+    if texts is not None:
+        audited = of_groups(samples, content, texts)
+    else:
+        audited = drawn(contents_of(samples, content), settings.holdout, "hold out")
     return audited if side == "evaluation" else ~audited
 
 
 def rows_on_side(
     samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, content: Sequence[str] = (),
-    only: frozenset[str] | None = None,
+    texts: Marks | None = None, only: frozenset[str] | None = None,
 ) -> pa.Table:  # fmt: skip
     """The rows of a partition that train, or are audited; of these `only` those named, where a limit chose them."""
-    chosen = on_side(samples, side=side, settings=settings, by_column=by_column, content=content)
+    chosen = on_side(samples, side=side, settings=settings, by_column=by_column, content=content, texts=texts)
     if only is not None:
         chosen &= np.fromiter((sample in only for sample in samples["id"].to_pylist()), bool, samples.num_rows)
     return samples.take(pa.array(np.flatnonzero(chosen)))
 
 
-def audited_ids(samples: pa.Table, *, settings: Evaluation, by_column: bool, content: Sequence[str] = ()) -> pa.Table:
+def audited_ids(
+    samples: pa.Table, *, settings: Evaluation, by_column: bool, content: Sequence[str] = (),
+    texts: Marks | None = None,
+) -> pa.Table:  # fmt: skip
     """Ids and classes of the rows that are audited: what a limit is drawn from."""
-    chosen = on_side(samples, side="evaluation", settings=settings, by_column=by_column, content=content)
+    chosen = on_side(samples, side="evaluation", settings=settings, by_column=by_column, content=content, texts=texts)
     return samples.select(["id", "gold"]).filter(pa.array(chosen))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from assay.data.classes import class_names
 from assay.data.image_schemas import TrainingCurve
@@ -16,6 +16,7 @@ from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.infra.trainings import train_on_worker
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.subjects.grouping_steps import Parted, parting, shared_by_pairs
 from assay.tasks.subjects.holding_out import (
     Side,
     alike,
@@ -57,17 +58,25 @@ class TrainedNetwork(NamedTuple):
 def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[str] = ("text",)) -> HeldOut:
     """The samples apart, by their column `split` or else by a hash of what they hold, in partitions of few rows.
 
-    What they hold is the image, or else the columns of `texts`: copies under several ids are on one side. A split
-    column is obeyed, and if it parts copies, the stage says how many.
+    What they hold is the image, or else the columns of `texts`: copies under several ids are on one side, and so are
+    samples that share one of several texts, or a document. A split column is obeyed, and if it parts copies, the stage
+    says how many.
     """
     by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
-    content = content_columns(reduce_partitions(columns_of, samples)["columns"], texts)
+    columns = reduce_partitions(columns_of, samples)["columns"]
+    content = content_columns(columns, texts)
+    parted = Parted(content) if by_column else parting(samples, settings, columns, content)
+    rule: dict[str, Any] = {
+        "settings": settings,
+        "by_column": by_column,
+        "content": parted.content,
+        "texts": parted.texts,
+    }
 
     def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
         chosen: Artifact[Samples] = map_partitions(
-            rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, settings=settings,
-            content=content, by_column=by_column, only=only,
-        )  # fmt: skip
+            rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, only=only, **rule
+        )
         if chosen.rows == 0:
             raise InputError(
                 f"No sample is left for {which} out of {samples.rows}: look at `evaluation`, or bring more samples."
@@ -77,14 +86,12 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
 
     only = None
     if settings.limit is not None:
-        audited = map_partitions(
-            audited_ids, samples, into=Samples, name="audited", settings=settings, content=content, by_column=by_column
-        )
+        audited = map_partitions(audited_ids, samples, into=Samples, name="audited", **rule)
         known = collect(audited, ["id", "gold"])
         only = draw_in_proportion(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
     held = HeldOut(side("training"), side("evaluation", only))
     how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
-    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{_copies(held, content)}")
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.said}{_copies(held, content)}")
     return held
 
 
@@ -96,7 +103,7 @@ def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
     ]
     copies = alike(*(side["content"].to_numpy() for side in sides))
     if not copies:
-        return ""
+        return shared_by_pairs(held.training, held.evaluation, content)
     what = "are also" if copies > 1 else "is also"
     said = f"{copies} of the audited samples {what} among those that train, under another id"
     current_run().progress.notice(f"{said}: what is measured on them is no measure of new samples. Mend the split.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from assay.infra.errors import InputError
@@ -21,10 +22,24 @@ def given_scorer(source: ModelSource) -> tuple[dict[str, bytes], dict[str, Any]]
             f"{who} gives {module.config.num_labels} numbers per pair, and a score is one: name a model that was "
             "trained for regression (num_labels 1), or train it further (`train`)."
         )
-    told = json.loads(files["config.json"]).get("sentence_transformers") or {}
     about = {
         "how": "as it came", "commit": source.commit, "reads": "together", "line": {},
-        "sigmoid": str(told.get("activation_fn", "")).endswith("Sigmoid"), "limit": limit_of(module.config, files),
+        "sigmoid": ends_in_a_sigmoid(json.loads(files["config.json"])), "limit": limit_of(module.config, files),
         "parameters": sum(weight.numel() for weight in module.parameters()),
     }  # fmt: skip
     return files, about
+
+
+def ends_in_a_sigmoid(config: Mapping[str, Any]) -> bool:
+    """Whether a model's own configuration says that its numbers go through a sigmoid, in the words of any version.
+
+    A CrossEncoder of sentence-transformers writes down its activation, under one name up to version 3 and another
+    since. A model that names none is taken as it is: nothing tells whether somebody would read it through a sigmoid.
+
+    >>> ends_in_a_sigmoid({"sbert_ce_default_activation_function": "torch.nn.modules.activation.Sigmoid"})
+    True
+    >>> ends_in_a_sigmoid({"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}})
+    False
+    """
+    since = (config.get("sentence_transformers") or {}).get("activation_fn")
+    return str(since or config.get("sbert_ce_default_activation_function") or "").endswith("Sigmoid")

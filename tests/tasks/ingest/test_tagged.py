@@ -51,7 +51,8 @@ def test_an_iob_file_becomes_sentences_named_by_their_line(read: Reader, tmp_pat
     write(tmp_path, FILE)
     result = read(iob="a.tsv")
     assert result.samples.to_pylist() == [
-        {"id": "a.tsv:3", "gold": None, "document": None, "tokens": ["Selegiline", "-", "induced", "postural", "hypotension"],
+        {"id": "a.tsv:3", "gold": None, "document": None,
+         "tokens": ["Selegiline", "-", "induced", "postural", "hypotension"],
          "tags": ["B-Chemical", "O", "O", "B-Disease", "I-Disease"]},
         {"id": "a.tsv:11", "gold": None, "document": None, "tokens": ["No", "pain"], "tags": ["O", "B-Disease"]},
     ]  # fmt: skip

@@ -70,11 +70,16 @@ def test_a_folder_can_be_trained_further_and_stays_in_the_range_of_the_scores(ru
         scored(resolved(tmp_path, "bert"))
 
 
-def test_a_model_that_says_it_ends_in_a_sigmoid_is_read_so(run, tmp_path) -> None:
+@pytest.mark.parametrize("since", [True, False], ids=["new-name", "old-name"])
+def test_a_model_that_says_it_ends_in_a_sigmoid_is_read_so(run, tmp_path, since) -> None:
     folder = save_tiny_tagger(tmp_path / "bert", ["LABEL_0"], kind="whole")
     plain = scored(resolved(tmp_path, "bert"))["predicted"].to_numpy()
     config = json.loads((folder / "config.json").read_text())
-    config["sentence_transformers"] = {"activation_fn": "torch.nn.modules.activation.Sigmoid"}
+    name = "torch.nn.modules.activation.Sigmoid"
+    known = (
+        {"sentence_transformers": {"activation_fn": name}} if since else {"sbert_ce_default_activation_function": name}
+    )
+    config |= known
     (folder / "config.json").write_text(json.dumps(config))
     shares = scored(resolved(tmp_path, "bert"))["predicted"].to_numpy()
     assert shares == pytest.approx(1 / (1 + np.exp(-plain)))

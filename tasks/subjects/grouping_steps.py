@@ -1,0 +1,78 @@
+"""How samples without a split column are told apart: by document, by groups of pairs, or one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from assay.data.schemas import Samples
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect, first_rows, map_partitions, reduce_partitions
+from assay.infra.runs import current_run
+from assay.tasks.reporting.numerals import integer
+from assay.tasks.subjects.grouping import (
+    DOCUMENT,
+    Marks,
+    are_words,
+    choose_groups,
+    documents_in,
+    in_documents,
+    shared_texts,
+    text_marks,
+)
+from assay.tasks.subjects.settings import Evaluation
+
+
+@dataclass(frozen=True)
+class Parted:
+    """The columns by whose hash samples are told apart, the audited texts where groups were drawn, and the words."""
+
+    content: tuple[str, ...]
+    texts: Marks | None = None
+    said: str = ""
+
+
+def parting(
+    samples: Artifact[Samples], settings: Evaluation, columns: Collection[str], content: tuple[str, ...]
+) -> Parted:
+    """What is held out together; where nobody knows what belongs together, a notice says so."""
+    if content == ("image",) or not content:
+        return Parted(content)
+    if DOCUMENT in columns and DOCUMENT not in content:
+        found = reduce_partitions(documents_in, samples)
+        if in_documents(found["documents"], samples.rows):
+            return Parted((DOCUMENT,), said=f" · {integer(len(found['documents']))} documents held together")
+    if are_words(first_rows(samples, 1), content):
+        current_run().progress.notice(
+            "No column `document` says which text a sentence is of, so sentences are held out one by one: those of one "
+            "text can stand on both sides, and scores come out higher than on new texts. Give a split column, or "
+            "`document`."
+        )
+        return Parted(content, said=" · sentences held out one by one, documents are not known")
+    return _paired(samples, settings, content) if len(content) > 1 else Parted(content)
+
+
+def shared_by_pairs(training: Artifact[Samples], evaluation: Artifact[Samples], content: tuple[str, ...]) -> str:
+    """How many audited pairs share a sentence with a pair that trains, as the end of a line; empty where none does."""
+    if len(content) < 2 or are_words(first_rows(evaluation, 1), content):
+        return ""
+    shared = shared_texts(*(_marks(side, content, name) for side, name in ((training, "train"), (evaluation, "test"))))
+    if not shared:
+        return ""
+    said = f"{integer(shared)} of the {integer(evaluation.rows)} audited samples share a text with one that trains"
+    current_run().progress.notice(f"{said}: what is measured on them is no measure of new texts.")
+    return f" · {said}"
+
+
+def _paired(samples: Artifact[Samples], settings: Evaluation, content: tuple[str, ...]) -> Parted:
+    chosen = choose_groups(_marks(samples, content, "texts"), settings.holdout)
+    if chosen.texts is not None:
+        return Parted(content, chosen.texts, f" · in {integer(chosen.groups)} groups that share no text")
+    return Parted(content, said=f" · {integer(chosen.largest)} samples hang together by their texts, and were parted")
+
+
+def _marks(samples: Artifact[Samples], content: tuple[str, ...], name: str) -> pa.ChunkedArray:
+    made = map_partitions(text_marks, samples, into=Samples, name=f"marks_{name}", content=content)
+    return collect(made, ["texts"])["texts"]
