@@ -106,7 +106,8 @@ def challenge_one(result: TermAudit, pipeline: Pipeline, examination: Examinatio
         name: answers(subject.resolved, subject.files, samples)
         for name, samples in attacked_samples(result, pipeline, subject.resolved).items()
     }
-    result.tested[subject.name] = tested(examination, subject.resolved, sets)
+    training = examination.training if learns(subject.resolved) else None
+    result.tested[subject.name] = tested(examination, subject.resolved, sets, training)
     result.findings.append(measured(pipeline, result.tested[subject.name], subject.name))
 
 
@@ -116,7 +117,7 @@ def train_one(
 ) -> None:  # fmt: skip
     """The subject trained anew on the training samples and one attacked copy, tested on every attack's first severity
     and compared with the subject as it was."""
-    if subject.resolved.way == "own" or options_of(subject.resolved.settings) is None:
+    if not learns(subject.resolved):
         raise InputError(
             f"The subject {subject.name} comes trained, and cannot learn from attacked copies: give it `train`, or "
             f"take {defence.called} out of `defenses`."
@@ -134,11 +135,16 @@ def train_one(
     sets = {ORIGINAL: examination.evaluation, **attacked_samples(result, pipeline, subject.resolved, first_only=True)}
     said = {name: answers(subject.resolved, files, samples) for name, samples in sets.items()}
     name = f"{subject.name}+{defence.called}"
-    result.tested[name] = tested(examination, subject.resolved, said)
+    result.tested[name] = tested(examination, subject.resolved, said, training)
     result.findings.append(measured(pipeline, result.tested[name], name))
     before = result.tested.get(subject.name)
     if before is not None:
         result.findings.append(compared(before, result.tested[name], name, [attack.called for attack in attacks]))
+
+
+def learns(subject: ResolvedSubject) -> bool:
+    """Whether Assay trains this tagger or scorer; if not, nobody knows what it has learned from."""
+    return subject.way != "own" and options_of(subject.settings) is not None
 
 
 def attacked_columns(subject: ResolvedSubject, attack: AnyTermAttack) -> SentenceColumns:
@@ -176,13 +182,15 @@ def answers(subject: ResolvedSubject, files: Artifact[SubjectFiles], samples: Ar
     return predict_scores(samples, files, subject)
 
 
-def tested(examination: Examination, subject: ResolvedSubject, said: Mapping[str, Answers]) -> Tested:
-    """The answers of a model, and for a tagger which entities it found."""
+def tested(
+    examination: Examination, subject: ResolvedSubject, said: Mapping[str, Answers], training: Artifact[Samples] | None
+) -> Tested:
+    """The answers of a model, and for a tagger which entities it found; `training` is all that it learned from."""
     found = Tested(subject, dict(said))
     if subject.settings.tagger is not None:
         columns = SentenceColumns(words=subject.settings.tokens, tags=subject.settings.tags)
         for name, one in cast("Mapping[str, Artifact[Tagged]]", said).items():
-            found.matches[name] = match_entities(one, examination.evaluation, examination.training, columns)
+            found.matches[name] = match_entities(one, examination.evaluation, training, columns)
     return found
 
 

@@ -22,14 +22,15 @@ from assay.tasks.subjects.clean_page import learning
 def term_parts(
     pipeline: Pipeline, audit: TermAudit, examination: Examination, findings: Sequence[Finding]
 ) -> Iterator[Part]:
-    """The parts about taggers and about scorers, where there are any."""
+    """The parts about taggers and about scorers, where there are any; no sentence is in them where texts are masked."""
     taggers = [one.name for one in examination.of("tagger") if one.name in audit.tested]
     scorers = [one.name for one in examination.of("scorer") if one.name in audit.tested]
+    may_show = not pipeline.masked
     if taggers:
-        shown = [block for name in taggers for block in _tagged(pipeline, audit, examination, name)]
+        shown = [block for name in taggers for block in _tagged(pipeline, audit, examination, name)] if may_show else []
         yield page("ner", findings, [*shown, *_learning(examination, taggers)])
     if scorers:
-        shown = [block for name in scorers for block in _pairs(pipeline, audit, examination, name)]
+        shown = [block for name in scorers for block in _pairs(pipeline, audit, examination, name)] if may_show else []
         yield page("sts", findings, [*shown, *_learning(examination, scorers)])
 
 

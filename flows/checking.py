@@ -80,8 +80,10 @@ def pipeline_rows(project: Project) -> list[list[object]]:
 def named_things(project: Project) -> tuple[list[str], list[str]]:
     """Whether the data, rules and models that pipelines name are there: what is only to be got, and what is wrong."""
     from assay.data.catalog import catalog
+    from assay.tasks.attacks.terms.resolved import require_attack
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.labeling.rulebook_source import refer_to_rulebook
+    from assay.tasks.language.catalogue_lexicon import CATALOGUE
     from assay.tasks.subjects.resolved import resolve_subject
 
     notes: list[str] = []
@@ -92,6 +94,12 @@ def named_things(project: Project) -> tuple[list[str], list[str]]:
         except AssayError as error:
             to_get = pipeline.source.dataset in catalog()
             (notes if to_get else wrong).append(f"{name}: {error}")
+        for attack in pipeline.term_attacks:
+            try:
+                require_attack(attack, project.folder)
+            except AssayError as error:
+                to_get = CATALOGUE in (attack.terms, getattr(attack, "synonyms", None))
+                (notes if to_get else wrong).append(f"{name}: {error}")
         try:
             if pipeline.labeling is not None:
                 refer_to_rulebook(pipeline.labeling.functions, project.folder)

@@ -143,6 +143,7 @@ def anything_to_compute(run: Run, project: Project, pipeline: Pipeline) -> bool:
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
     """Find the source, the rules, the subjects and the GPU before anything starts: a typo is answered at once."""
     from assay.infra.engines.routing import require_gpu_here
+    from assay.tasks.attacks.terms.resolved import require_attack
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 
@@ -151,6 +152,8 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
     if pipeline.labeling is not None:
         refer_to_rulebook(pipeline.labeling.functions, project.folder)
     wrong = [error for subject in pipeline.subjects if (error := trouble_with(subject, project.folder)) is not None]
+    for attack in pipeline.term_attacks:
+        require_attack(attack, project.folder)
     if wrong and len(wrong) == len(pipeline.subjects):  # of several, one that is wrong is no reason to lose the others
         raise wrong[0]
 

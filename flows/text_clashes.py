@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from assay.flows.challenge_clashes import attack_name
 from assay.flows.mistakes import suggestion
+from assay.flows.term_clashes import term_clashes
 from assay.flows.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.yaml_source import Value
 from assay.tasks.attacks.noise.settings import NOISE_KINDS
@@ -36,6 +37,7 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
                 ("attacks", position, "explainer"), f"is not among trust.explainers; {suggestion(explainer, asked)}"
             )
     yield from _compared(pipeline)
+    yield from term_clashes(pipeline)
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)
         meant = kinds.get(str(defense.get("attack")), "")

@@ -36,8 +36,9 @@ def catalogue_lexicon() -> Lexicon:
     return lexicon_in(located(CATALOGUE).folder)
 
 
+@functools.lru_cache(maxsize=1)
 def lexicon_in(folder: Path) -> Lexicon:
-    """The lexicon out of the three lists in a folder."""
+    """The lexicon out of the three lists in a folder; several attacks of a run share it."""
     covered, sure = set[str](), list[Name]()
     for row in _rows(folder / "doid_terms.tsv.gz"):
         covered |= set(_parts(row["mesh_xrefs"]))
@@ -113,7 +114,7 @@ def _foreign(name: str, own: str) -> bool:
     return not name.isascii() or (name.casefold() != own.casefold() and _spelt(name) == _spelt(own))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=200_000)
 def _spelt(name: str) -> str:
     """A name as far as languages agree on it."""
     plain = name.casefold()

@@ -90,8 +90,8 @@ def settings(*subjects: dict, attacks: list, defenses: list | None = None) -> Pi
 def audited(tmp_path):
     (tmp_path / "mine.py").write_text(CODE.format(names=NAMES))
 
-    def ask(pipeline: Pipeline, kind: str = "tagged"):
-        held = HeldOut(given(kind, [0, 24, 40]), given(kind, [40, 53, 60]))
+    def ask(pipeline: Pipeline, kind: str = "tagged", training: list[int] | None = None):
+        held = HeldOut(given(kind, training or [0, 24, 40]), given(kind, [40, 53, 60]))
         examination, branches = Examination(no_classes(), held), Branches()
         for subject in pipeline.subjects:
             examine_one(examination, subject, tmp_path)
@@ -190,7 +190,7 @@ def test_a_tagger_that_comes_trained_cannot_be_trained_on_copies(run, audited):
 
 def test_without_attacks_the_original_samples_are_measured(run, audited):
     audit, _, _ = audited(settings(OWN, attacks=[]))
-    assert {one.metric for one in findings_of(audit)} == {"ner.precision", "ner.recall", "ner.f1"}
+    assert {one.metric for one in findings_of(audit)} == {"ner.precision", "ner.recall", "ner.f1", "ner.cut"}
 
 
 @pytest.mark.parametrize(
@@ -204,3 +204,73 @@ def test_pairs_have_no_gold_terms(attack, where):
     assert (clash.where, "lexicon" in clash.why) == (where, True)
     fine = raw | {"attacks": [{"attack": "swap", "terms": "lexicon"}]}
     assert list(clashes(fine)) == []
+
+
+RAW = {"source": {"parquet": "a"}, "subjects": [{"name": "s", "tagger": "small-tagger"}]}
+SWAP, COPIES = {"attack": "swap"}, {"defense": "attacked-copies", "attack": "swap"}
+MIX = COPIES | {"attack": "mixed"}
+PAIRS = {"subjects": [{"name": "s", "scorer": "small-scorer"}]}
+FIRST, SECOND = {"attack": "swap", "terms": "lexicon"}, {"attack": "keyboard", "terms": "lexicon", "sentence": "second"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "where", "said"),
+    [
+        ({"attacks": [SWAP | {"name": "a|b"}]}, ("attacks", 0, "name"), "choose another name"),
+        ({"attacks": [{"swap": {"name": "clean"}}]}, ("attacks", 0), "choose another name"),
+        ({"attacks": [SWAP, SWAP | {"name": "mixed"}]}, ("attacks", 1, "name"), "choose another name"),
+        ({"attacks": [SWAP], "defenses": [COPIES], "subjects": [*RAW["subjects"], {"name": "s+on-swap",
+          "tagger": "small-tagger"}]}, ("subjects", 1, "name"), "how s is called with a defence"),
+        ({"attacks": [SWAP], "defenses": [COPIES], "subjects": [{"tagger": "mine.py:tag"}]}, ("defenses", 0),
+         "leave the defence out"),
+        ({"attacks": [SWAP], "defenses": [MIX], "subjects": [{"tagger": "some/folder"}]}, ("defenses", 0),
+         "give it train"),
+        (PAIRS | {"attacks": [FIRST, SECOND], "defenses": [MIX]}, ("defenses", 0), "both sentences of a pair"),
+        ({"attacks": [SWAP], "subjects": [{"tagger": "small-tagger", "train": {"epochs": 1, "loss": "focal"}}]},
+         ("subjects", 0, "train", "loss"), "changes nothing"),
+        ({"subjects": [{"scorer": "minilm", "train": {"augment": ["rotate"]}}]}, ("subjects", 0, "train", "augment"),
+         "changes nothing"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_together_is_refused_where_it_stands(raw, where, said):
+    (clash,) = clashes(RAW | raw)
+    assert clash.where == where
+    assert said in clash.why
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [{"attacks": [SWAP | {"name": "mine"}], "defenses": [COPIES | {"attack": "mine"}]},
+     {"attacks": [SWAP], "defenses": [MIX], "subjects": [{"tagger": "some/folder", "train": {"epochs": 1}}]},
+     PAIRS | {"attacks": [FIRST, SECOND], "defenses": [COPIES]},
+     {"attacks": [SWAP], "subjects": [{"name": "s", "tagger": "small-tagger"}, {"name": "s+t", "tagger": "minilm"}]}],
+)  # fmt: skip
+def test_what_can_be_together_is_not_refused(raw):
+    assert list(clashes(RAW | raw)) == []
+
+
+def test_entities_count_as_seen_by_what_each_model_learned_from(run, audited, tmp_path):
+    (tmp_path / "names.tsv").write_text("concept\ttype\tname\ne\tTerm\tepilepsy\ne\tTerm\tmigraine\n")
+    attacks = [{"attack": "synonymy", "synonyms": "names.tsv"}]
+    copies = [{"defense": "attacked-copies", "attack": "synonymy"}]
+    three = [4, 7]  # epilepsy, metformin and warfarin
+    audit, _, _ = audited(settings(OWN, SMALL, attacks=attacks, defenses=copies), training=three)
+    found = by_name(findings_of(audit))
+    assert found["ner.recall", "small", "clean", "seen"].n == 4 + 4 + 3
+    assert found["ner.recall", "small+on-synonymy", "clean", "seen"].n == 4 + 4 + 3 + 3  # its copy has migraine as well
+    assert ("ner.recall", "book", "clean", "length=1") in found
+    assert ("ner.recall", "book", "clean", "seen") not in found  # it came trained: nobody knows on what
+    assert ("ner.recall", "book", "clean", "unseen") not in found
+
+
+def test_masked_sentences_are_in_no_example(run, audited):
+    pipeline = settings(OWN, attacks=[{"attack": "swap"}])
+    audit, examination, _ = audited(pipeline)
+    masked = pipeline.model_copy(update={"source": pipeline.source.model_copy(update={"masked": True})})
+    shown, hidden = (
+        render_report(Report("r", "m", "2026-01-01T00:00:00", 1.0, 0, "done", (), list(
+            term_parts(one, audit, examination, findings_of(audit))
+        ))) for one in (pipeline, masked)
+    )  # fmt: skip
+    assert any(name in shown for name in NAMES)
+    assert not any(name in hidden for name in NAMES)

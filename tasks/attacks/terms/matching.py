@@ -39,12 +39,12 @@ def require_columns(samples: pa.Table, *columns: str) -> None:
 
 
 def match_rows(
-    tagged: pa.Table, original: pa.Table, *, tokens: str, tags: str, known: frozenset[str]
+    tagged: pa.Table, original: pa.Table, *, tokens: str, tags: str, known: frozenset[str] | None
 ) -> Tallied:  # fmt: skip
     """The entities of every sentence whose tags are known; `original` are the same sentences before any attack.
 
     Counted beside them: the sentences of which the tagger did not read the end (`cut`), and the entities that stand
-    there (`beyond`).
+    there (`beyond`). `known` are the entities of what the tagger learned from; None where nobody knows.
     """
     require_columns(original, tokens, tags)
     rows, cut, beyond = [], 0, 0
@@ -63,10 +63,10 @@ def match_rows(
         there, named = set(gold), set(said)
         rows.append({
             "id": sample, "gold_kinds": [one.kind for one in gold], "gold_lengths": [_length(one) for one in unchanged],
-            "gold_hits": [one in named for one in gold], "gold_seen": [_form(words, one) in known for one in unchanged],
+            "gold_hits": [one in named for one in gold], "gold_seen": [_seen(words, one, known) for one in unchanged],
             "said_kinds": [one.kind for one in said], "said_lengths": [_length(one) for one in said],
             "said_hits": [one in there for one in said],
-            "said_seen": [_form(row["tokens"], one) in known for one in said],
+            "said_seen": [_seen(row["tokens"], one, known) for one in said],
         })  # fmt: skip
     return Tallied(pa.Table.from_pylist(rows, schema=EntityMatches.schema), {"cut": cut, "beyond": beyond})
 
@@ -124,6 +124,10 @@ def _length_name(length: int) -> str:
 
 def _length(entity: Entity) -> int:
     return min(entity.last - entity.first, LONGEST)
+
+
+def _seen(words: Sequence[str], entity: Entity, known: frozenset[str] | None) -> bool | None:
+    return None if known is None else _form(words, entity) in known
 
 
 def _form(words: Sequence[str], entity: Entity) -> str:

@@ -29,14 +29,23 @@ from assay.tasks.statistics.settings import Statistics
 
 @stage(version=1, title="entities")
 def match_entities(
-    tagged: Artifact[Tagged], original: Artifact[Samples], training: Artifact[Samples], sentences: SentenceColumns
+    tagged: Artifact[Tagged],
+    original: Artifact[Samples],
+    training: Artifact[Samples] | None,
+    sentences: SentenceColumns,
 ) -> Artifact[EntityMatches]:
-    """Per sentence, which of its entities were found; `original` are the same sentences before any attack."""
+    """Per sentence, which of its entities were found; `original` are the same sentences before any attack.
+
+    `training` is what the tagger learned from; None where it came trained, and nobody knows what it has seen.
+    """
     assert sentences.tags is not None
-    known = reduce_partitions(known_entities, training, tokens=sentences.words, tags=sentences.tags).get("forms")
+    known: frozenset[str] | None = None
+    if training is not None:
+        forms = reduce_partitions(known_entities, training, tokens=sentences.words, tags=sentences.tags)
+        known = forms.get("forms") or frozenset()
     made: Artifact[EntityMatches] = map_partitions(
         match_rows, tagged, original, into=EntityMatches, tokens=sentences.words, tags=sentences.tags,
-        known=known or frozenset(),
+        known=known,
     )  # fmt: skip
     cut = tally_of(made).get("cut", 0)
     say(f"{made.rows} sentences" + (f" · {cut} longer than it reads, and cut" if cut else ""))

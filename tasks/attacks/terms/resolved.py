@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay.data.catalog import located
 from assay.tasks.attacks.terms.finders import GOLD, LEXICON, SPACY, GoldFinder, LexiconFinder, TermFinder, spacy_finder
 from assay.tasks.attacks.terms.perturbing import TermMeans
 from assay.tasks.attacks.terms.settings import AnyTermAttack, Synonymy
@@ -31,6 +32,19 @@ def resolve_attack(settings: AnyTermAttack, beside: Path) -> ResolvedAttack:
     finder = _finder(settings.terms, beside)
     lexicon = _lexicon(settings, finder, beside) if isinstance(settings, Synonymy) else None
     return ResolvedAttack(settings.for_perturbing(), TermMeans(finder, lexicon))
+
+
+def require_attack(settings: AnyTermAttack, beside: Path) -> None:
+    """Raises where something that the options name is not here, or cannot be read."""
+    for named in (settings.terms, settings.synonyms if isinstance(settings, Synonymy) else None):
+        if named is None or named in (GOLD, LEXICON):
+            continue
+        if named == CATALOGUE:
+            located(CATALOGUE)
+        elif named.startswith(SPACY) and named is settings.terms:
+            spacy_finder(named.removeprefix(SPACY))
+        else:
+            read_lexicon(beside / named)
 
 
 def _finder(terms: str, beside: Path) -> TermFinder:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data.term_schemas import TermChanges
+from assay.infra.errors import InputError
 from assay.infra.partition_work import Tallied
 from assay.infra.seeds import Seeds
 from assay.infra.settings import Settings
@@ -59,7 +60,10 @@ def attacked_rows(
         attacked = _with(attacked, sentences.tags, [one.tags for one in made])
     changes = [change for one in made for change in one.changes]
     counted = Counter(change["outcome"] for change in changes)
-    tally = {"terms": len(changes), "words": sum(change["changed"] for change in changes), "outcomes": dict(counted)}
+    tally = {
+        "terms": len(changes), "words": sum(change["changed"] for change in changes), "outcomes": dict(counted),
+        "untagged": tags.count(None) if sentences.tags else 0,
+    }  # fmt: skip
     table = pa.Table.from_pylist(changes, schema=TermChanges.schema)
     return Tallied((attacked, table), tally)
 
@@ -74,6 +78,11 @@ def _row(
         return Row(cell, tags, [])
     attack = attacks[which]
     if sentences.tags:
+        if tags is None or len(tags) != len(cell):
+            raise InputError(
+                f"The sample {sample} has {len(cell)} words in {sentences.words!r} and {len(tags or ())} tags in "
+                f"{sentences.tags!r}; expected one tag per word."
+            )
         made = perturb(cell, tags, attack.settings, attack.means, generator)
         places = _places(made.changes)
         starts = np.cumsum([0, *(len(word) + 1 for word in made.words)]).tolist()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from assay.data.schemas import Samples
 from assay.data.term_schemas import TermChanges
 from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
 from assay.infra.partitions import map_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds
 from assay.tasks.attacks.terms.perturbing import CHANGED
@@ -32,10 +33,16 @@ def perturb_terms(
         seeds=stage_seeds(), reach=reach,
     ))  # fmt: skip
     counted = tally_of(made.samples) or tally_of(made.changes)
-    outcomes = counted.get("outcomes", {})
+    outcomes, untagged = counted.get("outcomes", {}), counted.get("untagged", 0)
+    if untagged and untagged == samples.rows:
+        raise InputError(
+            f"None of the {untagged} sentences has tags in {sentences.tags!r}, so that nobody can say what an attack "
+            "does to them; bring tagged sentences, or name their column with the subject's `tags`."
+        )
     named = " or ".join(dict.fromkeys(one.settings.attack for one in attacks))
     rest = " · ".join(f"{outcome} {count}" for outcome, count in sorted(outcomes.items()) if outcome != CHANGED)
     severity = attacks[0].settings.group
+    stays = f" · {untagged} sentences without tags stay" if untagged else ""
     say(f"{named}, {severity}: {outcomes.get(CHANGED, 0)} of {counted.get('terms', 0)} terms changed"
-        + (f" · {rest}" if rest else ""))  # fmt: skip
+        + (f" · {rest}" if rest else "") + stays)  # fmt: skip
     return made

@@ -7,16 +7,30 @@ import pytest
 
 from assay.infra.errors import InputError
 from assay.tasks.attacks.terms.finders import GoldFinder, LexiconFinder, spacy_finder
-from assay.tasks.attacks.terms.resolved import resolve_attack
-from assay.tasks.attacks.terms.settings import Swap, Synonymy
+from assay.tasks.attacks.terms.resolved import require_attack, resolve_attack
+from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
 from assay.tasks.attacks.terms.spans import Span, outermost
 from assay.tasks.language.lexicons import Lexicon, Name, shipped_lexicon
 
 
-def test_gold_terms_need_gold_tags():
+def test_gold_terms_are_the_entities_and_none_where_nobody_tagged():
     assert GoldFinder().find(["fever"], ["B-Disease"]) == [Span(0, 1, "Disease")]
-    with pytest.raises(InputError, match="needs gold tags"):
-        GoldFinder().find(["fever"], None)
+    assert GoldFinder().find(["fever"], None) == []
+
+
+def test_what_an_attack_names_must_be_there(tmp_path, monkeypatch):
+    for attack in (Swap(), Swap(terms="lexicon"), Synonymy()):
+        require_attack(attack, tmp_path)
+    monkeypatch.delenv("ASSAY_MIRROR", raising=False)
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for attack, said in (
+        (Swap(terms="nope.tsv"), "nope.tsv"), (Synonymy(synonyms="nope.tsv"), "nope.tsv"),
+        (Synonymy(synonyms="disease-chemical-synonyms"), "assay data get disease-chemical-synonyms"),
+        (Keyboard(terms="spacy:none_such"), "spacy|spaCy"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=said):
+            require_attack(attack, tmp_path)
 
 
 def test_the_longest_name_wins_in_whatever_case():

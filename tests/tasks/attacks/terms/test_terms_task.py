@@ -130,3 +130,36 @@ def test_samples_without_tags_are_refused_and_one_without_tags_stays_as_it_is():
     samples, changes = attacked_rows(some, attacks=[attack], sentences=TAGGED, seeds=SEEDS, reach=1.0).result
     assert samples["tokens"][0] == some["tokens"][0]
     assert set(changes["id"].to_pylist()) == {"1"}
+
+
+def partly_tagged(piece: Piece) -> pa.Table:
+    table = rows(piece)
+    tags = [None if int(sample) >= 3 else one for sample, one in zip(*map(pa.Array.to_pylist, (
+        table["id"].combine_chunks(), table["tags"].combine_chunks())), strict=True)]  # fmt: skip
+    return table.set_column(table.column_names.index("tags"), "tags", pa.array(tags, table.schema.field("tags").type))
+
+
+@stage(version=1)
+def given_partly_tagged(cuts: list[int]) -> Artifact[Samples]:
+    return map_pieces(partly_tagged, [Piece(first, last) for first, last in pairwise(cuts)], into=Samples)
+
+
+def test_a_sentence_without_tags_stays_and_is_counted(run):
+    made = perturb_terms(given_partly_tagged([0, 2, 5]), [resolve_attack(Swap(), HERE)], TAGGED)
+    tokens = collect(made.samples, ["tokens"])["tokens"].to_pylist()
+    assert tokens[3:] == rows(Piece(3, 5))["tokens"].to_pylist()
+    assert tokens[:3] != rows(Piece(0, 3))["tokens"].to_pylist()
+    assert "2 sentences without tags stay" in run.record.stages[-1].summary
+
+
+def test_sentences_without_any_tags_are_refused(run):
+    with pytest.raises(InputError, match="None of the 4 sentences has tags in 'tags'"):
+        perturb_terms(given_partly_tagged([3, 7]), [resolve_attack(Swap(), HERE)], TAGGED)
+
+
+def test_tags_that_are_too_few_are_refused_with_their_sample():
+    table = rows(Piece(0, 2))
+    short = table.set_column(3, "tags", pa.array([one[:-1] for one in table["tags"].to_pylist()]))
+    for attack in (Swap(), Swap(terms="lexicon")):
+        with pytest.raises(InputError, match="sample 0 has 5 words in 'tokens' and 4 tags in 'tags'"):
+            attacked_rows(short, attacks=[resolve_attack(attack, HERE)], sentences=TAGGED, seeds=SEEDS, reach=1.0)
