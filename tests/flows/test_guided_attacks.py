@@ -1,7 +1,8 @@
 """The attack guided by the oracle beside A2T, on planted shortcuts and seeds that nothing was tuned on.
 
-A2T is there twice: under its own limit of similarity, and under the looser one that guided goes by. Only the second
-says what the guidance does; nothing is claimed of its sign here, it is printed.
+A2T is there twice: as the paper has it, for synonyms only, and under the looser limit that guided goes by (θ_relate).
+Guided succeeds oftener than the first because it may put in words that are less alike; only the second says what the
+guidance itself does. Of the first it must hold that guided is not behind; the second is printed whatever its sign.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect
 from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.words.settings import A2T, Guided
-from assay.tasks.statistics.paired import mcnemar, wilcoxon
+from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
 from assay.tasks.subjects.image_task import hold_out
 
 PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
 ARMS = ("guided", "a2t", "a2t-related")
 UNSEEN = (3101, 3102, 3103, 3104, 3105)
+MARGIN, MARGIN_WORDS = 0.05, 0.5
+"""Guided is behind if its success rate may be this much lower, or if it may need so many words more."""
+FEWEST_TOGETHER = 20
+"""Of fewer texts on which both succeed, nothing follows about the number of words."""
 
 
 @stage(version=1)
@@ -55,7 +60,7 @@ def the_pipeline(limit: int) -> Pipeline:
 
 
 def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
-    """Per text that all attacked, whether each attack succeeds and how many words it changed."""
+    """Per text that any could attack, whether each attack succeeds and how many words it changed."""
     branches = Branches()
     examination = Examination(put_classes(), hold_out(put_reviews(seed, 0.75), pipeline.evaluation))
     examine_one(examination, pipeline.subjects[0], PIPELINES.parent)
@@ -66,7 +71,7 @@ def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
     columns = {f"{name} {column}": table[column] for name, table in tables.items() for column in ("status", "changed")}
     every = pa.table({"id": tables["a2t"]["id"], **columns})
     tried = [np.array(every[f"{name} status"].to_pylist()) != "skipped" for name in ARMS]
-    return every.filter(np.all(tried, axis=0))
+    return every.filter(np.any(tried, axis=0))  # what had nothing to try did not succeed
 
 
 @pytest.mark.slow
@@ -80,11 +85,15 @@ def test_guided_under_its_looser_limit_is_not_behind_a2t_under_its_own(make_run,
             print(seed, found[-1].num_rows, *won, flush=True)
     every = pa.concat_tables(found)
     guided, a2t, related = (np.array(every[f"{name} status"].to_pylist()) == "success" for name in ARMS)
+    for name, other in (("a2t", a2t), ("a2t-related", related)):
+        both, apart, told = guided & other, share_difference(guided, other), mcnemar(guided, other)
+        changed = [every[f"{one} changed"].to_numpy()[both] for one in ("guided", name)]
+        print(f"guided {guided.mean():.3f}, {name} {other.mean():.3f}, difference {apart.value:+.3f} "
+              f"[{apart.low:+.3f}, {apart.high:+.3f}], McNemar p {told.p_exact:.3g}; words where both succeed ({both.sum()}) "
+              f"{changed[0].mean():.2f} and {changed[1].mean():.2f}, Wilcoxon p {wilcoxon(*changed):.3g}")  # fmt: skip
+    assert min(guided.sum(), a2t.sum(), related.sum()) > 0
+    assert share_difference(guided, a2t, level=0.9).low > -MARGIN  # one-sided, at 95 %
     both = guided & a2t
-    changed = [every[f"{name} changed"].to_numpy()[both] for name in ("guided", "a2t")]
-    told, alike = mcnemar(guided, a2t), mcnemar(guided, related)
-    print(f"under like limits: guided {guided.mean():.3f}, a2t {related.mean():.3f}, McNemar p {alike.p_exact:.3g}")
-    print(f"guided {guided.mean():.3f}, a2t {a2t.mean():.3f}, McNemar p {told.p_exact:.3g}; words where both succeed "
-          f"{changed[0].mean():.2f} and {changed[1].mean():.2f}, Wilcoxon p {wilcoxon(*changed):.3g}")  # fmt: skip
-    assert guided.mean() >= a2t.mean()
-    assert changed[0].mean() <= changed[1].mean() or wilcoxon(*changed) > 0.05
+    assert both.sum() >= FEWEST_TOGETHER
+    more = (every["guided changed"].to_numpy() - every["a2t changed"].to_numpy())[both]
+    assert more.mean() + 1.645 * more.std(ddof=1) / np.sqrt(len(more)) < MARGIN_WORDS

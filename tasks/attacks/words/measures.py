@@ -76,16 +76,19 @@ def comparison_findings(
     first: pa.Table, second: pa.Table, of: str, subject: str, generator: np.random.Generator,
     significance: float = 0.05,
 ) -> list[Finding]:  # fmt: skip
-    """First less second on the texts that both attacked: success (McNemar's exact p, Newcombe's interval), and where
-    both succeed the words changed and the queries (Wilcoxon's p, bootstrap intervals over the texts).
+    """First less second on the texts that either could attack: success (McNemar's exact p, Newcombe's interval), and
+    where both succeed the words changed and the queries (Wilcoxon's p, bootstrap intervals over the texts).
 
-    Concluded is from success alone: `attack.mcnemar_p`, which the run corrects with its other tests.
+    An attack that had nothing to try on a text did not succeed there: left out, such texts would favour the attack that
+    has fewer words to put in. With an attack that could try nothing anywhere there is no comparison. Concluded is from
+    success alone: `attack.mcnemar_p`, which the run corrects with its other tests.
     """
     if first["id"].to_pylist() != second["id"].to_pylist():
         raise RunError(f"The attacks {of} were not on the same texts in the same order.")
     one, two = _strings(first, "status"), _strings(second, "status")
-    both = (one != SKIPPED) & (two != SKIPPED)
-    found = _success(one[both] == SUCCESS, two[both] == SUCCESS, of, subject, significance)
+    ours, theirs = one != SKIPPED, two != SKIPPED
+    tried = (ours | theirs) & ours.any() & theirs.any()
+    found = _success(one[tried] == SUCCESS, two[tried] == SUCCESS, of, subject, significance)
     together = (one == SUCCESS) & (two == SUCCESS)
     for column, metric, unit in (("changed", "perturbed_words", "words"), ("queries", "queries", "queries")):
         a, b = _floats(first, column)[together], _floats(second, column)[together]

@@ -93,17 +93,21 @@ def test_the_limits_of_similarity_are_findings():
     assert found["attack.limit", "lists"].verdict == "not measured"
 
 
-def test_two_attacks_are_compared_on_the_texts_that_both_attacked():
-    guided = table(*(row(place, "success", changed=1, queries=5) for place in range(9)))
-    a2t = table(*(row(place, "success" if place < 6 else "failed", changed=2 + place) for place in range(8)),
-                row(8, "skipped", changed=0))  # fmt: skip
+def test_two_attacks_are_compared_on_the_texts_that_either_could_attack():
+    guided = table(*(row(place, "success", changed=1, queries=5) for place in range(8)), row(8, "skipped", changed=0),
+                   row(9, "skipped", changed=0))  # fmt: skip
+    a2t = table(*(row(place, "success" if place < 6 else "failed", changed=2 + place) for place in range(7)),
+                row(7, "skipped", changed=0), row(8, "success"), row(9, "skipped", changed=0))  # fmt: skip
     found = named(comparison_findings(guided, a2t, "guided - a2t", "bert", np.random.default_rng(0)))
     success, test = found["attack.success_difference", ""], found["attack.mcnemar_p", ""]
-    exact = mcnemar([True] * 8, [True] * 6 + [False] * 2).p_exact
-    assert (success.value, success.n, success.p_value) == (0.25, 8, exact)
-    newcombe = share_difference([True] * 8, [True] * 6 + [False] * 2)
+    wins = [True] * 8 + [False], [True] * 6 + [False] * 2 + [True]  # what had nothing to try did not succeed
+    exact, newcombe = mcnemar(*wins).p_exact, share_difference(*wins)
+    assert (success.value, success.n, success.p_value) == (pytest.approx(1 / 9), 9, exact)
     assert (success.low, success.high) == (newcombe.low, newcombe.high)
     assert (test.value, test.p_value, test.verdict) == (exact, exact, "no difference")
+    idle = table(*(row(place, "skipped", changed=0) for place in range(10)))
+    none = named(comparison_findings(guided, idle, "guided - a2t", "bert", np.random.default_rng(0)))
+    assert none["attack.mcnemar_p", ""].verdict == none["attack.success_difference", ""].verdict == "not measured"
     words = found["attack.perturbed_words_difference", ""]
     assert (words.value, words.n) == (pytest.approx(-3.5), 6)
     assert words.p_value == wilcoxon([1] * 6, [2, 3, 4, 5, 6, 7])
