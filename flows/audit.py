@@ -20,6 +20,7 @@ from assay.flows.trust import TrustAudit, ask_oracle
 from assay.flows.words import WordAudit, attack_texts
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import AssayError
+from assay.infra.runs import current_run
 from assay.tasks.statistics.task import conclude
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
@@ -60,6 +61,7 @@ class Audit:
 @subflow("audit")
 def audit(pipeline: Pipeline, folder: Path) -> Audit:
     """Everything that the pipeline asks for."""
+    current_run().masked = pipeline.masked
     result = Audit(curate(pipeline, folder))
     branches, ingested = result.curation.branches, result.curation.ingested
     for subject in pipeline.subjects:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec
 
-from assay.infra.errors import AssayError, RunError
+from assay.infra.errors import AssayError, RunError, told
 from assay.infra.runs import current_run
 
 P = ParamSpec("P")
@@ -24,8 +24,9 @@ class Branches:
         except AssayError as error:
             self._note(what, error)
         except Exception as error:  # noqa: BLE001 - a bug in one branch is no reason to lose the others; it is kept whole
-            broken = RunError(f"{what} broke: {type(error).__name__}: {error}. Run again with --debug to see where.")
-            broken.__cause__ = error
+            masked = current_run().masked
+            broken = RunError(f"{what} broke: {told(error, masked)}. Run again with --debug to see where.")
+            broken.__cause__ = None if masked else error
             self._note(what, broken)
 
     def _note(self, what: str, error: AssayError) -> None:

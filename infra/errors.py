@@ -17,3 +17,14 @@ class RunError(AssayError):
     """The input was fine, the run broke: a worker, a disk, a partition, a result that contradicts an earlier one."""
 
     exit_code = 3
+
+
+def told(error: BaseException | None, masked: bool = False) -> str:
+    """What went wrong; `masked`, only the type of an error that is none of Assay's, whose words may quote the data.
+
+    >>> told(KeyError("a word")), told(KeyError("a word"), masked=True), told(InputError("No file."), masked=True)
+    ("KeyError: 'a word'", 'KeyError', 'No file.')
+    """
+    if isinstance(error, AssayError):
+        return str(error)
+    return type(error).__name__ if masked else f"{type(error).__name__}: {error}"

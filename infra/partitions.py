@@ -15,7 +15,7 @@ import pyarrow as pa
 from assay.infra.artifacts import Artifact, Table
 from assay.infra.compute import Call, Folded, Outcome
 from assay.infra.cuts import aligned_slices, common_plan
-from assay.infra.errors import AssayError, InputError, RunError
+from assay.infra.errors import InputError, RunError, told
 from assay.infra.exact import merge
 from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import open_parquet, read_part, read_rows
@@ -260,11 +260,13 @@ def _raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
     names = [f"{bench.title}, partition {outcome.index + 1}" for outcome in ordered]
     first = ordered[0].error
     if len(bench.quarantined) + len(failures) > bench.run.compute.quarantine:
-        reason = str(first) if isinstance(first, AssayError) else f"{type(first).__name__}: {first}"
-        listed = "; ".join(names[:5])
-        raise RunError(f"{len(failures)} partitions failed for good ({listed}). The first said: {reason}") from first
+        reason, listed = told(first, bench.run.masked), "; ".join(names[:5])
+        failed = RunError(f"{len(failures)} partitions failed for good ({listed}). The first said: {reason}")
+        raise failed from (None if bench.run.masked else first)
     bench.quarantined.extend(names)
-    bench.run.progress.notice(f"Left out after repeated failures: {'; '.join(names)}. The first said: {first}")
+    bench.run.progress.notice(
+        f"Left out after repeated failures: {'; '.join(names)}. The first said: {told(first, bench.run.masked)}"
+    )
 
 
 def _schema_of(bench: Workbench, file: PartFile) -> pa.Schema:

@@ -16,6 +16,7 @@ from assay.infra.compute import Call, Slots
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.devices import accelerator_here
 from assay.infra.engines.opening import expected_slots
+from assay.infra.errors import AssayError
 from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord
 from assay.infra.settings import Compute
@@ -53,6 +54,8 @@ class Run:
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
         self._lease = Lease(store, self.record.id)
         self._token: Token[Run | None] | None = None
+        self.masked = False
+        """Whether no error may quote the data: see `told`."""
 
     @property
     def id(self) -> str:
@@ -130,6 +133,7 @@ class Run:
         if kind is not None and self.record.status == "running":
             self.record.status = "broken"
             said = "Interrupted (Ctrl-C)." if kind is KeyboardInterrupt else f"{kind.__name__}: {error}"
+            said = kind.__name__ if self.masked and not isinstance(error, AssayError) else said
             self.record.failures.append(said)
         with self._engine_lock:
             engine, self._engine = self._engine, None

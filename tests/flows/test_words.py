@@ -211,3 +211,17 @@ def test_attacks_on_texts_that_cannot_be_are_refused_with_their_line(tmp_path, o
     with pytest.raises(ConfigurationError) as refused:
         load_project(file)
     assert f"pipelines.yaml:{said}" in str(refused.value)
+
+
+def test_an_error_that_nobody_foresaw_quotes_no_masked_text(run):
+    def lose(word):
+        raise KeyError(word)
+
+    branches = Branches()
+    branches.attempt("a2t on mine", lose, "friday")
+    run.masked = True
+    branches.attempt("a2t on mine", lose, "friday")
+    first, second = (str(one) for one in branches.failures)
+    assert "'friday'" in first
+    assert second == "a2t on mine broke: KeyError. Run again with --debug to see where."
+    assert branches.failures[1].__cause__ is None
