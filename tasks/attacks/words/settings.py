@@ -73,16 +73,18 @@ class A2T(WordAttack):
 
 
 class Guided(WordAttack):
-    """A2T guided by the trust oracle: a word that the class is about gives way to a weak keyword of its class, any
-    other word to a strong word of another class that is no keyword. Needs `trust`. Its limit of similarity is looser
-    than that of `a2t`: compare it also with `a2t: {name: a2t-related, min_cosine: related}`."""
+    """A2T guided by the trust oracle: a word that the class is about gives way to a similar keyword of its class, any
+    other word to a similar word of another class that is no keyword; where more are similar than are tried, the weakest
+    keywords and the strongest other words are. Needs `trust`. Its limit of similarity is looser than that of `a2t`:
+    compare it also with `a2t: {name: a2t-related, min_cosine: related}`."""
 
     attack: Literal["guided"] = "guided"
     """Which attack it is."""
 
     similar: int = Field(default=50, ge=1, le=100_000)
     """How many words of the pools count as similar to a word, the nearest; of those the `candidates` of the lowest (or
-    the highest) importance are tried. Which of them is put in, the subject's answers decide."""
+    the highest) importance are tried. If fewer are similar than are tried, importance chooses nothing: which word is
+    put in, the subject's answers decide."""
 
     min_cosine: Cosine | None = None
     """How similar a replacement's vector is to the word's, at least; left out, θ_relate of every provider, and most

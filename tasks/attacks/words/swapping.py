@@ -4,7 +4,8 @@ The attack guided by the oracle (section 4) weakens valid reasons and strengthen
 to the class gives way to a similar keyword of that class with low mean importance; any other word gives way to a
 similar word that is a keyword of no class, from the pool of another class, with high mean importance. "Similar" is what
 most word embeddings call so, each by its own threshold; of the `similar` nearest, the `candidates` of the lowest (or
-the highest) importance are tried.
+the highest) importance are tried. So importance chooses only where more words are similar than are tried: where there
+are fewer, all of them are, and which of them is put in is decided by the subject's answers, as in A2T.
 """
 
 from __future__ import annotations
