@@ -95,8 +95,8 @@ class Source(Settings):
     """JSON Lines files (one object a line), in UTF-8: paths, patterns or URLs."""
     iob: Paths | None = Field(default=None, examples=["corpus/*.tsv"])
     """Tagged sentences in IOB or CoNLL files: a word and its tag a line, blanks or tabs between, an empty line after
-    each sentence. They become the columns `tokens` and `tags`; files named after train, devel and test get a `split`.
-    IOB1, BIOES and BILOU are rewritten as IOB2."""
+    each sentence. They become the columns `tokens` and `tags`; files named after train, devel and test get a `split`,
+    files that begin with -DOCSTART- a `document`. IOB1, BIOES and BILOU are rewritten as IOB2."""
     iob_columns: tuple[Place, Place] = (1, -1)
     """Where a line of `iob` has its word and its tag: columns counted from 1, or from the end with -1."""
     votes: Paths | None = None

@@ -27,7 +27,7 @@ Marks = npt.NDArray[np.uint64]
 
 
 class Chosen(NamedTuple):
-    """The texts of the groups that are audited, and how many groups there are; None where one is too large to hold out."""
+    """The texts of the groups that are audited (None where one group is too large to hold out), and what there is."""
 
     texts: Marks | None
     groups: int

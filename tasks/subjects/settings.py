@@ -67,7 +67,7 @@ class Evaluation(Settings):
 
     holdout: float = Field(default=0.25, gt=0, lt=1)
     """Where samples come without a split column: the share that is audited, chosen by a hash of the image or the
-    text, so that copies stay together."""
+    text, so that copies stay together, and so do pairs that share a sentence, and sentences of one `document`."""
 
     limit: int | None = Field(default=None, ge=1)
     """At most so many samples are audited, drawn in proportion to the classes, at least one of each; left out, all of

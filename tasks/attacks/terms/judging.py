@@ -124,7 +124,7 @@ def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]
     elsewhere = other_range(gold, said.get((CLEAN, ""), next(iter(said.values()))))
     found, pearson = list[Finding](), dict[Key, Estimate]()
     for key, given in said.items():
-        constant = len(gold) > 1 and np.ptp(given) == 0
+        constant = len(gold) >= FEWEST and np.ptp(given) == 0
         verdict = f"{DEGENERATE}: every pair has the same score" if constant else ""
         for name in STATISTICS:
             one = _statistic(name, gold, given, times)
@@ -210,7 +210,7 @@ def _tested(counts: Counts, sums: Counts) -> Tested:
 
 
 def _scores(key: Key, subject: str, tested: Tested) -> list[Finding]:
-    verdict = f"{DEGENERATE}: it names no entity" if tested.named == 0 else ""
+    verdict = f"{DEGENERATE}: it names no entity" if tested.named == 0 and tested.there >= FEWEST else ""
     named, there = tested.named, tested.there
     return [
         finding(

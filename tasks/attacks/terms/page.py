@@ -66,14 +66,15 @@ def _line(found: Termed, subject: str) -> str:
     if clean is None:
         return ""
     said = f"{subject}: {_measure(found)} {_with_interval(clean)}"
+    fallen = _collapsed(found, subject)
+    collapsed = f", collapsed under {', '.join(fallen)}" if fallen else ""
     if worst is None:
-        return f"{said} (n = {integer(clean.n)})"
-    lowered, fallen = len(_lowered(found, subject)), _collapsed(found, subject)
+        return f"{said}{collapsed} (n = {integer(clean.n)})"
+    lowered = len(_lowered(found, subject))
     attacked = found.get(found.headline, subject, (worst.of, worst.group))
     under = f", {_with_interval(attacked)} under {worst.of}" if attacked is not None else ""
     helped = _helped(found, subject)
     trained = f"; training on an attack helps against it for {helped[0]} of {helped[1]}" if helped[1] else ""
-    collapsed = f", collapsed under {', '.join(fallen)}" if fallen else ""
     return (
         f"{said}{under}; lower under {lowered} of {len(found.attacks)} attacks{collapsed} "
         f"(n = {integer(clean.n)}){trained}"
@@ -84,8 +85,8 @@ def _sentence(found: Termed, subject: str) -> str:
     clean, worst = found.get(found.headline, subject, _ORIGINAL), _worst(found, subject)
     if clean is None:
         return ""
-    unit = "entities" if found.stage == "ner" else "pairs"
-    said = f"{subject} reaches {_measure(found)} {_with_interval(clean)} on {integer(clean.n)} {unit}"
+    many = plural(clean.n or 0, *(("entity", "entities") if found.stage == "ner" else ("pair", "pairs")))
+    said = f"{subject} reaches {_measure(found)} {_with_interval(clean)} on {many}"
     if worst is None:
         return f"{said}."
     lowered, tried = _lowered(found, subject), [key[0] for key in found.attacks]
@@ -190,4 +191,4 @@ def _measure(found: Termed) -> str:
 
 
 def _with_interval(finding: Finding) -> str:
-    return f"{number(finding.value)} {interval(finding.low, finding.high, 'number', 3)}"
+    return f"{number(finding.value)} {interval(finding.low, finding.high, 'number', 3)}".rstrip()

@@ -78,10 +78,11 @@ def test_nought_of_some_is_no_certainty():
     assert 0.03 < found.high < 0.12
 
 
-def test_a_tagger_that_names_nothing_is_degenerate():
-    empty = matches(0.0, 0, kinds=("Disease", "Disease")).slice(1, 8)
+@pytest.mark.parametrize("n", [9, 10])
+def test_a_tagger_that_names_nothing_where_there_is_enough_is_degenerate(n):
+    empty = table_of(entity(False, at) for at in range(n))
     found = by_name(tagger_findings({CLEAN: empty}, "mine", 0.01, SEEDS))["ner.f1", *CLEAN]
-    assert "names no entity" in found.verdict
+    assert ("names no entity" in found.verdict) == (n == 10)
 
 
 def test_training_that_helps_is_told_from_training_that_does_not():

@@ -104,6 +104,9 @@ def test_a_scorer_that_collapses_under_an_attack_is_named_and_not_called_untouch
     assert "No drop is shown under keyboard." in part.sentence
     assert (part.verdict, part.judged) == ("bad", "red flag")
     assert "collapsed under swap" in verdict(sts(verdict="degenerate: every pair has the same score")).text
+    only = [one for one in sts(verdict="degenerate: every pair has the same score") if one.of != "keyboard"]
+    assert "[0.750, 0.850], collapsed under swap (n = 120)" in verdict(only).text
+    assert verdict(only).tone == "bad"
     (table,) = tables(part).values()
     assert [(row[1], row[-1].tone) for row in table.rows] == [
         ("original", "neutral"),

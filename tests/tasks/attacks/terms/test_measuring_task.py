@@ -1,0 +1,103 @@
+"""The stages that measure taggers and scorers: what a subject did not read is a finding of every set."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from assay.data.biomedical_schemas import Scored, Tagged
+from assay.data.schemas import Samples
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import Tallied, collect, map_pieces
+from assay.infra.stage import stage
+from assay.tasks.attacks.terms.measuring_task import match_entities, measure_scorer, measure_tagger
+from assay.tasks.attacks.terms.rows import SentenceColumns
+from assay.tasks.statistics.settings import Statistics
+
+N = 24
+WORDS, TAGS = ["gout", "and", "rash"], ["B-D", "O", "B-D"]
+COLUMNS = SentenceColumns(words="tokens", tags="tags")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Sentences or pairs; every third sentence is cut after its second word, if any is."""
+
+    cut: bool = False
+    known: bool = True
+
+
+def ids() -> list[str]:
+    return [f"s{at}" for at in range(N)]
+
+
+def sentences(piece: Piece) -> pa.Table:
+    lists = pa.list_(pa.string())
+    tags = pa.array([TAGS if piece.known else None] * N, lists)
+    return pa.table(
+        {"id": ids(), "gold": pa.nulls(N, pa.int16()), "tokens": pa.array([WORDS] * N, lists), "tags": tags}
+    )
+
+
+def tagged(piece: Piece) -> pa.Table:
+    last = [0.0 if piece.cut and at % 3 == 0 else 0.9 for at in range(N)]
+    rows = [
+        {"id": name, "tokens": WORDS, "gold": TAGS if piece.known else None, "confidence": [0.9, 0.8, sure],
+         "predicted": TAGS if sure else ["B-D", "O", "O"]} for name, sure in zip(ids(), last, strict=True)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=Tagged.schema)
+
+
+def scored(piece: Piece) -> Tallied:
+    gold = [float(at % 5) if piece.known else None for at in range(N)]
+    columns = {"id": ids(), "gold": pa.array(gold, pa.float64()), "predicted": [at % 5 + 0.1 for at in range(N)]}
+    return Tallied(pa.table(columns, schema=Scored.schema), {"cut": 7 * piece.cut})
+
+
+@stage(version=1)
+def given_sentences(known: bool) -> Artifact[Samples]:
+    return map_pieces(sentences, [Piece(known=known)], into=Samples)
+
+
+@stage(version=1)
+def given_tags(cut: bool, known: bool) -> Artifact[Tagged]:
+    return map_pieces(tagged, [Piece(cut, known)], into=Tagged)
+
+
+@stage(version=1)
+def given_scores(cut: bool, known: bool) -> Artifact[Scored]:
+    return map_pieces(scored, [Piece(cut, known)], into=Scored)
+
+
+def cuts(findings: Artifact) -> dict[str, tuple[float, int]]:
+    rows = collect(findings, None).to_pylist()
+    return {row["of"]: (row["value"], row["n"]) for row in rows if row["metric"].endswith(".cut")}
+
+
+def matches(cut: bool, known: bool = True):
+    samples = given_sentences(known)
+    return match_entities(given_tags(cut, known), samples, samples, COLUMNS)
+
+
+def test_sentences_that_were_cut_are_a_finding_of_their_set(run):
+    found = measure_tagger({"clean|": matches(False), "swap|share=1": matches(True)}, "mine", Statistics())
+    assert cuts(found) == {"clean": (0.0, N), "swap": (8.0, N)}
+    (said,) = [
+        row["verdict"] for row in collect(found, None).to_pylist() if row["metric"] == "ner.cut" and row["value"]
+    ]
+    assert said == "cut, 8 entities lie beyond what is read"
+
+
+def test_pairs_that_were_cut_are_a_finding_of_their_set(run):
+    found = measure_scorer({"clean|": given_scores(True, True), "swap|share=1": given_scores(False, True)}, "mine")
+    assert cuts(found) == {"clean": (7.0, N), "swap": (0.0, N)}
+
+
+def test_an_evaluation_of_which_nothing_is_known_is_refused(run):
+    unknown = matches(False, known=False)
+    with pytest.raises(InputError, match="None of the sentences that mine is tested on has tags"):
+        measure_tagger({"clean|": unknown}, "mine", Statistics())
+    scores = given_scores(False, False)
+    with pytest.raises(InputError, match="None of the pairs that mine is tested on has a score"):
+        measure_scorer({"clean|": scores}, "mine")
