@@ -104,7 +104,8 @@ def gains_table(found: Termed, subject: str) -> DataTable | None:
     ]  # fmt: skip
     note = (
         "Paired: every sample is its own control. Intervals are 95 %; where one includes 0, no gain is shown. A gain "
-        "below 0 on the original samples is what training on copies costs."
+        "below 0 on the original samples is what training on copies costs; one above 0 there comes of more training, "
+        "since copies mean more steps, and may be part of the other gains."
     )
     return DataTable(f"What training on attacked copies gains, {subject}", columns, rows, note)
 

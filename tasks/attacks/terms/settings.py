@@ -21,12 +21,12 @@ class TermAttack(Settings):
     """What every attack on terms has."""
 
     name: str | None = Field(default=None, min_length=1, max_length=80)
-    """What findings call it; left out, the kind of attack."""
+    """What findings call it, without a `|`, and neither `clean` nor `mixed`; left out, the kind of attack."""
 
     terms: str = Field(default="gold", min_length=1)
     """Who finds the terms: `gold` (the entities that the samples are tagged with; pairs have none), `lexicon` (the one
-    that Assay ships), `disease-chemical-synonyms` (MeSH, from the catalogue), a lexicon file of your own (tabs between
-    concept, type and name), or `spacy:NAME` for an installed pipeline."""
+    that Assay ships), `disease-chemical-synonyms` (DOID, DrugBank and MeSH, from the catalogue), a lexicon file of your
+    own (tabs between concept, type and name), or `spacy:NAME` for an installed pipeline."""
 
     share: Shares = (1.0,)
     """The share of the terms that are attacked, one or several: the severity. Each term is drawn by itself."""
@@ -35,7 +35,7 @@ class TermAttack(Settings):
     """Which sentence of a pair is attacked; the other stays."""
 
     examples: int = Field(default=4, ge=0, le=100)
-    """How many attacked samples the report shows."""
+    """How many attacked samples the report shows; none where the source is `masked`."""
 
     @property
     def called(self) -> str:
@@ -103,8 +103,8 @@ class Synonymy(TermAttack):
     """Which attack it is."""
 
     synonyms: str | None = Field(default=None, min_length=1)
-    """A lexicon file of your own, or `disease-chemical-synonyms` (MeSH, from the catalogue); left out, the lexicon that
-    `terms` names, or the one that Assay ships."""
+    """A lexicon file of your own, or `disease-chemical-synonyms` (DOID, DrugBank and MeSH, from the catalogue); left
+    out, the lexicon that `terms` names, or the one that Assay ships."""
 
 
 AnyTermAttack = Swap | Keyboard | Synonymy
