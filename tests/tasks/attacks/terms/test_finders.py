@@ -23,7 +23,6 @@ def test_what_an_attack_names_must_be_there(tmp_path, monkeypatch):
         require_attack(attack, tmp_path)
     monkeypatch.delenv("ASSAY_MIRROR", raising=False)
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for attack, said in (
         (Swap(terms="nope.tsv"), "nope.tsv"), (Synonymy(synonyms="nope.tsv"), "nope.tsv"),
         (Synonymy(synonyms="disease-chemical-synonyms"), "assay data get disease-chemical-synonyms"),

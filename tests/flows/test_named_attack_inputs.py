@@ -1,0 +1,51 @@
+"""What attacks on terms name is looked for before anything is trained, and `assay check` says what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assay.flows.checking import named_things
+from assay.flows.pipeline import Project, load_project
+from assay.flows.running import check_inputs
+from assay.infra.errors import InputError
+
+HEAD = "pipelines:\n  p:\n    source: {dataset: sample/abstracts}\n    subject: {tagger: small-tagger}\n    attacks: "
+
+
+def project(folder: Path, attacks: str) -> Project:
+    (folder / "pipelines.yaml").write_text(HEAD + attacks + "\n")
+    return load_project(folder / "pipelines.yaml")
+
+
+@pytest.mark.parametrize(
+    ("attack", "said"),
+    [("{synonymy: {synonyms: nope.tsv}}", "nope.tsv"), ("{swap: {terms: nope.tsv}}", "nope.tsv"),
+     ("{swap: {terms: 'spacy:none_such'}}", "none_such")],
+)  # fmt: skip
+def test_a_run_is_refused_at_once_and_check_complains(tmp_path, attack, said):
+    made = project(tmp_path, f"[keyboard, {attack}]")
+    with pytest.raises(InputError, match=said):
+        check_inputs(made, made.pipeline("p"))
+    notes, wrong = named_things(made)
+    assert notes == []
+    (complaint,) = wrong
+    assert complaint.startswith("p: ")
+    assert said in complaint
+
+
+def test_names_that_are_only_to_be_got_are_a_note_and_stop_a_run(tmp_path, monkeypatch):
+    monkeypatch.delenv("ASSAY_MIRROR", raising=False)
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
+    made = project(tmp_path, "[{synonymy: {synonyms: disease-chemical-synonyms}}]")
+    with pytest.raises(InputError, match="assay data get disease-chemical-synonyms"):
+        check_inputs(made, made.pipeline("p"))
+    (note,), wrong = named_things(made)
+    assert "assay data get" in note
+    assert wrong == []
+
+
+def test_clashes_are_refused_with_their_line(tmp_path):
+    with pytest.raises(InputError, match=r"pipelines.yaml:5: .*attacks\.0.*choose another name"):
+        project(tmp_path, "[{swap: {name: clean}}]")
