@@ -71,6 +71,7 @@ def _fooled(found: WordFindings, subject: str) -> str:
     others = [
         one for attack in found.attacks if (one := found.get("success_rate", subject, attack)) not in (None, worst)
     ]
+    others.sort(key=lambda one: -(one.value or 0.0) if one is not None else 0.0)
     beside = [f"{one.of} on {_rate(one)}{_limited(found, one)}" for one in others if one is not None]
     return ", ".join(filter(None, (said, *beside, tried_nothing)))
 
@@ -212,7 +213,7 @@ def _compared(found: WordFindings, subject: str, pair: str) -> str:
     both = f"{first} may take words at {limits_in_words(limits[0])}, {second} at {limits_in_words(limits[1])}"
     if _alike(limits[0], limits[1]):
         return f"{said}; {both}."
-    return f"{said}; {both}: at unlike limits this compares the limits as much as the guidance."
+    return f"{said}; {both}: these limits are unlike, and this compares them as much as the attacks."
 
 
 def _alike(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
