@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from assay.tasks.attacks.noise.page_blocks import Noised, noise_blocks, noise_sentence
@@ -98,7 +98,7 @@ def _sentence(found: WordFindings, findings: Sequence[Finding], subject: str) ->
             + ("." if words is None else f", by {words.value:.1f} words each on average.")
         )
     said += [_tried_nothing(found, subject, attack) for whose, attack in found.made if whose == subject]
-    said += [_compared(found, subject, pair) for whose, pair in found.pairs if whose == subject]
+    said += [_compared(found, subject, pair, limits_in_short) for whose, pair in found.pairs if whose == subject]
     noise = noise_sentence(findings, subject)
     said = [one[:1].upper() + one[1:] for one in said if one]
     return " ".join([*said, *([noise if said else f"{subject}: {noise}"] if noise else [])])
@@ -184,7 +184,7 @@ def _differences(found: WordFindings) -> list[Block]:
             one = found.get(metric, subject, pair)
             row += [estimate(one), _p_of(found, subject, pair) if metric == "success_difference" else _own_p(one)]
         rows.append(row)
-    said = [_compared(found, subject, pair) for subject, pair in found.pairs]
+    said = [_compared(found, subject, pair, limits_in_words) for subject, pair in found.pairs]
     compared = "".join(f"{text[:1].upper()}{text[1:]} " for text in said if text)
     note = (
         "First less second, every text its own control: success on texts that both attacked (McNemar's exact test, "
@@ -194,7 +194,7 @@ def _differences(found: WordFindings) -> list[Block]:
     return [DataTable("One attack beside another", columns, rows, compared + note)]
 
 
-def _compared(found: WordFindings, subject: str, pair: str) -> str:
+def _compared(found: WordFindings, subject: str, pair: str, written: Callable[[Mapping[str, float]], str]) -> str:
     """What is concluded of two attacks, from the corrected test alone, and under which limits each chose its words."""
     one, test = found.get("success_difference", subject, pair), found.get("mcnemar_p", subject, pair)
     if one is None or one.value is None:
@@ -210,7 +210,8 @@ def _compared(found: WordFindings, subject: str, pair: str) -> str:
     limits = [found.limits(subject, attack) for attack in (first, second)]
     if not any(limits):
         return f"{said}."
-    both = f"{first} may take words at {limits_in_words(limits[0])}, {second} at {limits_in_words(limits[1])}"
+    one_limit, other_limit = (written(limit) or "any cosine" for limit in limits)
+    both = f"{first} may take words at {one_limit}, {second} at {other_limit}"
     if _alike(limits[0], limits[1]):
         return f"{said}; {both}."
     return f"{said}; {both}: these limits are unlike, and this compares them as much as the attacks."

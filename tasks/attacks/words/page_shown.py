@@ -85,12 +85,12 @@ def limits_in_words(limits: Mapping[str, float]) -> str:
     """How similar a replacement had to be.
 
     >>> limits_in_words({"encoder": 0.546}), limits_in_words({})
-    ('cosine ≥ 0.55 (encoder)', 'no cosine asked')
+    ('cosine ≥ 0.55 (encoder)', 'any cosine')
     >>> limits_in_words({"fasttext": 0.07, "encoder": 0.34, "ppmi": 0.26})
     'most of cosine ≥ 0.07 (fasttext), 0.34 (encoder), 0.26 (ppmi)'
     """
     if not limits:
-        return "no cosine asked"
+        return "any cosine"
     each = ", ".join(f"{value:.2f} ({name})" for name, value in limits.items())
     return f"most of cosine ≥ {each}" if len(limits) > 1 else f"cosine ≥ {each}"
 

@@ -100,7 +100,9 @@ def without(*metrics: str) -> list[Finding]:
 
 def test_a_comparison_names_both_limits_and_what_unlike_ones_mean():
     said = page(FINDINGS).sentence
-    assert "guided may take words at most of cosine ≥ 0.26 (ppmi), 0.34 (encoder), a2t at cosine ≥ 0.55" in said
+    assert "guided may take words at cosine ≥ 0.26 to 0.34 by 2 vector spaces, a2t at cosine ≥ 0.55" in said
+    (beside,) = [block for block in page(FINDINGS).blocks if block.title == "One attack beside another"]
+    assert "at most of cosine ≥ 0.26 (ppmi), 0.34 (encoder), a2t at cosine ≥ 0.55 (encoder)" in beside.note
     assert "these limits are unlike, and this compares them as much as the attacks" in said
     alike = Finding("attack.limit", of="a2t", group="encoder", subject="bert", value=0.3402, unit="cosine")
     kept = [one for one in FINDINGS if (one.metric, one.of) != ("attack.limit", "a2t")]
