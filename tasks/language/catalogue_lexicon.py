@@ -65,8 +65,18 @@ def _named(concept: str, kind: str, names: Iterable[str]) -> list[Name]:
     """The names that somebody may write in a sentence: no index forms (`acid, acetylsalicylic`), brackets or brands."""
     return [
         Name(concept, kind, one) for one in map(str.strip, names)
-        if atoms_of(one) and ", " not in one and not set("()[]{}") & set(one) and "brand of" not in one.casefold()
+        if not _symbol(one) and ", " not in one and not set("()[]{}") & set(one) and "brand of" not in one.casefold()
     ]  # fmt: skip
+
+
+def _symbol(name: str) -> bool:
+    """Whether a name is too short to be told from other things: `K`, `Al`, `Met`.
+
+    >>> [_symbol(name) for name in ("K", "Met", "HTN", "flu", "")]
+    [True, True, False, False, True]
+    """
+    letters = [letter for letter in name if letter.isalpha()]
+    return len(letters) < 3 or (len(letters) == 3 and not (name.isupper() or name.islower()))
 
 
 def _told_apart(names: list[Name], others: list[Name]) -> list[Name]:

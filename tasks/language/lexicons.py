@@ -1,8 +1,8 @@
 """Names of things, grouped by what they name: which terms stand in a sentence, and what else each is called.
 
 Names are compared by their letters and digits, case folded, so that `Non-steroidal` is found in `non - steroidal`,
-however the words of a sentence were cut. Only abbreviations (at most four letters, all of them capitals) must be
-written as the lexicon writes them: `ALL` is a leukaemia, and `all` is not.
+however the words of a sentence were cut. Only abbreviations (at most four letters, with capitals behind the first) must
+be written as the lexicon writes them: `ALL` is a leukaemia, and `all` is not; `SAMe` is a drug, and `same` is not.
 """
 
 from __future__ import annotations
@@ -212,6 +212,6 @@ def _plurals(word: str) -> set[str]:
 def _may_be(name: str, text: str) -> bool:
     """Whether a text with the letters of this name is this name: abbreviations keep their capitals."""
     letters = [letter for letter in name if letter.isalpha()]
-    if len(letters) <= _ABBREVIATION and name.isupper():
+    if len(letters) <= _ABBREVIATION and (name.isupper() or any(letter.isupper() for letter in letters[1:])):
         return "".join(atom for atom in _ATOM.findall(text)) == "".join(_ATOM.findall(name))
     return True

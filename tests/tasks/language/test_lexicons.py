@@ -29,6 +29,8 @@ def test_names_are_found_however_the_words_are_cut():
 
 def test_abbreviations_keep_their_capitals():
     assert found("ALL", "of", "all", "All") == [(0, 1)]
+    drug = Lexicon((Name("s", "Chemical", "SAMe"),))
+    assert [first for first, _, _ in drug.terms_in(["the", "same", "SAMe", "Same"])] == [2]
     assert found("Acute", "lymphoblastic", "LEUKAEMIA") == [(0, 3)]
 
 
