@@ -71,6 +71,7 @@ SHOWN = {
     "Source.required": "[age]",
     "Source.split": "part",
     "Source.gold_in": "[valid, test]",
+    "Source.masked": "true",
     "Source.delimiter": '";"',
     "WeakLabelling.default_label": "benign",
     "Pipeline.evaluation": "{split: test, limit: 500}",

@@ -205,7 +205,8 @@ class Payload:
 def test_a_pickle_instead_of_weights_is_refused_and_never_opened(spoilt: Spoilt) -> None:
     Path("theirs.pt").write_bytes(pickle.dumps(Payload()))
     lines = [line for line in (spoilt.folder / "pipelines.yaml").read_text().splitlines() if "name: ours" not in line]
-    Path("pipelines.yaml").write_text("\n".join(lines).replace("theirs.safetensors", "theirs.pt"))
+    alone = "\n".join(lines).replace(", transfer: true", "")
+    Path("pipelines.yaml").write_text(alone.replace("theirs.safetensors", "theirs.pt"))
     said = spoilt.refused()
     assert "theirs.pt" in said
     assert "a pickle (.pt, .bin) can run code hidden in it" in said

@@ -36,15 +36,15 @@ def sentences_of(texts: Sequence[str]) -> list[list[str]]:
     return sentences
 
 
-def vocabulary_of(sentences: Sequence[Sequence[str]], least: int = 1, most: int = MOST_DISTINCT) -> list[str]:
-    """The `most` frequent words that occur at least so often, in alphabetical order.
+def vocabulary_of(sentences: Sequence[Sequence[str]], least: int = 1, most: int | None = None) -> list[str]:
+    """The `most` frequent words that occur at least so often (left out, `MOST_DISTINCT`), in alphabetical order.
 
     >>> vocabulary_of([["b", "a"], ["b"]]), vocabulary_of([["b", "a"], ["b"]], least=2)
     (['a', 'b'], ['b'])
     """
     counts = Counter(word for sentence in sentences for word in sentence)
     often = sorted((-count, word) for word, count in counts.items() if count >= least)
-    return sorted(word for _, word in often[:most])
+    return sorted(word for _, word in often[: MOST_DISTINCT if most is None else most])
 
 
 def _hash(text: str) -> bytes:
