@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 from assay.data.biomedical_schemas import Scored
 from assay.infra.errors import InputError
 from assay.infra.partitions import Tallied
+from assay.tasks.subjects.built_from import BuiltFrom
 from assay.tasks.subjects.sequences import pairs_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Scorer(Protocol):
 
 def load_scorer(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Scorer:
     """The scorer in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    return _loaded(_Source(json.loads(files["card.json"])["fingerprint"], subject, files), device)
+    return _loaded(BuiltFrom.of(subject, files), device)
 
 
 def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
@@ -53,27 +53,8 @@ def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str,
     return Tallied(pa.table(columns, schema=Scored.schema), {"cut": scorer.count_cut(asked)})
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What a scorer is built from; two are the same when the fingerprint in their cards is."""
-
-    fingerprint: str
-    subject: ResolvedSubject
-    files: dict[str, bytes]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Source) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[str, bool]:
-        return self.fingerprint, self.subject.masked
-
-
 @lru_cache(maxsize=2)
-def _loaded(source: _Source, device: str | None) -> Scorer:
+def _loaded(source: BuiltFrom, device: str | None) -> Scorer:
     if json.loads(source.files["card.json"])["kind"] == "own":
         from assay.tasks.subjects.own_sequences import OwnScorer
 

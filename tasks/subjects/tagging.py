@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from assay.data.biomedical_schemas import Tagged
 from assay.infra.partitions import Tallied
+from assay.tasks.subjects.built_from import BuiltFrom
 from assay.tasks.subjects.sequences import sentences_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Tagger(Protocol):
 
 def load_tagger(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Tagger:
     """The tagger in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    return _loaded(_Source(json.loads(files["card.json"])["fingerprint"], subject, files), device)
+    return _loaded(BuiltFrom.of(subject, files), device)
 
 
 def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
@@ -51,27 +52,8 @@ def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, b
     return Tallied(pa.table(columns, schema=Tagged.schema), {"cut": sum(one.cut for one in found)})
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What a tagger is built from; two are the same when the fingerprint in their cards is."""
-
-    fingerprint: str
-    subject: ResolvedSubject
-    files: dict[str, bytes]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Source) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[str, bool]:
-        return self.fingerprint, self.subject.masked
-
-
 @lru_cache(maxsize=2)
-def _loaded(source: _Source, device: str | None) -> Tagger:
+def _loaded(source: BuiltFrom, device: str | None) -> Tagger:
     if json.loads(source.files["card.json"])["kind"] == "own":
         from assay.tasks.subjects.own_sequences import OwnTagger
 

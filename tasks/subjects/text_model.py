@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import InputError
+from assay.tasks.subjects.built_from import BuiltFrom
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.resolved import ResolvedSubject
@@ -94,32 +95,12 @@ def load_text_model(
 
     Where the model is a network over tokens, what comes back is a `TokenModel`.
     """
-    model: TextModel = _loaded(_Source(json.loads(files["card.json"])["fingerprint"], classes, subject, files), device)
+    model: TextModel = _loaded(BuiltFrom.of(subject, files, classes), device)
     return model
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What a model is built from; two are the same when the fingerprint in their cards is."""
-
-    fingerprint: str
-    classes: int
-    subject: ResolvedSubject
-    files: dict[str, bytes]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Source) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[str, int, bool]:
-        return self.fingerprint, self.classes, self.subject is not None and self.subject.masked
-
-
 @lru_cache(maxsize=2)
-def _loaded(source: _Source, device: str | None) -> TextModel:
+def _loaded(source: BuiltFrom, device: str | None) -> TextModel:
     card = json.loads(source.files["card.json"])
     if card["kind"] == "own":
         from assay.tasks.subjects.text_own import OwnTextModel
