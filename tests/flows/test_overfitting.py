@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -100,51 +101,57 @@ def test_the_same_model_again_is_no_new_look_up(first, again):
     assert again["overfitting.level", "orbit", ""].n == 1
 
 
-def test_another_model_spends_the_next_share_and_a_plan_counts_nothing(team, again):
-    write_answers(team, 0.0, seed=1)
+@pytest.fixture
+def later(team: Path, again: object, tmp_path: Path) -> Path:
+    """The team after its first two nights, for one test alone: what it spends there, no other test has spent."""
+    return Path(shutil.copytree(team, tmp_path / "later"))
+
+
+def test_another_model_spends_the_next_share_and_a_plan_counts_nothing(later):
+    write_answers(later, 0.0, seed=1)
     heard = Heard()
-    other = night(team, heard=heard)
+    other = night(later, heard=heard)
     assert (other["overfitting.level", "orbit", ""].value, other["overfitting.level", "orbit", ""].n) == (0.05 / 6, 2)
     assert other["overfitting.p_value", "orbit", ""].verdict == "no evidence"
     assert "orbits: answers · 400 orbits, tested" in heard.stages  # p and gap are said where they are counted
-    walked = project_in(team, "questions")
+    walked = project_in(later, "questions")
     assert {stage.outlook for stage in plan(walked, walked.pipeline("questions"))} == {CACHED}
 
 
-def test_what_was_spent_stays_spent_where_runs_are_forgotten_or_damaged(team, again):
+def test_what_was_spent_stays_spent_where_runs_are_forgotten_or_damaged(later):
     """The second model's night hands on that two looks were taken; the third looks for the third time."""
-    write_answers(team, 0.0, seed=2)
-    night(team)
-    store, _ = latest(team, "questions")
+    write_answers(later, 0.0, seed=2)
+    night(later)
+    store, _ = latest(later, "questions")
     clean(store, keep=1)
-    write_answers(team, 0.5, seed=0)  # the first model again, whose look has been forgotten
-    assert night(team)["overfitting.level", "orbit", ""].n == 4
-    _, record = latest(team, "questions")
+    write_answers(later, 0.5, seed=0)  # the first model again, whose look has been forgotten
+    assert night(later)["overfitting.level", "orbit", ""].n == 3
+    _, record = latest(later, "questions")
     with store.folder.writing(f"runs/{record.id}/findings.parquet") as sink:
         sink.write(b"no table")
     heard = Heard()
-    night(team, heard=heard)
+    night(later, heard=heard)
     assert any(f"run {record.id} are damaged" in one and "not counted any more" in one for one in heard.notices)
 
 
-def test_a_night_that_cannot_draw_its_conclusions_has_looked_all_the_same(team, again, monkeypatch):
+def test_a_night_that_cannot_draw_its_conclusions_has_looked_all_the_same(later, monkeypatch):
     def broken(*_: object) -> None:
         raise RunError("no conclusions today")
 
     monkeypatch.setattr("assay.flows.audit.conclude", broken)
     with pytest.raises(RunError, match="no conclusions today"):
-        perform_night(team, "questions")
-    counted = found(team, "questions")
+        perform_night(later, "questions")
+    counted = found(later, "questions")
     assert counted["overfitting.level", "orbit", ""].n
     assert counted["overfitting.look_ups", "csv questions.csv, split test", ""].value
-    assert latest(team, "questions")[1].report is not None
+    assert latest(later, "questions")[1].report is not None
 
 
-def test_verdicts_that_cannot_be_given_leave_the_report(team, again, monkeypatch):
+def test_verdicts_that_cannot_be_given_leave_the_report(later, monkeypatch):
     monkeypatch.setattr("assay.flows.look_ups.judge", lambda *_: 1 / 0)
     with pytest.raises(RunError, match="overfitting verdicts broke: ZeroDivisionError"):
-        perform_night(team, "questions")
-    assert latest(team, "questions")[1].report is not None
+        perform_night(later, "questions")
+    assert latest(later, "questions")[1].report is not None
 
 
 def test_the_experiment_is_reproduced_beside_the_papers_numbers_or_says_what_to_run(team, first):
