@@ -41,7 +41,7 @@ def pieces(rows: int) -> list[int]:
 
 @lru_cache
 def tokenizer_file() -> str:
-    from assay.tasks.subjects.small_bert import learn_vocabulary
+    from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary
 
     return learn_vocabulary([text for words in (12, 100, 400) for text in documents(words)])
 
@@ -50,7 +50,7 @@ def tokenizer_file() -> str:
 def small_bert():
     import torch
 
-    from assay.tasks.subjects.small_bert import new_bert
+    from assay.tasks.subjects.token_networks.small_bert import new_bert
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -67,8 +67,8 @@ def our_model(instant: bool):
     """The subject as our engine sees it, with or without a network behind it."""
     from tokenizers import Tokenizer
 
-    from assay.tasks.subjects.text_hugging_face import HuggingFaceClassifier
-    from assay.tasks.subjects.text_network import NetworkModel
+    from assay.tasks.subjects.texts.hugging_face import HuggingFaceClassifier
+    from assay.tasks.subjects.texts.network import NetworkModel
 
     class Instant(NetworkModel):
         def token_probabilities(self, batch):

@@ -36,7 +36,7 @@ def subject():
     """A small BERT, taught by some of the reviews, and its tokenizer."""
     import torch
 
-    from assay.tasks.subjects.small_bert import learn_vocabulary, new_bert
+    from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary, new_bert
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -89,8 +89,8 @@ def ours(rows: int, stopwatch: Stopwatch) -> None:
     from assay.tasks.attacks.words.similarity import NetworkEncoder
     from assay.tasks.language.embeddings.encoder import minilm_folder
     from assay.tasks.language.neighbours import Vocabulary
-    from assay.tasks.subjects.text_hugging_face import HuggingFaceClassifier
-    from assay.tasks.subjects.text_network import NetworkModel
+    from assay.tasks.subjects.texts.hugging_face import HuggingFaceClassifier
+    from assay.tasks.subjects.texts.network import NetworkModel
 
     network, vocabulary = subject()
     model = NetworkModel(HuggingFaceClassifier(network), Tokenizer.from_str(vocabulary), (0, 1), 0, 512)

@@ -35,9 +35,9 @@ from assay.tasks.attacks.terms.task import Perturbed, perturb_terms
 from assay.tasks.defenses.copies_task import join_samples
 from assay.tasks.defenses.text_settings import AttackedCopies
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.scorer_task import predict_scores, train_scorer
-from assay.tasks.subjects.tagger_task import predict_tags, train_tagger
-from assay.tasks.subjects.teaching import options_of
+from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
+from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
+from assay.tasks.subjects.sequences.usual_training import options_of
 
 MIXED = "mixed"
 ORIGINAL = f"{CLEAN}|"

@@ -16,10 +16,10 @@ from assay.infra.artifacts import Artifact
 from assay.tasks.ingest.task import Ingested
 from assay.tasks.subjects.image_task import HeldOut, hold_out, measure_images, predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
-from assay.tasks.subjects.scorer_task import predict_scores, train_scorer
+from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
+from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.tagger_task import predict_tags, train_tagger
-from assay.tasks.subjects.text_task import measure_texts, predict_texts, train_classifier
+from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
 
 
 @dataclass(frozen=True)

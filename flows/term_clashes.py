@@ -10,7 +10,7 @@ from assay.flows.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.yaml_source import Value
 from assay.tasks.attacks.terms.settings import TERM_KINDS
 from assay.tasks.defenses.text_settings import MIXED
-from assay.tasks.subjects.teaching import SCORING, TAGGING
+from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
 
 TAKEN = ("clean", MIXED)
 """What findings call the original samples, and defences a copy by all attacks."""

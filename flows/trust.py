@@ -12,7 +12,7 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.subflows import subflow
 from assay.flows.subjects import Examination, Examined
 from assay.infra.artifacts import Artifact
-from assay.tasks.subjects.text_task import predict_texts
+from assay.tasks.subjects.texts.task import predict_texts
 from assay.tasks.trust.explainers.settings import ExplainerName, Explaining
 from assay.tasks.trust.explaining_task import explain_predictions
 from assay.tasks.trust.measuring_task import average_trust, measure_trust, show_trust

@@ -35,7 +35,7 @@ from assay.tasks.defenses.comparing import NONE
 from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_texts
 from assay.tasks.defenses.text_settings import MIXED, AttackedCopies
 from assay.tasks.defenses.text_task import measure_text_defences
-from assay.tasks.subjects.text_task import measure_texts, predict_texts, train_classifier
+from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
 from assay.tasks.trust.resolved import resolve_trust
 
 

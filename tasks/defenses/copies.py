@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from assay.infra.errors import RunError
 from assay.infra.partition_work import Tallied
 from assay.infra.seeds import Seeds
-from assay.tasks.subjects.texts import COPIED_FROM
+from assay.tasks.subjects.texts.rows import COPIED_FROM
 
 SUFFIX = "+copy"
 

@@ -23,7 +23,7 @@ from assay.tasks.defenses.text_comparing import (
     tried,
 )
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.subjects.texts import codes_known
+from assay.tasks.subjects.texts.rows import codes_known
 
 Noised = Mapping[str, Artifact[Predictions]]
 

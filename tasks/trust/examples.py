@@ -11,7 +11,7 @@ from assay.data.text_schemas import TrustExamples
 from assay.infra.artifacts import Table
 from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.words import words_of
-from assay.tasks.subjects.texts import texts_of
+from assay.tasks.subjects.texts.rows import texts_of
 
 PER_CLASS = 4
 _BESIDE = 1  # trustworthy ones per class, to compare with

@@ -14,7 +14,7 @@ from assay.infra.partition_work import Tallied
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.noise.noising import with_noise
 from assay.tasks.attacks.noise.settings import NoiseKind
-from assay.tasks.subjects.texts import texts_of
+from assay.tasks.subjects.texts.rows import texts_of
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from assay.data.changed_text_schemas import ChangedTexts
 from assay.tasks.attacks.noise.measuring import Answered, Codes
 from assay.tasks.attacks.noise.rows import ENDS, NEWS, ORIGINAL, STARTS, rows_under
-from assay.tasks.subjects.texts import texts_of
+from assay.tasks.subjects.texts.rows import texts_of
 
 MASK = "\u25a0\u25a0\u25a0\u25a0"
 

@@ -22,8 +22,8 @@ from assay.tasks.attacks.words.similarity import (
 )
 from assay.tasks.attacks.words.swapping import EVERY_CLASS
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.text_model import TextModel, UnusableTextError, load_text_model
-from assay.tasks.subjects.texts import texts_of
+from assay.tasks.subjects.texts.model import TextModel, UnusableTextError, load_text_model
+from assay.tasks.subjects.texts.rows import texts_of
 
 if TYPE_CHECKING:
     from assay.tasks.attacks.words.composing import Outcome, WordAttacker

@@ -32,7 +32,7 @@ from assay.tasks.attacks.words.settings import Ranking, WordAttack  # noqa: E402
 from assay.tasks.attacks.words.similarity import Compared, Encoder  # noqa: E402
 from assay.tasks.attacks.words.spanned_text import SpannedText  # noqa: E402
 from assay.tasks.language.words import Word, words_of  # noqa: E402
-from assay.tasks.subjects.text_model import TextModel, TokenModel  # noqa: E402
+from assay.tasks.subjects.texts.model import TextModel, TokenModel  # noqa: E402
 
 MOST_WORDS = 2000
 """So many words of a text, from its beginning, are under attack (and at most `MOST_RANKED` of them are tried); how many

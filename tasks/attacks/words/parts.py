@@ -33,7 +33,7 @@ from assay.tasks.attacks.words.similarity import Compared  # noqa: E402
 from assay.tasks.attacks.words.spanned_text import SpannedText, tokens_of_words  # noqa: E402
 from assay.tasks.language.stop_words import is_negation, is_stop_word  # noqa: E402
 from assay.tasks.language.words import normalised  # noqa: E402
-from assay.tasks.subjects.text_model import Encoded, TextModel, TokenModel  # noqa: E402
+from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel  # noqa: E402
 
 MOST_RANKED = 512
 """So many words of a text, from its beginning, are ranked and tried; TextAttack stops at the model's maximum."""

@@ -14,7 +14,7 @@ textattack()
 from textattack.shared import AttackedText  # noqa: E402
 
 from assay.tasks.language.words import Word, words_of  # noqa: E402
-from assay.tasks.subjects.text_model import Encoded  # noqa: E402
+from assay.tasks.subjects.texts.model import Encoded  # noqa: E402
 
 _AROUND = 2  # words on each side that a replaced word could join
 

@@ -35,7 +35,7 @@ from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.spaces import spaces_from
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts import texts_of
+from assay.tasks.subjects.texts.rows import texts_of
 
 ROWS = 16  # texts of a partition: few, so that the bar moves and all workers have something to do
 _WORDS = 512  # words whose swaps are looked for at a time

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.language.words import Word, kept_texts, words_of
-from assay.tasks.subjects.text_model import Encoded, TextModel, TokenModel
+from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel
 from assay.tasks.trust.explainers.lime_masks import Masks
 
 MOST_WORDS = 2000  # distinct words of one text that are explained; the rest of the text stays as it is

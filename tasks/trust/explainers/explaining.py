@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.text_model import TextModel, TokenModel
+from assay.tasks.subjects.texts.model import TextModel, TokenModel
 from assay.tasks.trust.explainers.documents import read_document
 from assay.tasks.trust.explainers.explanation import Explanation
 from assay.tasks.trust.explainers.gradients import explain_by_gradient, explain_by_gradient_norm

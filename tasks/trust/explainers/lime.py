@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.tasks.subjects.text_model import TextModel
+from assay.tasks.subjects.texts.model import TextModel
 from assay.tasks.trust.explainers.documents import Document
 from assay.tasks.trust.explainers.explanation import Explanation, explanation
 from assay.tasks.trust.explainers.lime_fit import Moments, explain_class, moments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.subjects.text_model import TextModel
+from assay.tasks.subjects.texts.model import TextModel
 from assay.tasks.trust.explainers.documents import Document
 from assay.tasks.trust.explainers.explanation import Explanation, explanation
 from assay.tasks.trust.explainers.settings import Explaining

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.tasks.subjects.text_model import TextModel
+from assay.tasks.subjects.texts.model import TextModel
 from assay.tasks.trust.explainers.documents import Document
 from assay.tasks.trust.explainers.explanation import Explanation, most_important
 from assay.tasks.trust.explainers.perturbing import perturbed

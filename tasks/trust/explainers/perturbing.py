@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.subjects.text_model import TextModel, TokenModel
+from assay.tasks.subjects.texts.model import TextModel, TokenModel
 from assay.tasks.trust.explainers.documents import Document, can_mask_tokens
 from assay.tasks.trust.explainers.lime_masks import Masks
 

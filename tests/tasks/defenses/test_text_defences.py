@@ -15,7 +15,7 @@ from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_tex
 from assay.tasks.defenses.text_page import page, verdict
 from assay.tasks.defenses.text_task import measure_text_defences
 from assay.tasks.statistics.findings import findings_from
-from assay.tasks.subjects.texts import origins_of
+from assay.tasks.subjects.texts.rows import origins_of
 
 ROWS = list(range(24))
 IDS = [f"test-{row:03d}" for row in ROWS]

@@ -14,7 +14,7 @@ from assay.infra.partitions import collect
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.text_task import predict_texts, train_classifier
+from assay.tasks.subjects.texts.task import predict_texts, train_classifier
 from assay.tasks.trust.explainers.settings import Explaining
 from assay.tasks.trust.explaining_task import explain_predictions
 from assay.tasks.trust.measuring_task import measure_trust, show_trust

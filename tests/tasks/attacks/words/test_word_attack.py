@@ -38,8 +38,8 @@ from assay.tasks.language.words import normalised, words_of
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.text_model import load_text_model
-from assay.tasks.subjects.text_task import train_classifier
+from assay.tasks.subjects.texts.model import load_text_model
+from assay.tasks.subjects.texts.task import train_classifier
 
 WORDS = sorted({word for text in TEXTS for word in text.replace(",", "").split()})
 CONTENT = [word for word in WORDS if not is_stop_word(word)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from assay.tasks.subjects.text_model import Encoded
+from assay.tasks.subjects.texts.model import Encoded
 from assay.tasks.trust.explainers.documents import Document, read_document
 
 

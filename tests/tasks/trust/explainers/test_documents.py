@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from assay.tasks.subjects.text_network import NetworkModel
+from assay.tasks.subjects.texts.network import NetworkModel
 from assay.tasks.trust.explainers.documents import MOST_WORDS, can_mask_tokens, read_document
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789éאבמ中文"

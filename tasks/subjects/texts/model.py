@@ -1,0 +1,116 @@
+"""A text classifier as explainers, oracles and attacks see it: texts in, probabilities out, and more where it can.
+
+Every text is computed in a block of one fixed shape, so the same text has the same probabilities in any batch,
+partition or order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.errors import InputError
+from assay.tasks.subjects.built_from import BuiltFrom
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.resolved import ResolvedSubject
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as its tokens, those the tokenizer adds at its ends included; cut at the model's maximum."""
+
+    ids: IntArray  # [tokens]
+    starts: IntArray  # [tokens], the character where a token starts
+    ends: IntArray  # [tokens], the character after its last
+    special: BoolArray  # [tokens], whether the tokenizer added it
+
+
+class UnusableTextError(InputError):
+    """A classifier gave no probabilities for a text; `row` is the place of that text among those it was asked about."""
+
+    def __init__(self, row: int, said: str = "The classifier gives no finite number") -> None:
+        super().__init__(f"{said} for text {row + 1}.")
+        self.row, self.said = row, said
+
+
+@runtime_checkable
+class TextModel(Protocol):
+    """Any text classifier."""
+
+    @property
+    def classes(self) -> int:
+        """How many classes it tells apart."""
+        ...
+
+    def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        """The probability of every class, [n, k], in the order of the audit's classes; any number of texts."""
+        ...
+
+
+@runtime_checkable
+class TokenModel(TextModel, Protocol):
+    """A text classifier that is a network over tokens, so that tokens can be masked and gradients taken."""
+
+    @property
+    def word_pieces(self) -> bool:
+        """Whether a word's tokens never depend on its neighbours, so that dropping its tokens is dropping the word."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The most tokens it reads, those at the ends included; longer texts are cut."""
+        ...
+
+    def encode(self, text: str) -> Encoded:
+        """The tokens of a text."""
+        ...
+
+    def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
+        """The probability of every class for token ids that include the special ones, [n, k]."""
+        ...
+
+    def gradients(self, text: str, target: int) -> npt.NDArray[np.float32]:
+        """The gradient of log p(target) with respect to the input embedding of each token of `encode`, [tokens, d]."""
+        ...
+
+    def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
+        """The input embeddings of tokens, [n, d]."""
+        ...
+
+
+def load_text_model(
+    subject: ResolvedSubject, files: dict[str, bytes], classes: int, device: str | None = None
+) -> TextModel:
+    """The model in a subject's files, on the device (a GPU where there is one); each process builds it once.
+
+    Where the model is a network over tokens, what comes back is a `TokenModel`.
+    """
+    model: TextModel = _loaded(BuiltFrom.of(subject, files, classes), device)
+    return model
+
+
+@lru_cache(maxsize=2)
+def _loaded(source: BuiltFrom, device: str | None) -> TextModel:
+    card = json.loads(source.files["card.json"])
+    if card["kind"] == "own":
+        from assay.tasks.subjects.texts.own import OwnTextModel
+
+        assert source.subject.code is not None
+        return OwnTextModel(source.subject.code, source.classes, source.subject.masked)
+    if card["kind"] == "minilm-linear":
+        from assay.tasks.subjects.texts.linear import linear_from_files
+
+        return linear_from_files(source.files, device)
+    from assay.tasks.subjects.texts.hugging_face import network_from_files
+
+    return network_from_files(source.files, device)

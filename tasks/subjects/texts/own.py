@@ -1,0 +1,86 @@
+"""A user's own text classifier: a function from a list of texts to probabilities, of which nothing else is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.code_reference import CodeReference
+from assay.infra.errors import AssayError, InputError
+from assay.tasks.subjects.texts.model import UnusableTextError
+
+BLOCK = 16  # texts a function sees at a time; the last block is filled up with repeats, so the cut never shows
+_SUM_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class OwnTextModel:
+    """A `TextModel` around the function that the user named."""
+
+    code: CodeReference
+    classes: int
+    masked: bool = False
+    """Whether no text may be quoted: then an error of the function is told without its words."""
+
+    def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        """The probability of every class, [n, k], checked."""
+        function = classifier_function(self.code)
+        result = np.empty((len(texts), self.classes))
+        for start in range(0, len(texts), BLOCK):
+            block = list(texts[start : start + BLOCK])
+            padded = block + [block[-1]] * (BLOCK - len(block))
+            result[start : start + BLOCK] = self._checked(self._ask(function, padded), start)[: len(block)]
+        return result
+
+    def _ask(self, function: Callable[[list[str]], object], texts: list[str]) -> object:
+        try:
+            return function(texts)
+        except AssayError:
+            raise
+        except Exception as fault:
+            said = self.code.raised(fault, self.masked)
+            told = InputError(f'The classifier "{self.code.written}" raised {said} on {BLOCK} texts.')
+            if self.masked:
+                raise told from None
+            raise told from fault
+
+    def _checked(self, output: object, first: int) -> npt.NDArray[np.float64]:
+        who, expected = f'The classifier "{self.code.written}"', f"the probabilities of {self.classes} classes per text"
+        try:
+            values = np.asarray(output, dtype=np.float64)
+        except (TypeError, ValueError) as fault:
+            raise InputError(f"{who} returned {type(output).__name__}, expected {expected}.") from fault
+        if values.shape != (BLOCK, self.classes):
+            raise InputError(f"{who} returned the shape {list(values.shape)} for {BLOCK} texts, expected {expected}.")
+        sums = values.sum(axis=1)
+        wrong = np.flatnonzero(~(np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1)))
+        wrong = wrong if len(wrong) else np.flatnonzero(np.abs(sums - 1) > _SUM_TOLERANCE)
+        if len(wrong):
+            row = int(wrong[0])
+            said = f"{who} returned {values[row].tolist()}, expected {expected} (none below 0, together 1),"
+            raise UnusableTextError(first + row, said)
+        return values
+
+
+def require_function(code: CodeReference) -> None:
+    """Raises at once, and in words, where the reference leads to nothing that classifies."""
+    classifier_function(code)
+
+
+def classifier_function(code: CodeReference) -> Callable[[list[str]], object]:
+    """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
+    found = code.load()
+    method: Callable[[list[str]], object] | None = getattr(found, "predict_proba", None)
+    if isinstance(found, type):
+        raise InputError(f'The classifier "{code.written}" is a class: name an object or a function.')
+    if method is not None and callable(method):
+        return method
+    if not callable(found):
+        raise InputError(
+            f'The classifier "{code.written}" is a {type(found).__name__}, expected a function that gives '
+            "probabilities for a list of texts, or an object with predict_proba."
+        )
+    return found

@@ -1,0 +1,127 @@
+"""How taggers and scorers learn: epochs over an exercise, the same to the last bit after any number of interruptions.
+
+As with classifiers of texts, what happens in an epoch depends on the seed and the epoch's number alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from assay.infra.errors import InputError
+from assay.infra.seeds import Seeds
+from assay.infra.trainings import Checkpoints
+from assay.tasks.subjects.learning_state import learning_files, restore
+from assay.tasks.subjects.schedules import learning_rate
+from assay.tasks.subjects.settings import Training
+from assay.tasks.subjects.texts.training import Epoch, optimizer_of
+from assay.tasks.subjects.token_networks.blocks import IntArray
+
+_POOL = 16  # batches among which samples are sorted by length, so that little of a batch is padding
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a batch came to: the mean loss to follow downhill, and how many of how many single answers were right."""
+
+    loss: Any
+    right: int
+    asked: int
+
+
+class Exercise(Protocol):
+    """What is to be learnt."""
+
+    @property
+    def lengths(self) -> IntArray:
+        """The length of every sample: those of about equal length are learnt together."""
+        ...
+
+    def answer(self, rows: IntArray, device: str) -> Answer:
+        """What the network says of these samples now."""
+        ...
+
+
+def learn(
+    network: Any, exercise: Exercise, validates: npt.NDArray[np.bool_], options: Training, *,
+    seeds: Seeds, device: str, checkpoints: Checkpoints,
+) -> list[Epoch]:  # fmt: skip
+    """Trains the network in place and says how every epoch went."""
+    torch.set_num_threads(1)
+    network.to(device)
+    learners, aside = np.flatnonzero(~validates), np.flatnonzero(validates)
+    if not len(learners):
+        raise InputError("Every training sample was set aside for validation: lower `train.validation`.")
+    steps = -(-len(learners) // options.batch_size)
+    optimizer = optimizer_of(network, options)
+    found = checkpoints.latest()
+    curve = [] if found is None else [Epoch(*one) for one in restore(network, optimizer, found[1])]
+    for epoch in range(len(curve), options.epochs):
+        generator = Seeds(seeds.run_seed, f"{seeds.stage}/epoch {epoch}").generator()
+        with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
+            torch.manual_seed(int(generator.integers(2**62)))
+            network.train()
+            loss, right, asked = 0.0, 0, 0
+            for step, rows in enumerate(batches(exercise.lengths, learners, options.batch_size, generator)):
+                rate = learning_rate(options, epoch * steps + step, steps * options.epochs, epoch)
+                answer = _step(network, optimizer, exercise, rows, rate, device)
+                loss, right, asked = loss + float(answer.loss) * len(rows), right + answer.right, asked + answer.asked
+        if not math.isfinite(loss):
+            raise InputError(
+                f"The training came apart in epoch {epoch + 1}: its loss is {loss}. Lower `train.learning_rate` (it is "
+                f"{options.learning_rate:g})."
+            )
+        share = right / asked if asked else None
+        curve.append(Epoch(epoch + 1, loss / len(learners), share, _share_right(network, exercise, aside, device)))
+        checkpoints.save(epoch + 1, options.epochs, learning_files(network, optimizer, [astuple(one) for one in curve]))
+    network.to("cpu").eval()
+    return curve
+
+
+def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.random.Generator) -> Iterator[IntArray]:
+    """The learners in random batches of about equal lengths."""
+    order = generator.permutation(learners)
+    found = []
+    for start in range(0, len(order), size * _POOL):
+        pool = order[start : start + size * _POOL]
+        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        found += [pool[first : first + size] for first in range(0, len(pool), size)]
+    for place in generator.permutation(len(found)):
+        yield found[place]
+
+
+def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate: float, device: str) -> Answer:
+    answer = exercise.answer(rows, device)
+    optimizer.zero_grad()
+    answer.loss.backward()
+    torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0, foreach=False)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()
+    return Answer(answer.loss.detach(), answer.right, answer.asked)
+
+
+def _share_right(network: Any, exercise: Exercise, rows: IntArray, device: str) -> float | None:
+    """The share of right answers on samples that were set aside; None where nothing is right or wrong."""
+    network.eval()
+    right, asked = 0, 0
+    rows = rows[np.argsort(exercise.lengths[rows], kind="stable")]
+    with torch.inference_mode():
+        for start in range(0, len(rows), 64):
+            answer = exercise.answer(rows[start : start + 64], device)
+            right, asked = right + answer.right, asked + answer.asked
+    return right / asked if asked else None
+
+
+def padded(batch: list[IntArray], fill: int, device: str) -> torch.Tensor:
+    """Rows of different lengths as one tensor, the shorter ones filled up."""
+    rows = np.full((len(batch), max(map(len, batch))), fill, dtype=np.int64)
+    for place, one in enumerate(batch):
+        rows[place, : len(one)] = one
+    return torch.from_numpy(rows).to(device)
