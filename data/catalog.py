@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import gzip
 import hashlib
@@ -21,6 +20,7 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
+from assay.infra.suggestions import suggestion
 
 MIRROR = "ASSAY_MIRROR"
 """The environment variable that names a local mirror: a folder with one folder per data set."""
@@ -119,9 +119,7 @@ def entry_of(name: str) -> CatalogEntry:
     entries = catalog()
     if name in entries:
         return entries[name]
-    close = difflib.get_close_matches(name, entries, n=1)
-    way_out = f"did you mean {close[0]}?" if close else f"there are {', '.join(entries)}."
-    raise InputError(f"There is no data set {name!r} in the catalogue; {way_out}")
+    raise InputError(f"There is no data set {name!r} in the catalogue; {suggestion(name, entries)}")
 
 
 def is_votes(name: str) -> bool:

@@ -79,34 +79,13 @@ def pipeline_rows(project: Project) -> list[list[object]]:
 
 def named_things(project: Project) -> tuple[list[str], list[str]]:
     """Whether the data, rules and models that pipelines name are there: what is only to be got, and what is wrong."""
-    from assay.data.catalog import catalog
-    from assay.tasks.attacks.terms.resolved import require_attack
-    from assay.tasks.ingest.sources import resolve
-    from assay.tasks.labeling.rulebook_source import refer_to_rulebook
-    from assay.tasks.language.catalogue_lexicon import CATALOGUE
-    from assay.tasks.subjects.resolved import resolve_subject
+    from assay.flows.named_things import missing_things
 
     notes: list[str] = []
     wrong: list[str] = []
-    for name, pipeline in project.pipelines.items():
-        try:
-            resolve(pipeline.source, project.folder)
-        except AssayError as error:
-            to_get = pipeline.source.dataset in catalog()
-            (notes if to_get else wrong).append(f"{name}: {error}")
-        for attack in pipeline.term_attacks:
-            try:
-                require_attack(attack, project.folder)
-            except AssayError as error:
-                to_get = CATALOGUE in (attack.terms, getattr(attack, "synonyms", None))
-                (notes if to_get else wrong).append(f"{name}: {error}")
-        try:
-            if pipeline.labeling is not None:
-                refer_to_rulebook(pipeline.labeling.functions, project.folder)
-            for subject in pipeline.subjects:
-                resolve_subject(subject, project.folder)
-        except AssayError as error:
-            wrong.append(f"{name}: {error}")
+    for pipeline in project.pipelines.values():
+        for missing in missing_things(pipeline, project.folder):
+            (notes if missing.to_get else wrong).append(missing.said(project, pipeline))
     return notes, wrong
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Collection, Iterator, Sequence
-from typing import Annotated, Literal, Union, get_args, get_origin
+from typing import Annotated, Literal, TypeVar, Union, get_args, get_origin
 
 import annotated_types as bounds
 from pydantic import BaseModel, BeforeValidator, JsonValue
@@ -15,6 +15,8 @@ from assay.flows.mistakes import Where
 
 GIVEN: dict[str, JsonValue] = {"given": "by its key"}
 """Marks a field that nobody writes: it is filled in from where the mapping stands."""
+
+P = TypeVar("P")
 
 _PLAIN: dict[object, str] = {bool: "true or false", str: "text", type(None): "null"}
 
@@ -34,6 +36,8 @@ def expected_of(annotation: object, metadata: Sequence[object] = ()) -> str:
     if origin is Annotated:
         return expected_of(arguments[0], [*metadata, *arguments[1:]])
     if origin in (Union, types.UnionType):
+        if kinds := _kinds(arguments):
+            return f"one of {', '.join(kinds)}, alone or with its settings, as in {kinds[0]}: {{…}}"
         parts = dict.fromkeys(expected_of(part, metadata) for part in arguments if part is not type(None))
         return " or ".join(parts)
     if origin is Literal:
@@ -55,11 +59,12 @@ def expected_of_field(field: FieldInfo) -> str:
     return expected_of(field.annotation, field.metadata)
 
 
-def type_at(model: type[BaseModel], where: Where) -> FieldInfo | None:
-    """The declaration behind a place in a configuration: that of its field, or of the item or entry of a field."""
+def type_at(model: type[BaseModel], where: Where, kinds: Collection[str] = ()) -> FieldInfo | None:
+    """The declaration behind a place in a configuration: that of its field, or of the item or entry of a field. Of
+    several models on the way, those that are of one of the `kinds` (`attack: fgsm`) are meant, if any is."""
     fields = [FieldInfo(annotation=model)]
     for step in where:
-        fields = [inner for field in fields for inner in _inside(field.annotation, step)]
+        fields = [inner for field in fields for inner in _inside(field.annotation, step, kinds)]
     return fields[0] if fields else None
 
 
@@ -67,9 +72,8 @@ def fields_at(model: type[BaseModel], where: Where, kinds: Collection[str] = ())
     """The names that may stand at a place; empty where it is no mapping of ours. Of several models that may stand
     there, those that are of one of the `kinds` (`attack: fgsm`) are meant, if any is."""
     field = type_at(model, where)
-    found = [] if field is None else _models(field.annotation)
-    meant = [inner for inner in found if any(tag.default in kinds for tag in tags(inner))]
-    return [name for inner in meant or found for name in writable(inner)]
+    found = [] if field is None else _meant(_models(field.annotation), kinds)
+    return list(dict.fromkeys(name for inner in found for name in writable(inner)))
 
 
 def tags(model: type[BaseModel]) -> Iterator[FieldInfo]:
@@ -89,12 +93,12 @@ def written(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def _inside(annotation: object, step: str | int) -> list[FieldInfo]:
+def _inside(annotation: object, step: str | int, kinds: Collection[str] = ()) -> list[FieldInfo]:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _inside(arguments[0], step)
+        return _inside(arguments[0], step, kinds)
     if origin in (Union, types.UnionType):
-        return [field for part in arguments for field in _inside(part, step)]
+        return [field for part in _meant(arguments, kinds) for field in _inside(part, step, kinds)]
     if origin in (list, tuple, set, frozenset, Sequence) and isinstance(step, int):
         return [FieldInfo.from_annotation(arguments[0])]
     if origin is dict:
@@ -102,6 +106,21 @@ def _inside(annotation: object, step: str | int) -> list[FieldInfo]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and step in written(annotation):
         return [written(annotation)[str(step)]]
     return []
+
+
+def _meant(parts: Sequence[P], kinds: Collection[str]) -> list[P]:
+    """Those parts of a union that are models of one of the kinds, if any is; else all."""
+    return [part for part in parts if any(tag.default in kinds for tag in _tags_of(part))] or list(parts)
+
+
+def _kinds(parts: Sequence[object]) -> list[str]:
+    """What the models of a union are told apart by; empty where they are not."""
+    found = [str(tag.default) for part in parts for tag in _tags_of(part)]
+    return found if len(found) == len(parts) else []
+
+
+def _tags_of(part: object) -> list[FieldInfo]:
+    return list(tags(part)) if isinstance(part, type) and issubclass(part, BaseModel) else []
 
 
 def _models(annotation: object) -> list[type[BaseModel]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.infra.errors import InputError
+from assay.infra.suggestions import nearest as nearest
+from assay.infra.suggestions import suggestion as suggestion
 
 Where = tuple[str | int, ...]
 """A place in a configuration: the keys and list positions that lead to it."""
@@ -65,26 +66,3 @@ def shown(value: object) -> str:
         text = type(value).__name__
     printable = "".join(letter if letter.isprintable() else "�" for letter in text)
     return printable if len(printable) <= LONGEST_VALUE else printable[: LONGEST_VALUE - 1] + "…"
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant, if any is close.
-
-    >>> nearest("brest-cancer", ["digits", "breast-cancer"])
-    'breast-cancer'
-    """
-    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return matches[0] if matches else None
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """What to say of an unknown word: the one that was probably meant, else all that are known.
-
-    >>> suggestion("corelation", ["correlation", "rank"])
-    'did you mean correlation?'
-    >>> suggestion("x", ["correlation", "rank"])
-    'known here: correlation, rank'
-    """
-    names = list(known)
-    match = nearest(word, names)
-    return f"did you mean {match}?" if match else f"known here: {', '.join(names)}"

@@ -18,6 +18,7 @@ from assay.flows.mistakes import ConfigurationError, Mistake, Where, dotted, nea
 from assay.flows.overrides import FLAG, apply_overrides, file_name
 from assay.flows.short_forms import write_out, write_out_presets
 from assay.flows.validation import validate, value_or_nothing
+from assay.flows.written_lines import Lines
 from assay.flows.yaml_source import Document, Value, read_yaml
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
@@ -181,6 +182,7 @@ class Project:
     store: str
     compute: Compute
     pipelines: Mapping[str, Pipeline]
+    lines: Lines = dataclasses.field(default_factory=Lines)
 
     @property
     def folder(self) -> Path:
@@ -226,7 +228,8 @@ def load_project(
     changed = apply_overrides(document, overrides, inside, OUTSIDE)
     settings = _settings(document, changed)
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
-    return Project(file, chosen, settings.compute, {name: _gathered(one) for name, one in settings.pipelines.items()})
+    pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
+    return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)))
 
 
 def attack_presets() -> dict[str, dict[str, Value]]:

@@ -27,7 +27,6 @@ from assay.infra.store import Store
 from assay.infra.sweep import close_crashed_runs
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.statistics.gates import GateResult, judge
-from assay.tasks.subjects.settings import Subject
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,32 +140,18 @@ def anything_to_compute(run: Run, project: Project, pipeline: Pipeline) -> bool:
 
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
-    """Find the source, the rules, the subjects and the GPU before anything starts: a typo is answered at once."""
+    """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line."""
+    from assay.flows.named_things import is_subject, missing_things
     from assay.infra.engines.routing import require_gpu_here
-    from assay.tasks.attacks.terms.resolved import require_attack
-    from assay.tasks.ingest.sources import resolve
-    from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 
     require_gpu_here(project.compute)
-    resolve(pipeline.source, project.folder)
-    if pipeline.labeling is not None:
-        refer_to_rulebook(pipeline.labeling.functions, project.folder)
-    wrong = [error for subject in pipeline.subjects if (error := trouble_with(subject, project.folder)) is not None]
-    for attack in pipeline.term_attacks:
-        require_attack(attack, project.folder)
-    if wrong and len(wrong) == len(pipeline.subjects):  # of several, one that is wrong is no reason to lose the others
-        raise wrong[0]
-
-
-def trouble_with(subject: Subject, folder: Path) -> AssayError | None:
-    """What is wrong with a subject's code, weights or model files, if anything is."""
-    from assay.tasks.subjects.resolved import resolve_subject
-
-    try:
-        resolve_subject(subject, folder)
-    except AssayError as error:
-        return error
-    return None
+    missing = list(missing_things(pipeline, project.folder))
+    lost = [one for one in missing if is_subject(one)]
+    if len(lost) < len(pipeline.subjects):  # of several, one that is wrong is no reason to lose the others
+        missing = [one for one in missing if one not in lost]
+    if missing:
+        said = "\n".join(one.said(project, pipeline) for one in missing)
+        raise type(missing[0].error)(said)
 
 
 def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:

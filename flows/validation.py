@@ -117,7 +117,7 @@ def _mistakes(
     found: dict[Where, Mistake] = {}
     for error in errors:
         where = _place(document.value, error["loc"])
-        declared = type_at(model, where)
+        declared = type_at(model, where, _kinds(error))
         if error["type"] not in ("missing", "extra_forbidden") and declared is None:
             where = where[:-1] if where and document.found(where) is None else where
         if where not in found:
@@ -135,12 +135,12 @@ def _within(inner: Where, outer: Where) -> bool:
 
 def _mistake(model: type[BaseModel], document: Document, where: Where, error: ErrorDetails) -> Mistake:
     kind = error["type"]
-    declared = type_at(model, where)
+    declared = type_at(model, where, _kinds(error))
     expected = "a value that fits" if declared is None else expected_of_field(declared)
     value = document.found(where)
     written = "" if isinstance(value, dict) and kind in _SAID_BY_VALIDATORS else shown(value)
     if kind == "extra_forbidden":
-        known = fields_at(model, where[:-1], [str(step) for step in error["loc"]])
+        known = fields_at(model, where[:-1], _kinds(error))
         return _made(document, where, "", f"unknown key; {suggestion(str(where[-1]), known)}")
     if kind == "missing":
         return _made(document, where, "", f"missing; expected {expected}")
@@ -152,10 +152,18 @@ def _mistake(model: type[BaseModel], document: Document, where: Where, error: Er
         match = nearest(value, choices)
         return _made(document, where, written, f"expected {expected}" + (f"; did you mean {match}?" if match else ""))
     if kind == "string_pattern_mismatch":
-        return _made(
-            document, where, written, f"expected {expected} of the form {error.get('ctx', {}).get('pattern', '')}"
-        )
+        shape = error.get("ctx", {}).get("pattern", "")
+        examples = ", ".join(str(example) for example in (declared.examples if declared else None) or ())
+        form = f"such as {examples}" if examples else f"of the form {shape}"
+        return _made(document, where, written, f"expected {expected} {form}")
+    if kind == "tuple_type" and isinstance(value, str | int | float):
+        return _made(document, where, written, f"expected {expected}; write [{value}]")
     return _made(document, where, written, f"expected {expected}")
+
+
+def _kinds(error: ErrorDetails) -> list[str]:
+    """The steps of an error's place, among which are the words that say which of several models is meant."""
+    return [str(step) for step in error["loc"]]
 
 
 def _unknown_kind(
@@ -165,7 +173,8 @@ def _unknown_kind(
     context: Mapping[str, str] = error.get("ctx", {})
     key = context.get("discriminator", "").strip("'")
     known = [*(tag.strip(" '") for tag in context.get("expected_tags", "").split(",")), *presets.get(key, ())]
-    return _made(document, (*where, key), shown(context.get("tag", "")), suggestion(context.get("tag", ""), known))
+    said = f"there is no such {key}; {suggestion(context.get('tag', ''), known)}"
+    return _made(document, (*where, key), shown(context.get("tag", "")), said)
 
 
 def _made(document: Document, where: Where, value: str, expected: str) -> Mistake:

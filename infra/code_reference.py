@@ -113,7 +113,7 @@ def _origin(module: str, written: str) -> Path | None:
 
 def _from_file(written: str, path: Path, attribute: str) -> CodeReference:
     if not path.is_file():
-        raise InputError(f'There is no file "{path}" to take "{written}" from.')
+        raise InputError(f'There is no file "{path}" to take "{written}" from; paths start beside pipelines.yaml.')
     sources: dict[str, bytes] = {}
     waiting = [path.stem]
     while waiting:

@@ -2,13 +2,20 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
+
+from assay.infra.suggestions import nearest
 
 
 class Settings(BaseModel):
     """Options of a stage: immutable, every field documented, unknown names refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+def _as_written(value: object) -> object:
+    """A share of the memory as the text it is kept as: YAML reads `0.5` as a number."""
+    return str(value) if isinstance(value, float) else value
 
 
 class Compute(Settings):
@@ -32,7 +39,9 @@ class Compute(Settings):
     """How often a partition that failed, or that lost its worker, is tried again."""
     quarantine: int = Field(default=0, ge=0)
     """How many partitions of a stage may fail for good before the run does; each is reported by name."""
-    memory: str = Field(default="auto", pattern=r"^(auto|0?\.\d+|\d+(\.\d+)?\s*[kKMGT]?i?B)$")
+    memory: Annotated[str, BeforeValidator(_as_written)] = Field(
+        default="auto", pattern=r"^(auto|0?\.\d+|\d+(\.\d+)?\s*[kKMGT]?i?B)$", examples=["auto", "0.5"]
+    )
     """Memory of one local worker (`4GiB`, or a share of the machine such as `0.5`): near it the worker pauses, beyond
     it the worker is restarted. `auto` shares the machine's memory by cores."""
 
@@ -43,9 +52,11 @@ class Compute(Settings):
             return engine
         if "." in engine and all(part.isidentifier() for part in engine.split(".")):
             return engine
+        meant = nearest(engine, ("local", "serial"))
         raise ValueError(
-            f"there is no engine {engine!r}: write local, serial, a scheduler's address (tls://host:8786), "
+            "there is no such engine: write local, serial, a scheduler's address (tls://host:8786), "
             "or the dotted path of a Dask cluster class (dask_kubernetes.operator.KubeCluster)"
+            + (f"; did you mean {meant}?" if meant else "")
         )
 
     @model_validator(mode="after")

@@ -6,7 +6,6 @@ A table may name its classes, in the order of their codes, as a JSON list under 
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import hashlib
 import importlib
@@ -18,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.infra.suggestions import suggestion
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,7 @@ def embedded(name: str) -> EmbeddedSample:
     """
     if name in EMBEDDED:
         return EMBEDDED[name]
-    close = difflib.get_close_matches(name, EMBEDDED, n=1)
-    way_out = f"did you mean {close[0]}?" if close else f"there are {', '.join(EMBEDDED)}."
-    raise InputError(f"There is no embedded data set {name!r}; {way_out}")
+    raise InputError(f"There is no embedded data set {name!r}; {suggestion(name, EMBEDDED)}")
 
 
 def made_of(module: str) -> tuple[str, ...]:

@@ -172,7 +172,8 @@ def read_lexicon(path: Path) -> Lexicon:
         content = path.read_bytes()
         text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError) as fault:
-        raise InputError(f"The lexicon {path} cannot be read as UTF-8 text ({fault}).") from fault
+        why = getattr(fault, "strerror", None) or fault
+        raise InputError(f"The lexicon {path} cannot be read as UTF-8 text ({why}); look at the path.") from fault
     return parse_lexicon(text, str(path))
 
 

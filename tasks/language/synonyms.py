@@ -47,7 +47,8 @@ def synonym_pairs(source: str | Path | None = None) -> list[Pair]:
     try:
         return _read(path.read_text(encoding="utf-8-sig"), str(path))
     except (OSError, UnicodeDecodeError) as fault:
-        raise InputError(f"The synonym pairs {path} cannot be read as UTF-8 text ({fault}).") from fault
+        why = getattr(fault, "strerror", None) or fault
+        raise InputError(f"The synonym pairs {path} cannot be read as UTF-8 text ({why}); look at the path.") from fault
 
 
 def open_wordnet_members(folder: Path) -> list[list[str]]:

@@ -9,13 +9,26 @@ from pydantic import BeforeValidator, Field
 
 
 def as_number(value: object) -> object:
-    """A fraction written as text, such as `4/255`, as a number; anything else as it is."""
+    """A fraction written as text, such as `4/255`, as a number; anything else as it is. Levels of 255 are refused."""
     if isinstance(value, str) and "/" in value:
         try:
-            return float(Fraction(value.replace(" ", "")))
+            number = float(Fraction(value.replace(" ", "")))
         except (ValueError, ZeroDivisionError) as error:
             raise ValueError(f"{value!r} is no fraction such as 4/255") from error
+        _require_share(number, value)
+        return number
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        _require_share(value, f"{value:g}")
     return value
+
+
+def _require_share(number: float, written: str) -> None:
+    """Nothing, or that ε is more than the whole range of a pixel: whoever writes 8 means 8 of 255 levels."""
+    if not number > 1:
+        return
+    levels = float(number).is_integer() and number <= 255
+    way_out = f"for {number:g} of 255 levels write {number:g}/255" if levels else "write a number such as 0.1 or 8/255"
+    raise ValueError(f"pixel values lie in [0, 1], and {written} is more than all of it; {way_out}")
 
 
 def _as_many(value: object) -> object:

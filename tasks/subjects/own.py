@@ -42,7 +42,7 @@ def read_weights(path: Path) -> bytes:
             "code hidden in it when it is loaded; convert them with safetensors.torch.save_file(model.state_dict(), …)."
         )
     if not path.is_file():
-        raise InputError(f'There is no file "{path}" to take the weights from.')
+        raise InputError(f'There is no file "{path}" to take the weights from; paths start beside pipelines.yaml.')
     return path.read_bytes()
 
 

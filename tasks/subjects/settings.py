@@ -2,9 +2,10 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from assay.infra.settings import Settings
+from assay.infra.suggestions import suggestion
 
 NETWORKS = (
     "small-cnn", "attnmel", "attnmel-softmax", "vgg19", "vgg19-bn", "resnet50", "resnet101", "resnet152",
@@ -157,6 +158,26 @@ class Subject(Settings):
     folds: int = Field(default=5, ge=2, le=100)
     """Into how many parts the samples are split so that `logistic` never predicts a sample it has learned from."""
 
+    @field_validator("network")
+    @classmethod
+    def _network_is_known(cls, network: str | None) -> str | None:
+        if network in (None, *NETWORKS) or ":" in str(network):
+            return network
+        raise ValueError(
+            f"there is no such network; {suggestion(str(network), NETWORKS)} (one of your own is written as "
+            "module:object or file.py:object)"
+        )
+
+    @field_validator("model")
+    @classmethod
+    def _model_is_known(cls, model: str | None) -> str | None:
+        if model in (None, "logistic") or ":" in str(model):
+            return model
+        raise ValueError(
+            f"there is no such model; {suggestion(str(model), ['logistic'])} (one of your own is written as "
+            "module:object or file.py:object)"
+        )
+
     @model_validator(mode="after")
     def _one_way_to_predict(self) -> Self:
         given = [name for name in WAYS if getattr(self, name) is not None]
@@ -169,11 +190,6 @@ class Subject(Settings):
             )
         if self.weights is not None and (self.model == "logistic" or self.model is self.network is None):
             raise ValueError(f"the subject {self.name} has `weights` but no Torch module to load them into")
-        if self.network not in (None, *NETWORKS) and ":" not in str(self.network):
-            raise ValueError(
-                f"the network {self.network!r} of the subject {self.name} is neither one of {', '.join(NETWORKS)} nor "
-                "written as module:object or file.py:object"
-            )
         if self.network is not None and (self.weights is None) == (self.train is None):
             raise ValueError(
                 f"the subject {self.name} needs either `train` (Assay trains the network) or `weights` (a safetensors "
@@ -190,11 +206,6 @@ class Subject(Settings):
         for kind, named in (("tagger", self.tagger), ("scorer", self.scorer)):
             if named is not None and ":" in named and self.train is not None:
                 raise ValueError(f"the subject {self.name} has `train`, but its {kind} comes as it is: leave it out")
-        if self.model not in (None, "logistic") and ":" not in str(self.model):
-            raise ValueError(
-                f"the model {self.model!r} of the subject {self.name} is neither `logistic` nor written as "
-                "module:object or file.py:object"
-            )
         if self.features is not None and len(set(self.features)) < len(self.features):
             twice = sorted({name for name in self.features if self.features.count(name) > 1})
             raise ValueError(f"the subject {self.name} lists the feature {twice[0]!r} more than once")

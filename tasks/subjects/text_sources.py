@@ -130,8 +130,17 @@ def _fetched(written: str, commit: str) -> Path:
 
 
 def _not_found(written: str, fault: Exception) -> InputError:
-    said = " ".join(str(fault).split())[:200]
     return InputError(
         f'"{written}" is neither a model that Assay knows by name nor a folder here, and the Hugging Face hub does not '
-        f"give it ({type(fault).__name__}: {said}); name a folder with the model, or look at the name and `revision`."
+        f"give it ({_in_words(fault)}); name a folder with the model, or look at the name and `revision`."
     )
+
+
+def _in_words(fault: Exception) -> str:
+    """Why the hub gives nothing; a name of the fault's own class stands for what its long text repeats."""
+    answer = getattr(getattr(fault, "response", None), "status_code", None)
+    if answer in (401, 404):  # 401 is what it says of names that it does not know
+        return "it has no such model, or keeps it to itself"
+    if "Connect" in type(fault).__name__ or "Timeout" in type(fault).__name__:
+        return f"it cannot be reached from here: {type(fault).__name__}"
+    return f"{type(fault).__name__}: {' '.join(str(fault).split())[:200]}"

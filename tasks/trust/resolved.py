@@ -77,12 +77,24 @@ class ResolvedTrust:
 def resolve_trust(settings: Trust, subject: ResolvedSubject, beside: Path) -> ResolvedTrust:
     """Everything the options name, found before anything runs; paths count from the folder `beside`."""
     names = settings.providers or default_providers(subject_has_tokens=subject.way != "own")
-    source = settings.synonyms
-    named = source in (None, WORDNET, OPEN_WORDNET)
-    pairs = synonym_pairs(source if named or source is None else beside / source)
+    pairs = _synonyms(settings.synonyms, beside)
     return ResolvedTrust(
         settings, resolve_providers(names, beside), SynonymPairs(tuple(pairs)), _verdicts(settings.truth, beside)
     )
+
+
+def require_named(settings: Trust, beside: Path) -> None:
+    """Raises where something that the options name is not here, or cannot be read."""
+    if settings.providers is not None:
+        resolve_providers(settings.providers, beside)
+    if settings.synonyms is not None:
+        _synonyms(settings.synonyms, beside)
+    _verdicts(settings.truth, beside)
+
+
+def _synonyms(source: str | None, beside: Path) -> list[tuple[str, str]]:
+    named = source in (None, WORDNET, OPEN_WORDNET)
+    return synonym_pairs(source if named or source is None else beside / source)
 
 
 def _verdicts(truth: str | None, beside: Path) -> VerdictFile | None:

@@ -41,5 +41,5 @@ def test_other_arguments_are_another_sample() -> None:
 
 
 def test_a_name_nothing_is_close_to_lists_what_there_is() -> None:
-    with pytest.raises(InputError, match="there are sample/breast-cancer"):
+    with pytest.raises(InputError, match="known here: sample/breast-cancer"):
         embedded("qqqq")

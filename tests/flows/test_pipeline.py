@@ -74,7 +74,7 @@ def test_our_own_file_is_right() -> None:
         ("[majority]", "[majorty]",
          ':9: weak_labels.labelers.0: "majorty" — expected one of majority, snorkel; did you mean majority?'),
         ("[majority]", "majority",
-         ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel'),
+         ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel; write [majority]'),
         ("{functions: breast-cancer}", "{}", ":7: labeling.functions — missing; expected text"),
         ("{functions: breast-cancer}", "7", ":7: labeling: 7 — expected a mapping with some of functions, fault_limit"),
         ("workers: auto", "workers: -1",

@@ -55,7 +55,7 @@ def test_an_attack_can_be_written_short():
     ("written", "said"),
     [
         ({"attack": "pgd", "eps": -0.1}, "greater than or equal to 0"),
-        ({"attack": "pgd", "eps": 1.5}, "less than or equal to 1"),
+        ({"attack": "pgd", "eps": 1.5}, "write a number such as 0.1 or 8/255"),
         ({"attack": "pgd", "eps": "4/0"}, "no fraction"),
         ({"attack": "pgd", "eps": []}, "at least 1 item"),
         ({"attack": "pgd", "target": 2}, "goal: targeted"),

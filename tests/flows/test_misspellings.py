@@ -1,0 +1,115 @@
+"""Every word of a pipeline that names something, misspelt: refused with its line, and with what was probably meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assay.flows.checking import named_things
+from assay.flows.pipeline import Project, load_project
+from assay.flows.running import check_inputs
+from assay.infra.errors import InputError
+
+IMAGES = "source: {dataset: sample/digits}\nsubject: {network: small-cnn, train: {epochs: 1}}\nattacks: [pgd]\n"
+TEXTS = "source: {dataset: sample/reviews}\nsubject: {classifier: small-bert, train: {epochs: 1}}\n"
+TAGS = "source: {dataset: sample/abstracts}\nsubject: {tagger: small-tagger}\n"
+
+
+@pytest.fixture(autouse=True)
+def nothing_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ASSAY_MIRROR", raising=False)
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+
+def project(folder: Path, pipeline: str, overrides: tuple[str, ...] = ()) -> Project:
+    body = "".join(f"    {line}\n" for line in pipeline.splitlines())
+    (folder / "pipelines.yaml").write_text(f"pipelines:\n  p:\n{body}")
+    return load_project(folder / "pipelines.yaml", pipeline="p", overrides=overrides)
+
+
+def refusal(folder: Path, pipeline: str, *overrides: str) -> str:
+    with pytest.raises(InputError) as refused:
+        made = project(folder, pipeline, overrides)
+        check_inputs(made, made.pipeline("p"))
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "place", "meant"),
+    [
+        ("source: {dataset: sample/digit}", ':3: source.dataset: "sample/digit"', "sample/digits"),
+        ("source: {dataset: isic-uda}", ':3: source.dataset: "isic-uda"', "isic-uda1"),
+        ("source: {dataset: sample/breast-cancer}\nlabeling: {functions: brest-cancer}",
+         ':4: labeling.functions: "brest-cancer"', "breast-cancer"),
+        (IMAGES.replace("small-cnn", "resnet51"), ':4: subject.network: "resnet51"', "resnet50"),
+        (IMAGES.replace("small-cnn", "small_cnn"), ':4: subject.network: "small_cnn"', "small-cnn"),
+        ("source: {dataset: sample/digits}\nsubject: {model: logistc}", ':4: subject.model: "logistc"', "logistic"),
+        (TEXTS.replace("small-bert", "small-brt"), ':4: subject.classifier: "small-brt"', "small-bert"),
+        (TAGS.replace("small-tagger", "small-taggr"), ':4: subject.tagger: "small-taggr"', "small-tagger"),
+        ("source: {dataset: sample/abstract-pairs}\nsubject: {scorer: smal-scorer}",
+         ':4: subject.scorer: "smal-scorer"', "small-scorer"),
+        (IMAGES.replace("pgd", "pdg"), ':5: attacks.0: "pdg"', "pgd"),
+        (IMAGES.replace("pgd", "gap: {loss: least-likly}"), ':5: attacks.0.loss: "least-likly"', "least-likely"),
+        (IMAGES + "defenses: [maadv: {eps: 0.1}]", ':6: defenses.0: "maadv"', "maadvt"),
+        (IMAGES + "corruptions: {perturbations: [gausian-noise]}", ':6: corruptions.perturbations.0: "gausian-noise"',
+         "gaussian-noise"),
+        (IMAGES.replace("small-cnn", "small-cnn, crop: 4") + "overfitting: {translations: {generators: [strongst]}}",
+         ':6: overfitting.translations.generators.0: "strongst"', "strongest"),
+        (TEXTS + "trust: {explainers: [lme]}", ':5: trust.explainers.0: "lme"', "lime"),
+        (TEXTS + "trust: {providers: [fastext]}", ':5: trust.providers.0: "fastext"', "fasttext"),
+        (TEXTS + "trust: {synonyms: wordnt}", ':5: trust.synonyms: "wordnt"', "wordnet"),
+        (TEXTS + "trust: {truth: counterfactul}", ':5: trust.truth: "counterfactul"', "counterfactual"),
+        (TEXTS + "attacks: [a2t: {vectors: fastext}]", ':5: attacks.0.vectors: "fastext"', "fasttext"),
+        (TEXTS + "attacks: [a2t: {encoder: word-vector}]", ':5: attacks.0.encoder: "word-vector"', "word-vectors"),
+        (TAGS + "attacks: [swap: {terms: lexicn}]", ':5: attacks.0.terms: "lexicn"', "lexicon"),
+        (TAGS + "attacks: [synonymy: {synonyms: disease-chemical-synonym}]",
+         ':5: attacks.0.synonyms: "disease-chemical-synonym"', "disease-chemical-synonyms"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_name_is_refused_with_its_line_and_what_was_meant(
+    tmp_path: Path, pipeline: str, place: str, meant: str
+) -> None:
+    said = refusal(tmp_path, pipeline)
+    assert place in said
+    assert f"id you mean {meant}?" in said
+    assert "\n" not in said
+    assert said.count("id you mean") == 1
+
+
+def test_a_misspelling_from_the_command_line_is_blamed_on_it(tmp_path: Path) -> None:
+    said = refusal(tmp_path, IMAGES, "source.dataset=sample/digts")
+    assert said.startswith('--set: source.dataset: "sample/digts" — ')
+
+
+def test_a_setting_that_expects_one_of_several_kinds_lists_the_kinds_and_not_all_their_settings(tmp_path: Path) -> None:
+    said = refusal(tmp_path, IMAGES.replace("[pgd]", "pgd"))
+    assert ':5: attacks: "pgd" — expected a list, each item one of pgd, fgsm, ' in said
+    assert said.endswith("write [pgd]")
+    assert "restarts" not in said
+
+
+@pytest.mark.parametrize("attack", ["pgd: {eps: 8}", "fgsm: {eps: [0, 8]}", "pgd: {step_size: 8}"])
+def test_levels_of_255_are_refused_with_the_fraction_to_write(tmp_path: Path, attack: str) -> None:
+    said = refusal(tmp_path, IMAGES.replace("pgd", attack))
+    assert "pixel values lie in [0, 1], and 8 is more than all of it; for 8 of 255 levels write 8/255" in said
+
+
+def test_a_word_that_only_looks_like_a_fault_is_not_blamed(tmp_path: Path) -> None:
+    said = refusal(tmp_path, TEXTS + "trust: {providers: [fasttext, ppmi]}")
+    assert ":5: trust.providers — 2 word embeddings (fasttext, ppmi)" in said
+    assert "did you mean" not in said.lower()
+
+
+def test_check_says_the_same_of_every_pipeline_and_only_notes_what_can_be_got(tmp_path: Path) -> None:
+    made = project(tmp_path, "source: {dataset: youtube-spam}\nlabeling: {functions: youtube-spm}")
+    (note,), (wrong,) = named_things(made)
+    assert "assay data get youtube-spam" in note
+    assert ':4: labeling.functions: "youtube-spm" — ' in wrong
+
+
+def test_a_share_of_memory_may_be_written_as_a_number(tmp_path: Path) -> None:
+    (tmp_path / "pipelines.yaml").write_text("compute: {memory: 0.5}\npipelines: {p: {source: {csv: a.csv}}}\n")
+    assert load_project(tmp_path / "pipelines.yaml").compute.memory == "0.5"
