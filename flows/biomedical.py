@@ -6,7 +6,7 @@ copies of the training sentences that defended subjects learn from (Tables 4-6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar, cast
@@ -115,8 +115,8 @@ def train_one(
     result: TermAudit, pipeline: Pipeline, examination: Examination, subject: Examined, defence: AttackedCopies,
     folder: Path,
 ) -> None:  # fmt: skip
-    """The subject trained anew on the training samples and one attacked copy, tested on every attack's first severity
-    and compared with the subject as it was."""
+    """The subject trained anew on the training samples and one attacked copy, tested on every attack's first severity,
+    and compared with the subject as it was and with the control, where one is asked for."""
     if not learns(subject.resolved):
         raise InputError(
             f"The subject {subject.name} comes trained, and cannot learn from attacked copies: give it `train`, or "
@@ -130,16 +130,28 @@ def train_one(
         )
     meant = [resolve_attack(attack.each()[0], folder) for attack in attacks]
     copy = perturb_terms(examination.training, meant, columns, defence.share)
-    training = join_samples(examination.training, copy.samples)
-    files = trained(subject.resolved, training)
+    control = None
+    if defence.control:
+        unchanged = join_samples(examination.training, copy.samples, unchanged=True)
+        control = learn_and_test(result, pipeline, examination, subject, unchanged, defence.control_called)
+    training, own = join_samples(examination.training, copy.samples), [attack.called for attack in attacks]
+    learn_and_test(result, pipeline, examination, subject, training, defence.called, own, control)
+
+
+def learn_and_test(
+    result: TermAudit, pipeline: Pipeline, examination: Examination, subject: Examined, training: Artifact[Samples],
+    called: str, trained_on: Sequence[str] = (), control: Tested | None = None,
+) -> Tested:  # fmt: skip
+    """The subject trained anew on these samples, tested on the original ones and under every attack, and compared."""
+    files, name = trained(subject.resolved, training), f"{subject.name}+{called}"
     sets = {ORIGINAL: examination.evaluation, **attacked_samples(result, pipeline, subject.resolved, first_only=True)}
-    said = {name: answers(subject.resolved, files, samples) for name, samples in sets.items()}
-    name = f"{subject.name}+{defence.called}"
-    result.tested[name] = tested(examination, subject.resolved, said, training)
-    result.findings.append(measured(pipeline, result.tested[name], name))
+    said = {key: answers(subject.resolved, files, samples) for key, samples in sets.items()}
+    made = result.tested[name] = tested(examination, subject.resolved, said, training)
+    result.findings.append(measured(pipeline, made, name))
     before = result.tested.get(subject.name)
     if before is not None:
-        result.findings.append(compared(before, result.tested[name], name, [attack.called for attack in attacks]))
+        result.findings.append(compared(before, made, name, trained_on, control))
+    return made
 
 
 def learns(subject: ResolvedSubject) -> bool:
@@ -201,12 +213,16 @@ def measured(pipeline: Pipeline, found: Tested, name: str) -> Artifact[Findings]
     return measure_scorer(found.scored, name)
 
 
-def compared(before: Tested, after: Tested, name: str, trained_on: list[str]) -> Artifact[Findings]:
-    """The findings about what a model gained by training on attacked copies."""
+def compared(
+    before: Tested, after: Tested, name: str, trained_on: Sequence[str], control: Tested | None = None
+) -> Artifact[Findings]:
+    """The findings about what a model gained by training on attacked copies, and how much of that over its control."""
     shared = [one for one in after.answers if one in before.answers]
     if after.matches:
-        return compare_taggers(_of(before.matches, shared), _of(after.matches, shared), name, trained_on)
-    return compare_scorers(_of(before.scored, shared), _of(after.scored, shared), name, trained_on)
+        other = None if control is None else _of(control.matches, shared)
+        return compare_taggers(_of(before.matches, shared), _of(after.matches, shared), name, trained_on, other)
+    same = None if control is None else _of(control.scored, shared)
+    return compare_scorers(_of(before.scored, shared), _of(after.scored, shared), name, trained_on, same)
 
 
 def _of(tables: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:

@@ -10,6 +10,7 @@ from assay.flows.yaml_source import Value
 from assay.tasks.attacks.noise.settings import NOISE_KINDS
 from assay.tasks.attacks.terms.settings import TERM_KINDS
 from assay.tasks.attacks.words.settings import WORD_KINDS
+from assay.tasks.statistics.controls import controlled_by
 from assay.tasks.subjects.eps import as_number
 
 READERS = {
@@ -124,6 +125,9 @@ def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
         where: Where = ("defenses", position)
         if name and called.index(name) < position:
             yield Clash(where, f"another defence is called {name} as well; give this one a name")
+        tested = controlled_by(name, called)
+        if tested is not None and defenses[called.index(tested)].get("control"):
+            yield Clash(where, f"{name} is what the control of {tested} is called; give this one another name")
         if _defense_kind(defense) == "copies":
             attacks = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
             meant = defense.get("attack")

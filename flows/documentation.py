@@ -117,6 +117,7 @@ SHOWN = {
     "Synonymy.synonyms": "synonyms.tsv",
     "AttackedCopies.name": "trained-on-typos",
     "AttackedCopies.attack": "swap",
+    "AttackedCopies.control": "true",
     "Overfitting.translations": "{eps: 2}",
     "Overfitting.orbit": "{orbit: question, original: published}",
     "Overfitting.synthetic": "{runs: 10, models: [1, 10]}",

@@ -194,21 +194,34 @@ def noise_on(result: WordAudit, scene: Scene, subject: Examined, settings: Noise
 
 
 def defend_one(result: WordAudit, scene: Scene, subject: Examined, defense: AttackedCopies) -> None:
-    """Train one classifier on the training texts and attacked copies of them, let it predict, measure it clean."""
-    examination, name = scene.examination, f"{subject.name}+{defense.called}"
-    joined = join_samples(examination.training, attacked_copies(scene, subject, defense))
+    """Train one classifier on the training texts and attacked copies of them, let it predict, measure it clean; and
+    where a control is asked for, another on unchanged copies of the same texts."""
+    training, copies = scene.examination.training, attacked_copies(scene, subject, defense)
+    if defense.control:
+        learn_one(result, scene, subject, defense.control_called, join_samples(training, copies, unchanged=True))
+    learn_one(result, scene, subject, defense.called, join_samples(training, copies))
+
+
+def learn_one(result: WordAudit, scene: Scene, subject: Examined, called: str, joined: Artifact[Samples]) -> None:
+    """A subject of its own that learns from these texts, like the one that it is named after."""
+    examination, name = scene.examination, f"{subject.name}+{called}"
     resolved = replace(subject.resolved, settings=subject.resolved.settings.model_copy(update={"name": name}))
     files, curve = train_classifier(joined, examination.classes, resolved)
     predictions = predict_texts(examination.evaluation, examination.classes, files, resolved)
     result.findings.append(measure_texts(predictions, examination.evaluation, examination.classes, name))
     examination.subjects[name] = Examined(resolved, files, curve, predictions)
-    result.models.setdefault(subject.name, {})[defense.called] = name
+    result.models.setdefault(subject.name, {})[called] = name
+
+
+def attacks_of(scene: Scene, defense: AttackedCopies) -> tuple[str, ...]:
+    """The names of the attacks that a defence makes copies with."""
+    return tuple(one.called for one in scene.pipeline.text_attacks if defense.attack in (one.called, MIXED))
 
 
 def attacked_copies(scene: Scene, subject: Examined, defense: AttackedCopies) -> Artifact[Samples]:
     """The training texts, those of a share of them attacked: by one attack, or by one of all that each draws."""
     training, text = scene.examination.training, subject.resolved.settings.text
-    chosen = [one for one in scene.pipeline.text_attacks if defense.attack in (one.called, MIXED)]
+    chosen = [one for one in scene.pipeline.text_attacks if one.called in attacks_of(scene, defense)]
     attacked: list[Artifact[AttackedTexts]] = []
     noisy: list[Artifact[Samples]] = []
     for part, settings in enumerate(chosen):
@@ -234,4 +247,5 @@ def compare_with_original(result: WordAudit, scene: Scene, subject: Examined) ->
         {called: one.texts for called, one in noised[NONE].items()},
         {defence: {called: one.said for called, one in heard.items()} for defence, heard in noised.items()},
         scene.examination.evaluation, scene.examination.classes, subject.name, scene.pipeline.statistics.significance,
+        {one.called: attacks_of(scene, one) for one in defenses_of_texts(scene.pipeline) if one.control},
     ))  # fmt: skip

@@ -13,7 +13,8 @@ from assay.tasks.defenses.answers import CLEAN, Answers, by_label
 from assay.tasks.statistics.classification import accuracy, answer_name, one_answer
 from assay.tasks.statistics.classification_findings import Slice
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import Difference, bootstrap_difference, mcnemar
+from assay.tasks.statistics.paired import Difference, bootstrap_difference, mcnemar, share_difference
+from assay.tasks.statistics.proportions import unvaried
 
 NONE = "none"
 """What findings call the undefended model where they would name a defence."""
@@ -42,9 +43,10 @@ def comparison_findings(
 ) -> list[Finding]:  # fmt: skip
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
-    A gain is the accuracy of the defended model minus that of the original, with a bootstrap interval over the samples
-    and McNemar's p beside it. Concluded are two of them per defence, fixed before anything is seen, so that the family
-    that Holm corrects stays small: clean samples, and the worst case (or the only attack) at the `telling` ε.
+    A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval (of several
+    labels a bootstrap over the samples) and McNemar's p beside it. Concluded are two of them per defence, fixed before
+    anything is seen, so that the family that Holm corrects stays small: clean samples, and the worst case (or the only
+    attack) at the `telling` ε.
     """
     before, found = by_label(original), []
     concluded = {one.label for one in deciding(original) if one.group in (CLEAN, telling)}
@@ -70,11 +72,14 @@ def deciding(answers: Sequence[Answers]) -> list[Answers]:
     return [one for one in answers if one.attack in ("", decides)]
 
 
-def compared(before: Answers, after: Answers, generator: np.random.Generator) -> tuple[Difference, float] | None:
+def compared(
+    before: Answers, after: Answers, generator: np.random.Generator | None = None
+) -> tuple[Difference, float] | None:
     """The gain in accuracy, and McNemar's exact p; None where no sample's truth is known.
 
     With several labels per image a sample counts for the model that has more of its labels right, since the labels of
-    one image are not independent of each other: with one label that is McNemar's test, with several the sign test.
+    one image are not independent of each other: with one label that is McNemar's test, with several the sign test. Only
+    there the interval is a bootstrap's, for which a `generator` is needed; where all samples gain alike, `unvaried`.
     """
     if not np.array_equal(before.ids, after.ids):
         raise ValueError("only answers to the same samples can be compared")
@@ -83,4 +88,12 @@ def compared(before: Answers, after: Answers, generator: np.random.Generator) ->
     if not known.any():
         return None
     first, second = first[known], second[known]
-    return bootstrap_difference(second, first, generator), mcnemar(first > second, second > first).p_exact
+    p = mcnemar(first > second, second > first).p_exact
+    if before.truth.ndim == 1:
+        return share_difference(second, first), p
+    assert generator is not None
+    gain = bootstrap_difference(second, first, generator)
+    if gain.low < gain.high:
+        return gain, p
+    low, high = unvaried(gain.value, gain.n)
+    return replace(gain, low=low, high=high), p

@@ -24,16 +24,20 @@ def ids_ending(samples: pa.Table, *, suffix: str) -> dict[str, int]:
     return {"taken": pc.sum(pc.ends_with(samples["id"], suffix)).as_py() or 0}
 
 
-def joined_rows(original: pa.Table, copy: pa.Table, *, suffix: str) -> Tallied:
+def joined_rows(original: pa.Table, copy: pa.Table, *, suffix: str, unchanged: bool = False) -> Tallied:
     """The originals of a partition and, after them, those copies that differ from their original in any column.
 
     A copy that is like its original (nobody attacked it, or no attack on it changed anything) would only count that
-    sample twice: it is left out.
+    sample twice: it is left out. `unchanged` puts each of those that stay back to what its original is: as many rows
+    with the same ids in the same order, and nothing of the attack.
 
     >>> text = pa.table({"id": ["a", "b"], "text": ["good", "bad"]})
     >>> made = joined_rows(text, text.set_column(1, "text", [["gpod", "bad"]]), suffix="+copy").result
     >>> made["id"].to_pylist(), made["text"].to_pylist(), made["copied_from"].to_pylist()
     (['a', 'b', 'a+copy'], ['good', 'bad', 'gpod'], [None, None, 'a'])
+    >>> again = joined_rows(text, text.set_column(1, "text", [["gpod", "bad"]]), suffix="+copy", unchanged=True).result
+    >>> again["id"].to_pylist(), again["text"].to_pylist()
+    (['a', 'b', 'a+copy'], ['good', 'bad', 'good'])
     """
     if original.column_names != copy.column_names or not original["id"].equals(copy["id"]):
         raise RunError(
@@ -43,7 +47,7 @@ def joined_rows(original: pa.Table, copy: pa.Table, *, suffix: str) -> Tallied:
     changed = pa.array([False] * original.num_rows, pa.bool_())
     for name in original.column_names:
         changed = pc.or_(changed, _differs(original[name].combine_chunks(), copy[name].combine_chunks()))
-    copies = copy.filter(changed)
+    copies = (original if unchanged else copy).filter(changed)
     sources = copies["id"].cast(pa.string())
     called = pc.binary_join_element_wise(sources, suffix, "")
     named = copies.set_column(copies.schema.get_field_index("id"), "id", called)

@@ -39,18 +39,22 @@ def put_texts(
 
 
 @stage(version=1, title="copies")
-def join_samples(original: Artifact[Samples], copy: Artifact[Samples]) -> Artifact[Samples]:
+def join_samples(original: Artifact[Samples], copy: Artifact[Samples], unchanged: bool = False) -> Artifact[Samples]:
     """The samples and their attacked copies, to learn from both.
 
     `copy` holds the same samples in the same order with the same columns, attacked where an attack was made; a row that
     is like its original is left out. Copies get an id of their own (`…+copy`) and name their original in the column
-    `copied_from`, which is null for originals.
+    `copied_from`, which is null for originals. With `unchanged` the copies are what their originals are: what a control
+    learns from, with as many samples and as many steps.
     """
     suffix = SUFFIX
     while reduce_partitions(ids_ending, original, suffix=suffix).get("taken", 0):
         suffix += "+"
-    joined: Artifact[Samples] = map_partitions(joined_rows, original, copy, into=Samples, suffix=suffix)
+    joined: Artifact[Samples] = map_partitions(
+        joined_rows, original, copy, into=Samples, suffix=suffix, unchanged=unchanged
+    )
     copies = tally_of(joined).get("copies", 0)
     alike = original.rows - copies
-    say(f"{original.rows} samples and {copies} copies" + (f" · {alike} are without one" if alike else ""))
+    how = " unchanged" if unchanged else ""
+    say(f"{original.rows} samples and {copies}{how} copies" + (f" · {alike} are without one" if alike else ""))
     return joined

@@ -53,7 +53,7 @@ def tests_table(found: Defended) -> DataTable:
             rows.append([*row[:-1], Mark(said, "bad")] if said else row)
     note = (
         "Every sample is its own control: the tests look only at samples that one model gets right and the other "
-        "wrong. Changes are in points, with 95 % bootstrap intervals."
+        "wrong. Changes are in points, with 95 % intervals (Newcombe; of several labels: bootstrap)."
     )
     return DataTable("What each defence gains and costs", columns, rows, note)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.infra.seeds import Seeds
 from assay.tasks.defenses.answers import CLEAN, Answers
 from assay.tasks.defenses.comparing import compared
 from assay.tasks.statistics.classification import accuracy, answer_name, one_answer
@@ -21,9 +20,10 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Tried:
-    """What one model says of the audited samples, clean or under one attack; of what is `concluded` a test is made."""
+    """What one model says of the audited samples, clean or under an `attack`; of what is `concluded` a test is made."""
 
     answers: Answers
+    attack: str = ""
     concluded: bool = True
 
     @property
@@ -43,15 +43,17 @@ def attacked_texts(called: str, attacked: pa.Table, truth: Mapping[str, int]) ->
     ids = attacked["id"].to_pylist()
     known = np.array([truth[one] for one in ids], dtype=np.int64)
     before, after = (attacked[name].to_numpy().astype(np.int64) for name in ("predicted", "attacked"))
-    return tried(called, ids, np.where((known >= 0) & (before != known), before, after), truth)
+    return tried(called, ids, np.where((known >= 0) & (before != known), before, after), truth, attack=called)
 
 
-def tried(group: str, ids: Sequence[str], said: Codes, truth: Mapping[str, int], *, concluded: bool = True) -> Tried:
+def tried(
+    group: str, ids: Sequence[str], said: Codes, truth: Mapping[str, int], *, attack: str = "", concluded: bool = True
+) -> Tried:
     """Answers in the order of the sorted ids."""
     order = sorted(range(len(ids)), key=ids.__getitem__)
     names = [ids[place] for place in order]
     known = np.array([truth[one] for one in names], dtype=np.int64)
-    return Tried(Answers("", group, np.array(names, dtype=np.str_), said[order], known), concluded)
+    return Tried(Answers("", group, np.array(names, dtype=np.str_), said[order], known), attack, concluded)
 
 
 def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
@@ -74,25 +76,48 @@ def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, c
 
 def text_comparison_findings(
     original: Sequence[Tried], defended: Sequence[Tried], defence: str, subject: str, *, significance: float,
-    seeds: Seeds,
+    conclude: bool = True,
 ) -> list[Finding]:  # fmt: skip
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
-    A gain is the accuracy of the defended model minus that of the original, with a bootstrap interval over the samples
-    and McNemar's p beside it. Concluded are clean texts, every word attack, and noise of every kind at its highest
-    severity: fixed before anything is seen, so that the family that Holm corrects stays small.
+    A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval and
+    McNemar's p beside it. Concluded are clean texts, every word attack, and noise of every kind at its highest
+    severity: fixed before anything is seen, so that the family that Holm corrects stays small. Of a control nothing is
+    concluded (`conclude`): it is there to be compared with.
     """
+    groups = [one.group for one in defended if one.concluded and conclude]
+    return _compared(original, defended, Finding("defense.gain", of=defence, subject=subject), groups, significance)
+
+
+def control_comparison_findings(
+    control: Sequence[Tried], defended: Sequence[Tried], defence: str, subject: str, attacks: Collection[str], *,
+    significance: float,
+) -> list[Finding]:  # fmt: skip
+    """`defense.gain_over_control` wherever both answered, and `defense.control_mcnemar_p` under the `attacks` that the
+    copies were made with.
+
+    The control learned from unchanged copies of the same texts, so from as many samples in as many steps: what is
+    gained over it is due to the attack.
+    """
+    about = Finding("defense.gain_over_control", of=defence, subject=subject)
+    own = [one.group for one in defended if one.concluded and one.attack in attacks]
+    return _compared(control, defended, about, own, significance, "defense.control_mcnemar_p")
+
+
+def _compared(
+    original: Sequence[Tried], defended: Sequence[Tried], about: Finding, concluded: Collection[str],
+    significance: float, test: str = "defense.mcnemar_p",
+) -> list[Finding]:  # fmt: skip
+    """The paired gain wherever both models answered, and the tests of the `concluded` groups."""
     before, found = {one.group: one.answers for one in original}, []
     for one in defended:
-        if one.group not in before:
-            continue
-        paired = compared(before[one.group], one.answers, seeds.generator(f"{subject}/{defence}/{one.group}"))
+        paired = compared(before[one.group], one.answers) if one.group in before else None
         if paired is None:
             continue
         gain, p = paired
-        about = Finding("defense.gain", of=defence, group=one.group, subject=subject, n=gain.n, p_value=p)
-        found.append(replace(about, value=gain.value, low=gain.low, high=gain.high, unit="share"))
-        if one.concluded:
+        known = replace(about, group=one.group, n=gain.n, p_value=p)
+        found.append(replace(known, value=gain.value, low=gain.low, high=gain.high, unit="share"))
+        if one.group in concluded:
             verdict = "no difference" if p > significance else "better" if gain.value > 0 else "worse"
-            found.append(replace(about, metric="defense.mcnemar_p", value=p, verdict=verdict, unit="p"))
+            found.append(replace(known, metric=test, value=p, verdict=verdict, unit="p"))
     return found

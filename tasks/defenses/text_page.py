@@ -20,9 +20,12 @@ from assay.tasks.reporting.parts import (
     Tone,
     Verdict,
 )
+from assay.tasks.statistics.controls import controlled_by
 from assay.tasks.statistics.findings import Finding
 
-_COMPARED = ("defense.accuracy", "defense.gain", "defense.mcnemar_p")
+_COMPARED = (
+    "defense.accuracy", "defense.gain", "defense.mcnemar_p", "defense.gain_over_control", "defense.control_mcnemar_p",
+)  # fmt: skip
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 _NAMED = 3
 
@@ -44,6 +47,19 @@ class DefendedTexts:
         """The finding `defense.metric`, if it has a value."""
         found = self._known.get((f"defense.{metric}", subject, defence, group))
         return None if found is None or found.value is None else found
+
+    @property
+    def controls(self) -> dict[str, str]:
+        """Every control with the defence that it is the control of."""
+        found = {one: controlled_by(one, self.defences) for one in self.defences}
+        return {control: defence for control, defence in found.items() if defence is not None}
+
+    def trained_with(self, defence: str) -> str:
+        """What a model was trained with, besides the texts as they are."""
+        if defence not in self.controls:
+            return f"and copies, {defence}"
+        whose = f" ({self.controls[defence]})" if len(self.controls) > 1 else ""
+        return f"equal steps, unchanged copies{whose}"
 
     def tests(self, subject: str) -> list[Finding]:
         """The tests that are concluded from, of one subject."""
@@ -76,13 +92,28 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     if not said:
         return Verdict("Attacked copies make no difference that a test would find")
     rest = len(said) - _NAMED
-    tone: Tone = "good" if all(" is better " in one for one in said) else "neutral"
+    tests = [one for subject in found.subjects for one in found.tests(subject) if one.group != CLEAN]
+    held = all(
+        control is None or control.verdict == "better" for one in tests if one.verdict in _TONES
+        for control in [found.get("control_mcnemar_p", one.subject, one.of, one.group)]
+    )  # fmt: skip
+    tone: Tone = "good" if held and all(" is better " in one for one in said) else "neutral"
     return Verdict("Attacked copies: " + "; ".join(said[:_NAMED]) + (f"; {rest} more below" if rest > 0 else ""), tone)
 
 
 def _by(found: DefendedTexts, test: Finding) -> str:
     gain = found.get("gain", test.subject, test.of, test.group)
-    return "" if gain is None else f" by {_points(gain)}"
+    return "" if gain is None else f" by {_points(gain)}{_beyond(found, test)}"
+
+
+def _beyond(found: DefendedTexts, test: Finding) -> str:
+    """How much of a gain is over the control: what more steps do not explain."""
+    about = test.subject, test.of, test.group
+    gain, told = found.get("gain_over_control", *about), found.get("control_mcnemar_p", *about)
+    if gain is None:
+        return ""
+    shown = "" if told is None or told.verdict in _TONES else ", which is no difference that a test would find"
+    return f" ({_points(gain)} over equal steps on unchanged copies{shown})"
 
 
 def _points(gain: Finding) -> str:
@@ -110,13 +141,13 @@ def _sentence(found: DefendedTexts, subject: str) -> str:
     shown = "" if test is None or test.verdict in _TONES else ", which is no difference that a test would find"
     return (
         f"On {best.group} {subject} is right for {percent(before.value)} of {integer(before.n)} texts, {subject}+"
-        f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{shown}{clean}."
+        f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{shown}{_beyond(found, best)}{clean}."
     )
 
 
 def _matrix(found: DefendedTexts, subject: str) -> DataTable:
     models = (NONE, *found.defences)
-    names = ("texts as they are", *(f"and copies, {defence}" for defence in found.defences))
+    names = ("texts as they are", *(found.trained_with(defence) for defence in found.defences))
     columns = [Column("Tested on"), Column("Texts", "integer"), *(Column(name, "percent") for name in names)]
     rows: list[list[Cell]] = []
     for group in found.groups:
@@ -141,7 +172,7 @@ def _plot(found: DefendedTexts, subject: str) -> LinePlot:
         ]  # fmt: skip
         if known:
             values, lows, highs = ([getattr(one, end) for _, one in known] for end in ("value", "low", "high"))
-            name = "undefended" if defence == NONE else defence
+            name = "undefended" if defence == NONE else found.trained_with(defence).removeprefix("and copies, ")
             series.append(Series(name, [place for place, _ in known], values, lows, highs, "points"))
     said = "; ".join(f"{one.name} " + ", ".join(percent(value) for value in one.y) for one in series)
     names = {float(place): group for place, group in enumerate(found.groups)}
@@ -155,24 +186,42 @@ def _plot(found: DefendedTexts, subject: str) -> LinePlot:
 
 
 def _gains(found: DefendedTexts, subject: str) -> DataTable:
-    columns = [
-        Column("Copies"), Column("Tested on"), Column("Gain", "percent", "Accuracy minus the original's"),
-        Column("p", "p", "McNemar's exact test; corrected by Holm where a conclusion is drawn"), Column(""),
-    ]  # fmt: skip
+    columns = [Column("Copies"), Column("Tested on"), *_tested_columns("Gain", "Accuracy minus the original's")]
+    if found.controls:
+        columns += _tested_columns("Over equal steps", "Accuracy minus that of the control")
     rows: list[list[Cell]] = []
     for defence in found.defences:
         for group in found.groups:
-            gain, test = (found.get(name, subject, defence, group) for name in ("gain", "mcnemar_p"))
-            if gain is None:
+            row = _tested_cells(found, subject, defence, group, "gain", "mcnemar_p")
+            if row[0] is None:
                 continue
-            p = gain.p_value if test is None else test.p_adjusted or test.p_value
-            said: Cell = "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"))
-            rows.append([defence, group, _estimate(gain), p, said])
+            if found.controls:
+                row += _tested_cells(found, subject, defence, group, "gain_over_control", "control_mcnemar_p")
+            rows.append([found.trained_with(defence).removeprefix("and copies, "), group, *row])
     note = (
-        "Every text is its own control. Changes are in points, with 95 % bootstrap intervals; tests are concluded from "
-        "where the last column says something."
+        "Paired: every text is compared with itself. Changes are in points, with 95 % intervals (Newcombe); tests are "
+        "concluded from where a word stands beside p."
     )
+    if found.controls:
+        note += (
+            " Copies mean more steps of training, too. The control learned from unchanged copies of the same texts, in "
+            "as many steps and from the same seed: what is gained over it is due to the attack."
+        )
     return DataTable(f"What attacked copies gain and cost: {subject}", columns, rows, note)
+
+
+def _tested_columns(name: str, about: str) -> list[Column]:
+    p = "McNemar's exact test; corrected by Holm where a conclusion is drawn"
+    return [Column(name, "percent", about), Column("p", "p", p), Column("")]
+
+
+def _tested_cells(found: DefendedTexts, subject: str, defence: str, group: str, metric: str, tested: str) -> list[Cell]:
+    """A paired gain, its p, and what is concluded from it."""
+    gain, test = (found.get(name, subject, defence, group) for name in (metric, tested))
+    if gain is None:
+        return [None, None, ""]
+    p = gain.p_value if test is None else test.p_adjusted or test.p_value
+    return [_estimate(gain), p, "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"))]
 
 
 def _estimate(one: Finding | None) -> Cell:

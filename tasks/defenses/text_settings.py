@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from assay.infra.settings import Settings
+from assay.tasks.statistics.controls import control_of
 
 MIXED = "mixed"
 """In place of an attack: one of all, drawn for each sample."""
@@ -27,7 +28,16 @@ class AttackedCopies(Settings):
     share: float = Field(default=1.0, gt=0, le=1)
     """The share of the training samples that get an attacked copy."""
 
+    control: bool = False
+    """Whether one more model learns from the same samples and unchanged copies of the very same ones: as many samples,
+    as many steps, the same seed. What attacked copies gain over that model is due to the attack."""
+
     @property
     def called(self) -> str:
         """What findings call it."""
         return self.name or f"on-{self.attack}"
+
+    @property
+    def control_called(self) -> str:
+        """What findings call its control."""
+        return control_of(self.called)

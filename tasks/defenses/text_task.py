@@ -9,7 +9,7 @@ from assay.data.schemas import Classes, Findings, Predictions, Samples
 from assay.data.word_schemas import AttackedTexts
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect
-from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.infra.stage import say, stage, write_table
 from assay.tasks.attacks.noise.measuring import EVERY_KIND, answers_under_noise
 from assay.tasks.attacks.noise.rows import NEWS, NOISE, ORIGINAL, SEVERITY, group_of
 from assay.tasks.defenses.answers import CLEAN
@@ -18,26 +18,30 @@ from assay.tasks.defenses.text_comparing import (
     Tried,
     attacked_texts,
     clean_texts,
+    control_comparison_findings,
     text_accuracy_findings,
     text_comparison_findings,
     tried,
 )
+from assay.tasks.statistics.controls import control_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.texts.rows import codes_known
 
 Noised = Mapping[str, Artifact[Predictions]]
 
 
-@stage(version=1, title="defences", draws=True)
+@stage(version=2, title="defences")
 def measure_text_defences(
     predictions: Mapping[str, Artifact[Predictions]], attacked: Mapping[str, Mapping[str, Artifact[AttackedTexts]]],
     noisy: Mapping[str, Artifact[Samples]], said: Mapping[str, Noised], samples: Artifact[Samples],
-    classes: Artifact[Classes], name: str, significance: float,
+    classes: Artifact[Classes], name: str, significance: float, controlled: Mapping[str, Sequence[str]] | None = None,
 ) -> Artifact[Findings]:  # fmt: skip
-    """The findings on one subject's defences: `defense.accuracy`, `defense.gain`, `defense.mcnemar_p`.
+    """The findings on one subject's defences: `defense.accuracy`, `defense.gain`, `defense.mcnemar_p`, and over a
+    control `defense.gain_over_control`, `defense.control_mcnemar_p`.
 
     `predictions`, `attacked` (by attack) and `said` (of the `noisy` texts, by attack) go by the name of the defence,
-    those of the undefended subject by `none`.
+    those of the undefended subject by `none`; `controlled` are the defences that have a control, with the attacks that
+    made their copies.
     """
     names = class_names(collect(classes, None))
     known = collect(samples, ["id", "gold"])
@@ -48,25 +52,30 @@ def measure_text_defences(
         for called, table in attacked.get(model, {}).items():
             found.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
         for called, heard in said.get(model, {}).items():
-            found += _under_noise(noisy[called], heard, samples, truth)
+            found += _under_noise(called, noisy[called], heard, samples, truth)
         return found
 
-    original = answers_of(NONE)
-    findings = text_accuracy_findings(original, NONE, name, names)
-    for defence in predictions:
+    answers = {model: answers_of(model) for model in predictions}
+    findings = [one for model in answers for one in text_accuracy_findings(answers[model], model, name, names)]
+    attacks = {one: made for one, made in (controlled or {}).items() if one in answers}
+    controls = {control_of(one) for one in attacks}
+    for defence, defended in answers.items():
         if defence != NONE:
-            defended = answers_of(defence)
-            findings += text_accuracy_findings(defended, defence, name, names)
             findings += text_comparison_findings(
-                original, defended, defence, name, significance=significance, seeds=stage_seeds()
+                answers[NONE], defended, defence, name, significance=significance, conclude=defence not in controls
+            )
+        if defence in attacks and control_of(defence) in answers:
+            findings += control_comparison_findings(
+                answers[control_of(defence)], defended, defence, name, attacks[defence], significance=significance
             )
     say(f"{name} · {_concluded(findings)}")
     return write_table(findings_table(findings), into=Findings)
 
 
 def _under_noise(
-    noisy: Artifact[Samples], said: Artifact[Predictions], samples: Artifact[Samples], truth: Mapping[str, int]
-) -> list[Tried]:
+    called: str, noisy: Artifact[Samples], said: Artifact[Predictions], samples: Artifact[Samples],
+    truth: Mapping[str, int],
+) -> list[Tried]:  # fmt: skip
     """The answers at the highest severity: to every kind of noise, and wrong where any kind made them wrong."""
     known = collect(samples, ["id"])
     rows = collect(noisy, ["id", ORIGINAL, NOISE, SEVERITY, NEWS])
@@ -74,17 +83,19 @@ def _under_noise(
     last = max(one.condition.severity for one in answers)
     ids = known["id"].to_pylist()
     highest = [one for one in answers if one.condition.severity == last]
-    found = [tried(one.condition.group, ids, one.said, truth, concluded=len(highest) == 1) for one in highest]
-    if len(highest) > 1:
+    alone = len(highest) == 1
+    found = [tried(one.condition.group, ids, one.said, truth, attack=called, concluded=alone) for one in highest]
+    if not alone:
         worst = highest[0].said.copy()
         for place, sample in enumerate(ids):
             worst[place] = next((one.said[place] for one in highest if one.said[place] != truth[sample]), worst[place])
-        found.append(tried(group_of(EVERY_KIND, last), ids, worst, truth))
+        found.append(tried(group_of(EVERY_KIND, last), ids, worst, truth, attack=called))
     return found
 
 
 def _concluded(findings: Sequence[Finding]) -> str:
     """What was concluded of each defence, in a line."""
-    tests = [one for one in findings if one.metric == "defense.mcnemar_p" and one.group != CLEAN]
-    said = [f"{one.of} {one.verdict} on {one.group}" for one in tests]
+    over = {"defense.mcnemar_p": "", "defense.control_mcnemar_p": " than its control"}
+    tests = [one for one in findings if one.metric in over and one.group != CLEAN]
+    said = [f"{one.of} {one.verdict} on {one.group}{over[one.metric]}" for one in tests]
     return "; ".join(said) if said else "no attack to withstand"

@@ -99,7 +99,7 @@ def share_difference(first: npt.ArrayLike, second: npt.ArrayLike, level: float =
     won = np.array([one.sum(), two.sum()], dtype=np.float64)
     share, (low, high) = won / n, wilson(won, [n, n], level)
     down, up, phi = share - low, high - share, _correlation(one, two)
-    value = float(share[0] - share[1])
+    value = float(won[0] - won[1]) / n
     below, above = (
         float(np.sqrt(max(0.0, a * a - 2 * phi * a * b + b * b))) for a, b in ((down[0], up[1]), (up[0], down[1]))
     )

@@ -133,23 +133,33 @@ def test_attacks_are_made_once_and_every_tagger_sees_the_same_sentences(run, aud
 
 
 def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, audited):
-    attacks, defenses = ["swap", {"attack": "synonymy"}], [{"attack": "swap"}, {"attack": "mixed", "share": 0.5}]
+    attacks, defenses = ["swap", {"attack": "synonymy"}], [
+        {"attack": "swap", "control": True}, {"attack": "mixed", "share": 0.5},
+    ]  # fmt: skip
     pipeline = settings(
         SMALL, attacks=[one if isinstance(one, dict) else {"attack": one} for one in attacks],
         defenses=[{"defense": "attacked-copies", **one} for one in defenses],
     )  # fmt: skip
     audit, examination, branches = audited(pipeline)
     assert branches.failures == []
-    assert list(audit.tested) == ["small", "small+on-swap", "small+on-mixed"]
+    models = [f"small+on-{name}" for name in ("swap-control", "swap", "mixed")]
+    assert list(audit.tested) == ["small", *models]
     found = by_name(findings_of(audit))
     gains = {(one[1], one[2]) for one in found if one[0] == "ner.gain"}
-    assert gains == {(f"small+on-{name}", of) for name in ("swap", "mixed") for of in ("clean", "swap", "synonymy")}
+    assert gains == {(name, of) for name in models for of in ("clean", "swap", "synonymy")}
+    over = {(one[1], one[2]) for one in found if one[0] == "ner.gain_over_control"}
+    assert over == {("small+on-swap", of) for of in ("clean", "swap", "synonymy")}
+    assert {one[1:3] for one in found if one[0] == "ner.own_gain_over_control"} == {("small+on-swap", "swap")}
+    learned = [stage.summary for stage in run.record.stages if stage.stage == "teach_tagger"]
+    control, swapped = (one.partition(" epochs of ")[2].partition(" ")[0] for one in learned[1:3])
+    assert control == swapped  # as many sentences
     own = {(one[1], one[2]) for one in found if one[0] == "ner.own_gain"}
     assert own == {("small+on-swap", "swap"), ("small+on-mixed", "swap"), ("small+on-mixed", "synonymy")}
     for name in ("clean", "swap"):
         group = "" if name == "clean" else "share=1, changes=1"
-        before, after = (found["ner.f1", one, name, group].value for one in ("small", "small+on-swap"))
+        before, control, after = (found["ner.f1", one, name, group].value for one in ("small", *models[:2]))
         assert found["ner.gain", "small+on-swap", name, group].value == pytest.approx(after - before)
+        assert found["ner.gain_over_control", "small+on-swap", name, group].value == pytest.approx(after - control)
     parts = list(term_parts(pipeline, audit, examination, findings_of(audit)))
     assert [part.anchor for part in parts] == ["ner"]
     html = render_report(Report("r", "mine", "2026-01-01T00:00:00", 1.0, 0, "done", (), parts))
@@ -221,6 +231,8 @@ FIRST, SECOND = {"attack": "swap", "terms": "lexicon"}, {"attack": "keyboard", "
         ({"attacks": [SWAP, SWAP | {"name": "mixed"}]}, ("attacks", 1, "name"), "choose another name"),
         ({"attacks": [SWAP], "defenses": [COPIES], "subjects": [*RAW["subjects"], {"name": "s+on-swap",
           "tagger": "small-tagger"}]}, ("subjects", 1, "name"), "how s is called with a defence"),
+        ({"attacks": [SWAP], "defenses": [COPIES | {"control": True}, MIX | {"name": "on-swap-control"}]},
+         ("defenses", 1), "what the control of on-swap is called"),
         ({"attacks": [SWAP], "defenses": [COPIES], "subjects": [{"tagger": "mine.py:tag"}]}, ("defenses", 0),
          "leave the defence out"),
         ({"attacks": [SWAP], "defenses": [MIX], "subjects": [{"tagger": "some/folder"}]}, ("defenses", 0),

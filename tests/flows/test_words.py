@@ -136,12 +136,12 @@ def test_what_a_classifier_raises_on_masked_texts_is_told_without_its_words(run,
 
 def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_own(run, attacked):
     own_too = [TAUGHT, OWN]
-    defended = [{"defense": "attacked-copies", "attack": "noise"}]
+    defended = [{"defense": "attacked-copies", "attack": "noise", "control": True}]
     audit, examination, branches = attacked(own_too, [NOISE], oracle=False, defenses=defended)
     assert branches.failures == []
     stages = [stage.stage for stage in run.record.stages if not stage.cached]
     assert stages.count("add_noise") == 1
-    assert audit.models["bert"] == {"on-noise": "bert+on-noise"}
+    assert audit.models["bert"] == {"on-noise-control": "bert+on-noise-control", "on-noise": "bert+on-noise"}
     assert "bert+on-noise" in examination.subjects
     assert {"bert", "mine", "bert+on-noise"} <= set(audit.noised)
     found = {(one.metric, one.of, one.group) for one in measured(audit, examination) if one.subject == "bert"}
@@ -149,6 +149,9 @@ def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_o
         assert {("defense.accuracy", "none", group), ("defense.gain", "on-noise", group)} <= found
     tests = {group for metric, _, group in found if metric == "defense.mcnemar_p"}
     assert tests == {"clean", "every kind, severity=5"}
+    beyond = {(metric, of, group) for metric, of, group in found if "control" in metric}
+    assert ("defense.control_mcnemar_p", "on-noise", "every kind, severity=5") in beyond
+    assert {of for _, of, _ in beyond} == {"on-noise"}
     assert "Trained with, tested on: bert" in page(audit, examination, masked=False)
     assert "ttacked copies" in copies_verdict(measured(audit, examination)).text
 

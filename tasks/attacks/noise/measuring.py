@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.infra.errors import RunError
-from assay.infra.seeds import Seeds
 from assay.tasks.attacks.noise.rows import NEWS, ORIGINAL, Condition, conditions_of, group_of, rows_under
 from assay.tasks.statistics.classification import accuracy, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import Slice
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import bootstrap_difference, mcnemar
+from assay.tasks.statistics.paired import mcnemar, share_difference
 
 Codes = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -53,12 +52,11 @@ def answers_under_noise(noisy: pa.Table, said: pa.Table, samples: pa.Table) -> l
 
 
 def noise_findings(
-    noisy: Sequence[Answered], clean: Codes, truth: Codes, *, subject: str, called: str, significance: float,
-    seeds: Seeds,
+    noisy: Sequence[Answered], clean: Codes, truth: Codes, *, subject: str, called: str, significance: float
 ) -> list[Finding]:  # fmt: skip
     """Per kind and severity `attack.accuracy`, `attack.flip_rate`, `attack.unchanged` and `attack.accuracy_change`.
 
-    The change is paired, the same texts with and without noise, with a bootstrap interval and McNemar's p beside it. A
+    The change is paired, the same texts with and without noise, with Newcombe's interval and McNemar's p beside it. A
     conclusion (`attack.mcnemar_p`) is drawn once per kind, at the highest severity, so that the family of tests which
     Holm corrects stays small. Of several kinds together (`every kind`) a prediction is right that is right under each.
     """
@@ -72,25 +70,25 @@ def noise_findings(
             about.finding("flip_rate", fooling_rate(clean, one.said)),
             about.finding("unchanged", proportion(~one.changed)),
         ]
-        found += _change(about, right, clean, truth, one.condition.severity == last, significance, seeds)
+        found += _change(about, right, clean, truth, one.condition.severity == last, significance)
     severities = sorted({one.condition.severity for one in noisy})
     for severity in severities if len({one.condition.kind for one in noisy}) > 1 else ():
         right = np.all([one.said == truth for one in noisy if one.condition.severity == severity], axis=0)
         about = Slice("attack", called, group_of(EVERY_KIND, severity), subject)
         found.append(about.finding("accuracy", proportion(right, truth >= 0)))
-        found += _change(about, right, clean, truth, severity == last, significance, seeds)
+        found += _change(about, right, clean, truth, severity == last, significance)
     return found
 
 
 def _change(
-    about: Slice, right: Bools, clean: Codes, truth: Codes, concluded: bool, significance: float, seeds: Seeds
+    about: Slice, right: Bools, clean: Codes, truth: Codes, concluded: bool, significance: float
 ) -> list[Finding]:
     """The paired change in accuracy, and McNemar's test of it; nothing where no class is known."""
     known = truth >= 0
     if not known.any():
         return []
     before, after = (clean == truth)[known], right[known]
-    change = bootstrap_difference(after, before, seeds.generator(f"{about.subject}/{about.of}/{about.group}"))
+    change = share_difference(after, before)
     p = mcnemar(after, before).p_exact
     one = Finding("attack.accuracy_change", of=about.of, group=about.group, subject=about.subject, n=change.n,
                   value=change.value, low=change.low, high=change.high, p_value=p, unit="share")  # fmt: skip

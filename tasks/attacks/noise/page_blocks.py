@@ -111,7 +111,7 @@ def _table(found: Noised, attack: str) -> DataTable:
                 verdict: Cell = "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"))
                 shown = [estimate(got[name]) for name in ("flip_rate", "unchanged")]
                 rows.append([subject, kind, severity, estimate(got["accuracy"]), estimate(change), p, verdict, *shown])
-    note = "Tests are concluded from at the highest severity only. Intervals are 95 % (Wilson; of changes: bootstrap)."
+    note = "Tests are concluded from at the highest severity only. Intervals are 95 % (Wilson; of changes: Newcombe)."
     return DataTable("Noise in numbers", columns, rows, note, collapsed=True)
 
 

@@ -50,7 +50,7 @@ def copy_with_noise(
     return copies
 
 
-@stage(version=1, title="noise findings", draws=True)
+@stage(version=2, title="noise findings")
 def measure_noise(
     noisy: Artifact[Samples], said: Artifact[Predictions], clean: Artifact[Predictions], samples: Artifact[Samples],
     classes: Artifact[Classes], called: str, subject: str, significance: float,
@@ -58,9 +58,7 @@ def measure_noise(
     """The findings on noise: `said` of the `noisy` texts, beside what the subject says of them `clean`."""
     known, before, truth = _known(samples, clean, classes)
     answers = answers_under_noise(collect(noisy, list(_MEASURED)), collect(said, ["id", "predicted"]), known)
-    findings = noise_findings(
-        answers, before, truth, subject=subject, called=called, significance=significance, seeds=stage_seeds()
-    )
+    findings = noise_findings(answers, before, truth, subject=subject, called=called, significance=significance)
     accuracies = [one for one in findings if one.metric == "attack.accuracy" and one.value is not None]
     kinds = [one for one in accuracies if not one.group.startswith(EVERY_KIND)]
     lowest = min(kinds, key=lambda one: one.value or 0.0, default=None)

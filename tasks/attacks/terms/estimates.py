@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.entities import percentiles
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import unvaried
 
 CLEAN = "clean"
 LOWER, HIGHER, NO_DROP = "lower", "higher", "no drop shown"
 HELPS, HURTS, NO_GAIN = "helps", "hurts", "no gain shown"
 NOTHING_LOST = "no drop to recover"
 TOO_FEW = "too few samples"
+NOT_ESTIMABLE = "not estimable"
+"""The verdict on a value that is the same in every resample, where nothing says how far off it may be."""
 DEGENERATE = "degenerate"
 RANGE = "on another range"
 """How the verdict on a mean absolute error begins that would compare two ranges."""
@@ -29,27 +32,41 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, and what it is in every resample of the samples [b]: estimates from the same resamples are paired."""
+    """A value, and what it is in every resample of the samples [b]: estimates from the same resamples are paired.
+
+    `samples` is how many samples tell something of a share, or of a difference of shares (F1 among them); None of what
+    is no share.
+    """
 
     value: float
     resamples: npt.NDArray[np.float64]
+    samples: int | None = None
 
     def __sub__(self, other: Estimate) -> Estimate:
-        return Estimate(self.value - other.value, self.resamples - other.resamples)
+        both = None if self.samples is None or other.samples is None else min(self.samples, other.samples)
+        return Estimate(self.value - other.value, self.resamples - other.resamples, both)
 
     def __neg__(self) -> Estimate:
-        return Estimate(-self.value, -self.resamples)
+        return Estimate(-self.value, -self.resamples, self.samples)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Its 95 % percentile interval."""
-        return percentiles(self.resamples)
+        """Its 95 % percentile interval; where all resamples are alike, by the rule of three, or none.
+
+        Resamples of samples that all say the same say it too, and their percentiles would claim certainty.
+        """
+        low, high = percentiles(self.resamples)
+        if low < high or np.isnan(low):
+            return low, high
+        return (float("nan"), float("nan")) if self.samples is None else unvaried(self.value, self.samples)
 
     def verdict(self, above: str, below: str, neither: str) -> str:
         """A word for values whose interval is above 0, below 0, or neither, or that have none."""
         low, high = self.interval
         if np.isnan(low):
-            return TOO_FEW
+            if not np.isfinite(self.resamples).any():
+                return TOO_FEW
+            return neither if self.value == 0 else NOT_ESTIMABLE
         return above if low > 0 else below if high < 0 else neither
 
 
@@ -122,3 +139,17 @@ def gain_findings(
         nothing = Finding(f"{stage}.recovered", key[0], key[1], subject, n=n, verdict=why, unit="share")
         return [*found, nothing]
     return [*found, finding(f"{stage}.recovered", key, subject, share_recovered(clean, before, after), n, "share")]
+
+
+def control_findings(
+    stage: Stage, key: Key, subject: str, control: Estimate, after: Estimate, n: int, unit: str,
+    trained_on: Collection[str],
+) -> list[Finding]:  # fmt: skip
+    """`….gain_over_control`: what attacked copies gain over as many unchanged ones, so with as many steps.
+
+    On an attack that the copies were made with once more as `….own_gain_over_control`: what is due to the attack.
+    """
+    gain = after - control
+    found = finding(f"{stage}.gain_over_control", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))
+    own = key[0] in trained_on and key[0] != CLEAN
+    return [found, replace(found, metric=f"{stage}.own_gain_over_control")] if own else [found]

@@ -6,7 +6,7 @@ between two values of the same sentences.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -26,7 +26,6 @@ from assay.tasks.attacks.terms.estimates import (
     Key,
     drop_finding,
     finding,
-    gain_findings,
 )
 from assay.tasks.attacks.terms.matching import counts_of, hits_of, slices_of
 from assay.tasks.statistics.correlation import FEW, Statistic, fisher_interval, measured, resamples_of
@@ -85,31 +84,10 @@ def tagger_findings(tables: Tables, subject: str, significance: float, seeds: Se
     return found
 
 
-def trained_tagger_findings(
-    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds
-) -> list[Finding]:
-    """`ner.gain`, `ner.recovered` and `ner.cost` of a tagger that was trained on attacked copies, wherever both were
-    tested."""
-    shared = [key for key in after if key in before]
-    stacked = {("before", *key): counts_of(before[key]) for key in shared}
-    stacked |= {("after", *key): counts_of(after[key]) for key in shared}
-    sums = resampled(list(stacked.values()), seeds.generator(f"{subject}/gain"))
-    tested = {key: _tested(one, sum_) for (key, one), sum_ in zip(stacked.items(), sums, strict=True)}
-    clean = tested["before", CLEAN, ""].f1
-    return [
-        one
-        for key in shared
-        for one in gain_findings(
-            "ner", key, subject, clean, tested["before", *key].f1, tested["after", *key].f1,
-            tested["after", *key].there, "F1", trained_on,
-        )
-    ]  # fmt: skip
-
-
 def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> dict[Key, Tested]:
     """A tagger on all sets of sentences, resampled together."""
     sums = resampled(list(counts.values()), generator)
-    return {key: _tested(one, sum_) for (key, one), sum_ in zip(counts.items(), sums, strict=True)}
+    return {key: tested_by(one, sum_) for (key, one), sum_ in zip(counts.items(), sums, strict=True)}
 
 
 def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]:
@@ -127,7 +105,7 @@ def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]
         constant = len(gold) >= FEWEST and np.ptp(given) == 0
         verdict = f"{DEGENERATE}: every pair has the same score" if constant else ""
         for name in STATISTICS:
-            one = _statistic(name, gold, given, times)
+            one = estimated(name, gold, given, times)
             by_z = fisher_interval(one.value, len(gold), name) if name != "mae" and len(gold) > FEW else None
             ends = None if by_z is None else (by_z.low, by_z.high)
             entry = finding(f"sts.{name}", key, subject, one, len(gold), _UNITS[name], verdict, ends)
@@ -144,25 +122,6 @@ def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]
             if key[0] != CLEAN
         ]
     return found
-
-
-def trained_scorer_findings(
-    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds
-) -> list[Finding]:
-    """`sts.gain`, `sts.recovered` and `sts.cost` of a scorer that was trained on attacked copies."""
-    shared = [key for key in after if key in before]
-    together = {("before", *key): before[key] for key in shared} | {("after", *key): after[key] for key in shared}
-    gold, said = aligned(together)
-    times = resamples_of(len(gold), seeds.generator(f"{subject}/gain"))
-    tested = {key: _statistic("pearson", gold, one, times) for key, one in said.items()}
-    clean = tested["before", CLEAN, ""]
-    return [
-        one
-        for key in shared
-        for one in gain_findings(
-            "sts", key, subject, clean, tested["before", *key], tested["after", *key], len(gold), "r", trained_on
-        )
-    ]
 
 
 def aligned(
@@ -196,12 +155,16 @@ def other_range(gold: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) ->
     return f"{RANGE}: it scores {ends[0]}, people {ends[1]}"
 
 
-def _tested(counts: Counts, sums: Counts) -> Tested:
+def tested_by(counts: Counts, sums: Counts) -> Tested:
+    """What was counted of a tagger sentence by sentence, with the sums over resampled sentences."""
     total = counts.sum(axis=0)
     values, resamples = scores(total), scores(sums)
-    if telling(counts) < FEWEST:
+    told = telling(counts)
+    if told < FEWEST:
         resamples = scores(np.zeros((0, 3)))
-    precision, recall, f1 = (Estimate(float(value), many) for value, many in zip(values, resamples, strict=True))
+    precision, recall, f1 = (
+        Estimate(float(value), many, max(1, told)) for value, many in zip(values, resamples, strict=True)
+    )
     if total[2] == 0:
         recall = f1 = Estimate(float("nan"), np.array([]))
     if total[1] == total[2] == 0:
@@ -239,7 +202,7 @@ def _ends(estimate: Estimate, n: float) -> tuple[float, float]:
 def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.random.Generator) -> list[Finding]:
     """A slice of the entities: all three measures of the original samples, and under attack the recall alone, since
     what is named there cannot be told to be long or unseen before the attack."""
-    tested = _tested(counts, resampled([counts], generator)[0])
+    tested = tested_by(counts, resampled([counts], generator)[0])
     here = (key[0], ", ".join(filter(None, (key[1], name))))
     if key[0] == CLEAN or name.startswith("type="):
         return _scores(here, subject, tested)
@@ -267,9 +230,10 @@ def _first_severities(tables: Tables) -> list[Key]:
     return list(first.values())
 
 
-def _statistic(
+def estimated(
     name: Statistic, gold: npt.NDArray[np.float64], said: npt.NDArray[np.float64], times: npt.NDArray[np.float64]
 ) -> Estimate:
+    """A statistic of pairs, and what it is in resamples of them."""
     return Estimate(float(measured(name, gold, said)[0]), measured(name, gold, said, times))
 
 

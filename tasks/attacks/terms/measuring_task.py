@@ -14,13 +14,13 @@ from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, Key, Stage, cut_finding, is_degenerate
-from assay.tasks.attacks.terms.judging import (
-    keys_of,
-    scorer_findings,
-    tagger_findings,
+from assay.tasks.attacks.terms.gaining import (
+    controlled_scorer_findings,
+    controlled_tagger_findings,
     trained_scorer_findings,
     trained_tagger_findings,
 )
+from assay.tasks.attacks.terms.judging import keys_of, scorer_findings, tagger_findings
 from assay.tasks.attacks.terms.matching import known_entities, match_rows
 from assay.tasks.attacks.terms.rows import SentenceColumns
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -52,7 +52,7 @@ def match_entities(
     return made
 
 
-@stage(version=1, title="ner", draws=True)
+@stage(version=2, title="ner", draws=True)
 def measure_tagger(
     matches: Mapping[str, Artifact[EntityMatches]], subject: str, statistics: Statistics
 ) -> Artifact[Findings]:
@@ -63,20 +63,24 @@ def measure_tagger(
     return write_table(findings_table(found), into=Findings)
 
 
-@stage(version=1, title="ner gains", draws=True)
+@stage(version=2, title="ner gains", draws=True)
 def compare_taggers(
     before: Mapping[str, Artifact[EntityMatches]],
     after: Mapping[str, Artifact[EntityMatches]],
     subject: str,
     trained_on: Sequence[str],
+    control: Mapping[str, Artifact[EntityMatches]] | None = None,
 ) -> Artifact[Findings]:
-    """What a tagger gained by training on attacked copies, on every set that both were tested on."""
+    """What a tagger gained by training on attacked copies, on every set that both were tested on; over the subject as
+    it was, and over the `control` that learned from unchanged copies."""
     found = trained_tagger_findings(_tables(before), _tables(after), subject, trained_on, stage_seeds())
+    if control is not None:
+        found += controlled_tagger_findings(_tables(control), _tables(after), subject, trained_on, stage_seeds())
     say(_gains(subject, found))
     return write_table(findings_table(found), into=Findings)
 
 
-@stage(version=1, title="sts", draws=True)
+@stage(version=2, title="sts", draws=True)
 def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Artifact[Findings]:
     """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
     found = scorer_findings(_tables(scored), subject, stage_seeds())
@@ -85,15 +89,19 @@ def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Arti
     return write_table(findings_table(found), into=Findings)
 
 
-@stage(version=1, title="sts gains", draws=True)
+@stage(version=2, title="sts gains", draws=True)
 def compare_scorers(
     before: Mapping[str, Artifact[Scored]],
     after: Mapping[str, Artifact[Scored]],
     subject: str,
     trained_on: Sequence[str],
+    control: Mapping[str, Artifact[Scored]] | None = None,
 ) -> Artifact[Findings]:
-    """What a scorer gained by training on attacked copies, on every set that both were tested on."""
+    """What a scorer gained by training on attacked copies, on every set that both were tested on; over the subject as
+    it was, and over the `control` that learned from unchanged copies."""
     found = trained_scorer_findings(_tables(before), _tables(after), subject, trained_on, stage_seeds())
+    if control is not None:
+        found += controlled_scorer_findings(_tables(control), _tables(after), subject, trained_on, stage_seeds())
     say(_gains(subject, found))
     return write_table(findings_table(found), into=Findings)
 
@@ -121,5 +129,10 @@ def _drops(subject: str, unit: str, value: str, drop: str, found: list[Finding])
 
 
 def _gains(subject: str, found: list[Finding]) -> str:
-    gains = [one for one in found if one.metric.endswith(".gain") and one.of != CLEAN]
-    return f"{subject} · helps on {sum(one.verdict == HELPS for one in gains)} of {len(gains)} attacked sets"
+    gains, beyond = (
+        [one for one in found if one.metric.endswith(name) and one.of != CLEAN]
+        for name in (".gain", ".gain_over_control")
+    )
+    said = f"{subject} · helps on {sum(one.verdict == HELPS for one in gains)} of {len(gains)} attacked sets"
+    helped = sum(one.verdict == HELPS for one in beyond)
+    return f"{said} · beyond its control on {helped} of {len(beyond)}" if beyond else said

@@ -35,6 +35,7 @@ def page(stage: Stage, findings: Sequence[Finding], examples: Sequence[Block] = 
     tables.append(slices_table(found))
     blocks: list[Block] = [figures_table(found), *drop_plots(found), *filter(None, tables), *examples]
     said = [_sentence(found, subject) for subject in found.subjects]
+    said += [line for subject in found.subjects if (line := _beyond(found, subject))]
     said += [line for subject in found.subjects if (line := _not_helped(found, subject))]
     constant = found.degenerate
     said += [f"{one.subject} is {one.verdict}." for one in constant if one.of == CLEAN]
@@ -75,6 +76,8 @@ def _line(found: Termed, subject: str) -> str:
     under = f", {_with_interval(attacked)} under {worst.of}" if attacked is not None else ""
     helped = _helped(found, subject)
     trained = f"; training on an attack helps against it for {helped[0]} of {helped[1]}" if helped[1] else ""
+    beyond = _helped(found, subject, "own_gain_over_control")
+    trained += f" (for {beyond[0]} of {beyond[1]} more than equal steps do)" if beyond[1] else ""
     return (
         f"{said}{under}; lower under {lowered} of {len(found.attacks)} attacks{collapsed} "
         f"(n = {integer(clean.n)}){trained}"
@@ -150,10 +153,25 @@ def _not_helped(found: Termed, subject: str) -> str:
     return f"Training {subject} on attacked copies does not always help: {'; '.join(failed)}." if failed else ""
 
 
-def _helped(found: Termed, subject: str) -> tuple[int, int]:
+def _helped(found: Termed, subject: str, metric: str = "own_gain") -> tuple[int, int]:
     """For how many attacks training on the attack helps on it, of how many that were tried."""
-    gains = [found.get("gain", model, key) for model, key in _own_attacks(found, subject)]
-    return sum(one is not None and one.verdict == HELPS for one in gains), len(gains)
+    gains = [found.get(metric, model, key) for model, key in _own_attacks(found, subject)]
+    known = [one for one in gains if one is not None]
+    return sum(one.verdict == HELPS for one in known), len(known)
+
+
+def _beyond(found: Termed, subject: str) -> str:
+    """What training on an attack gains on it over equal steps on unchanged copies, in words."""
+    said = []
+    for model, key in _own_attacks(found, subject):
+        own, over = (found.get(name, model, key) for name in ("own_gain", "own_gain_over_control"))
+        if own is not None and over is not None:
+            less = "" if over.verdict == HELPS else ", which shows no gain of the attack's own"
+            said.append(
+                f"{trained_with(model, subject)} gains {_with_interval(own)} on {set_name(key)}, "
+                f"{_with_interval(over)} of it over equal steps on unchanged copies{less}"
+            )
+    return f"{'; '.join(said)}." if said else ""
 
 
 def _own_attacks(found: Termed, subject: str) -> list[tuple[str, Key]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from assay.tasks.attacks.terms.estimates import CLEAN, Key, Stage, is_degenerate
 from assay.tasks.reporting.parts import Estimate
+from assay.tasks.statistics.controls import control_of, controlled_by
 from assay.tasks.statistics.findings import Finding
 
 _SEVERITY = re.compile(r"^share=([\d.]+)(?:, changes=(\d+))?$")
@@ -51,6 +52,14 @@ class Termed:
     def trained(self, subject: str) -> list[str]:
         """The models that were trained on attacked copies from this subject."""
         return [name for name in self.models if name.startswith(f"{subject}+") and self.defended(name)]
+
+    def is_control(self, model: str) -> bool:
+        """Whether a model learned from unchanged copies, so that others can be compared with it."""
+        return controlled_by(model, self.models) is not None
+
+    def control_of(self, model: str) -> str | None:
+        """The control of a model that was trained on attacked copies, where it has one."""
+        return control_of(model) if control_of(model) in self.models else None
 
     def get(self, metric: str, model: str, key: Key) -> Finding | None:
         """The finding `stage.metric`, if it has a value."""

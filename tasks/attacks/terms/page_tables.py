@@ -16,6 +16,7 @@ from assay.tasks.attacks.terms.estimates import (
 )
 from assay.tasks.attacks.terms.page_findings import CALLED, Termed, estimate, severity_text
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Mark, Tone
+from assay.tasks.statistics.controls import controlled_by
 
 _TONES: dict[str, Tone] = {LOWER: "bad", HIGHER: "good", HELPS: "good", HURTS: "bad", COSTS: "bad", PAYS: "good"}
 _MEASURES = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman", "mae")}
@@ -76,7 +77,7 @@ def matrix_table(found: Termed, subject: str) -> DataTable | None:
     sets = [(CLEAN, ""), *found.attacks]
     columns = [Column("Trained with"), *(Column(set_name(key), "number") for key in sets)]
     rows: list[list[Cell]] = [
-        [trained_with(model, subject), *(estimate(found.get(found.headline, model, key)) for key in sets)]
+        [_row_name(found, model, subject), *(estimate(found.get(found.headline, model, key)) for key in sets)]
         for model in (subject, *models)
     ]
     measure = CALLED[found.headline]
@@ -88,13 +89,17 @@ def matrix_table(found: Termed, subject: str) -> DataTable | None:
 def gains_table(found: Termed, subject: str) -> DataTable | None:
     """What training on attacked copies gains on each test set, how much of the drop that is, and what it costs."""
     rows: list[list[Cell]] = []
+    controlled = any(found.control_of(model) for model in found.trained(subject))
     for model in found.trained(subject):
         for key in [(CLEAN, ""), *found.attacks]:
             gain = found.get("gain", model, key)
             if gain is not None:
-                recovered = found.get("recovered", model, key)
-                rows.append([trained_with(model, subject), set_name(key), estimate(gain), estimate(recovered),
-                             _said(_on_original(gain.verdict) if key[0] == CLEAN else gain.verdict)])  # fmt: skip
+                recovered, over = (found.get(name, model, key) for name in ("recovered", "gain_over_control"))
+                rows.append([
+                    _row_name(found, model, subject), set_name(key), estimate(gain), estimate(recovered),
+                    _said(_on_original(gain.verdict) if key[0] == CLEAN else gain.verdict),
+                    *([estimate(over), "" if over is None else _said(over.verdict)] if controlled else []),
+                ])  # fmt: skip
     if not rows:
         return None
     columns = [
@@ -103,10 +108,21 @@ def gains_table(found: Termed, subject: str) -> DataTable | None:
         Column("Of the drop", "percent", "The share of the drop under attack that training takes back"), Column(""),
     ]  # fmt: skip
     note = (
-        "Paired: every sample is its own control. Intervals are 95 %; where one includes 0, no gain is shown. A gain "
-        "below 0 on the original samples is what training on copies costs; one above 0 there comes of more training, "
-        "since copies mean more steps, and may be part of the other gains."
+        "Paired: every sample is compared with itself. Intervals are 95 %; where one includes 0, no gain is shown. A "
+        "gain below 0 on the original samples is what training on copies costs. "
     )
+    if controlled:
+        what = f"{CALLED[found.headline]} minus that of the control, on the same samples"
+        columns += [Column("Over equal steps", "number", what), Column("")]
+        note += (
+            "Copies mean more steps of training, too. The control learned from unchanged copies of the same samples, "
+            "in as many steps and from the same seed: what is gained over it is due to the attack."
+        )
+    else:
+        note += (
+            "One above 0 there comes of more training, since copies mean more steps, and may be part of the other "
+            "gains: `control: true` tells them apart."
+        )
     return DataTable(f"What training on attacked copies gains, {subject}", columns, rows, note)
 
 
@@ -147,6 +163,15 @@ def trained_with(model: str, subject: str) -> str:
     ('original', 'on-swap')
     """
     return "original" if model == subject else model.removeprefix(f"{subject}+")
+
+
+def _row_name(found: Termed, model: str, subject: str) -> str:
+    """What a model was trained with, a control by what it is."""
+    controls = [one for one in found.trained(subject) if found.is_control(one)]
+    if model not in controls:
+        return trained_with(model, subject)
+    whose = f" ({trained_with(controlled_by(model, found.models) or '', subject)})" if len(controls) > 1 else ""
+    return f"equal steps, unchanged copies{whose}"
 
 
 def slice_name(name: str) -> str:

@@ -55,6 +55,18 @@ def test_only_changed_samples_get_a_copy_and_it_names_its_original(run):
     assert copies == {"a+copy": ("gpod", "a", 0), "c+copy": ("fiar", "c", 0), "e+copy": ("pooor", "e", 0)}
 
 
+def test_a_control_has_as_many_rows_of_the_same_ids_and_nothing_of_the_attack(run):
+    attacked = given(list("abcde"), ATTACKED, [3, 2])
+    both = [join_samples(given(list("abcde"), TEXTS, [5]), attacked, unchanged=one) for one in (False, True)]
+    first, control = (collect(one, None).to_pylist() for one in both)
+    assert [row["id"] for row in control] == [row["id"] for row in first]
+    originals = {row["id"]: row for row in control if row["copied_from"] is None}
+    copies = [row for row in control if row["copied_from"] is not None]
+    assert len(copies) == 3
+    for row in copies:
+        assert row == originals[row["copied_from"]] | {key: row[key] for key in ("id", "copied_from")}
+
+
 def test_a_sample_that_is_named_like_a_copy_keeps_its_name_to_itself(run):
     rows = joined(["a", "a+copy", "a+copy+", "d", "e"], [5], [5])
     ids = [row["id"] for row in rows]

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pyarrow as pa
+import pytest
 import trust_case
 
 from assay.data.schemas import Predictions, Samples
@@ -86,6 +87,40 @@ def test_what_comes_from_a_validation_text_is_known_by_that_text():
     table = pa.table({"id": ["a", "a+copy", "b"], "copied_from": [None, "a", None]})
     assert origins_of(table, ["good", "gpod", "bad"]) == ["good", "good", "bad"]
     assert origins_of(table.drop_columns("copied_from"), ["good", "gpod", "bad"]) == ["good", "gpod", "bad"]
+
+
+def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
+    right = {
+        "none": wrong(set(range(1, 13))), "on-a2t-control": wrong(set(range(1, 12))), "on-a2t": wrong({2}),
+    }  # fmt: skip
+
+    def audited(answers):
+        tables = {model: {"a2t": under_attack(GOLD, said)} for model, said in answers.items()}
+        measured = measure_text_defences(
+            dict.fromkeys(answers, says(GOLD)), tables, {}, {}, samples(), trust_case.put_classes(), "bert", 0.05,
+            {"on-a2t": ["a2t"]},
+        )  # fmt: skip
+        findings = findings_from(collect(measured, None))
+        return findings, {(one.metric, one.of, one.group): one for one in findings}
+
+    findings, found = audited(right)
+    gain, test = (found[f"defense.{name}", "on-a2t", "a2t"] for name in ("gain_over_control", "control_mcnemar_p"))
+    assert (gain.value, gain.n, test.verdict) == (10 / 24, 24, "better")
+    assert found["defense.gain", "on-a2t-control", "a2t"].value == pytest.approx(1 / 24)
+    tests = {(metric, of, group) for metric, of, group in found if metric.endswith("mcnemar_p")}
+    assert tests == {("defense.mcnemar_p", "on-a2t", "clean"), ("defense.mcnemar_p", "on-a2t", "a2t"),
+                     ("defense.control_mcnemar_p", "on-a2t", "a2t")}  # fmt: skip
+    part = page(findings)
+    assert "equal steps, unchanged copies" in [column.name for column in part.blocks[0].columns]
+    assert "points [" in part.sentence
+    assert "over equal steps on unchanged copies" in verdict(findings).text
+    assert verdict(findings).tone == "good"
+    findings, found = audited(right | {"on-a2t-control": wrong({2})})
+    assert found["defense.control_mcnemar_p", "on-a2t", "a2t"].verdict == "no difference"
+    alike = found["defense.gain_over_control", "on-a2t", "a2t"]
+    assert (alike.value, alike.low < -0.05, alike.high > 0.05) == (0.0, True, True)  # ties are no certainty
+    assert verdict(findings).tone == "neutral"
+    assert "over equal steps on unchanged copies, which is no difference" in verdict(findings).text
 
 
 def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, chi2
+from scipy.optimize import brentq
+from scipy.stats import binomtest, chi2, norm
 
 from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
 
@@ -67,17 +68,48 @@ def test_values_that_are_not_pairs_are_refused(first: list[int], second: list[in
         bootstrap_difference(first, second, np.random.default_rng(0))
 
 
+def newcombe_by_hand(both: int, first: int, second: int, neither: int) -> tuple[float, float]:
+    """Newcombe's method 10 from its definition: the ends of either share are where the score test just accepts it."""
+    n, z = both + first + second + neither, norm.ppf(0.975)
+    one, two = (both + first) / n, (both + second) / n
+
+    def reach(share: float, end: float) -> float:
+        if share == end:
+            return 0.0
+        return abs(share - brentq(lambda p: (share - p) ** 2 - z * z * p * (1 - p) / n, *sorted((share, end))))
+
+    table = np.array([[both, first], [second, neither]])
+    uncorrected = np.linalg.det(table)
+    corrected = uncorrected if uncorrected <= 0 else max(uncorrected - n / 2, 0)
+    phi = corrected / np.sqrt(np.prod(table.sum(axis=0, dtype=float)) * np.prod(table.sum(axis=1, dtype=float)))
+
+    def together(a: float, b: float) -> float:
+        return np.sqrt(a**2 - 2 * phi * a * b + b**2)
+
+    return one - two - together(reach(one, 0), reach(two, 1)), one - two + together(reach(one, 1), reach(two, 0))
+
+
 @pytest.mark.parametrize(
-    ("cells", "low", "high"),
-    [
-        ((36, 12, 2, 0), 0.0569, 0.3404),  # Newcombe 1998, table II, method 10
-        ((14, 5, 0, 22), 0.0115, 0.2265),  # Altman et al. 2000, table 6.2
-        ((1, 1, 7, 12), -0.5069, -0.0256),  # Fagerland et al. 2014: airway hyper-responsiveness
-    ],
+    "cells", [(36, 12, 2, 1), (14, 5, 0, 22), (1, 1, 7, 12), (59, 6, 16, 80), (3, 9, 8, 2), (30, 3, 1, 4)]
 )
-def test_newcombes_interval_is_the_published_one(cells: tuple[int, int, int, int], low: float, high: float) -> None:
+def test_newcombes_interval_is_that_of_its_definition(cells: tuple[int, int, int, int]) -> None:
     found = share_difference(*systems(*cells))
-    assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+    assert (found.low, found.high) == pytest.approx(newcombe_by_hand(*cells), abs=1e-9)
+
+
+def test_newcombes_interval_is_what_another_program_prints() -> None:
+    found = share_difference(*systems(59, 6, 16, 80))  # the R package contingencytables holds itself to these digits
+    assert (round(found.value, 4), round(found.low, 4), round(found.high, 4)) == (-0.0621, -0.1186, -0.0046)
+
+
+@pytest.mark.parametrize(("n", "cells"), [(25, (0.6, 0.2, 0.1, 0.1)), (60, (0.9, 0.06, 0.01, 0.03))])
+def test_newcombes_interval_covers_the_truth_as_often_as_it_says(n: int, cells: tuple[float, ...]) -> None:
+    drawn = np.random.default_rng(0).multinomial(n, cells, size=1000)
+    counts, times = np.unique(drawn, axis=0, return_counts=True)
+    found = [share_difference(*systems(*one)) for one in counts]
+    truth = cells[1] - cells[2]
+    covered = times @ np.array([one.low <= truth <= one.high for one in found]) / 1000
+    assert 0.93 <= covered <= 0.99
 
 
 def test_uncorrelated_pairs_have_newcombes_interval_of_independent_shares() -> None:

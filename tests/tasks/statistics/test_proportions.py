@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.statistics.proportions import normal_band, share, wilson
+from assay.tasks.statistics.proportions import normal_band, share, unvaried, wilson
 
 
 @given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -54,3 +54,34 @@ def test_share_of_nothing_is_not_measured() -> None:
 def test_more_hits_than_trials_are_refused() -> None:
     with pytest.raises(ValueError, match="more than it has trials"):
         wilson([5], [4])
+
+
+@pytest.mark.parametrize("n", [1, 10, 100, 1000])
+def test_what_never_varied_has_the_exact_interval_of_no_exception(n: int) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
+    _, exceptions = proportion_confint(0, n, method="beta")  # Clopper and Pearson
+    assert unvaried(0.0, n) == pytest.approx((-exceptions, exceptions))
+    assert unvaried(1.0, n) == pytest.approx((max(-1, 1 - 2 * exceptions), 1.0))
+    low, high = unvaried(-0.25, n)
+    assert -1 <= low < -0.25 < high <= 1
+
+
+def test_one_sided_it_is_the_rule_of_three() -> None:
+    _, high = unvaried(0.0, 300, level=0.9)
+    assert high == pytest.approx(3 / 300, rel=0.01)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.03, 0.06, 0.12])
+def test_samples_without_an_exception_mislead_as_seldom_as_the_level_says(share: float) -> None:
+    n = 60
+    none_seen = (np.random.default_rng(0).binomial(n, share, size=20_000) == 0).mean()
+    low, high = unvaried(0.0, n)
+    missed = none_seen if not low <= -share <= high else 0.0  # each exception costs the whole sample
+    assert missed <= 0.025
+
+
+@pytest.mark.parametrize(("value", "n"), [(0.0, 0), (1.5, 10), (float("nan"), 10)])
+def test_what_is_no_mean_of_shares_has_no_such_interval(value: float, n: int) -> None:
+    with pytest.raises(ValueError, match="mean of one or more"):
+        unvaried(value, n)

@@ -1,5 +1,7 @@
 """What the numbers say: drops and gains are paired, nought is no certainty, and slices add up to the whole."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,14 +10,16 @@ from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.term_schemas import EntityMatches
 from assay.infra.errors import InputError, RunError
 from assay.infra.seeds import Seeds
-from assay.tasks.attacks.terms.judging import (
-    scorer_findings,
-    tagger_findings,
+from assay.tasks.attacks.terms.gaining import (
+    controlled_scorer_findings,
+    controlled_tagger_findings,
     trained_scorer_findings,
     trained_tagger_findings,
 )
+from assay.tasks.attacks.terms.judging import scorer_findings, tagger_findings
 from assay.tasks.attacks.terms.matching import match_rows
 from assay.tasks.statistics.entities import percentiles
+from assay.tasks.statistics.proportions import unvaried
 
 SEEDS = Seeds(0, "judging")
 CLEAN, SWAP = ("clean", ""), ("swap", "share=1, changes=1")
@@ -58,7 +62,8 @@ def test_f1_is_that_of_what_was_counted(measured):
 def test_a_drop_is_lower_only_where_its_interval_is(measured):
     assert (measured["ner.drop", *SWAP].verdict, measured["ner.mcnemar_p", *SWAP].verdict) == ("lower", "lower")
     same = measured["ner.drop", "keyboard", "share=1, changes=1"]
-    assert (same.value, same.low, same.high, same.verdict) == (0.0, 0.0, 0.0, "no drop shown")
+    assert (same.value, same.verdict) == (0.0, "no drop shown")
+    assert (same.low, same.high) == pytest.approx(unvaried(0.0, N))  # no sentence differs: no certainty that none would
     assert measured["ner.mcnemar_p", "keyboard", "share=1, changes=1"].p_value == 1.0
 
 
@@ -97,6 +102,38 @@ def test_training_that_helps_is_told_from_training_that_does_not():
     assert 0.5 < recovered.value < 1.1
     cost = found["ner.cost", *CLEAN]
     assert (cost.value, cost.verdict) == (0.0, "no cost shown")
+
+
+def test_what_a_control_gains_as_well_is_not_due_to_the_attack():
+    keyboard = ("keyboard", "")
+    control = {CLEAN: matches(0.9, 0), SWAP: matches(0.6, 4), keyboard: matches(0.5, 2)}
+    after = {CLEAN: matches(0.9, 0), SWAP: matches(0.8, 3), keyboard: matches(0.5, 2)}
+    found = by_name(controlled_tagger_findings(control, after, "mine+on-swap", ["swap"], SEEDS))
+    own = found["ner.own_gain_over_control", *SWAP]
+    assert own == replace(found["ner.gain_over_control", *SWAP], metric="ner.own_gain_over_control")
+    assert own.verdict == "helps"
+    over_subject = by_name(trained_tagger_findings(control, after, "mine+on-swap", ["swap"], SEEDS))["ner.gain", *SWAP]
+    assert own.value == pytest.approx(over_subject.value)
+    assert found["ner.gain_over_control", *keyboard].verdict == "no gain shown"
+    assert {metric for metric, of, _ in found if of != "swap"} == {"ner.gain_over_control"}
+    alike = by_name(controlled_tagger_findings(after, after, "mine+on-swap", ["swap"], SEEDS))
+    assert alike["ner.own_gain_over_control", *SWAP].verdict == "no gain shown"
+
+
+def test_scorers_are_held_against_their_control_pair_by_pair():
+    control, after = {CLEAN: scored(0.5), SWAP: scored(1.5)}, {CLEAN: scored(0.5), SWAP: scored(0.7)}
+    found = by_name(controlled_scorer_findings(control, after, "mine+on-swap", ["swap"], SEEDS))
+    own = found["sts.own_gain_over_control", *SWAP]
+    assert (own.verdict, own.low > 0) == ("helps", True)
+    same = found["sts.gain_over_control", *CLEAN]
+    assert (same.value, same.low, same.high, same.verdict) == (0.0, None, None, "no gain shown")
+
+
+def test_a_correlation_that_is_the_same_in_every_resample_has_no_interval():
+    perfect = {CLEAN: scored(0.0), SWAP: scored(0.5)}
+    found = by_name(scorer_findings(perfect, "mine", SEEDS))
+    assert (found["sts.mae", *CLEAN].value, found["sts.mae", *CLEAN].low) == (0.0, None)
+    assert found["sts.drop", *SWAP].verdict == "lower"
 
 
 def test_no_share_is_given_of_a_drop_that_is_not_shown():

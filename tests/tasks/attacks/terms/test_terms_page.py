@@ -62,6 +62,32 @@ def test_training_that_does_not_help_is_said_in_words():
     assert "helps against it for 1 of 1" in verdict(ner() + trained(0.3, "helps")).text
 
 
+def controlled(over, verdict):
+    control = "mine+on-swap-control"
+    return [
+        finding("ner.f1", "clean", "", 0.82, control),
+        finding("ner.f1", "swap", FIRST, 0.5, control),
+        finding("ner.gain", "swap", FIRST, 0.1, control, "helps"),
+        finding("ner.gain_over_control", "swap", FIRST, over, "mine+on-swap", verdict),
+        finding("ner.own_gain_over_control", "swap", FIRST, over, "mine+on-swap", verdict),
+    ]  # fmt: skip
+
+
+def test_a_control_is_a_row_of_its_own_and_gains_are_told_beside_it():
+    found = ner() + controlled(0.2, "helps") + trained(0.3, "helps")
+    part, said = page("ner", found), verdict(found).text
+    matrix = next(table for title, table in tables(part).items() if title.startswith("F1 by what"))
+    assert [row[0] for row in matrix.rows] == ["original", "equal steps, unchanged copies", "on-swap"]
+    assert "gains 0.300 [0.250, 0.350] on swap, 0.200 [0.150, 0.250] of it over equal steps" in part.sentence
+    assert "helps against it for 1 of 1 (for 1 of 1 more than equal steps do)" in said
+    gains = next(table for title, table in tables(part).items() if title.startswith("What training"))
+    assert [column.name for column in gains.columns][-2:] == ["Over equal steps", ""]
+    steps = page("ner", ner() + controlled(0.02, "no gain shown") + trained(0.12, "helps"))
+    assert "shows no gain of the attack's own" in steps.sentence
+    alone = tables(page("ner", ner() + trained(0.3, "helps")))
+    assert "control: true" in next(table for title, table in alone.items() if title.startswith("What training")).note
+
+
 def test_several_severities_are_a_line_and_several_subjects_stand_side_by_side():
     shares = (FIRST, "share=0.5, changes=1")
     assert isinstance(page("ner", ner(shares=shares)).blocks[1], LinePlot)
