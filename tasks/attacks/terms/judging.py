@@ -29,7 +29,7 @@ from assay.tasks.attacks.terms.estimates import (
 )
 from assay.tasks.attacks.terms.matching import counts_of, hits_of, slices_of
 from assay.tasks.statistics.correlation import FEW, Statistic, fisher_interval, measured, resamples_of
-from assay.tasks.statistics.entities import FEWEST, Counts, resampled, scores, telling
+from assay.tasks.statistics.entities import FEWEST, Counts, percentiles, resampled, scores, telling
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import mcnemar
 from assay.tasks.statistics.proportions import wilson
@@ -194,7 +194,7 @@ def _ends(estimate: Estimate, n: float) -> tuple[float, float]:
         return float("nan"), float("nan")
     if n == 0:
         return 0.0, 1.0
-    low, high = estimate.interval
+    low, high = percentiles(estimate.resamples)
     band = wilson([min(estimate.value * n, n)], [n])
     return float(np.fmin(low, band.low[0])), float(np.fmax(high, band.high[0]))
 

@@ -79,7 +79,7 @@ def test_slices_add_up_to_the_whole(measured):
 def test_nought_of_some_is_no_certainty():
     none = by_name(tagger_findings({CLEAN: matches(0.9, 0), SWAP: matches(0.0, 1)}, "mine", 0.01, SEEDS))
     found = none["ner.recall", "swap", "share=1, changes=1, unseen"]
-    assert (found.value, found.n) == (0.0, 50)
+    assert (found.value, found.low, found.n) == (0.0, 0.0, 50)
     assert 0.03 < found.high < 0.12
 
 
