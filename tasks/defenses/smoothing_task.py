@@ -9,21 +9,21 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data.classes import class_names
-from assay.data.image_schemas import Certified, TrainingCurve
+from assay.data.image_schemas import Certified
 from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.infra.trainings import Checkpoints, train_on_worker
+from assay.infra.trainings import Checkpoints
 from assay.tasks.defenses.smoothing_settings import Smoothing
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import columns_of, draw_evenly
 from assay.tasks.subjects.image_lessons import LABELS
-from assay.tasks.subjects.image_task import TrainedNetwork
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,14 +35,13 @@ ROWS = 8  # of a partition: each sample is looked at a thousand times
 @stage(version=1, title="train under noise", draws=True, gpu=True)
 def train_under_noise(
     training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject, sigma: float
-) -> TrainedNetwork:
+) -> TrainedSubject:
     """The subject trained as it was, from the same initialisation, on images under Gaussian noise."""
     names = class_names(collect(classes, None))
-    made = train_on_worker(
-        learn_under_noise, training, into=SubjectFiles, curve=TrainingCurve, subject=subject, classes=tuple(names),
-        sigma=sigma, seeds=Seeds(stage_seeds().run_seed, "train_network"),
+    trained = trained_on_worker(
+        learn_under_noise, training, subject=subject, classes=tuple(names), sigma=sigma,
+        seeds=Seeds(stage_seeds().run_seed, "train_network"),
     )  # fmt: skip
-    trained = TrainedNetwork(*made)
     say(f"{subject.settings.name} · σ = {sigma:g}, {trained.curve.rows} epochs of {training.rows} samples")
     return trained
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from assay.data.classes import class_names
-from assay.data.image_schemas import Attacked, TrainingCurve
+from assay.data.image_schemas import Attacked
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.infra.trainings import train_on_worker
 from assay.tasks.attacks.trials import COLUMNS
 from assay.tasks.defenses.answers import Answers, attacked_answers, clean_answers
 from assay.tasks.defenses.comparing import NONE, accuracy_findings, comparison_findings
@@ -21,15 +20,16 @@ from assay.tasks.defenses.settings import AnyImageDefence
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.image_lessons import LABELS, targets_of
-from assay.tasks.subjects.image_task import TrainedNetwork, require_classes
+from assay.tasks.subjects.image_task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 
 @stage(version=1, title="defend", draws=True, gpu=True)
 def defend_subject(
     training: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
     defense: AnyImageDefence, name: str,
-) -> TrainedNetwork:  # fmt: skip
+) -> TrainedSubject:  # fmt: skip
     """The files of the subject's defended model, called `name`, and how it learned; `defense` is a single variant.
 
     The files load as the subject's own do. Validation samples come out of the training samples and choose nothing; the
@@ -37,12 +37,11 @@ def defend_subject(
     """
     names, contents = class_names(collect(classes, None)), read_files(files)
     require_classes(contents, classes.rows, subject.settings.name)
-    made = train_on_worker(
-        defend_images, training, into=SubjectFiles, curve=TrainingCurve, files=contents, subject=subject,
-        defense=defense, called=name, classes=tuple(names), seeds=stage_seeds(),
+    defended = trained_on_worker(
+        defend_images, training, files=contents, subject=subject, defense=defense, called=name, classes=tuple(names),
+        seeds=stage_seeds(),
     )  # fmt: skip
-    defended = TrainedNetwork(*made)
-    last = collect(defended.curve, None).sort_by("epoch").to_pylist()[-1]
+    last = defended.last_epoch()
     aside = last["validation_accuracy"]
     shown = "" if aside is None else f", {aside:.1%} of the clean validation samples right"
     say(f"{name} · {last['epoch']} epochs of {training.rows} samples{shown}")

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.data.classes import class_names
-from assay.data.image_schemas import TrainingCurve
 from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
 from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
@@ -17,7 +16,6 @@ from assay.infra.partitions import collect, map_partitions, read_files, reduce_p
 from assay.infra.runs import current_run
 from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.infra.trainings import train_on_worker
 from assay.tasks.overfitting.records import records_table
 from assay.tasks.overfitting.retraining import fit_to_test_set
 from assay.tasks.overfitting.settings import Bound, Dishonest, Generator
@@ -33,9 +31,10 @@ from assay.tasks.subjects.holding_out import (
     splits_in,
 )
 from assay.tasks.subjects.image_learning import learn_images
-from assay.tasks.subjects.image_task import ROWS, TrainedNetwork, require_classes
+from assay.tasks.subjects.image_task import ROWS, require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation
+from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 
 class WindowTests(NamedTuple):
@@ -99,14 +98,13 @@ def learned_samples(training: Artifact[Samples], subject: ResolvedSubject) -> Ar
 @stage(version=1, title="train again", draws=True, gpu=True)
 def train_again(
     training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject, number: int
-) -> TrainedNetwork:
+) -> TrainedSubject:
     """The subject trained as it was, with its seed number `number`: other first weights, another order of samples."""
     seeds = stage_seeds()
-    made = train_on_worker(
-        learn_images, training, into=SubjectFiles, curve=TrainingCurve, subject=subject,
-        classes=tuple(class_names(collect(classes, None))), seeds=Seeds(seeds.run_seed, f"{seeds.stage}/{number}"),
+    trained = trained_on_worker(
+        learn_images, training, subject=subject, classes=tuple(class_names(collect(classes, None))),
+        seeds=Seeds(seeds.run_seed, f"{seeds.stage}/{number}"),
     )  # fmt: skip
-    trained = TrainedNetwork(*made)
     say(f"{subject.settings.name}, seed {number} · {trained.curve.rows} epochs of {training.rows} samples")
     return trained
 
@@ -115,16 +113,15 @@ def train_again(
 def train_dishonestly(
     evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
     options: Dishonest,
-) -> TrainedNetwork:  # fmt: skip
+) -> TrainedSubject:  # fmt: skip
     """A copy of the subject that has learned the very crops it is tested on: what the overfitting test must find."""
     contents = read_files(files)
     require_classes(contents, classes.rows, subject.settings.name)
-    made = train_on_worker(
-        fit_to_test_set, evaluation, into=SubjectFiles, curve=TrainingCurve, files=contents, subject=subject,
+    trained = trained_on_worker(
+        fit_to_test_set, evaluation, files=contents, subject=subject,
         classes=tuple(class_names(collect(classes, None))), options=options, seeds=stage_seeds(),
     )  # fmt: skip
-    trained = TrainedNetwork(*made)
-    known = collect(trained.curve, None).sort_by("epoch")["train_accuracy"][-1].as_py()
+    known = trained.last_epoch()["train_accuracy"]
     shown = "" if known is None else f", {known:.1%} of them known in the end"
     say(f"a copy of {subject.settings.name} · {options.epochs} epochs of the {evaluation.rows} test samples{shown}")
     return trained

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from assay.data.image_schemas import TrainingCurve
 from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.subjects.building import load_state, network_of, require_output
+from assay.tasks.subjects.curves import Epoch, curve_table
 from assay.tasks.subjects.image_lessons import Lessons, channel_statistics, images_of, lessons_of
 from assay.tasks.subjects.image_model import CARD, WEIGHTS, ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.image_training import BatchHook, Checkpoints, Epoch
+    from assay.tasks.subjects.image_training import BatchHook, Checkpoints
     from assay.tasks.subjects.settings import Training
 
 PROBED = 32  # images from which one sees whether a network's output is a softmax already
@@ -133,7 +133,7 @@ def trained(
         curve = train(model, lessons, options, seeds=seeds, checkpoints=checkpoints, hook=hook or plainly)
     card = _card(model, lessons, options, subject, classes) | dict(about or {})
     encoded = json.dumps(card, indent=2, sort_keys=True, ensure_ascii=False).encode()
-    return {CARD: encoded, WEIGHTS: weights_of(model.network)}, _curve_table(curve)
+    return {CARD: encoded, WEIGHTS: weights_of(model.network)}, curve_table(curve)
 
 
 def _softmaxed(model: ImageModel, lessons: Lessons) -> ImageModel:
@@ -193,12 +193,3 @@ def _card(
         "training_samples": 0 if options is None else len(lessons.ids),
         "fingerprint": subject.fingerprint,
     }
-
-
-def _curve_table(curve: Sequence[Epoch]) -> pa.Table:
-    rows = [
-        {"epoch": one.epoch, "loss": one.loss, "train_accuracy": one.train_accuracy,
-         "validation_accuracy": one.validation_accuracy}
-        for one in curve
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows, schema=TrainingCurve.schema)

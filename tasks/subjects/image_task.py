@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from assay.data.classes import class_names
-from assay.data.image_schemas import TrainingCurve
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.infra.trainings import train_on_worker
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.grouping_steps import Parted, parting, shared_by_pairs
 from assay.tasks.subjects.holding_out import (
@@ -36,6 +34,7 @@ from assay.tasks.subjects.image_measures import clean_findings, predict_table
 from assay.tasks.subjects.image_model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation
+from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 ROWS = 128  # of a partition that networks work on: small, since each image is worked on for long
 
@@ -45,13 +44,6 @@ class HeldOut(NamedTuple):
 
     training: Artifact[Samples]
     evaluation: Artifact[Samples]
-
-
-class TrainedNetwork(NamedTuple):
-    """A subject's weights and card, and how it learned (no rows where it came with its weights)."""
-
-    files: Artifact[SubjectFiles]
-    curve: Artifact[TrainingCurve]
 
 
 @stage(version=2, title="hold out")
@@ -111,16 +103,12 @@ def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
 
 
 @stage(version=2, title="train", draws=True, gpu=True)
-def train_network(training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject) -> TrainedNetwork:
+def train_network(training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject) -> TrainedSubject:
     """The subject's files: its network trained on these samples, or with the weights that it came with."""
     names = class_names(collect(classes, None))
     if subject.settings.train is None:  # nothing is learned: some images to look at are enough
         training = write_table(first_rows(training, PROBED), into=Samples, name="probed")
-    made = train_on_worker(
-        learn_images, training, into=SubjectFiles, curve=TrainingCurve, subject=subject, classes=tuple(names),
-        seeds=stage_seeds(),
-    )  # fmt: skip
-    trained = TrainedNetwork(*made)
+    trained = trained_on_worker(learn_images, training, subject=subject, classes=tuple(names), seeds=stage_seeds())
     say(_summary(trained, subject, training.rows))
     return trained
 
@@ -163,16 +151,15 @@ def _bears_labels(samples: Artifact[Samples]) -> bool:
     return found
 
 
-def _summary(trained: TrainedNetwork, subject: ResolvedSubject, samples: int) -> str:
+def _summary(trained: TrainedSubject, subject: ResolvedSubject, samples: int) -> str:
     settings = subject.settings
-    curve = collect(trained.curve, None).sort_by("epoch").to_pylist()
-    if not curve:
+    last = trained.last_epoch()
+    if not last:
         how = "" if settings.mean and settings.std else f" · {normalisation_in_words(subject)}"
         return f"{settings.network}, with the weights it came with{how}"
-    last = curve[-1]
     aside = last["validation_accuracy"]
     shown = "" if aside is None else f", {aside:.1%} of the validation samples right"
-    return f"{settings.network} · {len(curve)} epochs of {samples} samples{shown}"
+    return f"{settings.network} · {last['epoch']} epochs of {samples} samples{shown}"
 
 
 def _measured(findings: list[Finding]) -> str:

@@ -20,6 +20,7 @@ from torch import Tensor
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.subjects.augmentation import augment
+from assay.tasks.subjects.curves import Epoch
 from assay.tasks.subjects.folds import drawn
 from assay.tasks.subjects.image_lessons import Lessons
 from assay.tasks.subjects.image_losses import Loss, loss_for
@@ -68,16 +69,6 @@ class Descent:
 
 
 BatchHook = Callable[[Batch], Descent]
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What an epoch came to; the validation accuracy is None where nothing was set aside."""
-
-    epoch: int
-    loss: float
-    train_accuracy: float | None
-    validation_accuracy: float | None
 
 
 def plainly(batch: Batch) -> Descent:

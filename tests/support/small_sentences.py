@@ -58,7 +58,7 @@ def save_tiny_tagger(folder: Path, names: list[str], kind: str = "tokens", seed:
     """A folder as Hugging Face's tools leave it: random weights, labels of these names."""
     from assay.infra.seeds import Seeds
     from assay.tasks.subjects.learning_state import weights_of
-    from assay.tasks.subjects.token_networks.hugging_face import start_small
+    from assay.tasks.subjects.token_networks.starts import start_small
 
     texts = [" ".join(words) for words in sentence_table()["tokens"].to_pylist()]
     start = start_small(texts, kind, len(names), Seeds(seed, "tiny"))

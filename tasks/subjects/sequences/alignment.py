@@ -35,14 +35,12 @@ class Aligned:
         return np.flatnonzero(self.places >= 0)
 
 
-def settle(tokenizer: Tokenizer, limit: int) -> None:
-    """Makes a tokenizer read words one by one, no more than `limit` pieces, without padding."""
+def read_word_by_word(tokenizer: Tokenizer) -> None:
+    """Makes a tokenizer take sentences that are words already."""
     splitter = tokenizer.pre_tokenizer
     if type(splitter).__name__ == "ByteLevel":  # else a word after a blank and one without are two different words
         splitter.add_prefix_space = True
         tokenizer.pre_tokenizer = splitter
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(limit)
 
 
 def align(tokenizer: Tokenizer, words: Sequence[str], pad: int) -> Aligned:

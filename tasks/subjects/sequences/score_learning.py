@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
-from assay.tasks.subjects.learning_state import weights_of
+from assay.tasks.subjects.curves import curve_table
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.sequences.cards import card_file
 from assay.tasks.subjects.sequences.rows import pairs_of
-from assay.tasks.subjects.sequences.score_network import Line, Scores, Towers, ids_of, read_pairs
+from assay.tasks.subjects.sequences.score_network import Line, Scores, Towers, read_pairs
 from assay.tasks.subjects.sequences.scoring import Pair
 from assay.tasks.subjects.sequences.usual_training import options_of
-from assay.tasks.subjects.texts.hugging_face import pad_of
-from assay.tasks.subjects.texts.learning import curve_table
 from assay.tasks.subjects.texts.rows import origins_of
-from assay.tasks.subjects.texts.training import Epoch, validating
 from assay.tasks.subjects.token_networks.blocks import IntArray
-from assay.tasks.subjects.token_networks.epochs import Answer, Exercise, learn, padded
-from assay.tasks.subjects.token_networks.hugging_face import Start, start_from, start_small
+from assay.tasks.subjects.token_networks.computing import ids_of, make_ready, tokenizer_in
+from assay.tasks.subjects.token_networks.epochs import Answer, Exercise, learn_here, padded, presence, validating
+from assay.tasks.subjects.token_networks.hugging_face import pad_of
+from assay.tasks.subjects.token_networks.starts import Start, start_from, start_small
 
 if TYPE_CHECKING:
     from assay.infra.trainings import Checkpoints
@@ -51,7 +48,7 @@ class TowerExercise:
         import torch
 
         batch = [side[row] for side in (self.first, self.second) for row in rows]
-        ids, mask = padded(batch, self.pad, device), _mask(batch, device)
+        ids, mask = padded(batch, self.pad, device), presence(batch, device)
         hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         means = (hidden * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
         cosines = torch.nn.functional.cosine_similarity(means[: len(rows)], means[len(rows) :])
@@ -80,7 +77,7 @@ class CrossExercise:
 
         batch = [self.ids[row] for row in rows]
         types = padded([self.types[row] for row in rows], 0, device)
-        numbers = read_pairs(self.network, padded(batch, self.pad, device), _mask(batch, device), types)
+        numbers = read_pairs(self.network, padded(batch, self.pad, device), presence(batch, device), types)
         wanted = torch.from_numpy(self.shares[rows].astype(np.float32)).to(device)
         return Answer(((numbers - wanted) ** 2).mean(), 0, 0)
 
@@ -89,8 +86,6 @@ def learn_scores(
     training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, seeds: Seeds
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The subject's files and its curve: two towers from scratch or from MiniLM, or a transformer fine-tuned."""
-    from tokenizers import Tokenizer
-
     options = options_of(subject.settings)
     assert options is not None
     pairs, scores, origins = _lesson(training, subject)
@@ -98,28 +93,20 @@ def learn_scores(
     shares = (scores - low) / (high - low)
     towers = subject.way != "hugging-face"
     start = _start(subject, pairs, towers, seeds)
-    tokenizer = Tokenizer.from_str(start.files["tokenizer.json"].decode())
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(start.limit)
-    exercise = _exercise(start, tokenizer, pairs, shares, towers)
-    aside = validating(origins, options.validation)
-    device, first = torch_device_here(), deepcopy(start.network.state_dict())
-
-    def teach() -> list[Epoch]:
-        start.network.load_state_dict(first)
-        return learn(start.network, exercise, aside, options, seeds=seeds, device=device, checkpoints=checkpoints)
-
-    curve = deterministically(teach, device)
+    tokenizer = tokenizer_in(start.files)
+    make_ready(start.network, tokenizer, start.limit)
+    curve = learn_here(
+        start.network, _exercise(start, tokenizer, pairs, shares, towers), validating(origins, options.validation),
+        options, seeds=seeds, checkpoints=checkpoints,
+    )  # fmt: skip
     line = Line(high - low, low, low, high)
     if towers:
         plain = Towers(start.network, tokenizer, Line(), pad_of(start.network.config), start.limit)
         line = fitted_line(plain.cosines(pairs), scores)
-    about = {
-        "how": "trained by Assay", "limit": start.limit, "training_samples": len(pairs), "line": asdict(line),
-        "reads": "apart" if towers else "together", "sigmoid": False, "train": options.model_dump(mode="json"),
-        "parameters": sum(weight.numel() for weight in start.network.parameters()),
+    about = start.about(options, len(pairs)) | {
+        "line": asdict(line), "reads": "apart" if towers else "together", "sigmoid": False
     }  # fmt: skip
-    files = start.files | {"model.safetensors": weights_of(start.network)}
+    files = start.trained_files()
     return files | card_file(subject, files, about), curve_table(curve)
 
 
@@ -156,7 +143,7 @@ def _start(subject: ResolvedSubject, pairs: list[Pair], towers: bool, seeds: See
     if subject.source is None:
         return start_small([text for pair in pairs for text in pair], "none", 1, seeds)
     who = f'The scorer "{subject.settings.scorer}"'
-    return start_from(subject.source, who, "none" if towers else "whole", 1, seeds)
+    return start_from(subject.source, who, "none" if towers else "score", 1, seeds)
 
 
 def _exercise(start: Start, tokenizer: Any, pairs: list[Pair], shares: Scores, towers: bool) -> Exercise:
@@ -167,7 +154,3 @@ def _exercise(start: Start, tokenizer: Any, pairs: list[Pair], shares: Scores, t
     encoded = [tokenizer.encode(*pair) for pair in pairs]
     ids = [np.array(one.ids, dtype=np.int64) for one in encoded]
     return CrossExercise(start.network, ids, [np.array(one.type_ids, dtype=np.int64) for one in encoded], shares, pad)
-
-
-def _mask(batch: list[IntArray], device: str) -> Any:
-    return padded([np.ones(len(one), dtype=np.int64) for one in batch], 0, device)

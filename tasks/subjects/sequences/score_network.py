@@ -8,7 +8,6 @@ classical fine-tuning of the paper: one transformer reads both sentences and giv
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +19,8 @@ from tokenizers import Tokenizer
 
 from assay.infra.devices import torch_device_here
 from assay.tasks.subjects.sequences.scoring import Pair, Scorer
-from assay.tasks.subjects.texts.hugging_face import pad_of
-from assay.tasks.subjects.token_networks.blocks import CPU_TOKENS, GPU_TOKENS, IntArray, blocks
-from assay.tasks.subjects.token_networks.hugging_face import read_headed
-
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread per process, as everywhere
+from assay.tasks.subjects.token_networks.computing import blocks_on, ids_of, make_ready, tokenizer_in
+from assay.tasks.subjects.token_networks.hugging_face import pad_of, read_network
 
 Scores = npt.NDArray[np.float64]
 
@@ -60,7 +56,7 @@ class Towers:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        _prepare(self.encoder, self.tokenizer, self.limit)
+        make_ready(self.encoder, self.tokenizer, self.limit)
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """How similar the sentences of each pair are, [n]."""
@@ -81,11 +77,10 @@ class Towers:
         batch = [ids_of(self.tokenizer, text, self.pad) for text in texts]
         result = np.zeros((len(texts), int(self.encoder.config.hidden_size)))
         with torch.inference_mode():
-            for block in blocks(batch, pad=self.pad, limit=self.limit, tokens=_budget(self.device)):
-                ids, mask = (torch.from_numpy(part).to(self.device) for part in (block.ids, block.mask))
+            for rows, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
                 hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state.double()
                 means = (hidden * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-                result[block.texts] = means.cpu().numpy()[: len(block.texts)]
+                result[rows] = means.cpu().numpy()[: len(rows)]
         return result
 
 
@@ -102,7 +97,7 @@ class CrossReader:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        _prepare(self.network, self.tokenizer, self.limit)
+        make_ready(self.network, self.tokenizer, self.limit)
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """How similar the sentences of each pair are, [n]."""
@@ -110,14 +105,14 @@ class CrossReader:
         batch = [np.array(one.ids or [self.pad], dtype=np.int64) for one in encoded]
         kinds = [np.array(one.type_ids or [0], dtype=np.int64) for one in encoded]
         result = np.zeros(len(pairs))
-        shapes = {"limit": self.limit, "tokens": _budget(self.device)}
+        blocks, segments = (
+            blocks_on(self.device, some, pad=pad, limit=self.limit) for some, pad in ((batch, self.pad), (kinds, 0))
+        )
         with torch.inference_mode():
-            both = zip(blocks(batch, pad=self.pad, **shapes), blocks(kinds, pad=0, **shapes), strict=True)
-            for block, kind in both:
-                ids, mask, types = (torch.from_numpy(one).to(self.device) for one in (block.ids, block.mask, kind.ids))
+            for (rows, ids, mask), (_, types, _) in zip(blocks, segments, strict=True):
                 logits = read_pairs(self.network, ids, mask, types).double()
                 numbers = torch.sigmoid(logits) if self.sigmoid else logits
-                result[block.texts] = numbers.cpu().numpy()[: len(block.texts)]
+                result[rows] = numbers.cpu().numpy()[: len(rows)]
         return self.line(result)
 
     def count_cut(self, pairs: Sequence[Pair]) -> int:
@@ -131,30 +126,13 @@ def read_pairs(network: Any, ids: Any, mask: Any, types: Any) -> Any:
     return network(input_ids=ids, attention_mask=mask, **segments).logits[:, 0]
 
 
-def ids_of(tokenizer: Tokenizer, text: str, pad: int) -> IntArray:
-    """The pieces of a text; one at least."""
-    return np.array(tokenizer.encode(text).ids or [pad], dtype=np.int64)
-
-
 def scorer_from_files(files: Mapping[str, bytes], device: str | None) -> Scorer:
     """The scorer in a subject's files; its card says which of the two it is."""
     card = json.loads(files["card.json"])
     device = device or torch_device_here()
     towers = card["reads"] == "apart"
-    module = read_headed(files, card["who"], "none" if towers else "whole").to(device)
-    tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
-    line, pad = Line(**card["line"]), pad_of(module.config)
+    module = read_network(files, card["who"], "none" if towers else "score").to(device)
+    tokenizer, line, pad = tokenizer_in(files), Line(**card["line"]), pad_of(module.config)
     if towers:
         return Towers(module, tokenizer, line, pad, card["limit"], device)
     return CrossReader(module, tokenizer, line, card["sigmoid"], pad, card["limit"], device)
-
-
-def _prepare(network: Any, tokenizer: Tokenizer, limit: int) -> None:
-    torch.set_num_threads(1)
-    network.eval()
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(limit)
-
-
-def _budget(device: str) -> int:
-    return GPU_TOKENS if device.startswith("cuda") else CPU_TOKENS

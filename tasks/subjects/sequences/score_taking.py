@@ -8,26 +8,22 @@ from typing import Any
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.text_sources import ModelSource
-from assay.tasks.subjects.texts.hugging_face import complete, limit_of
-from assay.tasks.subjects.token_networks.hugging_face import read_headed
+from assay.tasks.subjects.token_networks.hugging_face import about_as_it_came, complete, read_network
 
 
 def given_scorer(source: ModelSource) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The files of a model with one output, and what its card says. Its numbers are taken as they are."""
     who = f'The scorer "{source.written}"'
     files = complete(source.read(), source.written)
-    module = read_headed(files, who, "whole")
+    module = read_network(files, who, "score")
     if module.config.num_labels != 1:
         raise InputError(
             f"{who} gives {module.config.num_labels} numbers per pair, and a score is one: name a model that was "
             "trained for regression (num_labels 1), or train it further (`train`)."
         )
-    about = {
-        "how": "as it came", "commit": source.commit, "reads": "together", "line": {},
-        "sigmoid": ends_in_a_sigmoid(json.loads(files["config.json"])), "limit": limit_of(module.config, files),
-        "parameters": sum(weight.numel() for weight in module.parameters()),
-    }  # fmt: skip
-    return files, about
+    sigmoid = ends_in_a_sigmoid(json.loads(files["config.json"]))
+    about = about_as_it_came(module, files, source)
+    return files, about | {"reads": "together", "line": {}, "sigmoid": sigmoid}
 
 
 def ends_in_a_sigmoid(config: Mapping[str, Any]) -> bool:

@@ -3,51 +3,41 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 from assay.data.biomedical_schemas import Scored
-from assay.data.image_schemas import TrainingCurve
 from assay.data.schemas import Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, read_files, tally_of
-from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
-from assay.infra.trainings import train_on_worker
+from assay.infra.partitions import map_partitions, read_files
+from assay.infra.stage import say, stage, stage_seeds
+from assay.tasks.subjects.cut_short import cut_in_words
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.sequences.cards import CARD, card_file
+from assay.tasks.subjects.sequences.cards import card_file
 from assay.tasks.subjects.sequences.score_learning import learn_scores
 from assay.tasks.subjects.sequences.scoring import score_table
 from assay.tasks.subjects.sequences.usual_training import options_of
-from assay.tasks.subjects.texts.learning import curve_table
+from assay.tasks.subjects.token_networks.cards import CARD
+from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker, without_epochs
 
 
-class TrainedScorer(NamedTuple):
-    """A scorer's files, and how it learned (no rows where it came trained)."""
-
-    files: Artifact[SubjectFiles]
-    curve: Artifact[TrainingCurve]
-
-
-def train_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedScorer:
+def train_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
     """The scorer's files by the stage that makes them: trained on these pairs, or as it came."""
     learns = subject.way != "own" and options_of(subject.settings) is not None
     return teach_scorer(training, subject) if learns else take_scorer(subject)
 
 
 @stage(version=1, title="train", draws=True, gpu=True)
-def teach_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedScorer:
+def teach_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
     """Two towers from scratch or from MiniLM, or a transformer fine-tuned, by epochs on one worker."""
-    made = train_on_worker(
-        learn_scores, training, into=SubjectFiles, curve=TrainingCurve, subject=subject, seeds=stage_seeds()
-    )
-    trained = TrainedScorer(*made)
-    last = collect(trained.curve, None).sort_by("epoch").to_pylist()[-1]
+    trained = trained_on_worker(learn_scores, training, subject=subject, seeds=stage_seeds())
+    last = trained.last_epoch()
     pairs = json.loads(read_files(trained.files)[CARD])["training_samples"]
     say(f"{subject.settings.scorer} · {last['epoch']} epochs of {pairs} pairs, mean squared error {last['loss']:.3f}")
     return trained
 
 
 @stage(version=1, title="subject")
-def take_scorer(subject: ResolvedSubject) -> TrainedScorer:
+def take_scorer(subject: ResolvedSubject) -> TrainedSubject:
     """A scorer as it came: the user's function, or a Hugging Face model with one output."""
     files: dict[str, bytes] = {}
     if subject.source is None:
@@ -57,8 +47,7 @@ def take_scorer(subject: ResolvedSubject) -> TrainedScorer:
 
         files, about = given_scorer(subject.source)
     say(f"{subject.settings.scorer}, as it came")
-    curve = write_table(curve_table([]), into=TrainingCurve)
-    return TrainedScorer(write_files(files | card_file(subject, files, about), into=SubjectFiles), curve)
+    return without_epochs(files | card_file(subject, files, about))
 
 
 @stage(version=1, title="scores", gpu=True)
@@ -69,7 +58,5 @@ def predict_scores(
     scored: Artifact[Scored] = map_partitions(
         score_table, samples, into=Scored, subject=subject, files=read_files(files)
     )
-    cut = tally_of(scored).get("cut", 0)
-    longer = f" · {cut} longer than it reads, and cut" if cut else ""
-    say(f"{subject.settings.scorer} · {samples.rows} pairs{longer}")
+    say(f"{subject.settings.scorer} · {samples.rows} pairs{cut_in_words(scored)}")
     return scored

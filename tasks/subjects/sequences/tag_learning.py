@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
-from assay.tasks.subjects.learning_state import weights_of
+from assay.tasks.subjects.curves import curve_table
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.sequences.alignment import align, settle, targets
+from assay.tasks.subjects.sequences.alignment import align, read_word_by_word, targets
 from assay.tasks.subjects.sequences.cards import card_file
 from assay.tasks.subjects.sequences.rows import Words, sentences_of, tag_names
 from assay.tasks.subjects.sequences.usual_training import options_of
-from assay.tasks.subjects.texts.hugging_face import pad_of
-from assay.tasks.subjects.texts.learning import curve_table
 from assay.tasks.subjects.texts.rows import origins_of
-from assay.tasks.subjects.texts.training import Epoch, validating
 from assay.tasks.subjects.token_networks.blocks import IntArray
-from assay.tasks.subjects.token_networks.epochs import Answer, Exercise, learn
-from assay.tasks.subjects.token_networks.hugging_face import Start, start_from, start_small
+from assay.tasks.subjects.token_networks.computing import make_ready, tokenizer_in
+from assay.tasks.subjects.token_networks.epochs import Answer, Exercise, learn_here, validating
+from assay.tasks.subjects.token_networks.hugging_face import pad_of
+from assay.tasks.subjects.token_networks.starts import Start, start_from, start_small
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -58,32 +55,22 @@ def learn_tags(
     training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, seeds: Seeds
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The subject's files and its curve: a small BERT from scratch, or a transformer fine-tuned."""
-    from tokenizers import Tokenizer
-
     options = options_of(subject.settings)
     assert options is not None
     lesson = _lesson(training, subject)
     sentences, names = lesson.sentences, lesson.names
     start = _start(subject, sentences, len(names), seeds)
-    network = start.network
-    tokenizer = Tokenizer.from_str(start.files["tokenizer.json"].decode())
-    settle(tokenizer, start.limit)
+    tokenizer = tokenizer_in(start.files)
+    make_ready(start.network, tokenizer, start.limit)
+    read_word_by_word(tokenizer)
     numbers = {name: code for code, name in enumerate(names)}
     codes = [[numbers[tag] for tag in given] for given in lesson.tags]
-    exercise = _exercise(start, tokenizer, sentences, codes, spells=subject.source is None)
-    aside = validating(lesson.origins, options.validation)
-    device, first = torch_device_here(), deepcopy(network.state_dict())
-
-    def teach() -> list[Epoch]:
-        network.load_state_dict(first)
-        return learn(network, exercise, aside, options, seeds=seeds, device=device, checkpoints=checkpoints)
-
-    curve = deterministically(teach, device)
-    about = {
-        "how": "trained by Assay", "limit": start.limit, "training_samples": len(sentences), "outputs": list(names),
-        "train": options.model_dump(mode="json"), "parameters": sum(w.numel() for w in network.parameters()),
-    }  # fmt: skip
-    files = start.files | {"model.safetensors": weights_of(network)}
+    curve = learn_here(
+        start.network, _exercise(start, tokenizer, sentences, codes, spells=subject.source is None),
+        validating(lesson.origins, options.validation), options, seeds=seeds, checkpoints=checkpoints,
+    )  # fmt: skip
+    about = start.about(options, len(sentences)) | {"outputs": list(names)}
+    files = start.trained_files()
     return files | card_file(subject, files, about), curve_table(curve)
 
 

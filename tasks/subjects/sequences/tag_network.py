@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +13,10 @@ from tokenizers import Tokenizer
 
 from assay.infra.devices import torch_device_here
 from assay.infra.errors import InputError
-from assay.tasks.subjects.sequences.alignment import Aligned, align, settle
-from assay.tasks.subjects.sequences.rows import tag_names
+from assay.tasks.subjects.sequences.alignment import Aligned, align, read_word_by_word
 from assay.tasks.subjects.sequences.tagging import Tagging
-from assay.tasks.subjects.texts.hugging_face import pad_of
-from assay.tasks.subjects.token_networks.blocks import CPU_TOKENS, GPU_TOKENS, blocks
-from assay.tasks.subjects.token_networks.hugging_face import read_headed
-
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread per process, as everywhere
-
-_BEGINS, _GOES_ON = ("B-", "S-", "U-"), ("I-", "E-", "L-", "M-")
-_CHUNK = 1024  # sentences whose pieces are in memory at a time
+from assay.tasks.subjects.token_networks.computing import CHUNK, blocks_on, make_ready, tokenizer_in
+from assay.tasks.subjects.token_networks.hugging_face import pad_of, read_network
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +31,14 @@ class TokenTagger:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        torch.set_num_threads(1)
-        self.network.eval()
-        settle(self.tokenizer, self.limit)
+        make_ready(self.network, self.tokenizer, self.limit)
+        read_word_by_word(self.tokenizer)
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
         """The tags of every sentence; what it did not read is `O` at confidence 0."""
         found: list[Tagging] = []
-        for start in range(0, len(sentences), _CHUNK):
-            chunk = [align(self.tokenizer, words, self.pad) for words in sentences[start : start + _CHUNK]]
+        for start in range(0, len(sentences), CHUNK):
+            chunk = [align(self.tokenizer, words, self.pad) for words in sentences[start : start + CHUNK]]
             found += self._blockwise(chunk, start)
         return found
 
@@ -55,14 +46,12 @@ class TokenTagger:
         names = tuple(dict.fromkeys(("O", *self.outputs)))
         columns = [[place for place, name in enumerate(self.outputs) if name == wanted] for wanted in names]
         found: dict[int, Tagging] = {}
-        tokens = GPU_TOKENS if self.device.startswith("cuda") else CPU_TOKENS
         with torch.inference_mode():
             batch = [one.ids for one in chunk]
-            for block in blocks(batch, pad=self.pad, limit=self.limit, tokens=tokens):
-                ids, mask = (torch.from_numpy(part).to(self.device) for part in (block.ids, block.mask))
+            for texts, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
                 logits = self.network(input_ids=ids, attention_mask=mask).logits
                 shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-                for row, sentence in enumerate(block.texts.tolist()):
+                for row, sentence in enumerate(texts.tolist()):
                     one = chunk[sentence]
                     mine = shares[row][one.places[one.read]]  # [words read, outputs]
                     if not np.isfinite(mine).all():
@@ -84,27 +73,7 @@ def tagger_from_files(files: Mapping[str, bytes], device: str | None) -> TokenTa
     """The tagger in a subject's files."""
     card = json.loads(files["card.json"])
     device = device or torch_device_here()
-    module = read_headed(files, card["who"], "tokens").to(device)
-    tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
-    return TokenTagger(module, tokenizer, tuple(card["outputs"]), pad_of(module.config), card["limit"], device)
-
-
-def outputs_of(config: Any, known: Sequence[str], who: str) -> tuple[str, ...]:
-    """The tag that each output of a model stands for, in the words of the data; `O` for types the data does not have.
-
-    B- and I- are read as they are, BIOES and BILOU as the B- and I- that they stand for, and a bare type as I-.
-    """
-    types = {name[2:].casefold(): name[2:] for name in tag_names(known) if name != "O"}
-    found = []
-    for code in range(config.num_labels):
-        name = str(config.id2label[code])
-        start, kind = ("I-", name) if name[1:2] not in ("-", "_") else (name[0].upper() + "-", name[2:])
-        ours = types.get(kind.casefold())
-        found.append("O" if ours is None else ("B-" if start in _BEGINS else "I-") + ours)
-    if set(found) == {"O"}:
-        names = ", ".join(str(config.id2label[code]) for code in range(config.num_labels))
-        raise InputError(
-            f"{who} tags {names}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have no type "
-            "of entity in common; rename the model's labels (id2label in config.json), or train it further (`train`)."
-        )
-    return tuple(found)
+    module = read_network(files, card["who"], "tokens").to(device)
+    return TokenTagger(
+        module, tokenizer_in(files), tuple(card["outputs"]), pad_of(module.config), card["limit"], device
+    )

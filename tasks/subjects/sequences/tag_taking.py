@@ -5,22 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assay.tasks.subjects.sequences.tag_network import outputs_of
+from assay.infra.errors import InputError
+from assay.tasks.subjects.sequences.rows import tag_names
 from assay.tasks.subjects.text_sources import ModelSource
-from assay.tasks.subjects.texts.hugging_face import complete, limit_of
-from assay.tasks.subjects.token_networks.hugging_face import read_headed
+from assay.tasks.subjects.token_networks.hugging_face import about_as_it_came, complete, read_network
+
+_BEGINS = ("B-", "S-", "U-")
 
 
 def given_tagger(source: ModelSource, known: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The files of a token classifier, and what its card says; refused where it shares no entity with the samples."""
     who = f'The tagger "{source.written}"'
     files = complete(source.read(), source.written)
-    module = read_headed(files, who, "tokens")
+    module = read_network(files, who, "tokens")
     outputs = outputs_of(module.config, known, who)
     labels = [str(module.config.id2label[code]) for code in range(module.config.num_labels)]
-    about = {
-        "how": "as it came", "commit": source.commit, "outputs": list(outputs),
-        "strangers": [label for label, tag in zip(labels, outputs, strict=True) if tag == "O" and label != "O"],
-        "limit": limit_of(module.config, files), "parameters": sum(w.numel() for w in module.parameters()),
-    }  # fmt: skip
-    return files, about
+    strangers = [label for label, tag in zip(labels, outputs, strict=True) if tag == "O" and label != "O"]
+    return files, about_as_it_came(module, files, source) | {"outputs": list(outputs), "strangers": strangers}
+
+
+def outputs_of(config: Any, known: Sequence[str], who: str) -> tuple[str, ...]:
+    """The tag that each output of a model stands for, in the words of the data; `O` for types the data does not have.
+
+    B- and I- are read as they are, BIOES and BILOU as the B- and I- that they stand for, and a bare type as I-.
+    """
+    types = {name[2:].casefold(): name[2:] for name in tag_names(known) if name != "O"}
+    found = []
+    for code in range(config.num_labels):
+        name = str(config.id2label[code])
+        start, kind = ("I-", name) if name[1:2] not in ("-", "_") else (name[0].upper() + "-", name[2:])
+        ours = types.get(kind.casefold())
+        found.append("O" if ours is None else ("B-" if start in _BEGINS else "I-") + ours)
+    if set(found) == {"O"}:
+        names = ", ".join(str(config.id2label[code]) for code in range(config.num_labels))
+        raise InputError(
+            f"{who} tags {names}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have no type "
+            "of entity in common; rename the model's labels (id2label in config.json), or train it further (`train`)."
+        )
+    return tuple(found)

@@ -2,54 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from assay.data.biomedical_schemas import Tagged
-from assay.data.image_schemas import TrainingCurve
 from assay.data.schemas import Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions, tally_of
-from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
-from assay.infra.trainings import train_on_worker
+from assay.infra.partitions import map_partitions, read_files, reduce_partitions
+from assay.infra.stage import say, stage, stage_seeds
+from assay.tasks.subjects.cut_short import cut_in_words
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.sequences.cards import card_file
 from assay.tasks.subjects.sequences.rows import sentences_of
 from assay.tasks.subjects.sequences.tag_learning import learn_tags
 from assay.tasks.subjects.sequences.tagging import tag_table
 from assay.tasks.subjects.sequences.usual_training import options_of
-from assay.tasks.subjects.texts.learning import curve_table
+from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker, without_epochs
 
 
-class TrainedTagger(NamedTuple):
-    """A tagger's files, and how it learned (no rows where it came trained)."""
-
-    files: Artifact[SubjectFiles]
-    curve: Artifact[TrainingCurve]
-
-
-def train_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedTagger:
+def train_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
     """The tagger's files by the stage that makes them: trained on these sentences, or as it came."""
     learns = subject.way != "own" and options_of(subject.settings) is not None
     return teach_tagger(training, subject) if learns else take_tagger(training, subject)
 
 
 @stage(version=1, title="train", draws=True, gpu=True)
-def teach_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedTagger:
+def teach_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
     """A small BERT from scratch, or a transformer fine-tuned, by epochs on one worker."""
-    made = train_on_worker(
-        learn_tags, training, into=SubjectFiles, curve=TrainingCurve, subject=subject, seeds=stage_seeds()
-    )
-    trained = TrainedTagger(*made)
-    last = collect(trained.curve, None).sort_by("epoch").to_pylist()[-1]
+    trained = trained_on_worker(learn_tags, training, subject=subject, seeds=stage_seeds())
+    last = trained.last_epoch()
     shown = "" if last["train_accuracy"] is None else f", {last['train_accuracy']:.1%} of the words right"
     say(f"{subject.settings.tagger} · {last['epoch']} epochs of {training.rows} sentences{shown}")
     return trained
 
 
 @stage(version=1, title="subject")
-def take_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedTagger:
+def take_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
     """A tagger as it came: the user's function, or a Hugging Face model, its labels read as the samples' tags."""
     files: dict[str, bytes] = {}
     strangers = ""
@@ -62,8 +51,7 @@ def take_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> Traine
         files, about = given_tagger(subject.source, sorted(known))
         strangers = f" · read as O: {', '.join(about['strangers'])}" if about["strangers"] else ""
     say(f"{subject.settings.tagger}, as it came{strangers}")
-    curve = write_table(curve_table([]), into=TrainingCurve)
-    return TrainedTagger(write_files(files | card_file(subject, files, about), into=SubjectFiles), curve)
+    return without_epochs(files | card_file(subject, files, about))
 
 
 @stage(version=1, title="tags", gpu=True)
@@ -72,9 +60,7 @@ def predict_tags(
 ) -> Artifact[Tagged]:
     """What the tagger says of every word."""
     tagged: Artifact[Tagged] = map_partitions(tag_table, samples, into=Tagged, subject=subject, files=read_files(files))
-    cut = tally_of(tagged).get("cut", 0)
-    longer = f" · {cut} longer than it reads, and cut" if cut else ""
-    say(f"{subject.settings.tagger} · {samples.rows} sentences{longer}")
+    say(f"{subject.settings.tagger} · {samples.rows} sentences{cut_in_words(tagged)}")
     return tagged
 
 

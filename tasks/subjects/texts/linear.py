@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from tokenizers import Tokenizer
 
 from assay.infra.devices import torch_device_here
 from assay.infra.errors import InputError
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.text_sources import ModelSource, minilm_source
-from assay.tasks.subjects.texts.hugging_face import limit_of, pad_of, read_encoder
 from assay.tasks.subjects.texts.network import NetworkModel
 from assay.tasks.subjects.token_networks.blocks import IntArray
+from assay.tasks.subjects.token_networks.computing import tokenizer_in
+from assay.tasks.subjects.token_networks.hugging_face import limit_of, pad_of, read_network
 
 PENALTY = 0.01  # C of the logistic regression on standardised features: some hundred features, few thousand texts
 _ITERATIONS = 2000
@@ -88,7 +88,7 @@ def about_head(subject: ResolvedSubject, texts: int, classes: Sequence[str]) -> 
     return {
         "how": f"logistic regression (L2 penalty, C = {PENALTY}) on MiniLM's mean-pooled features, standardised",
         "encoder": source.fingerprint, "training_samples": texts, "columns": list(range(len(classes))),
-        "limit": limit_of(read_encoder(files).config, files),
+        "limit": limit_of(read_network(files, "MiniLM", "none").config, files),
     }  # fmt: skip
 
 
@@ -110,7 +110,8 @@ def _linear(
     source: ModelSource, head: Mapping[str, torch.Tensor], card: Mapping[str, Any], device: str
 ) -> NetworkModel:
     files = source.read()
-    encoder = read_encoder(files).to(device)
+    encoder = read_network(files, "MiniLM", "none").to(device)
     network = PooledLinear(encoder, head["weights"].to(device), head["intercepts"].to(device))
-    tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
-    return NetworkModel(network, tokenizer, tuple(card["columns"]), pad_of(encoder.config), card["limit"], device)
+    return NetworkModel(
+        network, tokenizer_in(files), tuple(card["columns"]), pad_of(encoder.config), card["limit"], device
+    )

@@ -5,7 +5,6 @@ Torch and the tokenizer stay in here. Nothing is ever in training mode: dropout 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,11 +16,7 @@ from tokenizers import Tokenizer
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.texts.model import BoolArray, Encoded, IntArray, UnusableTextError
-from assay.tasks.subjects.token_networks.blocks import CPU_TOKENS, GPU_TOKENS, blocks
-
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread per process, as everywhere
-
-_CHUNK = 1024  # texts whose tokens are in memory at a time
+from assay.tasks.subjects.token_networks.computing import CHUNK, blocks_on, ids_of, make_ready
 
 
 class Classifier(Protocol):
@@ -52,10 +47,7 @@ class NetworkModel:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        torch.set_num_threads(1)
-        self.network.eval()
-        self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(self.limit)
+        make_ready(self.network, self.tokenizer, self.limit)
 
     @property
     def classes(self) -> int:
@@ -86,9 +78,9 @@ class NetworkModel:
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """The probability of every class, [n, k]."""
         result = np.empty((len(texts), self.classes))
-        for start in range(0, len(texts), _CHUNK):
-            chunk = [self._ids(text) for text in texts[start : start + _CHUNK]]
-            result[start : start + _CHUNK] = self._blockwise(chunk, start)
+        for start in range(0, len(texts), CHUNK):
+            chunk = [ids_of(self.tokenizer, text, self.pad) for text in texts[start : start + CHUNK]]
+            result[start : start + CHUNK] = self._blockwise(chunk, start)
         return result
 
     def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
@@ -115,18 +107,13 @@ class NetworkModel:
             found: npt.NDArray[np.float32] = self.network.table()[torch.from_numpy(ids).to(self.device)].cpu().numpy()
         return found
 
-    def _ids(self, text: str) -> IntArray:
-        return np.array(self.tokenizer.encode(text).ids or [self.pad], dtype=np.int64)
-
     def _blockwise(self, batch: Sequence[IntArray], first: int) -> npt.NDArray[np.float64]:
         result = np.empty((len(batch), self.classes))
-        tokens = GPU_TOKENS if self.device.startswith("cuda") else CPU_TOKENS
         with torch.inference_mode():
-            for block in blocks(batch, pad=self.pad, limit=self.limit, tokens=tokens):
-                ids, mask = (torch.from_numpy(part).to(self.device) for part in (block.ids, block.mask))
+            for texts, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
                 logits = self.network.logits(ids, mask, None)[:, list(self.columns)]
                 shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-                result[block.texts] = shares[: len(block.texts)]
+                result[texts] = shares[: len(texts)]
         wrong = np.flatnonzero(~np.isfinite(result).all(axis=1))
         if len(wrong):
             raise UnusableTextError(first + int(wrong[0]))

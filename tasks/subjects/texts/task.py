@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from assay.data.classes import class_names
-from assay.data.image_schemas import TrainingCurve
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, read_files, tally_of
-from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
-from assay.infra.trainings import train_on_worker
+from assay.infra.partitions import collect, map_partitions, read_files
+from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import findings_table
+from assay.tasks.subjects.cut_short import cut_in_words
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.features import TextFeatures, feature_rows
-from assay.tasks.subjects.texts.learning import card_file, curve_table, learn_texts
+from assay.tasks.subjects.texts.learning import card_file, learn_texts
 from assay.tasks.subjects.texts.measures import predict_table, text_findings
 from assay.tasks.subjects.texts.rows import labelled_codes
-
-
-class TrainedClassifier(NamedTuple):
-    """A text subject's files, and how it learned (no rows where it came trained, or needed no epochs)."""
-
-    files: Artifact[SubjectFiles]
-    curve: Artifact[TrainingCurve]
+from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker, without_epochs
 
 
 def train_classifier(
     training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject
-) -> TrainedClassifier:
+) -> TrainedSubject:
     """The subject's files by the stage that makes them: trained on these texts, or as it came."""
     if subject.way == "minilm-linear":
         return fit_classifier(encode_texts(training, subject), classes, subject)
@@ -42,15 +35,11 @@ def train_classifier(
 @stage(version=1, title="train", draws=True, gpu=True)
 def teach_classifier(
     training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject
-) -> TrainedClassifier:
+) -> TrainedSubject:
     """A small BERT from scratch, or a Hugging Face model trained further, by epochs on one worker."""
     names = class_names(collect(classes, None))
-    made = train_on_worker(
-        learn_texts, training, into=SubjectFiles, curve=TrainingCurve, subject=subject, classes=tuple(names),
-        seeds=stage_seeds(),
-    )  # fmt: skip
-    trained = TrainedClassifier(*made)
-    last = collect(trained.curve, None).sort_by("epoch").to_pylist()[-1]
+    trained = trained_on_worker(learn_texts, training, subject=subject, classes=tuple(names), seeds=stage_seeds())
+    last = trained.last_epoch()
     aside = last["validation_accuracy"]
     shown = "" if aside is None else f", {aside:.1%} of the validation texts right"
     say(f"{subject.settings.classifier} · {last['epoch']} epochs of {training.rows} texts{shown}")
@@ -70,7 +59,7 @@ def encode_texts(training: Artifact[Samples], subject: ResolvedSubject) -> Artif
 @stage(version=1, title="train")
 def fit_classifier(
     features: Artifact[TextFeatures], classes: Artifact[Classes], subject: ResolvedSubject
-) -> TrainedClassifier:
+) -> TrainedSubject:
     """A linear layer on features."""
     from assay.tasks.subjects.texts.linear import about_head, fit_head, head_files
 
@@ -80,11 +69,11 @@ def fit_classifier(
     files = head_files(*fit_head(matrix, codes, len(names)))
     card = card_file(subject, names, files, about_head(subject, len(codes), names))
     say(f"{subject.settings.classifier} · a linear layer on {len(codes)} texts")
-    return TrainedClassifier(write_files(files | card, into=SubjectFiles), _no_curve())
+    return without_epochs(files | card)
 
 
 @stage(version=1, title="subject")
-def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> TrainedClassifier:
+def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> TrainedSubject:
     """A classifier as it came: the user's function, or a Hugging Face model with its files."""
     names = class_names(collect(classes, None))
     say(f"{subject.settings.classifier}, as it came")
@@ -95,9 +84,7 @@ def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> Tra
         from assay.tasks.subjects.texts.hugging_face import given_model
 
         files, about = given_model(subject.source, names)
-    return TrainedClassifier(
-        write_files(files | card_file(subject, names, files, about), into=SubjectFiles), _no_curve()
-    )
+    return without_epochs(files | card_file(subject, names, files, about))
 
 
 @stage(version=1, title="predictions", gpu=True)
@@ -109,9 +96,7 @@ def predict_texts(
     predictions: Artifact[Predictions] = map_partitions(
         predict_table, samples, into=Predictions, subject=subject, files=read_files(files), classes=tuple(names)
     )
-    cut = tally_of(predictions).get("cut", 0)
-    longer = f" · {cut} longer than it reads, and cut" if cut else ""
-    say(f"{subject.settings.classifier} · {samples.rows} texts{longer}")
+    say(f"{subject.settings.classifier} · {samples.rows} texts{cut_in_words(predictions)}")
     return predictions
 
 
@@ -127,7 +112,3 @@ def measure_texts(
     shown = "no gold labels to measure by" if right.value is None else f"{right.value:.1%} of {right.n} right"
     say(f"{name} · {shown}" + (f" · {constant}" if constant else ""))
     return write_table(findings_table(findings), into=Findings)
-
-
-def _no_curve() -> Artifact[TrainingCurve]:
-    return write_table(curve_table([]), into=TrainingCurve)

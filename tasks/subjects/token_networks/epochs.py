@@ -1,12 +1,14 @@
-"""How taggers and scorers learn: epochs over an exercise, the same to the last bit after any number of interruptions.
+"""How networks over tokens learn: epochs over an exercise, the same to the last bit after any number of interruptions.
 
-As with classifiers of texts, what happens in an epoch depends on the seed and the epoch's number alone.
+What happens in an epoch depends on the seed and the epoch's number alone, so a training goes on from the weights and
+the optimizer's state of the last finished epoch as if it had never stopped.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import astuple, dataclass
 from typing import Any, Protocol
 
@@ -14,15 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.infra.trainings import Checkpoints
+from assay.tasks.subjects.curves import Epoch
+from assay.tasks.subjects.folds import drawn
 from assay.tasks.subjects.learning_state import learning_files, restore
 from assay.tasks.subjects.schedules import learning_rate
 from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.texts.training import Epoch, optimizer_of
 from assay.tasks.subjects.token_networks.blocks import IntArray
 
+JUDGED = 64  # validation samples at a time
 _POOL = 16  # batches among which samples are sorted by length, so that little of a batch is padding
 
 
@@ -48,11 +53,33 @@ class Exercise(Protocol):
         ...
 
 
+def validating(texts: Sequence[str], share: float) -> npt.NDArray[np.bool_]:
+    """Which samples are set aside for validation: those whose text's hash says so, copies together."""
+    return drawn(texts, share, "validation") if share > 0 else np.zeros(len(texts), dtype=np.bool_)
+
+
+def learn_here(
+    network: Any, exercise: Exercise, validates: npt.NDArray[np.bool_], options: Training, *,
+    seeds: Seeds, checkpoints: Checkpoints, judged: int = JUDGED,
+) -> list[Epoch]:  # fmt: skip
+    """The same on the device of this call, a GPU's additions in one order where Torch knows how."""
+    device, first = torch_device_here(), deepcopy(network.state_dict())
+
+    def from_the_start() -> list[Epoch]:  # it may be called a second time, where Torch did not know how
+        network.load_state_dict(first)
+        return learn(
+            network, exercise, validates, options,
+            seeds=seeds, device=device, checkpoints=checkpoints, judged=judged,
+        )  # fmt: skip
+
+    return deterministically(from_the_start, device)
+
+
 def learn(
     network: Any, exercise: Exercise, validates: npt.NDArray[np.bool_], options: Training, *,
-    seeds: Seeds, device: str, checkpoints: Checkpoints,
+    seeds: Seeds, device: str, checkpoints: Checkpoints, judged: int = JUDGED,
 ) -> list[Epoch]:  # fmt: skip
-    """Trains the network in place and says how every epoch went."""
+    """Trains the network in place and says how every epoch went; validation samples are judged so many at a time."""
     torch.set_num_threads(1)
     network.to(device)
     learners, aside = np.flatnonzero(~validates), np.flatnonzero(validates)
@@ -78,10 +105,23 @@ def learn(
                 f"{options.learning_rate:g})."
             )
         share = right / asked if asked else None
-        curve.append(Epoch(epoch + 1, loss / len(learners), share, _share_right(network, exercise, aside, device)))
+        theirs = _share_right(network, exercise, aside, device, judged)
+        curve.append(Epoch(epoch + 1, loss / len(learners), share, theirs))
         checkpoints.save(epoch + 1, options.epochs, learning_files(network, optimizer, [astuple(one) for one in curve]))
     network.to("cpu").eval()
     return curve
+
+
+def optimizer_of(network: Any, options: Training) -> Any:
+    """The optimizer that the settings name; one parameter after the other, so that no fused kernel changes bits."""
+    if options.optimizer == "adam":
+        return torch.optim.Adam(
+            network.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, foreach=False
+        )
+    return torch.optim.SGD(
+        network.parameters(), lr=options.learning_rate, momentum=options.momentum, weight_decay=options.weight_decay,
+        nesterov=options.momentum > 0, foreach=False,
+    )  # fmt: skip
 
 
 def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.random.Generator) -> Iterator[IntArray]:
@@ -107,14 +147,14 @@ def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate
     return Answer(answer.loss.detach(), answer.right, answer.asked)
 
 
-def _share_right(network: Any, exercise: Exercise, rows: IntArray, device: str) -> float | None:
+def _share_right(network: Any, exercise: Exercise, rows: IntArray, device: str, judged: int) -> float | None:
     """The share of right answers on samples that were set aside; None where nothing is right or wrong."""
     network.eval()
     right, asked = 0, 0
     rows = rows[np.argsort(exercise.lengths[rows], kind="stable")]
     with torch.inference_mode():
-        for start in range(0, len(rows), 64):
-            answer = exercise.answer(rows[start : start + 64], device)
+        for start in range(0, len(rows), judged):
+            answer = exercise.answer(rows[start : start + judged], device)
             right, asked = right + answer.right, asked + answer.asked
     return right / asked if asked else None
 
@@ -125,3 +165,8 @@ def padded(batch: list[IntArray], fill: int, device: str) -> torch.Tensor:
     for place, one in enumerate(batch):
         rows[place, : len(one)] = one
     return torch.from_numpy(rows).to(device)
+
+
+def presence(batch: list[IntArray], device: str) -> torch.Tensor:
+    """The mask that goes with `padded`: 1 where a row has a piece, 0 where it was filled up."""
+    return padded([np.ones(len(one), dtype=np.int64) for one in batch], 0, device)

@@ -1,34 +1,40 @@
-"""Transformers with a head over tokens or over whole inputs, out of their files; and small ones with fresh weights."""
+"""Networks of transformers out of their files: safetensors only, nothing fetched, no code of the model's run.
+
+The attention is the plain one ("eager"): the fused kernels take another path when no text of a block is padded, and
+then what a network says of a text would depend on its neighbours.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from assay.infra.errors import InputError
-from assay.infra.seeds import Seeds
 from assay.tasks.subjects.text_sources import ModelSource
-from assay.tasks.subjects.texts.hugging_face import LOADING, complete, limit_of
 
-Head = Literal["tokens", "whole", "none"]
-_WHAT = {"tokens": "token classifier", "whole": "scorer of sentence pairs", "none": "encoder"}
+Head = Literal["tokens", "classes", "score", "none"]
+_WHAT = {
+    "tokens": "token classifier", "classes": "sequence classifier", "score": "scorer of sentence pairs",
+    "none": "encoder",
+}  # fmt: skip
+
+LOADING = {
+    "local_files_only": True,
+    "trust_remote_code": False,
+    "use_safetensors": True,
+    "attn_implementation": "eager",
+}
+"""How any model of transformers is read."""
+_OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"}
+_USUAL_LIMIT = 512
 
 
-@dataclass(frozen=True)
-class Start:
-    """A network before its first step, the files that belong beside its weights, and how many pieces it reads."""
-
-    network: Any
-    files: dict[str, bytes]
-    limit: int
-
-
-def read_headed(files: Mapping[str, bytes], who: str, head: Head, outputs: int | None = None) -> Any:
+def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int | None = None) -> Any:
     """The transformers module that configuration and safetensors files make; refused where weights are missing.
 
     With `outputs` it is to be trained: it gets a last layer of so many outputs, fresh where its own does not fit.
@@ -37,7 +43,8 @@ def read_headed(files: Mapping[str, bytes], who: str, head: Head, outputs: int |
 
     kinds = {
         "tokens": transformers.AutoModelForTokenClassification,
-        "whole": transformers.AutoModelForSequenceClassification, "none": transformers.AutoModel,
+        "classes": transformers.AutoModelForSequenceClassification,
+        "score": transformers.AutoModelForSequenceClassification, "none": transformers.AutoModel,
     }  # fmt: skip
     fresh = {} if outputs is None else {"num_labels": outputs, "ignore_mismatched_sizes": True}
     with tempfile.TemporaryDirectory() as folder:
@@ -70,34 +77,46 @@ def _without_advice() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def start_from(source: ModelSource, who: str, head: Head, outputs: int, seeds: Seeds) -> Start:
-    """A model that came trained on something else, with a fresh head drawn from the seed."""
-    import torch
+def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
+    """A model's files with `tokenizer.json` among them, made of older vocabulary files where it is missing."""
+    if "tokenizer.json" in files:
+        return dict(files)
+    from transformers import AutoTokenizer
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seeds.integer("initialisation", bits=62))
-        files = complete(source.read(), source.written)
-        network = read_headed(files, who, head, outputs if head != "none" else None)
-    kept = {name: content for name, content in files.items() if "safetensors" not in name}
-    kept["config.json"] = network.config.to_json_string().encode()
-    return Start(network, kept, limit_of(network.config, files))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            Path(folder, name).write_bytes(content)
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            made = tokenizer.backend_tokenizer.to_str()
+        except (OSError, ValueError, AttributeError, ImportError) as fault:
+            raise InputError(
+                f'"{written}" has no tokenizer.json, and none can be made of its files: save it again with a fast '
+                "tokenizer (tokenizer.save_pretrained)."
+            ) from fault
+    return dict(files) | {"tokenizer.json": made.encode()}
 
 
-def start_small(texts: list[str], head: Head, outputs: int, seeds: Seeds) -> Start:
-    """A small BERT with weights drawn from the seed, over the pieces that these texts are made of."""
-    import torch
-    import transformers
+def limit_of(config: Any, files: Mapping[str, bytes]) -> int:
+    """The most tokens a model reads: what its tokenizer says, but no more than it has positions."""
+    positions = getattr(config, "max_position_embeddings", None) or _USUAL_LIMIT
+    if config.model_type in _OFFSET_POSITIONS:
+        positions -= (config.pad_token_id or 0) + 1
+    tokenizer = json.loads(files.get("tokenizer_config.json", b"{}"))
+    return max(1, int(min(tokenizer.get("model_max_length") or positions, positions)))
 
-    from assay.tasks.subjects.token_networks.small_bert import (
-        LIMIT,
-        configuration_files,
-        learn_vocabulary,
-        small_config,
-    )
 
-    tokenizer = learn_vocabulary(texts)
-    kinds = {"tokens": transformers.BertForTokenClassification, "whole": transformers.BertForSequenceClassification}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seeds.integer("initialisation", bits=62))
-        network = kinds.get(head, transformers.BertModel)(small_config(tokenizer, outputs))
-    return Start(network, configuration_files(tokenizer, network), LIMIT)
+def pad_of(config: Any) -> int:
+    """The token that fills blocks up; a model without one is given its end token, so that it finds its last word."""
+    if config.pad_token_id is None:
+        end = config.eos_token_id
+        config.pad_token_id = end if isinstance(end, int) else 0
+    return int(config.pad_token_id)
+
+
+def about_as_it_came(module: Any, files: Mapping[str, bytes], source: ModelSource) -> dict[str, Any]:
+    """What every card says of a model that came trained."""
+    return {
+        "how": "as it came", "commit": source.commit, "limit": limit_of(module.config, files),
+        "parameters": sum(weights.numel() for weights in module.parameters()),
+    }  # fmt: skip

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from assay.tasks.subjects.token_networks.hugging_face import Head
+
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 LIMIT = 512  # tokens; longer texts are cut
@@ -56,11 +58,15 @@ def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
 
 
-def new_bert(tokenizer: str, classes: int) -> Any:
+def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
     """The network for a tokenizer, with fresh weights, drawn from Torch's generator as it stands."""
-    from transformers import BertForSequenceClassification
+    import transformers
 
-    return BertForSequenceClassification(small_config(tokenizer, classes))
+    kinds = {
+        "tokens": transformers.BertForTokenClassification, "classes": transformers.BertForSequenceClassification,
+        "score": transformers.BertForSequenceClassification, "none": transformers.BertModel,
+    }  # fmt: skip
+    return kinds[head](small_config(tokenizer, outputs))
 
 
 def small_config(tokenizer: str, outputs: int) -> Any:

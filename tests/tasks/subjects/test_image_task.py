@@ -25,7 +25,6 @@ from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.subjects.image_model import load_image_model
 from assay.tasks.subjects.image_task import (
     HeldOut,
-    TrainedNetwork,
     hold_out,
     measure_images,
     predict_images,
@@ -35,6 +34,7 @@ from assay.tasks.subjects.learning_state import weights_of
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
+from assay.tasks.subjects.trained import TrainedSubject
 
 DIGITS = [str(digit) for digit in range(10)]
 FINDINGS = ["mass", "nodule", "effusion"]
@@ -60,7 +60,7 @@ def subject(beside: Path | None = None, **settings: object) -> ResolvedSubject:
     return resolve_subject(Subject(**{"name": "plain", "network": "small-cnn", **settings}), beside or Path())
 
 
-def measured(held: HeldOut, classes: Artifact[Classes], one: ResolvedSubject) -> tuple[TrainedNetwork, list[Finding]]:
+def measured(held: HeldOut, classes: Artifact[Classes], one: ResolvedSubject) -> tuple[TrainedSubject, list[Finding]]:
     trained = train_network(held.training, classes, one)
     predictions = predict_images(held.evaluation, classes, trained.files, one)
     findings = measure_images(predictions, held.evaluation, classes, one.settings.name)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from assay.tasks.subjects.sequences.alignment import NONE, align, settle, targets
+from assay.tasks.subjects.sequences.alignment import NONE, align, read_word_by_word, targets
 from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary
 
 TEXTS = ["a patient with hypotension took warfarin", "hypertension after warfarin in a patient", "L - dopa , 5 mg !"]
@@ -16,7 +16,8 @@ PAD = 0
 
 def tokenizer(limit: int = 512) -> Tokenizer:
     made = Tokenizer.from_str(learn_vocabulary(TEXTS))
-    settle(made, limit)
+    read_word_by_word(made)
+    made.enable_truncation(limit)
     return made
 
 
@@ -70,6 +71,6 @@ def test_bytes_level_words_are_read_as_words_after_a_blank() -> None:
     made = Tokenizer(models.BPE({piece: code for code, piece in enumerate(alphabet)}, []))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
-    settle(made, 64)
+    read_word_by_word(made)
     ids = align(made, ["ab", "c"], PAD).ids.tolist()
     assert [alphabet[code] for code in ids] == ["Ġ", "a", "b", "Ġ", "c"]

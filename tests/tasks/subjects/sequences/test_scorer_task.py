@@ -48,7 +48,7 @@ def test_a_small_scorer_learns_and_scores_the_same_in_any_cut(run) -> None:
 
 
 def test_a_pair_alone_is_scored_as_among_others(run, tmp_path) -> None:
-    save_tiny_tagger(tmp_path / "bert", ["LABEL_0"], kind="whole")
+    save_tiny_tagger(tmp_path / "bert", ["LABEL_0"], kind="score")
     subject = resolved(tmp_path, "bert")
     files = read_files(train_scorer(given_rows("pairs", WHOLE), subject).files)
     scorer = load_scorer(subject, files, "cpu")
@@ -61,7 +61,7 @@ def test_a_pair_alone_is_scored_as_among_others(run, tmp_path) -> None:
 
 
 def test_a_folder_can_be_trained_further_and_stays_in_the_range_of_the_scores(run, tmp_path) -> None:
-    save_tiny_tagger(tmp_path / "bert", ["a", "b", "c"], kind="whole")
+    save_tiny_tagger(tmp_path / "bert", ["a", "b", "c"], kind="score")
     subject = resolved(tmp_path, "bert", train={"epochs": 1, "batch_size": 12})
     found = scored(subject)["predicted"].to_numpy()
     assert found.min() >= 0
@@ -72,7 +72,7 @@ def test_a_folder_can_be_trained_further_and_stays_in_the_range_of_the_scores(ru
 
 @pytest.mark.parametrize("since", [True, False], ids=["new-name", "old-name"])
 def test_a_model_that_says_it_ends_in_a_sigmoid_is_read_so(run, tmp_path, since) -> None:
-    folder = save_tiny_tagger(tmp_path / "bert", ["LABEL_0"], kind="whole")
+    folder = save_tiny_tagger(tmp_path / "bert", ["LABEL_0"], kind="score")
     plain = scored(resolved(tmp_path, "bert"))["predicted"].to_numpy()
     config = json.loads((folder / "config.json").read_text())
     name = "torch.nn.modules.activation.Sigmoid"

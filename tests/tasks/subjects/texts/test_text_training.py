@@ -17,10 +17,11 @@ from assay.infra.seeds import Seeds
 from assay.infra.trainings import Checkpoints
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject, Training
+from assay.tasks.subjects.texts.exercise import TextExercise
 from assay.tasks.subjects.texts.learning import learn_texts
 from assay.tasks.subjects.texts.model import load_text_model
 from assay.tasks.subjects.texts.rows import texts_of
-from assay.tasks.subjects.texts.training import Lesson, train
+from assay.tasks.subjects.token_networks.epochs import learn as train
 from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary
 
 GOOD, BAD = ["good film", "a fine cast", "lovely plot", "fine sound"], ["bad film", "a dull cast", "poor plot", "dull!"]
@@ -147,10 +148,11 @@ class Torn(torch.nn.Module):
 
 def test_a_training_that_comes_apart_says_so_and_saves_nothing(tmp_path) -> None:
     ids = [np.array([1, 2], dtype=np.int64)] * 4
-    lesson = Lesson(ids, np.array([0, 1, 0, 1]), np.zeros(4, dtype=np.bool_), pad=0)
+    torn = Torn()
+    exercise, nobody = TextExercise(torn, ids, np.array([0, 1, 0, 1]), pad=0), np.zeros(4, dtype=np.bool_)
     left = Checkpoints(str(tmp_path), "m")
     with pytest.raises(InputError, match=r"came apart in epoch 1: its loss is nan. Lower `train.learning_rate`"):
-        train(Torn(), lesson, Training(), seeds=Seeds(0, "train"), device="cpu", checkpoints=left)
+        train(torn, exercise, nobody, Training(), seeds=Seeds(0, "train"), device="cpu", checkpoints=left)
     assert left.latest() is None
 
 
