@@ -11,11 +11,11 @@ from pathlib import Path
 from assay.data.catalog import catalog
 from assay.flows.mistakes import Where, dotted, nearest, shown
 from assay.flows.pipeline import Pipeline, Project
-from assay.infra.errors import AssayError
+from assay.infra.errors import AssayError, SettingError
 from assay.infra.settings import Settings
 from assay.tasks.attacks.terms.settings import Synonymy, TermAttack
 from assay.tasks.attacks.words.settings import A2T, Guided
-from assay.tasks.ingest.settings import ORIGINS
+from assay.tasks.ingest.settings import ORIGINS, Source
 from assay.tasks.subjects.settings import WAYS
 
 Known = Mapping[str, Sequence[str]]
@@ -48,21 +48,30 @@ class MissingThing:
 
 def missing_things(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """Everything that a pipeline names and that cannot be had, in the order of the pipeline."""
-    from assay.tasks.ingest.sources import resolve
     from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 
     source, labeling = pipeline.source, pipeline.labeling
-    origins: Known = {name: () for name in ORIGINS}
-    yield from _tried(("source",), source, origins, partial(resolve, source, folder))
+    origins: Known = dict.fromkeys(ORIGINS, ())
+    yield from _tried(("source",), source, origins, partial(_find_source, source, folder))
     if labeling is not None:
         attempt = partial(refer_to_rulebook, labeling.functions, folder)
         yield from _tried(("labeling",), labeling, {"functions": ()}, attempt)
-    yield from missing_subjects(pipeline, folder)
+    yield from _missing_subjects(pipeline, folder)
     yield from _missing_in_attacks(pipeline, folder)
     yield from _missing_in_trust(pipeline, folder)
 
 
-def missing_subjects(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+def _find_source(source: Source, folder: Path) -> None:
+    """Raises where files are missing, or columns that the settings name; of files only the first rows are read."""
+    from assay.tasks.ingest.layout import layout_of
+    from assay.tasks.ingest.sources import resolve
+
+    found = resolve(source, folder)
+    if found.given is None and source.images is None:
+        layout_of(found)
+
+
+def _missing_subjects(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """Of the subjects, those whose code, weights or model files cannot be had."""
     from assay.tasks.subjects.resolved import resolve_subject
 
@@ -111,6 +120,8 @@ def _tried(where: Where, settings: Settings, known: Known, attempt: Callable[[],
         attempt()
     except AssayError as error:
         place, word = _blamed(settings, known, str(error))
+        if isinstance(error, SettingError):
+            place, word = (error.setting,), error.word
         names = known.get(str(place[0]), ()) if place else ()
         meant = nearest(word, names) if word is not None and word not in names else None
         told_already = meant is None or "id you mean" in str(error)

@@ -51,7 +51,7 @@ def doubt_score(
         return OverfittingAudit()
     result = OverfittingAudit(alpha=asked.alpha)
     if asked.translations is not None and examination is not None:
-        shifted = shift_all(pipeline, curation.samples, examination, branches)
+        shifted = shift_all(pipeline, examination, branches)
         result.tests += shifted.tests.values()
         result.findings += shifted.findings
     if asked.orbit is not None:

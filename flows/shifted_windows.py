@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
@@ -14,7 +13,6 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.tasks.overfitting.settings import Bound, Translations
 from assay.tasks.overfitting.task import (
-    fresh_samples,
     learned_samples,
     measure_windows,
     shift_windows,
@@ -31,13 +29,6 @@ class Shifting:
     findings: list[Artifact[Findings]] = field(default_factory=list)
 
 
-@dataclass
-class Fresh:
-    """The samples of the negative control, once they are set apart."""
-
-    samples: Artifact[Samples] | None = None
-
-
 @dataclass(frozen=True)
 class WindowTest:
     """What is the same for all subjects."""
@@ -49,31 +40,17 @@ class WindowTest:
     fresh: Artifact[Samples] | None
 
 
-def shift_all(pipeline: Pipeline, samples: Artifact[Samples], examination: Examination, branches: Branches) -> Shifting:
+def shift_all(pipeline: Pipeline, examination: Examination, branches: Branches) -> Shifting:
     """The tests of every image subject of the pipeline, yet to be judged."""
     result, asked = Shifting(), pipeline.overfitting
     if asked is None or asked.translations is None:
         return result
-    settings, fresh = asked.translations, Fresh()
-    if settings.fresh is not None:
-        held = (examination.training, examination.evaluation)
-        branches.attempt("fresh samples", set_apart, fresh, pipeline, samples, held, settings.fresh)
-        if fresh.samples is None:
-            return result
-    test = WindowTest(settings, asked.bound, asked.alpha, examination, fresh.samples)
+    test = WindowTest(asked.translations, asked.bound, asked.alpha, examination, examination.fresh)
     own = {subject.name for subject in pipeline.subjects}
     for subject in examination.of("network"):
         if subject.name in own:
             branches.attempt(f"overfitting of {subject.name}", shift_one, result, test, subject)
     return result
-
-
-def set_apart(
-    fresh: Fresh, pipeline: Pipeline, samples: Artifact[Samples], held: Sequence[Artifact[Samples]], split: str
-) -> None:
-    """Take the samples that nobody has measured a subject on."""
-    apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
-    fresh.samples = fresh_samples(samples, held, apart, split)
 
 
 def shift_one(result: Shifting, test: WindowTest, subject: Examined) -> None:

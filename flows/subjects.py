@@ -14,6 +14,7 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.subflows import subflow
 from assay.infra.artifacts import Artifact
 from assay.tasks.ingest.task import Ingested
+from assay.tasks.overfitting.task import fresh_samples
 from assay.tasks.subjects.image_task import HeldOut, hold_out, measure_images, predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
@@ -60,6 +61,8 @@ class Examination:
     held_out: HeldOut
     subjects: dict[str, Examined] = field(default_factory=dict)
     findings: list[Artifact[Findings]] = field(default_factory=list)
+    fresh: Artifact[Samples] | None = None
+    """The samples that nobody has measured a subject on, where the overfitting test asks for some."""
 
     @property
     def evaluation(self) -> Artifact[Samples]:
@@ -102,6 +105,9 @@ def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: 
     asked = learners(pipeline)
     texts = sorted({column for one in asked for column in read_columns(one)})
     found = Examination(ingested.classes, hold_out(ingested.samples, apart, texts))
+    test = pipeline.overfitting.translations if pipeline.overfitting is not None else None
+    if test is not None and test.fresh is not None:  # here, so that a wrong name is refused before anything trains
+        found.fresh = fresh_samples(ingested.samples, (found.training, found.evaluation), apart, test.fresh)
     for subject in asked:
         branches.attempt(f"subject {subject.name}", examine_one, found, subject, folder, pipeline.masked)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import functools
 import io
 from collections.abc import Sequence
@@ -13,7 +12,8 @@ import pyarrow as pa
 import pyarrow.json
 
 from assay.data.biomedical_schemas import WORDS
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, SettingError
+from assay.infra.suggestions import nearest
 from assay.tasks.ingest.casting import TYPES, infer_type, is_blank, plain_type
 from assay.tasks.ingest.iob_rows import DOCUMENT_COLUMN, SPLIT, TAGS, TOKENS, begins_with_a_document, have_parts
 from assay.tasks.ingest.parquet_rows import parquet_file
@@ -37,12 +37,13 @@ class Head:
     columns: tuple[str, ...] = ()
 
 
-def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -> InputError:
+def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -> SettingError:
     """The sentence for a setting that names a column which is not there."""
-    close = difflib.get_close_matches(column, names, n=1)
-    hint = f" Did you mean {close[0]}?" if close else ""
+    close = nearest(column, names)
+    hint = f" Did you mean {close}?" if close else ""
     listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    return InputError(f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}")
+    said = f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}"
+    return SettingError(said, setting, column)
 
 
 def columns_of(files: Sequence[SourceFile], settings: Source) -> tuple[pa.Schema, dict[str, Head]]:

@@ -104,18 +104,36 @@ def with_form(reading: Reading, files: list[FileIndex], source: str) -> tuple[Re
     if image is None:
         return reading, files
     wanted = (image.name, *(COLUMNS[1:] if image.kind == "raw" else ()))
-    reason = "there are no rows"
+    reason = ""
     for file in files:
         for start in range(0, file.rows, _LOOKED_AT):
             span = file.span(start, min(start + _LOOKED_AT, file.rows))
             rows = read_span(span, reading, wanted) if span is not None else None
-            for at, picture in pictures(rows, image, reading, np.zeros(len(rows.positions), np.bool_)) if rows else ():
+            if rows is None:
+                continue
+            for at, picture in pictures(rows, image, reading, np.zeros(len(rows.positions), np.bool_)):
                 if isinstance(picture, UnfitError):
-                    name, row = rows.place(at) if rows else ("", 0)
-                    reason = f"the last one tried is {name} row {row}: {picture}"
+                    reason = reason or f"the first is {_sought(rows, at, image, reading)}: {picture}"
                     continue
                 form = form_of(picture, image.pixels)
                 layout = replace(reading.layout, image=replace(image, form=form))
                 sized = [replace(index, bytes=index.rows * form.bytes) for index in files]
                 return replace(reading, layout=layout), sized
-    raise InputError(f"No image of {source} can be read ({reason}).")
+    way_out = "; paths in a table start from the folder that the table lies in" if "no such file" in reason else ""
+    images = source if reading.folder else f"images of {source}"
+    raise InputError(f"None of the {images} can be read ({reason or 'there are no rows'}){way_out}.")
+
+
+def _sought(rows: Rows, at: int, image: ImageColumn, reading: Reading) -> str:
+    """Which image a row holds: its path, or the row, with the address where a table's image was looked for."""
+    file, row = rows.place(at)
+    if rows.files is not None:
+        return file
+    if image.kind != "path":
+        return f"{file} row {row}"
+    written = rows.table.column(image.name)[at].as_py() or ""
+    folder = posixpath.dirname(reading.urls.get(rows.file, ""))
+    try:
+        return f"{file} row {row}, looked for at {address_in(folder, written)}"
+    except UnfitError:
+        return f"{file} row {row}"

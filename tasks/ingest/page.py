@@ -63,8 +63,7 @@ def _reasons(rejects: pa.Table) -> DataTable:
     """The reasons, most frequent first, each with the first places where it was met."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for row in rejects.to_pylist():
-        place = f"{row['file']}:{row['row']}" + (f" ({row['id']})" if row["id"] else "")
-        grouped.setdefault((row["reason"], row["column"] or ""), []).append(place)
+        grouped.setdefault((row["reason"], row["column"] or ""), []).append(_place(row))
     ordered = sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
     rows: list[list[Cell]] = [
         [reason, column, len(places), "\n".join(places[:_EXAMPLES])] for (reason, column), places in ordered[:_REASONS]
@@ -75,9 +74,23 @@ def _reasons(rejects: pa.Table) -> DataTable:
     )
     columns = [
         Column("Reason"), Column("Column"), Column("Rows", "integer"),
-        Column("First places", help="File and line (or row), counted from 1, and the id where it was readable"),
+        Column(
+            "First places",
+            help="File and line (or row), counted from 1, and the id if readable; of images in folders, the path",
+        ),
     ]  # fmt: skip
     return DataTable("Rows that did not enter", columns, rows, note)
+
+
+def _place(row: dict[str, object]) -> str:
+    """Where a row stands that was turned away; an image of a folder is named by its path, and has no lines.
+
+    >>> _place({"file": "a.csv", "row": 3, "id": "p7"}), _place({"file": "cat/1.png", "row": 1, "id": "cat/1.png"})
+    ('a.csv:3 (p7)', 'cat/1.png')
+    """
+    if row["id"] == row["file"]:
+        return str(row["file"])
+    return f"{row['file']}:{row['row']}" + (f" ({row['id']})" if row["id"] else "")
 
 
 def _contract(contracts: pa.Table) -> DataTable:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.image_folder import image_files, names_below
+from assay.tasks.ingest.image_folder import folder_of, image_files, names_below
 from assay.tasks.ingest.settings import ORIGINS, Source
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
@@ -68,14 +68,16 @@ class ResolvedSource:
     def require_unchanged(self) -> None:
         """Refuse what was read if a file became another one meanwhile: it would be kept under the old one's hash."""
         if self.given is None and ResolvedSource(self.settings, self.files).fingerprint != self.fingerprint:
-            raise InputError(f"{self.label} changed while it was read: run again when nobody writes to it.")
+            raise InputError(f"{self.label} changed while being read: run again when nobody writes to it.")
 
     @property
     def label(self) -> str:
-        """What an error calls the source: the data set's name, the one file, or the first of several."""
+        """What an error calls the source: the data set's name, the images' folder, or its first file."""
         if self.given is not None:
             return self.given.name
-        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        if self.settings.images is not None:
+            return f"images below {posixpath.basename(folder_of(self.files[0].url, self.files[0].name))}"
+        more = f" and {len(self.files) - 1} more files" if len(self.files) > 1 else ""
         return self.files[0].name + more
 
 

@@ -47,7 +47,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     classes = _classes(source, settings, reading, pieces)
     loading = expectations.warm_up()
     samples, rejects = map_pieces(read_piece, pieces, into=(Samples, Rejects), reading=reading, classes=classes)
-    _require_few_rejects(source.label, settings, samples.rows, rejects)
+    _require_few_rejects(source, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)
     source.require_unchanged()
     loading.join()
@@ -94,19 +94,33 @@ def _survey(piece: Piece, reading: Reading) -> Tallied:
     return Tallied(no_rejects(), survey_piece(piece, reading))
 
 
-def _require_few_rejects(source: str, settings: Source, samples: int, rejects: Artifact[Rejects]) -> None:
+def _require_few_rejects(
+    source: ResolvedSource, settings: Source, samples: int, rejects: Artifact[Rejects]
+) -> None:  # fmt: skip
     total = samples + rejects.rows
     if samples and rejects.rows <= settings.max_rejects * total:
         return
     reasons = collect(rejects, ["file", "row", "column", "reason"])
-    nothing = {"file": source, "row": 0, "column": None, "reason": "no rows"}
+    nothing = {"file": source.label, "row": 0, "column": None, "reason": "no rows"}
     first = reasons.slice(0, 1).to_pylist()[0] if reasons.num_rows else nothing
+    allowed = f"and max_rejects allows a share of {settings.max_rejects:g}"
+    if settings.images is not None:  # each is a file of its own, and has no rows
+        raise InputError(
+            f"{rejects.rows} of {total} {source.label} do not fit, the first is {first['file']} ({first['reason']}), "
+            f"{allowed}; replace or remove them, or correct the source's settings."
+        )
     column = f", column {first['column']}" if first["column"] else ""
-    where = f"{first['file']} row {first['row']}{column} ({first['reason']})"
+    paths = "; paths in a table start from the folder that the table lies in" if _is_path(first, settings) else ""
+    where = f"{first['file']} row {first['row']}{column} ({first['reason']}{paths})"
     raise InputError(
-        f"{rejects.rows} of {total} rows of {source} do not fit, the first in {where}, and max_rejects allows a share "
-        f"of {settings.max_rejects:g}; correct the rows, or the source's settings."
+        f"{rejects.rows} of {total} rows of {source.label} do not fit, the first in {where}, {allowed}; correct the "
+        "rows, or the source's settings."
     )
+
+
+def _is_path(reject: dict[str, object], settings: Source) -> bool:
+    """Whether a row was turned away because the image that it names is not there."""
+    return settings.image is not None and reject["column"] == settings.image and "no such file" in str(reject["reason"])
 
 
 def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece], reading: Reading) -> None:

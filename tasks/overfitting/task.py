@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,18 +16,19 @@ from assay.infra.partitions import collect, map_partitions, read_files, reduce_p
 from assay.infra.runs import current_run
 from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.infra.suggestions import nearest
 from assay.tasks.overfitting.records import records_table
 from assay.tasks.overfitting.retraining import fit_to_test_set
 from assay.tasks.overfitting.settings import Bound, Dishonest, Generator
 from assay.tasks.overfitting.shifting import learned_rows, shift_partition
-from assay.tasks.overfitting.window_tests import Looked, looked_from, window_findings, window_records
+from assay.tasks.overfitting.window_tests import Looked, looked_from, require_known, window_findings, window_records
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.holding_out import (
     alike,
     content_marks,
-    require_splits,
     rows_as_they_are,
     rows_on_side,
+    split_column,
     splits_in,
 )
 from assay.tasks.subjects.image_learning import learn_images
@@ -52,22 +53,32 @@ def fresh_samples(
 
     If some hold the same image as those that are `held` to train or to be audited, the stage says how many.
     """
-    splits = reduce_partitions(splits_in, samples, settings=evaluation)["splits"]
-    if splits == {""}:
-        raise InputError(
-            f"`fresh: {fresh}` is a value of the split column, and these samples have none: name it in `source.split`, "
-            "or leave `fresh` out."
-        )
-    if fresh in (evaluation.split, evaluation.train):
-        raise InputError(f"`fresh: {fresh}` is a split that trains or is audited: fresh samples must be neither.")
+    require_fresh(reduce_partitions(splits_in, samples, settings=evaluation)["splits"], evaluation, fresh)
     apart = evaluation.model_copy(update={"split": fresh})
-    require_splits(splits, apart)
     chosen: Artifact[Samples] = map_partitions(
         rows_on_side, samples, into=Samples, name="chosen", side="evaluation", settings=apart, by_column=True
     )
     dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name="fresh", rows=ROWS)
+    require_known(dense.rows - collect(dense, ["gold"])["gold"].null_count, "fresh")
     say(f"{dense.rows} samples of the split {fresh}{_copies(dense, held)}")
     return dense
+
+
+def require_fresh(splits: Collection[str], evaluation: Evaluation, fresh: str) -> None:
+    """Nothing, or why no samples of the split column's values can be the fresh ones."""
+    asked = f"`overfitting.translations.fresh: {fresh}`"
+    if set(splits) == {""}:
+        raise InputError(
+            f"{asked} is a value of the split column, and these samples have none: name the column in `source.split` "
+            "(images in folders: one folder per part above the classes), or leave `fresh` out."
+        )
+    if fresh in (evaluation.split, evaluation.train):
+        raise InputError(f"{asked} is a split that trains or is audited: fresh samples must be neither.")
+    if fresh not in splits:
+        column, others = split_column(evaluation), sorted({*splits} - {evaluation.split, evaluation.train})
+        meant = nearest(fresh, others)
+        hint = f"did you mean {meant}?" if meant else f"its values are {', '.join(sorted(splits))}."
+        raise InputError(f"{asked} is no value of the column {column!r}; {hint}")
 
 
 def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:

@@ -48,13 +48,18 @@ class Looked:
         return (isqrt(self.wrong_at.shape[1]) - 1) // 2
 
 
-def looked_from(table: pa.Table, generators: Sequence[Generator], role: str = "test") -> Looked:
-    """What a table of `ShiftedWindows` says of a set of samples, by id: whatever the order in which they came."""
-    if table.num_rows == 0:
+def require_known(known: int, role: str) -> None:
+    """Nothing, or that no sample of a set has a class that an answer could be held against."""
+    if not known:
         raise InputError(
             f"Not one of the {role} samples has a known class, so there is nothing to test on them: look at "
             f"`source.label`, or leave {_WAYS_OUT.get(role, '`overfitting.translations`')} out."
         )
+
+
+def looked_from(table: pa.Table, generators: Sequence[Generator], role: str = "test") -> Looked:
+    """What a table of `ShiftedWindows` says of a set of samples, by id: whatever the order in which they came."""
+    require_known(table.num_rows, role)
     table = table.sort_by("id")
     parts = {generator: table.filter(pc.equal(table["generator"], generator)) for generator in generators}
     first = parts[generators[0]]

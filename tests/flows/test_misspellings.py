@@ -32,9 +32,13 @@ def project(folder: Path, pipeline: str, overrides: tuple[str, ...] = ()) -> Pro
 
 def refusal(folder: Path, pipeline: str, *overrides: str) -> str:
     with pytest.raises(InputError) as refused:
-        made = project(folder, pipeline, overrides)
-        check_inputs(made, made.pipeline("p"))
+        look_for(folder, pipeline, overrides)
     return str(refused.value)
+
+
+def look_for(folder: Path, pipeline: str, overrides: tuple[str, ...]) -> None:
+    made = project(folder, pipeline, overrides)
+    check_inputs(made, made.pipeline("p"))
 
 
 @pytest.mark.parametrize(
@@ -77,6 +81,24 @@ def test_a_misspelt_name_is_refused_with_its_line_and_what_was_meant(
     assert f"id you mean {meant}?" in said
     assert "\n" not in said
     assert said.count("id you mean") == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ("csv: a.csv\n  label: gould", ':5: source.label: "gould"'),
+        ("csv: a.csv\n  id: nmae\n  label: gold", ':5: source.id: "nmae"'),
+        ("csv: a.csv\n  label: gold\n  image: flie", ':6: source.image: "flie"'),
+        ("csv: a.csv\n  label: gold\n  features: [nam]", ':6: source.features: "nam"'),
+    ],
+)
+def test_a_column_that_the_table_lacks_is_refused_with_the_line_that_names_it(
+    tmp_path: Path, written: str, place: str
+) -> None:
+    (tmp_path / "a.csv").write_text("name,file,gold\na,b,c\n")
+    said = refusal(tmp_path, f"source:\n  {written}")
+    assert f"{place} — a.csv has no column " in said
+    assert "; it has name, file, gold. Did you mean " in said
 
 
 def test_a_misspelling_from_the_command_line_is_blamed_on_it(tmp_path: Path) -> None:

@@ -27,6 +27,13 @@ pipelines:
   unlabelled:
     <<: *night
     overfitting: {translations: {eps: 1, fresh: unknown}}
+  misnamed:
+    <<: *night
+    overfitting: {translations: {eps: 1, fresh: fersh}}
+  splitless:
+    <<: *night
+    source: {parquet: images.parquet, id: id, image: image, label: label, features: []}
+    overfitting: {translations: {eps: 1, fresh: fresh}}
 """
 
 
@@ -95,9 +102,19 @@ def test_the_page_says_what_the_controls_showed(folder, findings):
         assert said in page
 
 
-def test_samples_without_a_known_class_are_refused_by_the_name_of_their_part(folder):
-    with pytest.raises(InputError, match=r"Not one of the fresh samples has a known class.*leave `fresh` out"):
-        perform_night(folder, "unlabelled")
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("unlabelled", "Not one of the fresh samples has a known class.*leave `fresh` out"),
+        ("misnamed", "`overfitting.translations.fresh: fersh` is no value of the column 'split'; did you mean fresh"),
+        ("splitless", "is a value of the split column, and these samples have none: name the column in `source.split`"),
+    ],
+)
+def test_fresh_samples_that_cannot_be_had_are_refused_before_anything_trains(folder, name, why):
+    heard = Heard()
+    with pytest.raises(InputError, match=why):
+        perform_night(folder, name, heard=heard)
+    assert not [stage for stage in heard.stages if stage.startswith(("train", "predict"))]
 
 
 @pytest.mark.slow

@@ -247,7 +247,23 @@ def test_too_many_rejects_stop_the_run(run: Any, tmp_path: Path) -> None:
     root = folder_of_classes(tmp_path / "d", 3)
     write(root / "cat" / "broken.png", b"broken")
     source = resolve(Source(images="d"), tmp_path)
-    with pytest.raises(InputError, match=r"1 of 10 rows .*cat/broken\.png row 1 \(the bytes are no image.*max_rejects"):
+    with pytest.raises(InputError, match=r"^1 of 10 images below d do not fit, the first is cat/broken\.png \(the b"):
+        ingest(source, source.settings)
+
+
+def test_of_paths_in_a_table_that_lead_nowhere_the_whole_path_and_its_beginning_are_said(
+    read: Reader, run: Any, tmp_path: Path
+) -> None:
+    folder_of_classes(tmp_path / "d" / "scans", 2)
+    for name, files in (("none", ["cat/000.png", "dog/000.png"]), ("some", ["scans/cat/000.png", "dog/000.png"])):
+        rows = [f"{path},{path.split('/')[-2]}\n" for path in files]
+        (tmp_path / "d" / f"{name}.csv").write_text("file,kind\n" + "".join(rows))
+    looked_for = re.escape(str(tmp_path / "d" / "cat" / "000.png"))
+    said = rf"^None of the images of none\.csv can be read \(the first is none\.csv row 2, looked for at {looked_for}: "
+    check(read, said + r"there is no such file\); paths in a table start from the folder that", csv="d/none.csv",
+          image="file", label="kind")  # fmt: skip
+    source = resolve(Source(csv="d/some.csv", image="file", label="kind"), tmp_path)
+    with pytest.raises(InputError, match=r"first in some\.csv row 3, column file \(there is no such file; paths in a "):
         ingest(source, source.settings)
 
 
@@ -264,7 +280,7 @@ def test_sources_of_images_that_cannot_be_are_one_sentence(read: Reader, tmp_pat
     check(read, r"loose\.png lies in no folder of a class", images="d")
     check(read, r"d/loose\.png \(images\) is a file; name the folder", images="d/loose.png")
     write(tmp_path / "e" / "cat" / "a.png", b"no")
-    check(read, r"No image of cat/a\.png can be read \(the last one tried is cat/a\.png row 1: the bytes", images="e")
+    check(read, r"None of the images below e can be read \(the first is cat/a\.png: the bytes", images="e")
     folder_of_classes(tmp_path / "f", 1)
     (tmp_path / "f" / "owl").rename(tmp_path / "owl")
     (tmp_path / "f" / "dog").rename(tmp_path / "dog")

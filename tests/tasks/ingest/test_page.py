@@ -31,6 +31,14 @@ def test_clean_data_says_so_with_its_numbers():
     assert (part.verdict, list(part.blocks)) == ("neutral", [])
 
 
+def test_an_image_of_a_folder_has_no_line_and_is_named_once():
+    table = rejects(
+        ("left/torn.jpg", 1, "left/torn.jpg", None, "the image is damaged"), ("a.csv", 7, "x1", None, "no number")
+    )  # fmt: skip
+    (found,) = page(97, table, NO_CONTRACT).blocks
+    assert [row[3] for row in found.rows] == ["a.csv:7 (x1)", "left/torn.jpg"]
+
+
 def test_rejects_are_counted_against_all_rows_and_grouped_by_reason():
     table = rejects(
         ("a.csv", 7, "x1", "age", "not a number"), ("a.csv", 9, None, "age", "not a number"),

@@ -154,6 +154,6 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept_under_its_old_hash(run
     source = resolve(Source.model_validate({"csv": "*.csv", "id": "id", "label": "kind"}), folder)
     assert source.fingerprint  # taken before the file is read, as a stage's key is
     write(folder, [(name, x + 1, kind) for name, x, kind in ROWS])
-    with pytest.raises(InputError, match=r"a\.csv changed while it was read"):
+    with pytest.raises(InputError, match=r"a\.csv changed while being read"):
         ingest(source, source.settings)
     assert run.record.stages == []
