@@ -18,7 +18,7 @@ from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.attacks.measures import attack_findings
 from assay.tasks.attacks.red_flags import Reading, flags_of_attacks
 from assay.tasks.attacks.settings import AnyImageAttack
-from assay.tasks.attacks.trials import COLUMNS, trials
+from assay.tasks.attacks.trials import COLUMNS, Trial, trials_one_by_one
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.image_model import CARD
@@ -65,9 +65,12 @@ def measure_attacks(
     `split` in their groups, and raise no flags.
     """
     names = class_names(collect(classes, None))
-    found = trials(collect(table, COLUMNS) for table in attacked)
     aims = {attack.called: attack.target for attack in attacks}
-    findings = [finding for trial in found for finding in attack_findings(trial, names, split, aims.get(trial.attack))]
+    found: list[Trial] = []
+    findings: list[Finding] = []
+    for trial in trials_one_by_one(collect(table, COLUMNS) for table in attacked):
+        findings += attack_findings(trial, names, split, aims.get(trial.attack))
+        found.append(trial.answered())
     flags: list[Reading] = []
     if not split:
         moved = [row for table in transfers for row in findings_from(collect(table, Findings.schema.names))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,13 @@ class Trial:
     success: Bools  # [n]
     measured: dict[str, Floats]  # distance, distance_l2, steps, queries: each [n]
     winner: npt.NDArray[np.str_] | None  # [n], in a table of the worst case
+
+    def answered(self) -> Trial:
+        """The trial without what only its own measures are taken of; flags that compare attacks read answers alone.
+
+        Probabilities [n, k] of every attack and ε are most of an audit's records; nobody needs two of them at a time.
+        """
+        return replace(self, probabilities=np.empty((0, self.probabilities.shape[1])), measured={})
 
     @property
     def group(self) -> str:
@@ -78,7 +85,13 @@ COLUMNS = (
 
 def trials(tables: Iterable[pa.Table]) -> list[Trial]:
     """The trials that tables of attacked samples hold, by subject, attack and ε; ε = 0 is the clean image."""
-    return [trial for table in tables for trial in _of(table)]
+    return list(trials_one_by_one(tables))
+
+
+def trials_one_by_one(tables: Iterable[pa.Table]) -> Iterator[Trial]:
+    """The same, one after the other: neither the next table nor the next trial is there before it is asked for."""
+    for table in tables:
+        yield from _of(table)
 
 
 def _of(table: pa.Table) -> Iterator[Trial]:

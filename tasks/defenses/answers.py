@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.tasks.attacks.trials import trials
+from assay.tasks.attacks.trials import trials_one_by_one
 from assay.tasks.statistics.classification import Said, Truth
 from assay.tasks.subjects.image_measures import probabilities_of
 from assay.tasks.subjects.image_model import said
@@ -51,7 +51,7 @@ def clean_answers(predictions: pa.Table, truth: Truth, classes: int) -> Answers:
 
 def attacked_answers(tables: Iterable[pa.Table]) -> Iterator[Answers]:
     """The answers that robust accuracy is taken of, under every attack and ε above 0."""
-    for trial in trials(tables):
+    for trial in trials_one_by_one(tables):
         if trial.eps > 0:
             yield Answers(trial.attack, trial.group, trial.ids, trial.robust, trial.truth)
 

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 import pytest
 from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
 
+from assay.data.classes import class_names
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, read_files
 from assay.tasks.attacks.gap import load_generator
 from assay.tasks.attacks.gap_task import train_generator
 from assay.tasks.attacks.judging_task import measure_attacks, probe_subject
-from assay.tasks.attacks.red_flags import FLAGS
+from assay.tasks.attacks.measures import attack_findings
+from assay.tasks.attacks.red_flags import FLAGS, flags_of_attacks
 from assay.tasks.attacks.settings import FGSM, GAP, PGD, eps_name
 from assay.tasks.attacks.task import attack_subject, transfer_attacks, worst_case
-from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.attacks.trials import trials
+from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 
 GENERATOR = GAP(eps=(0.1,), epochs=2, width=4, batch_size=16, keep=1)
 ATTACKS = [PGD(eps=(0.02, 0.1), steps=5, keep=1), FGSM(eps=(0.1,), keep=1), GENERATOR]
@@ -70,6 +73,18 @@ def test_every_attack_and_the_worst_case_have_their_findings_and_flags(run):
     assert {"softmax-output", "zero-gradients", "randomised-output", "one-step-beats-multi-step"} <= silent
     assert next(one for one in flags if one.of == "black-box-beats-white-box").verdict.startswith("not measured")
     assert next(one for one in probed).n == 16
+
+
+@pytest.mark.parametrize("cuts", [[40], [9, 0, 31], [7] * 5 + [5]])
+def test_what_is_measured_one_by_one_is_what_all_records_together_say(run, cuts):
+    samples, classes, files = tiny_samples(cuts), tiny_classes(), tiny_files()
+    attacks = ATTACKS[:2]
+    tables = [attack_subject(samples, classes, files, SUBJECT, one, "tiny").attacked for one in attacks]
+    names = class_names(collect(classes, None))
+    together = trials([collect(table, None) for table in tables])
+    expected = [finding for trial in together for finding in attack_findings(trial, names)]
+    expected += [reading.finding("tiny") for reading in flags_of_attacks(together, attacks, names)]
+    assert rows_of(measure_attacks(tables, classes, attacks, "tiny", [])) == findings_from(findings_table(expected))
 
 
 def test_several_labels_go_through_all_stages(run):

@@ -150,6 +150,15 @@ def test_every_flag_is_silent_on_an_honest_model_and_each_was_measured() -> None
     assert trials([attacked_by(model(), PGD(steps=10), 0.06)])[0].success.mean() > 0.7  # it can be attacked at all
 
 
+@pytest.mark.parametrize("after", [as_is, one_class])
+def test_flags_are_read_off_the_answers_alone(after: Bend) -> None:
+    attacks = (PGD(steps=2), FGSM())
+    found = trials(attacked_by(model(after=after), attack, eps) for attack in attacks for eps in (0.0, 0.06))
+    kept = [trial.answered() for trial in found]
+    assert not any(trial.probabilities.size or trial.measured for trial in kept)
+    assert flags_of_attacks(kept, attacks, CLASSES) == flags_of_attacks(found, attacks, CLASSES)
+
+
 def test_a_softmax_at_the_end_is_noticed() -> None:
     readings = read(model(after=softmax), attacks=(PGD(steps=10),), grid=(0.06,))
     assert readings["softmax-output"].raised
