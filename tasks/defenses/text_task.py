@@ -25,7 +25,7 @@ from assay.tasks.defenses.text_comparing import (
 )
 from assay.tasks.statistics.controls import control_of
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.subjects.texts.rows import codes_known
+from assay.tasks.subjects.gold_codes import codes_known
 
 Noised = Mapping[str, Artifact[Predictions]]
 

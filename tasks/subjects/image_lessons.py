@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from assay.data.images import Pixels, pixels_of
 from assay.infra.errors import InputError
+from assay.tasks.subjects.gold_codes import codes_known
 from assay.tasks.subjects.image_model import require_pixels
 
 LABELS = "labels"
@@ -62,14 +63,7 @@ def images_of(samples: pa.Table, classes: Sequence[str]) -> Lessons:
 def targets_of(samples: pa.Table, classes: Sequence[str]) -> Targets:
     """The class code of every sample [n], −1 where unknown; or its labels [n, k], where there is such a column."""
     if LABELS not in samples.column_names:
-        codes: Targets = pc.fill_null(samples["gold"], -1).to_numpy().astype(np.int64)
-        wrong = np.flatnonzero((codes < -1) | (codes >= len(classes)))
-        if len(wrong):
-            raise InputError(
-                f"Sample {samples['id'][int(wrong[0])].as_py()!r} has the class code {codes[wrong[0]]}, expected 0 to "
-                f"{len(classes) - 1} ({', '.join(classes)})."
-            )
-        return codes
+        return codes_known(samples, classes)
     labels = samples[LABELS].combine_chunks()
     lengths = pc.fill_null(pc.list_value_length(labels), 0).to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(lengths != len(classes))

@@ -19,7 +19,7 @@ from assay.tasks.attacks.noise.rows import ENDS, NEWS, NOISE, ORIGINAL, SEVERITY
 from assay.tasks.attacks.noise.settings import NoiseKind
 from assay.tasks.attacks.noise.showing import noise_examples, telling_samples
 from assay.tasks.statistics.findings import findings_table
-from assay.tasks.subjects.texts.rows import codes_known
+from assay.tasks.subjects.gold_codes import codes_known
 
 _MEASURED = ("id", ORIGINAL, NOISE, SEVERITY, NEWS)
 

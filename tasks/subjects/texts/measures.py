@@ -12,10 +12,11 @@ from assay.infra.partitions import Tallied
 from assay.tasks.statistics.class_areas import class_areas
 from assay.tasks.statistics.classification_findings import Slice, prediction_findings
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.subjects.gold_codes import codes_known
 from assay.tasks.subjects.predictions import predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.model import TextModel, UnusableTextError, load_text_model
-from assay.tasks.subjects.texts.rows import codes_known, texts_of
+from assay.tasks.subjects.texts.rows import texts_of
 
 
 def predict_table(

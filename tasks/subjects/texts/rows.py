@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.infra.errors import InputError
+from assay.tasks.subjects.gold_codes import codes_known
 from assay.tasks.subjects.token_networks.blocks import IntArray
 
 COPIED_FROM = "copied_from"
@@ -53,18 +54,6 @@ def origins_of(samples: pa.Table, texts: Sequence[str]) -> list[str]:
     by_id = dict(zip(samples["id"].to_pylist(), texts, strict=True))
     pairs = zip(samples[COPIED_FROM].to_pylist(), texts, strict=True)
     return [text if source is None else by_id.get(source, text) for source, text in pairs]
-
-
-def codes_known(samples: pa.Table, classes: Sequence[str]) -> IntArray:
-    """The class code of every sample, −1 where it is unknown."""
-    codes: IntArray = pc.fill_null(samples["gold"], -1).to_numpy().astype(np.int64)
-    wrong = np.flatnonzero((codes < -1) | (codes >= len(classes)))
-    if len(wrong):
-        raise InputError(
-            f"Sample {samples['id'][int(wrong[0])].as_py()!r} has the class code {codes[wrong[0]]}, expected 0 to "
-            f"{len(classes) - 1} ({', '.join(classes)})."
-        )
-    return codes
 
 
 def labelled_codes(samples: pa.Table, classes: Sequence[str]) -> tuple[pa.Table, IntArray]:
