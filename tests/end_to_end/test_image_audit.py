@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from command_line import Command, digests, environment, records
 from image_project import CLASSES, image_project, kill_when
 from playwright.sync_api import Page, sync_playwright
+from quiet_browser import QUIET, browser_here
 
 from assay.flows.audit import audit
 from assay.flows.cli import answer
@@ -25,12 +25,6 @@ from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_from
 
 pytestmark = pytest.mark.xdist_group("image-audit")
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 
 
 @dataclass
@@ -111,13 +105,10 @@ def test_no_checkpoint_and_no_draft_is_left_behind(night: Night) -> None:
 @pytest.fixture
 def page(night: Night) -> Iterator[Page]:
     """The report in Chromium; a complaint, or a question to anybody but the disk, fails the test."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.fail("The report is tested in Chromium, and there is none: install it (apt-get install chromium).")
     complaints: list[str] = []
     requests: list[str] = []
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        chromium = playwright.chromium.launch(executable_path=browser_here(), args=list(QUIET))
         opened = chromium.new_page()
         opened.on("console", lambda said: complaints.append(said.text) if said.type != "log" else None)
         opened.on("pageerror", lambda error: complaints.append(str(error)))

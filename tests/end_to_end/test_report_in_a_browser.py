@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,14 +9,9 @@ from pathlib import Path
 import pytest
 from command_line import Command
 from playwright.sync_api import Browser, Page, sync_playwright
+from quiet_browser import QUIET, browser_here
 
 pytestmark = pytest.mark.xdist_group("first-audit")
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 
 
 @dataclass
@@ -39,11 +33,8 @@ class Heard:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.fail("The report is tested in Chromium, and there is none: install it (apt-get install chromium).")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        chromium = playwright.chromium.launch(executable_path=browser_here(), args=list(QUIET))
         yield chromium
         chromium.close()
 

@@ -12,17 +12,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from planted_reviews import put_classes, put_reviews
 
-from assay.data.samples.reviews import reviews
-from assay.data.schemas import Classes, Samples
 from assay.flows.branches import Branches
 from assay.flows.pipeline import Pipeline, load_project
 from assay.flows.subjects import Examination, examine_one
 from assay.flows.trust import ask_oracle
 from assay.flows.words import attack_texts
-from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.words.settings import A2T, Guided
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
 from assay.tasks.subjects.image_task import hold_out
@@ -34,17 +31,6 @@ MARGIN, MARGIN_WORDS = 0.05, 0.5
 """Guided is behind if its success rate may be this much lower, or if it may need so many words more."""
 FEWEST_TOGETHER = 20
 """Of fewer texts on which both succeed, nothing follows about the number of words."""
-
-
-@stage(version=1)
-def put_reviews(seed: int, strength: float) -> Artifact[Samples]:
-    return write_table(reviews(seed=seed, strength=strength).replace_schema_metadata(None), into=Samples)
-
-
-@stage(version=1)
-def put_classes() -> Artifact[Classes]:
-    names = ["negative", "positive"]
-    return write_table(pa.table({"code": [0, 1], "name": names}, schema=Classes.schema), into=Classes)
 
 
 def the_pipeline(limit: int) -> Pipeline:

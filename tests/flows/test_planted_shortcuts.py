@@ -8,35 +8,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from planted_reviews import put_classes, put_reviews
 
-from assay.data.samples.reviews import reviews
-from assay.data.schemas import Classes, Samples
 from assay.flows.branches import Branches
 from assay.flows.pipeline import Pipeline, load_project
 from assay.flows.subjects import Examination, examine_one
 from assay.flows.trust import ask_oracle
-from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.subjects.image_task import hold_out
 
 PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
 UNSEEN = (2101, 2102, 2103, 2104, 2105)
 STRENGTHS = (0.6, 0.75, 0.85)
-
-
-@stage(version=1)
-def put_reviews(seed: int, strength: float) -> Artifact[Samples]:
-    return write_table(reviews(seed=seed, strength=strength).replace_schema_metadata(None), into=Samples)
-
-
-@stage(version=1)
-def put_classes() -> Artifact[Classes]:
-    names = ["negative", "positive"]
-    return write_table(pa.table({"code": [0, 1], "name": names}, schema=Classes.schema), into=Classes)
 
 
 def the_pipeline(limit: int, **trust: Any) -> Pipeline:

@@ -1,14 +1,10 @@
 """The digits, trained and attacked by the stages themselves: the accuracy curve that is known of them."""
 
-import pyarrow as pa
 import pytest
 import torch
+from all_digits import digit_classes, digit_samples
 
-from assay.data.samples.digits import digits
-from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.settings import PGD, AnyImageAttack, Square
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.subjects.image_task import hold_out, train_network
@@ -19,19 +15,6 @@ torch.set_num_threads(1)
 SUBJECT = ResolvedSubject(Subject(name="plain", network="small-cnn", train=Training(epochs=15)))
 LEVELS = (0.0, 2 / 255, 4 / 255, 8 / 255, 16 / 255, 0.1, 0.15, 0.2, 0.3)
 KNOWN = (97.8, 97.1, 94.7, 90.4, 70.2, 31.1, 3.3, 0.0, 0.0)  # per cent right under PGD-20, the standard model
-
-
-@stage(version=1)
-def digit_samples() -> Artifact[Samples]:
-    """All 1797 digits with their published split."""
-    return write_table(digits(), into=Samples)
-
-
-@stage(version=1)
-def digit_classes() -> Artifact[Classes]:
-    """The ten digits."""
-    names = [str(code) for code in range(10)]
-    return write_table(pa.table({"code": range(10), "name": names}, schema=Classes.schema), into=Classes)
 
 
 SEEDS = range(6)

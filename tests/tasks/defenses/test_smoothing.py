@@ -4,17 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from all_digits import digit_classes, digit_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_images, tiny_model, tiny_samples
 
-from assay.data.samples.digits import digits
-from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, read_files
-from assay.infra.stage import stage, write_table
 from assay.tasks.defenses.smoothing import certify, lower_bound, radius_of, sample_under_noise
 from assay.tasks.defenses.smoothing_page import page
 from assay.tasks.defenses.smoothing_settings import Smoothing
@@ -133,19 +130,6 @@ def test_training_under_noise_starts_like_the_subject_and_says_so_on_its_card(ru
     assert b'"noise": 0.25' in files["card.json"]
     other = read_files(train_under_noise(tiny_samples([30]), tiny_classes(), short, 0.5).files)
     assert files["model.safetensors"] != other["model.safetensors"]
-
-
-@stage(version=1)
-def digit_samples() -> Artifact[Samples]:
-    """All 1797 digits with their published split."""
-    return write_table(digits(), into=Samples)
-
-
-@stage(version=1)
-def digit_classes() -> Artifact[Classes]:
-    """The ten digits."""
-    names = [str(code) for code in range(10)]
-    return write_table(pa.table({"code": range(10), "name": names}, schema=Classes.schema), into=Classes)
 
 
 @pytest.mark.slow
