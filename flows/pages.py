@@ -19,7 +19,8 @@ from assay.tasks.reporting.appendix import settings_rows
 from assay.tasks.reporting.headline import headline
 from assay.tasks.reporting.index import RunEntry, entry_of, render_index
 from assay.tasks.reporting.layout import render_report
-from assay.tasks.reporting.parts import LineageRow, Part, Report, SettingRow, Verdict
+from assay.tasks.reporting.parts import Part, Verdict
+from assay.tasks.reporting.report import LineageRow, Report, SettingRow
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import GateResult
 

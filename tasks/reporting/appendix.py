@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.markup import Markup, tag
-from assay.tasks.reporting.parts import Cell, Column, LineageRow, Report, SettingRow
+from assay.tasks.reporting.parts import Cell, Column
+from assay.tasks.reporting.report import LineageRow, Report, SettingRow
 from assay.tasks.reporting.tables import grid, scroller
 from assay.tasks.statistics.findings import Finding
 

@@ -9,7 +9,8 @@ from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals, svg
 from assay.tasks.reporting.layout import anchors, badge, document, safe_link, status_tone
 from assay.tasks.reporting.markup import Markup, join, tag, text
-from assay.tasks.reporting.parts import Part, Report, Scale
+from assay.tasks.reporting.parts import Part, Scale
+from assay.tasks.reporting.report import Report
 from assay.tasks.reporting.scales import Linear, nice_range
 from assay.tasks.reporting.tables import scroller
 from assay.tasks.statistics.findings import Finding

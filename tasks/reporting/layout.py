@@ -27,12 +27,12 @@ from assay.tasks.reporting.parts import (
     Panels,
     Paragraph,
     Part,
-    Report,
     Scatters,
     Tone,
     Verdict,
 )  # fmt: skip
 from assay.tasks.reporting.plots import bar_figure, line_figure, panels_figure
+from assay.tasks.reporting.report import Report
 from assay.tasks.reporting.scatter import scatters_figure
 from assay.tasks.reporting.tables import table_figure
 

@@ -20,7 +20,7 @@ from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.terms.page import verdict
 from assay.tasks.reporting.layout import render_report
-from assay.tasks.reporting.parts import Report
+from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.image_task import HeldOut
 

@@ -16,7 +16,7 @@ from assay.flows.trust_page import planted_strengths, trust_parts
 from assay.flows.trust_seconds import seconds_spent
 from assay.infra.partitions import collect
 from assay.tasks.reporting.layout import render_report
-from assay.tasks.reporting.parts import Report
+from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.subjects.image_task import HeldOut
 from assay.tasks.trust.page import verdict

@@ -18,7 +18,7 @@ from assay.flows.trust_page import trust_parts
 from assay.infra.partitions import collect
 from assay.tasks.language.words import words_of
 from assay.tasks.reporting.layout import render_report
-from assay.tasks.reporting.parts import Report
+from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.trust.page import verdict
 

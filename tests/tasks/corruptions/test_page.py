@@ -9,7 +9,8 @@ from assay.data.images import image_columns
 from assay.tasks.corruptions.page import page, verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import THIN
-from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels, Report
+from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels
+from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding
 
 PERTURBATIONS = ("rotate", "gaussian-noise", "snow")

@@ -9,7 +9,8 @@ from assay.data.image_schemas import TrainingCurve
 from assay.tasks.defenses.page import page, verdict
 from assay.tasks.defenses.page_findings import family
 from assay.tasks.reporting.layout import render_report
-from assay.tasks.reporting.parts import DataTable, Estimate, LinePlot, Mark, Panels, Report
+from assay.tasks.reporting.parts import DataTable, Estimate, LinePlot, Mark, Panels
+from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import corrected
 

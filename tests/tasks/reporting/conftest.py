@@ -16,7 +16,7 @@ from assay.tasks.ordering.page import verdict as ordering_verdict
 from assay.tasks.pruning.page import page as pruning_page
 from assay.tasks.reporting.appendix import settings_rows
 from assay.tasks.reporting.headline import headline
-from assay.tasks.reporting.parts import LineageRow, Report
+from assay.tasks.reporting.report import LineageRow, Report
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.statistics.multiplicity import corrected

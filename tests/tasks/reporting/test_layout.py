@@ -16,19 +16,17 @@ from assay.tasks.reporting.parts import (
     Estimate,
     Figure,
     Gallery,
-    LineageRow,
     LinePlot,
     Mark,
     Panels,
     Paragraph,
     Part,
     Picture,
-    Report,
     Series,
-    SettingRow,
     Strip,
     Verdict,
 )  # fmt: skip
+from assay.tasks.reporting.report import LineageRow, Report, SettingRow
 from assay.tasks.statistics.findings import Finding
 
 EVIL = "<script>alert('1')</script>\"><img src=x onerror=alert(2)>&amp;"

@@ -6,7 +6,8 @@ from assay.tasks.attacks.terms.page import page, verdict
 from assay.tasks.attacks.terms.page_examples import PairExample, TaggedExample, pairs_block, tagged_blocks
 from assay.tasks.attacks.terms.page_findings import Termed, severity_text
 from assay.tasks.reporting.layout import render_report
-from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Mark, Panels, Report
+from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Mark, Panels
+from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding
 
 FIRST = "share=1, changes=1"
