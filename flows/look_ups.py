@@ -63,7 +63,7 @@ def earlier_look_ups(run: Run) -> Mapping[str, dict[str, int]]:
         try:
             findings = findings_of(run.store, record)
         except InputError as error:  # a damaged earlier run is no reason to have no report today
-            run.progress.notice(f"{error} Looks at a test set that only it counted are not counted any more.")
+            run.notice(f"{error} Looks at a test set that only it counted are not counted any more.")
             continue
         for one in findings:
             if one.metric in (_COUNTED, _HIGHEST) and one.value is not None:

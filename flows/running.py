@@ -14,7 +14,7 @@ from assay.flows.look_ups import judge_tests
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.trust_seconds import seconds_spent
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError
+from assay.infra.errors import AssayError, InputError, RunError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
@@ -150,7 +150,7 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
         missing = [one for one in missing if one not in lost]
     if missing:
         said = "\n".join(one.said(project, pipeline) for one in missing)
-        raise type(missing[0].error)(said)
+        raise InputError(said) if any(one.error.exit_code == 2 for one in missing) else RunError(said)
 
 
 def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:

@@ -264,7 +264,7 @@ def _raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
         failed = RunError(f"{len(failures)} partitions failed for good ({listed}). The first said: {reason}")
         raise failed from (None if bench.run.masked else first)
     bench.quarantined.extend(names)
-    bench.run.progress.notice(
+    bench.run.notice(
         f"Left out after repeated failures: {'; '.join(names)}. The first said: {told(first, bench.run.masked)}"
     )
 

@@ -108,8 +108,16 @@ class Run:
         thread.start()
         return thread
 
+    def notice(self, text: str) -> None:
+        """Say a sentence that a person should read, and keep it in the record."""
+        self.record.notices.append(text)
+        self.progress.notice(text)
+
     def save(self) -> None:
-        """Write the record down as it stands."""
+        """Write the record down as it stands, with what the engine had to say."""
+        if self._engine is not None:
+            said = [text for text in self._engine.notices if text not in self.record.notices]
+            self.record.notices.extend(said)
         self.store.save_run(self.record)
 
     @contextmanager
@@ -135,11 +143,11 @@ class Run:
             said = "Interrupted (Ctrl-C)." if kind is KeyboardInterrupt else f"{kind.__name__}: {error}"
             said = kind.__name__ if self.masked and not isinstance(error, AssayError) else said
             self.record.failures.append(said)
+        self.save()
         with self._engine_lock:
             engine, self._engine = self._engine, None
         if engine is not None:
             engine.close()
-        self.save()
         self._lease.release()
 
 

@@ -176,7 +176,7 @@ def _carry_out(bench: Workbench, work: TrainingWork, constants: Mapping[str, Any
     if bench.run.fresh:
         checkpoints.forget()
     elif step := checkpoints.last_step():
-        bench.run.progress.notice(f"The {bench.title} goes on after step {step}, where it was interrupted.")
+        bench.run.notice(f"The {bench.title} goes on after step {step}, where it was interrupted.")
     engine = bench.run.engine
     calls = [Call(0, work.name, carry_out, (work, engine.share(dict(constants))), {})]
     with _watched(bench, checkpoints):

@@ -10,6 +10,7 @@ import cloudpickle
 from distributed import Future
 
 from assay.infra.compute import Call, Folded, Outcome, Profile, Slot, Slots
+from assay.infra.engines.dask_losses import Losses
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_window import PATIENCE_SECONDS, Landing, Shared, Window
 from assay.infra.engines.dask_workers import Workers
@@ -40,6 +41,7 @@ class DaskEngine:
         self._say = Notices(notice)
         self.notices: list[str] = self._say
         self._workers = Workers(self._client, connection.name)
+        self._losses = Losses(self._client, self._workers, self._say.once)
         self._processors: dict[Slot, set[str]] = {}
         for worker, (versions, _) in self._workers.facts().items():
             refuse_mismatch(versions_here(), versions, worker)
@@ -100,6 +102,7 @@ class DaskEngine:
 
     def close(self) -> None:
         """Let go of the client, and of the workers where they are ours."""
+        self._losses.stop()
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -112,7 +115,10 @@ class DaskEngine:
 
     def _window(self, gpu: bool) -> Window:
         slot = route(gpu, self._settings.gpu, self.slots(), self._settings.engine, self._say)
-        return Window(self._connection, self._workers, slot, self._settings.retries, self._say, self._patience)
+        return Window(
+            self._connection, self._workers, slot, self._settings.retries, self._say, self._patience,
+            self._losses.watch(),
+        )  # fmt: skip
 
     def _outcomes(self, window: Window, calls: Iterable[Call]) -> Iterator[Outcome]:
         for landings in window.land(calls, fetch=True):

@@ -14,6 +14,7 @@ import cloudpickle
 from distributed import Future, KilledWorker
 
 from assay.infra.compute import Call, Slot
+from assay.infra.engines.dask_losses import Submitted
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_workers import Crew, Workers, placement, scheduler_lost
 from assay.infra.engines.routing import Notices
@@ -59,8 +60,9 @@ class Window:
     """The futures of one run or fold."""
 
     def __init__(
-        self, connection: Connection, workers: Workers, slot: Slot, retries: int, say: Notices, patience: float
-    ) -> None:
+        self, connection: Connection, workers: Workers, slot: Slot, retries: int, say: Notices, patience: float,
+        submitted: Submitted,
+    ) -> None:  # fmt: skip
         self._client = connection.client
         self._name = connection.name
         self._workers = workers
@@ -68,6 +70,7 @@ class Window:
         self._retries = retries
         self._say = say
         self._patience = patience
+        self._submitted = submitted
         self._flying: dict[str, Flight] = {}
         self._suspects: deque[Flight] = deque()
         self._landed: queue.SimpleQueue[Future] = queue.SimpleQueue()
@@ -162,6 +165,7 @@ class Window:
         own = {place: value for place, value in given.items() if place not in shared}
         work = cloudpickle.dumps((call.function, own))
         key = f"{getattr(call.function, '__name__', 'call')}-{uuid4().hex}"
+        self._submitted.names[key] = call.name
         where = placement(self._crew, self.slot)
         future = self._client.submit(
             perform, call.index, work, shared, self.slot, dict(versions_here()), key=key, **where

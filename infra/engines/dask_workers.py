@@ -28,12 +28,17 @@ class Crew:
 
 
 class Workers:
-    """A scheduler's workers, looked up afresh; remembers that there were plain ones while they restart."""
+    """A scheduler's workers, looked up afresh; remembers names, and that there were plain ones while they restart."""
 
     def __init__(self, client: Client, name: str) -> None:
         self._client = client
         self._name = name
         self._saw_cpu = False
+        self._names: dict[str, str] = {}
+
+    def name_of(self, where: str) -> str:
+        """The name of a worker that was there at the last look, else its address."""
+        return self._names.get(where, where)
 
     def crew(self) -> Crew:
         """Who is there now."""
@@ -41,6 +46,7 @@ class Workers:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
         except (OSError, TimeoutError, ValueError) as error:
             raise scheduler_lost(self._name) from error
+        self._names.update({where: str(it["name"]) for where, it in workers.items()})
         gpu = {where: int(it["resources"]["GPU"]) for where, it in workers.items() if it["resources"].get("GPU")}
         plain = {where: it for where, it in workers.items() if where not in gpu}
         offers = bool(plain) and all(it["resources"].get("CPU") for it in plain.values())

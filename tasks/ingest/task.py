@@ -57,7 +57,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     older = ""
     if reading.convention == IOB1:
         older = " · tags read as IOB1"
-        current_run().progress.notice(
+        current_run().notice(
             f"No entity of {source.label} begins with B- where an I- would do, so its tags are taken as IOB1 and "
             "rewritten as IOB2: every entity begins with B-."
         )
@@ -84,7 +84,7 @@ def _warn_of_long_sentences(source: str, samples: Artifact[Samples], layout: Lay
     if not found.get("long"):
         return
     words, name = found["longest"].value
-    current_run().progress.notice(
+    current_run().notice(
         f"Sentences of {source} with more than {LONG} words: {found['long']}, the longest {name} with {words}. Models "
         "read some hundred words and cut the rest; is an empty line missing after each sentence?"
     )

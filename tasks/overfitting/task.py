@@ -92,7 +92,7 @@ def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:
     if not copies:
         return ""
     said = f"{copies} of the fresh samples {'hold' if copies > 1 else 'holds'} an image that trains or is audited too"
-    current_run().progress.notice(f"{said}: these are no control. Mend the split.")
+    current_run().notice(f"{said}: these are no control. Mend the split.")
     return f" · {said}"
 
 

@@ -45,7 +45,7 @@ def parting(
         if in_documents(found["documents"], samples.rows):
             return Parted((DOCUMENT,), said=f" · {integer(len(found['documents']))} documents held together")
     if are_words(first_rows(samples, 1), content):
-        current_run().progress.notice(
+        current_run().notice(
             "No column `document` says which text a sentence is of, so sentences are held out one by one: those of one "
             "text can stand on both sides, and scores come out higher than on new texts. Give a split column, or "
             "`document`."
@@ -62,7 +62,7 @@ def shared_by_pairs(training: Artifact[Samples], evaluation: Artifact[Samples], 
     if not shared:
         return ""
     said = f"{integer(shared)} of the {integer(evaluation.rows)} audited samples share a text with one that trains"
-    current_run().progress.notice(f"{said}: what is measured on them is no measure of new texts.")
+    current_run().notice(f"{said}: what is measured on them is no measure of new texts.")
     return f" · {said}"
 
 

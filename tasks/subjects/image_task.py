@@ -98,7 +98,7 @@ def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
         return shared_by_pairs(held.training, held.evaluation, content)
     what = "are also" if copies > 1 else "is also"
     said = f"{copies} of the audited samples {what} among those that train, under another id"
-    current_run().progress.notice(f"{said}: what is measured on them is no measure of new samples. Mend the split.")
+    current_run().notice(f"{said}: what is measured on them is no measure of new samples. Mend the split.")
     return f" · {said}"
 
 

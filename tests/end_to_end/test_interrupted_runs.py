@@ -69,6 +69,10 @@ def test_a_worker_killed_during_labelling_changes_no_digest(
     [record] = records(team / "worker-killed")
     assert record["status"] == "done"
     assert digests(record) == undisturbed
+    [lost] = [notice for notice in record["notices"] if "was lost" in notice]
+    assert lost.startswith("Worker cpu-")
+    assert "Done again: " in lost
+    assert night.err.count(lost) == 1
 
 
 def test_a_run_that_was_killed_goes_on_where_it_was(

@@ -3,6 +3,7 @@
 import logging
 import operator
 import os
+import re
 import signal
 import threading
 import time
@@ -143,6 +144,10 @@ def test_a_lost_worker_costs_only_time(engine: Engine, tmp_path: Path, capfd: py
     assert sorted(outcome.value[0] for outcome in found) == list(range(6))
     assert victim not in {outcome.value[1] for outcome in found}
     assert capfd.readouterr().err == ""
+    [said] = [notice for notice in engine.notices if "was lost" in notice]
+    assert re.match(
+        r"Worker cpu-[01] was lost \(killed, or out of memory\)\. Done again: numbers, partition \d of 6", said
+    )
 
 
 def test_a_shared_constant_outlives_the_workers_that_hold_it(engine: Engine) -> None:
