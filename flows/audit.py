@@ -24,7 +24,7 @@ from assay.infra.runs import current_run
 from assay.tasks.statistics.task import conclude
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.task import measure_subject, predict_samples, train_subject
+from assay.tasks.subjects.tables.task import measure_subject, predict_samples, train_subject
 
 
 @dataclass

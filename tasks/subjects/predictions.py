@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError
-from assay.tasks.subjects.features import Matrix
+from assay.tasks.subjects.tables.features import Matrix
 
 _SUM_TOLERANCE = 1e-3  # how far from 1 the probabilities of a row may add up (half precision is that coarse)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from assay.infra.code_reference import CodeReference, refer_to_code
-from assay.tasks.subjects.own import read_weights, require_usable
 from assay.tasks.subjects.sequences.own import require_callable
 from assay.tasks.subjects.sequences.usual_training import options_of
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.text_sources import ModelSource, find_model, minilm_source
+from assay.tasks.subjects.tables.own import read_weights, require_usable
 from assay.tasks.subjects.texts.own import require_function
+from assay.tasks.subjects.token_networks.sources import ModelSource, find_model, minilm_source
 
 Way = Literal["small-bert", "minilm-linear", "small-tagger", "small-scorer", "minilm", "hugging-face", "own"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.sequences.rows import tag_names
-from assay.tasks.subjects.text_sources import ModelSource
 from assay.tasks.subjects.token_networks.hugging_face import about_as_it_came, complete, read_network
+from assay.tasks.subjects.token_networks.sources import ModelSource
 
 _BEGINS = ("B-", "S-", "U-")
 

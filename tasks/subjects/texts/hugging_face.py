@@ -11,10 +11,10 @@ import torch
 
 from assay.infra.devices import torch_device_here
 from assay.infra.errors import InputError
-from assay.tasks.subjects.text_sources import ModelSource
 from assay.tasks.subjects.texts.network import NetworkModel
 from assay.tasks.subjects.token_networks.computing import tokenizer_in
 from assay.tasks.subjects.token_networks.hugging_face import about_as_it_came, complete, pad_of, read_network
+from assay.tasks.subjects.token_networks.sources import ModelSource
 
 
 @dataclass(frozen=True, eq=False)

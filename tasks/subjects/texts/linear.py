@@ -14,11 +14,11 @@ import torch
 from assay.infra.devices import torch_device_here
 from assay.infra.errors import InputError
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.text_sources import ModelSource, minilm_source
 from assay.tasks.subjects.texts.network import NetworkModel
 from assay.tasks.subjects.token_networks.blocks import IntArray
 from assay.tasks.subjects.token_networks.computing import tokenizer_in
 from assay.tasks.subjects.token_networks.hugging_face import limit_of, pad_of, read_network
+from assay.tasks.subjects.token_networks.sources import ModelSource, minilm_source
 
 PENALTY = 0.01  # C of the logistic regression on standardised features: some hundred features, few thousand texts
 _ITERATIONS = 2000

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.text_sources import ModelSource
+from assay.tasks.subjects.token_networks.sources import ModelSource
 
 Head = Literal["tokens", "classes", "score", "none"]
 _WHAT = {

@@ -8,8 +8,8 @@ from typing import Any
 
 from assay.infra.seeds import Seeds
 from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.text_sources import ModelSource
 from assay.tasks.subjects.token_networks.hugging_face import Head, complete, limit_of, read_network
+from assay.tasks.subjects.token_networks.sources import ModelSource
 
 
 @dataclass(frozen=True)

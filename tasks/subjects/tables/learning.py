@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from assay.infra.artifacts import Table
 from assay.infra.errors import InputError, RunError
-from assay.tasks.subjects.features import choose_features, feature_matrix
 from assay.tasks.subjects.folds import drawn, fold_of
-from assay.tasks.subjects.logistic import CrossFitted, cross_fit
+from assay.tasks.subjects.tables.features import choose_features, feature_matrix
+from assay.tasks.subjects.tables.logistic import CrossFitted, cross_fit
 
 MOST_ROWS = 1_000_000  # beyond this many labelled rows, a seeded sample of about this size is learned from
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
-from assay.tasks.subjects.features import Matrix, feature_matrix
 from assay.tasks.subjects.predictions import checked_probabilities, predictions_table
+from assay.tasks.subjects.tables.features import Matrix, feature_matrix
 
 if TYPE_CHECKING:
     import torch

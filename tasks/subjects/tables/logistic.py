@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.features import Matrix
+from assay.tasks.subjects.tables.features import Matrix
 
 BLOCK = 1024  # rows predicted at a time; the last block is padded, so every row goes through the same shapes
 _ITERATIONS = 5000

@@ -16,14 +16,17 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.subjects.agreement import agreement_findings, count_agreement, count_predictions, degenerate_finding
-from assay.tasks.subjects.features import feature_matrix
 from assay.tasks.subjects.folds import fold_of
-from assay.tasks.subjects.logistic import CrossFitted
-from assay.tasks.subjects.own import predict_with_own
 from assay.tasks.subjects.predictions import given_predictions, predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.training import (
+from assay.tasks.subjects.tables.agreement import (
+    agreement_findings,
+    count_agreement,
+    count_predictions,
+    degenerate_finding,
+)
+from assay.tasks.subjects.tables.features import feature_matrix
+from assay.tasks.subjects.tables.learning import (
     MOST_ROWS,
     TrainingRows,
     feature_column,
@@ -32,6 +35,8 @@ from assay.tasks.subjects.training import (
     survey,
     training_rows,
 )
+from assay.tasks.subjects.tables.logistic import CrossFitted
+from assay.tasks.subjects.tables.own import predict_with_own
 
 
 @stage(version=1, title="subject", draws=True)

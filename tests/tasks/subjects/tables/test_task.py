@@ -23,11 +23,11 @@ from assay.infra.stage import stage, write_table
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.statistics.task import conclude
-from assay.tasks.subjects import task
-from assay.tasks.subjects.logistic import CrossFitted
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.task import measure_subject, predict_samples, train_subject
+from assay.tasks.subjects.tables import task
+from assay.tasks.subjects.tables.logistic import CrossFitted
+from assay.tasks.subjects.tables.task import measure_subject, predict_samples, train_subject
 
 MATRIX, TARGET = load_breast_cancer(return_X_y=True)
 N, DATASETS = len(TARGET), 10

@@ -6,7 +6,12 @@ import pytest
 
 from assay.infra.errors import RunError
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.agreement import agreement_findings, count_agreement, count_predictions, degenerate_finding
+from assay.tasks.subjects.tables.agreement import (
+    agreement_findings,
+    count_agreement,
+    count_predictions,
+    degenerate_finding,
+)
 
 CURATED = pa.table(
     {
