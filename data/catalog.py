@@ -10,7 +10,7 @@ import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path, PurePosixPath
@@ -57,6 +57,10 @@ class CatalogEntry(Settings):
     """Where it came from, to the commit."""
     licence: str
     """What its licence says, or that none is stated."""
+    page: str | None = None
+    """The address of a page where people find the original, where files are not fetched from there."""
+    bring: str | None = None
+    """How a user who has the original arranges it and names it in pipelines.yaml, as one clause."""
     used_for: str
     """What Assay uses it for."""
     folder: str | None = None
@@ -183,6 +187,10 @@ def located(name: str, environment: Mapping[str, str] | None = None) -> LocatedD
                 _require_right(name, file, folder / file.name)
             return LocatedDataset(name, entry, folder)
     looked = " or ".join(map(str, folders))
+    if missing := next((file for file in entry.files if file.url is None and not _mirrored(entry, file, places)), None):
+        raise InputError(
+            f"The data set {name} is not here (looked in {looked}). {_to_bring(name, entry, missing, folders[-1])}"
+        )
     if entry.files:
         raise InputError(f"The data set {name} is not here (looked in {looked}); run `assay data get {name}` first.")
     raise InputError(
@@ -205,16 +213,28 @@ def _get_file(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path, m
         if file.unpacked_sha256 is not None and _hash(content) == file.unpacked_sha256:
             content = gzip.compress(content, mtime=0)
     else:
-        raise InputError(
-            f"{file.name} of {name} is neither in the mirror nor at a known address; set {MIRROR} to a folder that has "
-            f"{entry.folder or name}/{file.name} ({entry.source})."
-        )
+        raise InputError(_to_bring(name, entry, file, folder))
     if not _content_is_right(file, content):
         raise InputError(
             f"{origin} is not the {file.name} that the catalogue knows (its sha256 is {_hash(content)[:12]}..., "
             f"{file.sha256[:12]}... was expected); nothing was kept."
         )
     _write_whole(target, content)
+
+
+def _mirrored(entry: CatalogEntry, file: CatalogFile, places: Sequence[Path]) -> bool:
+    return any((place / (entry.folder or "") / file.name).exists() for place in places)
+
+
+def _to_bring(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path) -> str:
+    """Where a file without an address comes from, under which licence, and the ways to have it here."""
+    origin = f"the original is at {entry.page}" if entry.page else f"it came from {entry.source}"
+    own = f"{entry.bring[:1].upper()}{entry.bring[1:]}; or " if entry.bring else ""
+    return (
+        f"{file.name} of {name} cannot be fetched, no address has it: {origin} (licence: {entry.licence}). {own}"
+        f"{'put' if own else 'Put'} {file.name} (sha256 {file.sha256}) into {folder}, or set {MIRROR} to a folder that "
+        f"has {entry.folder or name}/{file.name}."
+    )
 
 
 def _download(name: str, file: CatalogFile) -> bytes:
@@ -283,7 +303,7 @@ def _sha256(path: Path) -> str:
 
 def _loader_source(entry: CatalogEntry) -> bytes:
     if entry.loader is None:
-        return json.dumps(entry.model_dump(mode="json"), sort_keys=True).encode()
+        return json.dumps(entry.model_dump(mode="json", exclude={"page", "bring"}), sort_keys=True).encode()
     spec = importlib.util.find_spec(entry.loader.partition(":")[0])
     assert spec is not None
     assert spec.origin is not None

@@ -44,4 +44,13 @@ def _at_hand(name: str, entry: CatalogEntry) -> str:
     for place, word in [*places, (data_folder(), "yes")]:
         if wanted and all((place / (entry.folder or name) / file).exists() for file in wanted):
             return word
-    return "no" if entry.files else "yours to bring"
+    return "no" if entry.files and all(file.url for file in entry.files) else "yours to bring"
+
+
+def where_from() -> list[str]:
+    """Of each data set that is neither here nor to be fetched, a line: where its original is."""
+    return [
+        f"{name}: {entry.page or entry.source}"
+        for name, entry in catalog().items()
+        if _at_hand(name, entry) == "yours to bring"
+    ]

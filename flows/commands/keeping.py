@@ -17,9 +17,12 @@ def data() -> None:
 @data.command("list", example="assay data list")
 def data_list() -> None:
     """List the data sets: the embedded ones, and the catalogue."""
-    from assay.flows.data_sets import known_data_sets
+    from assay.flows.data_sets import known_data_sets, where_from
 
     click.echo(columns(["data set", "at hand", "licence", "what"], known_data_sets()))
+    if lines := where_from():
+        click.echo("\nYours to bring, with where the originals are (assay data get NAME says how to have one here):")
+        click.echo("\n".join(f"  {line}" for line in lines))
 
 
 @data.command("get", example="assay data get youtube-spam")

@@ -151,6 +151,38 @@ def test_neither_mirror_nor_address_says_what_to_set(use: object, tmp_path: Path
         get("tiny", tmp_path, {})
 
 
+@pytest.mark.parametrize(
+    ("name", "page", "layout", "checksum"),
+    [
+        ("isic-uda1", "https://github.com/epostIt/MachineLearning/tree/88a5c93", "scans/malignant/*.jpg",
+         "e7be76902d09"),
+        ("chest-xray", "https://github.com/waliatushar/ai-pneumonia-detection/tree/362d6d1", "dataset/train/NORMAL",
+         "cb02b3f894a4"),
+    ],
+)  # fmt: skip
+def test_what_no_address_has_says_where_the_original_is_and_how_to_point_assay_at_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, page: str, layout: str, checksum: str
+) -> None:
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "data"))
+    for ask in (lambda: get(name, None, {}), lambda: located(name, {})):
+        with pytest.raises(InputError) as refused:
+            ask()
+        said = str(refused.value)
+        assert page in said
+        assert layout in said
+        assert "`source: {images: " in said
+        assert f"sha256 {checksum}" in said
+        assert str(entry_of(name).licence) in said
+        assert "assay data get" not in said
+
+
+def test_pages_and_advice_change_no_fingerprint(use: object, mirror: Path) -> None:
+    use(entry(plain()))
+    before = located("tiny", {"ASSAY_MIRROR": str(mirror)}).fingerprint
+    use(entry(plain()).model_copy(update={"page": "https://example.org", "bring": "do this"}))
+    assert located("tiny", {"ASSAY_MIRROR": str(mirror)}).fingerprint == before
+
+
 def test_a_file_cannot_leave_its_folder(use: object, tmp_path: Path) -> None:
     use(entry(CatalogFile(name="../a.csv", bytes=1, sha256="0" * 64)))
     with pytest.raises(InputError, match="would leave its folder"):
@@ -165,6 +197,9 @@ def test_an_address_must_be_https(use: object, tmp_path: Path) -> None:
 
 def test_a_data_set_that_is_not_here_says_how_to_get_it(use: object, tmp_path: Path) -> None:
     use(entry(plain()))
+    with pytest.raises(InputError, match=r"not here .* set ASSAY_MIRROR to a folder that has tiny/a\.csv"):
+        located("tiny", {"ASSAY_DATA": str(tmp_path)})
+    use(entry(plain("https://example.org/a.csv")))
     with pytest.raises(InputError, match="run `assay data get tiny` first"):
         located("tiny", {"ASSAY_DATA": str(tmp_path)})
 
