@@ -19,7 +19,7 @@ from side_by_side import Stopwatch, Work, compare
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.running import Draws, run_attack
 from assay.tasks.attacks.settings import APGD, PGD, ImageAttack, Square
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel
 
 EPS, STEPS, BLOCK, MEAN, STD = 0.1, 40, 64, 0.3, 0.35
 SIZE = 2.5 * EPS / STEPS

@@ -19,7 +19,7 @@ from peers import provide
 
 from assay.tasks.diagnostics.integrated_gradients import COMPLETE, integrated_gradients
 from assay.tasks.diagnostics.saliency import saliency_maps
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.building import build_network
 
 PEERS = ("captum==0.9.0",)

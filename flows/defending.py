@@ -18,7 +18,7 @@ from assay.tasks.attacks.settings import AnyImageAttack, eps_name
 from assay.tasks.defenses.comparing import NONE
 from assay.tasks.defenses.settings import AnyImageDefence, each_of
 from assay.tasks.defenses.task import defend_subject, measure_defences
-from assay.tasks.subjects.image_task import measure_images, predict_images
+from assay.tasks.subjects.images.task import measure_images, predict_images
 
 
 @dataclass

@@ -13,7 +13,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError, RunError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
-from assay.tasks.subjects.image_model import CARD, WEIGHTS
+from assay.tasks.subjects.images.model import CARD, WEIGHTS
 
 PIPELINE = "subject.yaml"
 _CONFIG = "config.json"

@@ -15,7 +15,8 @@ from assay.flows.subflows import subflow
 from assay.infra.artifacts import Artifact
 from assay.tasks.ingest.task import Ingested
 from assay.tasks.overfitting.task import fresh_samples
-from assay.tasks.subjects.image_task import HeldOut, hold_out, measure_images, predict_images, train_network
+from assay.tasks.subjects.holding_out_task import HeldOut, hold_out
+from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
 from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger

@@ -21,12 +21,12 @@ from assay.tasks.attacks.ball import ball_around
 from assay.tasks.attacks.batch import blocks
 from assay.tasks.attacks.generator import PerturbationUNet, seeded_generator, untrained_generator
 from assay.tasks.attacks.settings import GAP
-from assay.tasks.subjects.image_lessons import Lessons
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.lessons import Lessons
+from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.learning_state import learning_files, restore
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.image_training import Checkpoints
+    from assay.tasks.subjects.images.training import Checkpoints
 
 CARD, WEIGHTS = "card.json", "generator.safetensors"
 

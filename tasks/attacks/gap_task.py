@@ -49,8 +49,8 @@ def learn_perturbations(
 ) -> dict[str, bytes]:  # fmt: skip
     """The files of a generator, on a worker."""
     from assay.tasks.attacks import gap
-    from assay.tasks.subjects.image_lessons import images_of
-    from assay.tasks.subjects.image_model import load_image_model
+    from assay.tasks.subjects.images.lessons import images_of
+    from assay.tasks.subjects.images.model import load_image_model
 
     model = load_image_model(subject, files)
     lessons = images_of(training, classes)

@@ -21,7 +21,7 @@ from assay.tasks.attacks.settings import AnyImageAttack
 from assay.tasks.attacks.trials import COLUMNS, Trial, trials_one_by_one
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.image_model import CARD
+from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 PROBED = 64
@@ -35,7 +35,7 @@ def probe_subject(
 ) -> Artifact[Findings]:  # fmt: skip
     """The red flags that a subject raises by itself: a softmax at its end, no gradients, randomness, ε = 1 in vain."""
     from assay.tasks.attacks.probes import chosen, flags_of_probes
-    from assay.tasks.subjects.image_lessons import LABELS, targets_of
+    from assay.tasks.subjects.images.lessons import LABELS, targets_of
 
     names = class_names(collect(classes, None))
     several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
@@ -89,7 +89,7 @@ def probe_partition(
     from assay.tasks.attacks.draws import Draws
     from assay.tasks.attacks.probes import probe_samples
     from assay.tasks.attacks.records import Posed
-    from assay.tasks.subjects.image_model import load_image_model
+    from assay.tasks.subjects.images.model import load_image_model
 
     some = samples.filter(pc.is_in(samples["id"], value_set=pa.array(sorted(ids), pa.string())))
     if some.num_rows == 0:

@@ -14,7 +14,7 @@ from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.attacks.settings import eps_name
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
-from assay.tasks.subjects.image_model import THRESHOLD
+from assay.tasks.subjects.images.model import THRESHOLD
 
 MOST = 6
 """Strips per gallery: enough to see what the attack does, few enough to read on."""

@@ -22,7 +22,7 @@ from assay.tasks.attacks.settings import PGD
 from assay.tasks.attacks.trials import matrix
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.classification import Truth, accuracy, majority_rate
-from assay.tasks.subjects.image_model import said
+from assay.tasks.subjects.images.model import said
 
 START = 4 / 255
 """How far from the image gradients are looked at a second time, as an attack with a random start would."""

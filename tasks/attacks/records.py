@@ -18,7 +18,7 @@ from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.running import AttackResult, Draws, Perturb, run_attack
 from assay.tasks.attacks.settings import ImageAttack, eps_name
-from assay.tasks.subjects.image_model import ImageModel, Pixels, Probabilities, load_image_model, said
+from assay.tasks.subjects.images.model import ImageModel, Pixels, Probabilities, load_image_model, said
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 Generators = Mapping[str, dict[str, bytes]]

@@ -17,7 +17,7 @@ from assay.tasks.attacks.ledger import Ledger
 from assay.tasks.attacks.pgd import Perturb, fgsm, momentum_pgd, perturbed, pgd
 from assay.tasks.attacks.settings import APGD, FGSM, PGD, ImageAttack, MomentumPGD, Square
 from assay.tasks.attacks.square import square
-from assay.tasks.subjects.image_model import require_pixels
+from assay.tasks.subjects.images.model import require_pixels
 
 __all__ = ["AttackResult", "Attackable", "Draws", "Perturb", "run_attack"]
 

@@ -22,7 +22,7 @@ from assay.tasks.attacks.settings import AnyImageAttack, Square, eps_name
 from assay.tasks.attacks.transfer import transfer_findings, transfer_partition
 from assay.tasks.attacks.worst import on_grid, worst_of
 from assay.tasks.statistics.findings import findings_table
-from assay.tasks.subjects.image_model import CARD
+from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 _USUAL_ROWS, _MANY_ROWS, _BYTES = 128, 1024, 64 * 2**20

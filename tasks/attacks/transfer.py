@@ -13,7 +13,7 @@ from assay.tasks.attacks.records import Assault, Posed
 from assay.tasks.attacks.settings import eps_name
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
-from assay.tasks.subjects.image_model import ImageModel, Probabilities, said
+from assay.tasks.subjects.images.model import ImageModel, Probabilities, said
 
 Counts = npt.NDArray[np.int64]
 

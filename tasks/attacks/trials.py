@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from assay.tasks.attacks.settings import Goal, eps_name
 from assay.tasks.statistics.classification import Said, Truth
-from assay.tasks.subjects.image_model import said
+from assay.tasks.subjects.images.model import said
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]

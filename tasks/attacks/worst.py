@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from assay.data.image_schemas import Attacked
-from assay.tasks.subjects.image_model import THRESHOLD
+from assay.tasks.subjects.images.model import THRESHOLD
 
 WORST = "worst-case"
 

@@ -17,7 +17,7 @@ from assay.tasks.corruptions.flips import Said
 from assay.tasks.corruptions.kinds import strongest_frames
 from assay.tasks.corruptions.sequences import sequence
 from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.subjects.image_model import ImageModel, require_pixels, said
+from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 
 _BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # of the frames that are there at a time
 _SMALLEST = 8  # pixels: below, there is nothing to blur or to shift

@@ -15,7 +15,7 @@ from assay.data.images import Pixels, image_columns, pixels_of
 from assay.infra.seeds import Seeds
 from assay.tasks.corruptions.flips import Said, comparisons, count_correct, count_flips
 from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.subjects.image_lessons import Targets, require_one_shape, targets_of
+from assay.tasks.subjects.images.lessons import Targets, require_one_shape, targets_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 CLEAN = "clean"
@@ -39,7 +39,7 @@ def corrupt_partition(
     if samples.num_rows == 0:
         return flips[0], images[0]
     from assay.tasks.corruptions.frames import look
-    from assay.tasks.subjects.image_model import load_image_model
+    from assay.tasks.subjects.images.model import load_image_model
 
     require_one_shape(samples)
     models = {one.name: load_image_model(one.subject, one.files) for one in onlookers}

@@ -19,7 +19,7 @@ from assay.tasks.corruptions.findings import ALL, MEAN, cell_of, corruption_find
 from assay.tasks.corruptions.partitions import Onlooker, corrupt_partition
 from assay.tasks.corruptions.settings import Corruptions
 from assay.tasks.statistics.findings import findings_table
-from assay.tasks.subjects.image_task import require_classes
+from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 _PIXELS = 1 << 18  # of the images of one partition: each is seen in up to 2170 frames, by every subject

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from assay.tasks.attacks.trials import trials_one_by_one
 from assay.tasks.statistics.classification import Said, Truth
-from assay.tasks.subjects.image_measures import probabilities_of
-from assay.tasks.subjects.image_model import said
+from assay.tasks.subjects.images.measures import probabilities_of
+from assay.tasks.subjects.images.model import said
 
 CLEAN = "clean"
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.ball import ball_around, step_size_for
 from assay.tasks.attacks.draws import Draws
-from assay.tasks.subjects.image_training import Batch
+from assay.tasks.subjects.images.training import Batch
 
 
 def attacked(batch: Batch, eps: float, steps: int, step_size: float | None, seeds: Seeds) -> Tensor:

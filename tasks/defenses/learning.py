@@ -13,15 +13,15 @@ from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
-from assay.tasks.subjects.building import load_state
-from assay.tasks.subjects.image_learning import new_model, trained
-from assay.tasks.subjects.image_lessons import LABELS, Lessons, lessons_of
-from assay.tasks.subjects.image_model import CARD, WEIGHTS, ImageModel
+from assay.tasks.subjects.images.building import load_state
+from assay.tasks.subjects.images.learning import new_model, trained
+from assay.tasks.subjects.images.lessons import LABELS, Lessons, lessons_of
+from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.image_training import BatchHook, Checkpoints
+    from assay.tasks.subjects.images.training import BatchHook, Checkpoints
 
 AnyVariant = Standard | MPAdvT | MAAdvT
 

@@ -8,8 +8,8 @@ from torch.nn import functional
 from assay.infra.seeds import Seeds
 from assay.tasks.defenses.attacking import attacked
 from assay.tasks.defenses.settings import MAAdvT
-from assay.tasks.subjects.image_model import ImageModel
-from assay.tasks.subjects.image_training import Batch, BatchHook, Descent
+from assay.tasks.subjects.images.model import ImageModel
+from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
 
 _LEAST = 1e-12  # probabilities below it are taken for it, lest their logarithm be infinite
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from assay.infra.seeds import Seeds
 from assay.tasks.defenses.attacking import attacked
 from assay.tasks.defenses.settings import MPAdvT
-from assay.tasks.subjects.image_training import Batch, BatchHook, Descent
+from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
 
 
 @dataclass(frozen=True)

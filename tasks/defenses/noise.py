@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from assay.tasks.subjects.image_training import Batch, BatchHook, Descent
+from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
 
 
 def under_noise(sigma: float) -> BatchHook:

@@ -21,7 +21,7 @@ from assay.tasks.defenses.smoothing_settings import Smoothing
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import columns_of, draw_evenly
-from assay.tasks.subjects.image_lessons import LABELS
+from assay.tasks.subjects.images.lessons import LABELS
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
@@ -81,8 +81,8 @@ def learn_under_noise(
 ) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
     """The files and the curve of a subject under noise, on a worker."""
     from assay.tasks.defenses.noise import under_noise
-    from assay.tasks.subjects.image_learning import new_model, trained
-    from assay.tasks.subjects.image_lessons import lessons_of
+    from assay.tasks.subjects.images.learning import new_model, trained
+    from assay.tasks.subjects.images.lessons import lessons_of
 
     lessons = lessons_of(training, classes)
     model = new_model(subject, lessons, classes, seeds)
@@ -100,7 +100,7 @@ def certify_partition(
 
     from assay.data.images import pixels_of
     from assay.tasks.defenses.smoothing import certify
-    from assay.tasks.subjects.image_model import load_image_model, require_pixels
+    from assay.tasks.subjects.images.model import load_image_model, require_pixels
 
     if samples.num_rows == 0:
         return Certified.schema.empty_table()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assay.infra.seeds import Seeds
 from assay.tasks.defenses.attacking import attacked
 from assay.tasks.defenses.settings import Standard
-from assay.tasks.subjects.image_training import Batch, BatchHook, Descent
+from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
 
 
 def standard(settings: Standard, seeds: Seeds) -> BatchHook:

@@ -19,8 +19,8 @@ from assay.tasks.defenses.learning import defend_images
 from assay.tasks.defenses.settings import AnyImageDefence
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.image_lessons import LABELS, targets_of
-from assay.tasks.subjects.image_task import require_classes
+from assay.tasks.subjects.images.lessons import LABELS, targets_of
+from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 

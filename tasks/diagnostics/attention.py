@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from assay.tasks.diagnostics.features import Maps, recorded
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel
 
 GATES = ("fine", "coarse")
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from assay.tasks.diagnostics.looking import Truth
 from assay.tasks.subjects.holding_out import draw_evenly
-from assay.tasks.subjects.image_lessons import LABELS
+from assay.tasks.subjects.images.lessons import LABELS
 
 
 def truths_of(samples: pa.Table) -> dict[str, Truth]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.tasks.subjects.image_model import THRESHOLD
+from assay.tasks.subjects.images.model import THRESHOLD
 
 Counts = npt.NDArray[np.int64]  # [k, k]
 

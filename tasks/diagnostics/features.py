@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.image_model import ImageModel, Pixels
+from assay.tasks.subjects.images.model import ImageModel, Pixels
 
 Features = npt.NDArray[np.float32]  # [n, d]
 Maps = npt.NDArray[np.float32]  # [n, h, w]

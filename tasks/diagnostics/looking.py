@@ -20,7 +20,7 @@ from assay.tasks.diagnostics.integrated_gradients import Attribution, baseline_o
 from assay.tasks.diagnostics.layers import Layers, layers_of
 from assay.tasks.diagnostics.saliency import saliency_maps
 from assay.tasks.diagnostics.settings import Diagnostics
-from assay.tasks.subjects.image_model import ImageModel, load_image_model
+from assay.tasks.subjects.images.model import ImageModel, load_image_model
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 CLEAN, TRAIN = "clean", "train"

@@ -16,7 +16,7 @@ from assay.tasks.reporting.colours import Rgb, heat, signed
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
 from assay.tasks.subjects.eps import eps_name
-from assay.tasks.subjects.image_model import THRESHOLD
+from assay.tasks.subjects.images.model import THRESHOLD
 
 _BRIGHTEST = 99.5  # per cent of a map's values: what lies above is drawn like it, lest one pixel leave the rest dark
 _NAMED = 3  # labels under an image

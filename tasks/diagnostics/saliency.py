@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from assay.tasks.diagnostics.features import Maps
-from assay.tasks.subjects.image_losses import loss_for
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.losses import loss_for
+from assay.tasks.subjects.images.model import ImageModel
 
 
 def saliency_maps(model: ImageModel, images: Tensor, targets: Tensor) -> Maps:

@@ -28,7 +28,7 @@ from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_t
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.image_task import ROWS
+from assay.tasks.subjects.holding_out_task import ROWS
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 

@@ -12,15 +12,15 @@ import pyarrow as pa
 from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.seeds import Seeds
 from assay.tasks.overfitting.settings import Dishonest
-from assay.tasks.subjects.building import load_state
-from assay.tasks.subjects.image_learning import new_model, trained
-from assay.tasks.subjects.image_lessons import lessons_of
-from assay.tasks.subjects.image_model import CARD, WEIGHTS
+from assay.tasks.subjects.images.building import load_state
+from assay.tasks.subjects.images.learning import new_model, trained
+from assay.tasks.subjects.images.lessons import lessons_of
+from assay.tasks.subjects.images.model import CARD, WEIGHTS
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.image_training import Checkpoints
+    from assay.tasks.subjects.images.training import Checkpoints
 
 
 def fit_to_test_set(

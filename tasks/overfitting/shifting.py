@@ -13,7 +13,7 @@ from assay.infra.errors import InputError
 from assay.tasks.overfitting.lattice import Lattice, Shifted, shift
 from assay.tasks.overfitting.settings import Generator
 from assay.tasks.subjects.folds import drawn
-from assay.tasks.subjects.image_lessons import LABELS, Lessons, require_one_shape, stored_images, targets_of
+from assay.tasks.subjects.images.lessons import LABELS, Lessons, require_one_shape, stored_images, targets_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 
@@ -23,7 +23,7 @@ def shift_partition(
 ) -> pa.Table:  # fmt: skip
     """The `ShiftedWindows` of a partition; samples of unknown class are left out."""
     from assay.tasks.overfitting.windows import looking, require_margin
-    from assay.tasks.subjects.image_model import load_image_model, require_pixels
+    from assay.tasks.subjects.images.model import load_image_model, require_pixels
 
     name = subject.settings.name
     if LABELS in samples.column_names:

@@ -31,8 +31,9 @@ from assay.tasks.subjects.holding_out import (
     split_column,
     splits_in,
 )
-from assay.tasks.subjects.image_learning import learn_images
-from assay.tasks.subjects.image_task import ROWS, require_classes
+from assay.tasks.subjects.holding_out_task import ROWS
+from assay.tasks.subjects.images.learning import learn_images
+from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker

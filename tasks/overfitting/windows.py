@@ -9,7 +9,7 @@ from assay.data.images import Pixels
 from assay.infra.errors import InputError
 from assay.tasks.overfitting.lattice import Look
 from assay.tasks.overfitting.translations import Whole
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel
 
 SMALLEST = 4  # the least `crop` of a subject
 

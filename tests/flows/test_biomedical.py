@@ -22,7 +22,7 @@ from assay.tasks.attacks.terms.page import verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import findings_from
-from assay.tasks.subjects.image_task import HeldOut
+from assay.tasks.subjects.holding_out_task import HeldOut
 
 NAMES = ["warfarin", "aspirin", "hypertension", "migraine", "epilepsy", "metformin"]
 CODE = """

@@ -22,7 +22,7 @@ from assay.flows.words import attack_texts
 from assay.infra.partitions import collect
 from assay.tasks.attacks.words.settings import A2T, Guided
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
-from assay.tasks.subjects.image_task import hold_out
+from assay.tasks.subjects.holding_out_task import hold_out
 
 PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
 ARMS = ("guided", "a2t", "a2t-related")

@@ -17,7 +17,7 @@ from assay.flows.subjects import Examination, examine_one
 from assay.flows.trust import ask_oracle
 from assay.infra.partitions import collect
 from assay.tasks.statistics.findings import Finding, findings_from
-from assay.tasks.subjects.image_task import hold_out
+from assay.tasks.subjects.holding_out_task import hold_out
 
 PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
 UNSEEN = (2101, 2102, 2103, 2104, 2105)

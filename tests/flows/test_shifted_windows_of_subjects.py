@@ -8,7 +8,7 @@ from assay.flows.shifted_windows import Shifting, WindowTest, shift_one
 from assay.flows.subjects import Examination, Examined
 from assay.infra.errors import InputError
 from assay.tasks.overfitting.settings import Translations
-from assay.tasks.subjects.image_task import HeldOut
+from assay.tasks.subjects.holding_out_task import HeldOut
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject
 

@@ -18,7 +18,7 @@ from assay.infra.partitions import collect
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
-from assay.tasks.subjects.image_task import HeldOut
+from assay.tasks.subjects.holding_out_task import HeldOut
 from assay.tasks.trust.page import verdict
 
 SETTINGS = {

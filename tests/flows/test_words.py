@@ -24,7 +24,7 @@ from assay.tasks.defenses.text_page import verdict as copies_verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import findings_from
-from assay.tasks.subjects.image_task import HeldOut
+from assay.tasks.subjects.holding_out_task import HeldOut
 from assay.tasks.subjects.settings import Subject
 
 ORACLE = {

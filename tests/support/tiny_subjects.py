@@ -16,7 +16,7 @@ from assay.infra.partitions import map_pieces
 from assay.infra.seeds import Seeds
 from assay.infra.stage import stage, write_files, write_table
 from assay.tasks.attacks.draws import Draws
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject, Training
 
@@ -92,7 +92,7 @@ def files_of(seed: int, classes: int, multilabel: bool, broken: bool = False) ->
     """The card and the weights of a small-cnn."""
     from safetensors.torch import save
 
-    from assay.tasks.subjects.building import network_of
+    from assay.tasks.subjects.images.building import network_of
 
     network = network_of(SUBJECT, classes=classes, channels=1, size=SIZE, seed=seed)
     state = {name: value.contiguous() for name, value in network.state_dict().items()}
@@ -106,7 +106,7 @@ def files_of(seed: int, classes: int, multilabel: bool, broken: bool = False) ->
 
 
 def _rows(piece: _Piece) -> pa.Table:
-    from assay.tasks.subjects.image_model import load_image_model
+    from assay.tasks.subjects.images.model import load_image_model
 
     start, size = piece.start, piece.size
     pixels = tiny_images(64)[start : start + size].numpy()

@@ -26,8 +26,8 @@ from assay.tasks.attacks.gap import (
 from assay.tasks.attacks.generator import PerturbationUNet, depth_for, seeded_generator
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import GAP
-from assay.tasks.subjects.image_lessons import Lessons
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.lessons import Lessons
+from assay.tasks.subjects.images.model import ImageModel
 
 torch.set_num_threads(1)
 SEEDS = Seeds(0, "generator")

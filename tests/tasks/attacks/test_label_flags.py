@@ -17,7 +17,7 @@ from assay.tasks.attacks.red_flags import Reading, flags_of_attacks
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import APGD, FGSM, PGD, ImageAttack, Square
 from assay.tasks.attacks.trials import trials
-from assay.tasks.subjects.image_model import ImageModel, said
+from assay.tasks.subjects.images.model import ImageModel, said
 
 torch.set_num_threads(1)
 N = 150

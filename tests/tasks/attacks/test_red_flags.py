@@ -21,7 +21,7 @@ from assay.tasks.attacks.settings import FGSM, GAP, PGD, ImageAttack, Square
 from assay.tasks.attacks.trials import trials
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
-from assay.tasks.subjects.image_model import ImageModel, said
+from assay.tasks.subjects.images.model import ImageModel, said
 
 torch.set_num_threads(1)
 N, LEVELS = 150, 16

@@ -10,7 +10,7 @@ from assay.tasks.corruptions.constants import constants
 from assay.tasks.corruptions.flips import comparisons, count_flips
 from assay.tasks.corruptions.frames import look
 from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel
 
 torch.set_num_threads(1)
 HELD_OUT = 450

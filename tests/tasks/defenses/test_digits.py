@@ -16,7 +16,8 @@ from assay.tasks.attacks.settings import PGD
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.task import defend_subject
-from assay.tasks.subjects.image_task import hold_out, train_network
+from assay.tasks.subjects.holding_out_task import hold_out
+from assay.tasks.subjects.images.task import train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
 

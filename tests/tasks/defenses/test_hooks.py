@@ -13,8 +13,8 @@ from assay.tasks.defenses.maadvt import maadvt
 from assay.tasks.defenses.mpadvt import draw_perturbation, mpadvt
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.standard import standard
-from assay.tasks.subjects.image_losses import loss_for
-from assay.tasks.subjects.image_training import Batch
+from assay.tasks.subjects.images.losses import loss_for
+from assay.tasks.subjects.images.training import Batch
 
 torch.set_num_threads(1)
 SEEDS = Seeds(0, "defend_subject")

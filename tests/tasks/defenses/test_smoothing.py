@@ -24,8 +24,8 @@ from assay.tasks.defenses.smoothing_task import (
 )
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.statistics.findings import findings_from
-from assay.tasks.subjects.image_model import ImageModel
-from assay.tasks.subjects.image_task import hold_out
+from assay.tasks.subjects.holding_out_task import hold_out
+from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
 

@@ -16,8 +16,8 @@ from assay.tasks.attacks.task import attack_subject
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.task import defend_subject, measure_defences
 from assay.tasks.statistics.findings import findings_from
-from assay.tasks.subjects.image_model import load_image_model
-from assay.tasks.subjects.image_task import predict_images, train_network
+from assay.tasks.subjects.images.model import load_image_model
+from assay.tasks.subjects.images.task import predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject, Training
 

@@ -11,7 +11,7 @@ from assay.tasks.diagnostics.features import feature_maps, features_of, recorded
 from assay.tasks.diagnostics.layers import layers_of
 from assay.tasks.diagnostics.saliency import saliency_maps
 from assay.tasks.diagnostics.settings import Diagnostics
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.settings import NETWORKS
 

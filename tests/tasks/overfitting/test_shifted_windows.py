@@ -35,9 +35,9 @@ from assay.tasks.overfitting.windows import looking, require_margin
 from assay.tasks.reporting.parts import LinePlot
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.folds import drawn
-from assay.tasks.subjects.image_lessons import lessons_of
-from assay.tasks.subjects.image_model import load_image_model
-from assay.tasks.subjects.image_task import predict_images, train_network
+from assay.tasks.subjects.images.lessons import lessons_of
+from assay.tasks.subjects.images.model import load_image_model
+from assay.tasks.subjects.images.task import predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
 

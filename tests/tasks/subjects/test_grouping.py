@@ -14,7 +14,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage
 from assay.tasks.subjects.grouping import choose_groups, shared_texts, text_marks
-from assay.tasks.subjects.image_task import hold_out
+from assay.tasks.subjects.holding_out_task import hold_out
 from assay.tasks.subjects.settings import Evaluation
 
 N = 300

@@ -13,7 +13,7 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage
 from assay.tasks.subjects.holding_out import contents_of, draw_evenly, draw_in_proportion, on_side
-from assay.tasks.subjects.image_task import ROWS, hold_out
+from assay.tasks.subjects.holding_out_task import ROWS, hold_out
 from assay.tasks.subjects.settings import Evaluation
 
 

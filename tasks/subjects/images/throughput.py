@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from assay.tasks.subjects.image_model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel
 
 _WARM = 2  # passes before the clock starts: memory is found, kernels are chosen
 

@@ -19,12 +19,12 @@ from torch import Tensor
 
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
-from assay.tasks.subjects.augmentation import augment
 from assay.tasks.subjects.curves import Epoch
 from assay.tasks.subjects.folds import drawn
-from assay.tasks.subjects.image_lessons import Lessons
-from assay.tasks.subjects.image_losses import Loss, loss_for
-from assay.tasks.subjects.image_model import THRESHOLD, ImageModel
+from assay.tasks.subjects.images.augmentation import augment
+from assay.tasks.subjects.images.lessons import Lessons
+from assay.tasks.subjects.images.losses import Loss, loss_for
+from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
 from assay.tasks.subjects.learning_state import learning_files, restore
 from assay.tasks.subjects.schedules import learning_rate
 from assay.tasks.subjects.settings import Training

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from assay.infra.errors import InputError, RunError
-from assay.tasks.subjects import image_model
-from assay.tasks.subjects.image_model import ImageModel, load_image_model, said
+from assay.tasks.subjects.images import model as image_model
+from assay.tasks.subjects.images.model import ImageModel, load_image_model, said
 from assay.tasks.subjects.learning_state import weights_of
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from assay.data.images import Pixels, pixels_of
 from assay.infra.errors import InputError
 from assay.tasks.subjects.gold_codes import codes_known
-from assay.tasks.subjects.image_model import require_pixels
+from assay.tasks.subjects.images.model import require_pixels
 
 LABELS = "labels"
 

@@ -175,7 +175,7 @@ def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], devic
 def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, device: str) -> ImageModel:
     import torch
 
-    from assay.tasks.subjects.building import load_state, network_of
+    from assay.tasks.subjects.images.building import load_state, network_of
 
     extent = {"classes": card["classes"], "channels": card["channels"], "size": card["size"], "seed": 0}
     ours = subject.code is None

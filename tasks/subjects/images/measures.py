@@ -16,8 +16,8 @@ from assay.infra.errors import InputError, RunError
 from assay.tasks.statistics.class_areas import class_areas
 from assay.tasks.statistics.classification_findings import Slice, prediction_findings
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.image_lessons import require_one_shape, targets_of
-from assay.tasks.subjects.image_model import CARD, Probabilities, load_image_model, said
+from assay.tasks.subjects.images.lessons import require_one_shape, targets_of
+from assay.tasks.subjects.images.model import CARD, Probabilities, load_image_model, said
 from assay.tasks.subjects.predictions import predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
 

@@ -22,14 +22,9 @@ from assay.infra.settings import Compute
 from assay.infra.stage import stage, write_table
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_from
-from assay.tasks.subjects.image_model import load_image_model
-from assay.tasks.subjects.image_task import (
-    HeldOut,
-    hold_out,
-    measure_images,
-    predict_images,
-    train_network,
-)
+from assay.tasks.subjects.holding_out_task import HeldOut, hold_out
+from assay.tasks.subjects.images.model import load_image_model
+from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
 from assay.tasks.subjects.learning_state import weights_of
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
@@ -220,7 +215,7 @@ def test_a_users_model_can_be_audited_where_nobody_knows_the_classes_or_all_are_
 
 
 def test_a_users_model_is_looked_at_with_a_few_images_and_not_with_the_training_split(run, tmp_path, monkeypatch):
-    from assay.tasks.subjects import image_learning
+    from assay.tasks.subjects.images import learning as image_learning
 
     seen = []
     plainly = image_learning.images_of
@@ -356,8 +351,8 @@ def test_a_worker_killed_after_two_epochs_changes_no_bit_of_the_weights(tmp_path
 
 
 def test_throughput_counts_images():
-    from assay.tasks.subjects.image_model import ImageModel
-    from assay.tasks.subjects.throughput import throughput
+    from assay.tasks.subjects.images.model import ImageModel
+    from assay.tasks.subjects.images.throughput import throughput
 
     network = build_network("small-cnn", classes=10, channels=1, size=32).eval()
     found = throughput(ImageModel(network, 10, False, (0.0,), (1.0,)), 1, 32, 32, batch=16, passes=3)

@@ -12,14 +12,14 @@ import pyarrow as pa
 from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
-from assay.tasks.subjects.building import load_state, network_of, require_output
 from assay.tasks.subjects.curves import Epoch, curve_table
-from assay.tasks.subjects.image_lessons import Lessons, channel_statistics, images_of, lessons_of
-from assay.tasks.subjects.image_model import CARD, WEIGHTS, ImageModel
+from assay.tasks.subjects.images.building import load_state, network_of, require_output
+from assay.tasks.subjects.images.lessons import Lessons, channel_statistics, images_of, lessons_of
+from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.image_training import BatchHook, Checkpoints
+    from assay.tasks.subjects.images.training import BatchHook, Checkpoints
     from assay.tasks.subjects.settings import Training
 
 PROBED = 32  # images from which one sees whether a network's output is a softmax already
@@ -125,7 +125,7 @@ def trained(
 
     A defence hands over its hook, and in `about` what the card should say of it.
     """
-    from assay.tasks.subjects.image_training import plainly, train
+    from assay.tasks.subjects.images.training import plainly, train
     from assay.tasks.subjects.learning_state import weights_of
 
     curve: list[Epoch] = []

@@ -1,0 +1,93 @@
+"""The stage that sets samples apart, images and texts alike: those that may train, and those that are audited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from assay.data.schemas import Samples
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, map_partitions, reduce_partitions
+from assay.infra.runs import current_run
+from assay.infra.stage import say, stage
+from assay.tasks.subjects.grouping_steps import Parted, parting, shared_by_pairs
+from assay.tasks.subjects.holding_out import (
+    Side,
+    alike,
+    audited_ids,
+    columns_of,
+    content_columns,
+    content_marks,
+    draw_in_proportion,
+    require_splits,
+    rows_as_they_are,
+    rows_on_side,
+    splits_in,
+)
+from assay.tasks.subjects.settings import Evaluation
+
+ROWS = 128  # of a partition that networks work on: small, since each image is worked on for long
+
+
+class HeldOut(NamedTuple):
+    """The samples that may train, and those that are audited; none is in both."""
+
+    training: Artifact[Samples]
+    evaluation: Artifact[Samples]
+
+
+@stage(version=2, title="hold out")
+def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[str] = ("text",)) -> HeldOut:
+    """The samples apart, by their column `split` or else by a hash of what they hold, in partitions of few rows.
+
+    What they hold is the image, or else the columns of `texts`: copies under several ids are on one side, and so are
+    samples that share one of several texts, or a document. A split column is obeyed, and if it parts copies, the stage
+    says how many.
+    """
+    by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
+    columns = reduce_partitions(columns_of, samples)["columns"]
+    content = content_columns(columns, texts)
+    parted = Parted(content) if by_column else parting(samples, settings, columns, content)
+    rule: dict[str, Any] = {
+        "settings": settings,
+        "by_column": by_column,
+        "content": parted.content,
+        "texts": parted.texts,
+    }
+
+    def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
+        chosen: Artifact[Samples] = map_partitions(
+            rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, only=only, **rule
+        )
+        if chosen.rows == 0:
+            raise InputError(
+                f"No sample is left for {which} out of {samples.rows}: look at `evaluation`, or bring more samples."
+            )
+        dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name=which, rows=ROWS)
+        return dense
+
+    only = None
+    if settings.limit is not None:
+        audited = map_partitions(audited_ids, samples, into=Samples, name="audited", **rule)
+        known = collect(audited, ["id", "gold"])
+        only = draw_in_proportion(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
+    held = HeldOut(side("training"), side("evaluation", only))
+    how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.said}{_copies(held, content)}")
+    return held
+
+
+def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
+    """How many audited samples hold what a training sample holds too, as the end of a line; empty where none does."""
+    sides = [
+        collect(map_partitions(content_marks, side, into=Samples, name=f"content_{at}", content=content), ["content"])
+        for at, side in enumerate(held)
+    ]
+    copies = alike(*(side["content"].to_numpy() for side in sides))
+    if not copies:
+        return shared_by_pairs(held.training, held.evaluation, content)
+    what = "are also" if copies > 1 else "is also"
+    said = f"{copies} of the audited samples {what} among those that train, under another id"
+    current_run().notice(f"{said}: what is measured on them is no measure of new samples. Mend the split.")
+    return f" · {said}"

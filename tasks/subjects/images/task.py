@@ -1,0 +1,88 @@
+"""The stages of an image subject: a network learns from some samples, predicts others, and is measured."""
+
+from __future__ import annotations
+
+import json
+
+from assay.data.classes import class_names
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
+from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.images.learning import PROBED, learn_images, normalisation_in_words
+from assay.tasks.subjects.images.lessons import LABELS
+from assay.tasks.subjects.images.measures import clean_findings, predict_table
+from assay.tasks.subjects.images.model import CARD
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
+
+
+@stage(version=2, title="train", draws=True, gpu=True)
+def train_network(training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject) -> TrainedSubject:
+    """The subject's files: its network trained on these samples, or with the weights that it came with."""
+    names = class_names(collect(classes, None))
+    if subject.settings.train is None:  # nothing is learned: some images to look at are enough
+        training = write_table(first_rows(training, PROBED), into=Samples, name="probed")
+    trained = trained_on_worker(learn_images, training, subject=subject, classes=tuple(names), seeds=stage_seeds())
+    say(_summary(trained, subject, training.rows))
+    return trained
+
+
+@stage(version=1, title="predictions", gpu=True)
+def predict_images(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
+) -> Artifact[Predictions]:
+    """What the subject says of every audited image."""
+    contents = read_files(files)
+    require_classes(contents, classes.rows, subject.settings.name)
+    say(f"{subject.settings.network} · {evaluation.rows} images")
+    predictions: Artifact[Predictions] = map_partitions(
+        predict_table, evaluation, into=Predictions, subject=subject, files=contents
+    )
+    return predictions
+
+
+@stage(version=1, title="clean")
+def measure_images(
+    predictions: Artifact[Predictions], evaluation: Artifact[Samples], classes: Artifact[Classes], name: str
+) -> Artifact[Findings]:
+    """The findings on one subject and clean images: accuracy, AUC, recall per class, entropy, and if it is constant."""
+    names = class_names(collect(classes, None))
+    columns = ["id", "gold", *([LABELS] if _bears_labels(evaluation) else [])]
+    findings = clean_findings(collect(predictions, None), collect(evaluation, columns), names, name)
+    say(f"{name} · {_measured(findings)}")
+    return write_table(findings_table(findings), into=Findings)
+
+
+def require_classes(files: dict[str, bytes], classes: int, name: str) -> None:
+    """Raises unless the subject's network knows as many classes as the pipeline has."""
+    known = json.loads(files[CARD])["classes"]
+    if known != classes:
+        raise InputError(f"The network of {name} knows {known} classes, and the pipeline has {classes}.")
+
+
+def _bears_labels(samples: Artifact[Samples]) -> bool:
+    found: bool = reduce_partitions(columns_of, samples)["columns"] >= {LABELS}
+    return found
+
+
+def _summary(trained: TrainedSubject, subject: ResolvedSubject, samples: int) -> str:
+    settings = subject.settings
+    last = trained.last_epoch()
+    if not last:
+        how = "" if settings.mean and settings.std else f" · {normalisation_in_words(subject)}"
+        return f"{settings.network}, with the weights it came with{how}"
+    aside = last["validation_accuracy"]
+    shown = "" if aside is None else f", {aside:.1%} of the validation samples right"
+    return f"{settings.network} · {last['epoch']} epochs of {samples} samples{shown}"
+
+
+def _measured(findings: list[Finding]) -> str:
+    by_metric = {one.metric: one for one in findings if not one.group}
+    accuracy, area = by_metric["subject.accuracy"], by_metric["subject.auc"]
+    shown = ["–" if one.value is None else f"{one.value:.1%}" for one in (accuracy, area)]
+    degenerate = findings[-1].verdict
+    return f"{shown[0]} right, AUC {shown[1]}" + (f" · {degenerate}" if degenerate.startswith("degenerate") else "")
