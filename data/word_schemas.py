@@ -30,6 +30,15 @@ class CosineLimits(Table):
     schema = _schema(("provider", _S, False), ("limit", _F, True))
 
 
+class SynonymCosines(Table):
+    """One row per source of word vectors: the cosine that half of all known synonyms reach, and θ_relate.
+
+    NaN where the vectors know too few synonyms to say; null where nobody asked, or lists have no cosines.
+    """
+
+    schema = _schema(("provider", _S, False), ("synonyms", _F, True), ("related", _F, True))
+
+
 class AttackedTexts(Table):
     """One row per sample: whether the attack changed what the subject says of it, and by which words.
 

@@ -72,7 +72,11 @@ class ResolvedWordAttack:
 
 @dataclass(frozen=True)
 class Sought:
-    """A word attack as far as it matters to what may replace a word: whatever else it is, the same words are found."""
+    """A word attack as far as it matters to what may replace a word: whatever else it is, the same words are found.
+
+    How near a neighbour has to be is not looked at in the search: A2T takes the nearest, and leaves out those that are
+    too far afterwards. Only whether the limit is given or has to be found from pairs of synonyms matters here.
+    """
 
     attack: ResolvedWordAttack
 
@@ -80,9 +84,10 @@ class Sought:
     def fingerprint(self) -> str:
         """The hash of the source of words, and of the options by which they are chosen."""
         attack = self.attack
-        chosen = _CHOOSE if isinstance(attack.settings, Guided) else _CHOOSE - {"part_of_speech"}
+        chosen = _CHOOSE if isinstance(attack.settings, Guided) else _CHOOSE - {"part_of_speech", "min_cosine"}
         parts = [
             attack.settings.model_dump_json(include=chosen),
+            "" if isinstance(attack.settings, Guided) else str(attack.given_cosine is None),
             attack.providers.fingerprint if attack.providers else "",
             hashlib.sha256(attack.lists.content).hexdigest() if attack.lists else "",
         ]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from assay.data.word_schemas import CosineLimits, WordSwaps
+from assay.data.word_schemas import CosineLimits, SynonymCosines, WordSwaps
+from assay.infra.errors import InputError
 from assay.tasks.attacks.words.resolved import ResolvedWordAttack, asks_subject
-from assay.tasks.attacks.words.settings import RELATED, Guided
+from assay.tasks.attacks.words.settings import Guided
 from assay.tasks.attacks.words.swapping import (
     Pools,
     guided_rows,
@@ -64,19 +65,20 @@ class Inside:
 def neighbour_piece(
     piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: Inside | None, seed: int
 ) -> tuple[pa.Table, pa.Table]:
-    """The swaps of A2T, and the limit of similarity that they keep to."""
+    """The nearest words, however far they are, and what is known of how near synonyms are."""
     asked, count = piece.words, attack.settings.candidates
-    limits: dict[str, float | None]
     if attack.lists is not None:
         rows = listed_rows(asked, read_lists(attack.lists.name, attack.lists.content), count)
-        limits = {attack.lists.name: None}
+        known: dict[str, object] = {"provider": attack.lists.name, "synonyms": None, "related": None}
     else:
         assert attack.providers is not None
         provider = _provider(attack.providers, 0, texts, inside, seed)
-        least = _least_cosine(attack, provider, seed)
         vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
-        rows, limits = neighbour_rows(asked, vocabulary, provider, count, least), {provider.name: least}
-    return pa.Table.from_pylist(rows, schema=WordSwaps.schema), limits_table(limits)
+        rows = neighbour_rows(asked, vocabulary, provider, count)
+        found = (None, None) if attack.given_cosine is not None else _synonym_cosines(provider, seed)
+        known = dict(zip(SynonymCosines.schema.names, (provider.name, *found), strict=True))
+    table = pa.Table.from_pylist(rows, schema=WordSwaps.schema)
+    return table, pa.Table.from_pylist([known], schema=SynonymCosines.schema)
 
 
 def limits_table(limits: Mapping[str, float | None]) -> pa.Table:
@@ -85,14 +87,17 @@ def limits_table(limits: Mapping[str, float | None]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CosineLimits.schema)
 
 
-def _least_cosine(attack: ResolvedWordAttack, provider: Provider, seed: int) -> float:
-    """The limit as it is given, or found from synonyms: θ_relate, or what half of them reach."""
-    if attack.given_cosine is not None:
-        return attack.given_cosine
-    pairs = synonym_pairs()
-    if attack.settings.min_cosine == RELATED:
-        return theta_relate(provider, pairs, seed).value
-    return synonym_cosine(provider, pairs)
+def _synonym_cosines(provider: Provider, seed: int) -> tuple[float, float]:
+    """What half of all synonyms reach, and θ_relate; NaN where the vectors know too few pairs."""
+    pairs, nobody_knows = synonym_pairs(), float("nan")
+    try:
+        synonyms = synonym_cosine(provider, pairs)
+    except InputError:
+        return nobody_knows, nobody_knows
+    try:
+        return synonyms, theta_relate(provider, pairs, seed).value
+    except InputError:
+        return synonyms, nobody_knows
 
 
 def embed_piece(

@@ -14,7 +14,7 @@ import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +86,7 @@ def synonym_cosine(provider: Provider, pairs: Sequence[Pair]) -> float:
 
 
 def neighbour_rows(
-    asked: Sequence[str], vocabulary: Vocabulary, provider: Provider, count: int, least: float
+    asked: Sequence[str], vocabulary: Vocabulary, provider: Provider, count: int, least: float = -1.0
 ) -> list[Row]:
     """Of each word its nearest words of a vocabulary, by the cosine of their vectors."""
     near = vocabulary.nearest(asked, provider.vectors(list(asked)), count, least)
@@ -95,6 +95,25 @@ def neighbour_rows(
         for word, found in zip(asked, near, strict=True)
         if found
     ]
+
+
+def near_enough(rows: Iterable[Row], least: float) -> list[Row]:
+    """The rows with those candidates that are near enough, and without words that have none.
+
+    The nearest words of which the far ones are left out are the nearest ones that are near enough: a search need not
+    know the limit.
+
+    >>> row = {"word": "good", "candidates": ["great", "bad"], "cosines": [0.9, 0.4], "importance": [1.0, 2.0]}
+    >>> near_enough([row], 0.5)
+    [{'word': 'good', 'candidates': ['great'], 'cosines': [0.9], 'importance': [1.0]}]
+    """
+    found = []
+    for row in rows:
+        lists = {name: cast("list[object]", row[name]) for name in ("candidates", "cosines", "importance")}
+        kept = [place for place, cosine in enumerate(cast("list[float]", row["cosines"])) if cosine >= least]
+        if kept:
+            found.append(row | {name: [values[place] for place in kept] for name, values in lists.items()})
+    return found
 
 
 def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count: int) -> list[Row]:

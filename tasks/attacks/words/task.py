@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from assay.data.classes import class_names
 from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
 from assay.data.text_schemas import Keywords, Thresholds, WordVectors
-from assay.data.word_schemas import AttackedTexts, CosineLimits, WordSwaps
+from assay.data.word_schemas import AttackedTexts, CosineLimits, SynonymCosines, WordSwaps
 from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, map_pieces, read_files
 from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
@@ -29,7 +33,7 @@ from assay.tasks.attacks.words.swap_pieces import (
     neighbour_piece,
     sentence_piece,
 )
-from assay.tasks.attacks.words.swapping import content_words, pools_in
+from assay.tasks.attacks.words.swapping import content_words, near_enough, pools_in
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders
 from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.spaces import spaces_from
@@ -39,6 +43,8 @@ from assay.tasks.subjects.texts.rows import texts_of
 
 ROWS = 16  # texts of a partition: few, so that the bar moves and all workers have something to do
 _WORDS = 512  # words whose swaps are looked for at a time
+SYNONYMS = "synonyms"
+"""How near a replacement has to be where an attack does not say: as near as half of all synonyms."""
 _LOOKED_UP = 500  # words of which some dictionary should know half
 
 
@@ -48,6 +54,21 @@ class Swaps(NamedTuple):
 
     swaps: Artifact[WordSwaps]
     vectors: Artifact[WordVectors]
+    limits: Artifact[CosineLimits]
+
+
+class Nearest(NamedTuple):
+    """The nearest words however far, the vectors by which sentences are compared, and how near synonyms are."""
+
+    swaps: Artifact[WordSwaps]
+    vectors: Artifact[WordVectors]
+    known: Artifact[SynonymCosines]
+
+
+class Near(NamedTuple):
+    """The words that are near enough, and how near that is."""
+
+    swaps: Artifact[WordSwaps]
     limits: Artifact[CosineLimits]
 
 
@@ -63,11 +84,16 @@ def find_neighbours(
     samples: Artifact[Samples], training: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
     subject: ResolvedSubject, attack: ResolvedWordAttack,
 ) -> Swaps:  # fmt: skip
-    """A2T: of every word of the samples the nearest words; found once for all attacks that look for the same."""
+    """A2T: of every word of the samples the nearest words that are near enough.
+
+    They are looked for once for all attacks that look for the same, however near a word has to be for each.
+    """
     sought, text = Sought(attack), subject.settings.text
-    if sought.of_subject:
-        return look_for_neighbours(samples, training, text, sought, subject, files, classes)
-    return look_for_neighbours(samples, training, text, sought)
+    asked = (subject, files, classes) if sought.of_subject else (None, None, None)
+    found = look_for_neighbours(samples, training, text, sought, *asked)
+    wanted = attack.given_cosine if attack.given_cosine is not None else str(attack.settings.min_cosine or SYNONYMS)
+    near = keep_near(found.swaps, found.known, wanted)
+    return Swaps(near.swaps, found.vectors, near.limits)
 
 
 def find_guided_swaps(
@@ -92,21 +118,40 @@ def find_guided_swaps(
     return look_into_pools(*given)
 
 
-@stage(version=1, title="neighbours", draws=True)
+@stage(version=2, title="neighbours", draws=True)
 def look_for_neighbours(
     samples: Artifact[Samples], training: Artifact[Samples], text: str, sought: Sought,
     subject: ResolvedSubject | None = None, files: Artifact[SubjectFiles] | None = None,
     classes: Artifact[Classes] | None = None,
-) -> Swaps:  # fmt: skip
+) -> Nearest:  # fmt: skip
     """A2T: of every word of the samples the nearest words, by vectors or by neighbour lists."""
     corpus = _corpus(samples, training, text)
-    swaps, limits = map_pieces(
-        neighbour_piece, [Words(tuple(corpus.asked))], into=(WordSwaps, CosineLimits), texts=corpus.learnt,
+    swaps, known = map_pieces(
+        neighbour_piece, [Words(tuple(corpus.asked))], into=(WordSwaps, SynonymCosines), texts=corpus.learnt,
         attack=sought.attack, inside=_inside(subject, files, classes), seed=stage_seeds().integer(),
     )  # fmt: skip
-    said = limits_said(_limits(limits))
-    say(f"{swaps.rows} of {len(corpus.asked)} words have a replacement" + (f" · cosine ≥ {said}" if said else ""))
-    return Swaps(swaps, _sentence_vectors(corpus, swaps), limits)
+    say(f"{len(corpus.asked)} words looked up, {swaps.rows} have neighbours")
+    return Nearest(swaps, _sentence_vectors(corpus, swaps), known)
+
+
+@stage(version=1, title="near enough")
+def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wanted: float | str) -> Near:
+    """The neighbours at the cosine that is `wanted`, or that synonyms (`synonyms`) or related words (`related`) have;
+    what comes from lists stays as it is."""
+    (row,) = collect(known, None).to_pylist()
+    least = wanted if isinstance(wanted, float) else row[wanted]
+    if least is not None and isnan(least):
+        raise InputError(
+            f"The word vectors {row['provider']} know too few of the synonym pairs to say how close a replacement is: "
+            "set the attack's min_cosine."
+        )
+    rows = collect(swaps, None).to_pylist()
+    kept = rows if least is None else near_enough(rows, least)
+    limits = {row["provider"]: least}
+    said = limits_said(limits)
+    say(f"{len(kept)} of {len(rows)} words have a replacement" + (f" · cosine ≥ {said}" if said else ""))
+    near = write_table(pa.Table.from_pylist(kept, schema=WordSwaps.schema), into=WordSwaps)
+    return Near(near, write_table(limits_table(limits), into=CosineLimits))
 
 
 @stage(version=1, title="guided swaps", draws=True)

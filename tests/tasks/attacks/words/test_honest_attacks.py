@@ -26,6 +26,7 @@ from assay.tasks.attacks.words.settings import A2T, Guided, WordAttack
 from assay.tasks.attacks.words.similarity import PASSAGE, CharacterEncoder, Compared, similarity
 from assay.tasks.attacks.words.spanned_text import SpannedText
 from assay.tasks.attacks.words.swap_pieces import Words, neighbour_piece
+from assay.tasks.attacks.words.swapping import synonym_cosine
 from assay.tasks.language.relatedness import theta_relate
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import words_of
@@ -175,10 +176,11 @@ def test_only_what_changes_the_replacements_has_them_found_again(tmp_path):
         return Sought(resolve_word_attack(A2T(vectors="fasttext", encoder="word-vectors", **options), tmp_path))
 
     same = [{}, {"similarity": 0.5}, {"modified": 0.3}, {"ranking": "deletion"}, {"part_of_speech": False},
-            {"name": "x"}]  # fmt: skip
-    other = [{"candidates": 5}, {"min_cosine": 0.5}, {"min_cosine": "related"}]
+            {"name": "x"}, {"min_cosine": "related"}]  # fmt: skip
+    given = [{"min_cosine": 0.5}, {"min_cosine": 0.6}]  # without a look at synonyms
     assert len({key(**options).fingerprint for options in same}) == 1
-    assert len({key(**options).fingerprint for options in [{}, *other]}) == 4
+    assert len({key(**options).fingerprint for options in given}) == 1
+    assert len({key(**options).fingerprint for options in [{}, given[0], {"candidates": 5}]}) == 3
 
 
 def test_related_is_theta_relate_of_the_attacks_own_vectors(tmp_path):
@@ -187,20 +189,21 @@ def test_related_is_theta_relate_of_the_attacks_own_vectors(tmp_path):
         "def vectors(words):\n"
         "    return np.array([np.random.default_rng(zlib.crc32(w.encode())).normal(size=4) for w in words])\n"
     )
-    limits = {}
+    known = {}
     for named in (None, "related", 0.25):
         settled = resolve_word_attack(
             A2T(vectors="mine.py:vectors", min_cosine=named, encoder="word-vectors"), tmp_path
         )
-        swaps, table = neighbour_piece(Words(("film",)), texts=["a film"], attack=settled, inside=None, seed=3)
-        limits[named] = table["limit"][0].as_py()
-        assert table["provider"].to_pylist() == ["mine.py:vectors"]
-        assert all(one >= limits[named] for cosines in swaps["cosines"].to_pylist() for one in cosines)
+        _, table = neighbour_piece(Words(("film",)), texts=["a film"], attack=settled, inside=None, seed=3)
+        (known[named],) = table.to_pylist()
     from assay.tasks.language.embeddings.ensemble import build_providers
 
     (provider,) = build_providers(settled.providers, [], None)
-    assert limits["related"] == theta_relate(provider, synonym_pairs(), 3).value
-    assert limits[0.25] == 0.25 != limits[None]
+    pairs = synonym_pairs()
+    found = {"synonyms": synonym_cosine(provider, pairs), "related": theta_relate(provider, pairs, 3).value}
+    assert known["related"] == {"provider": "mine.py:vectors", **found}
+    nobody_asks = {"provider": "mine.py:vectors", "synonyms": None, "related": None}
+    assert known[None] == known[0.25] == nobody_asks  # own vectors have a limit of their own
 
 
 def test_lists_without_cosines_and_a_least_cosine_exclude_each_other(tmp_path):

@@ -8,6 +8,8 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from toy_spaces import at, space
 
 from assay.data.text_schemas import Keywords
@@ -16,6 +18,7 @@ from assay.tasks.attacks.words.swapping import (
     content_words,
     guided_rows,
     listed_rows,
+    near_enough,
     neighbour_rows,
     pools_in,
     read_lists,
@@ -111,6 +114,21 @@ def test_a2t_takes_the_nearest_words_that_are_near_enough():
     rows = neighbour_rows(["good", "nowhere"], Vocabulary.of(provider, words), provider, 2, 0.9)
     assert [(row["word"], row["candidates"]) for row in rows] == [("good", ["great", "fine"])]
     assert rows[0]["cosines"] == pytest.approx([np.cos(np.radians(4)), np.cos(np.radians(8))], abs=1e-6)
+
+
+@given(least=st.floats(-1, 1), seed=st.integers(0, 50), count=st.integers(1, 12))
+@settings(max_examples=40, deadline=None)
+def test_cutting_a_search_finds_what_a_narrower_search_does(least, seed, count):
+    words = [f"w{place}" for place in range(30)]
+    vectors = np.random.default_rng(seed).integers(-2, 3, (30, 2)).astype(np.float32)  # many equal cosines
+    provider = TableProvider("toy", words, vectors)
+    wide, narrow = (
+        neighbour_rows(words[:8], Vocabulary.of(provider, words), provider, count, limit) for limit in (-1.0, least)
+    )
+    cut = near_enough(wide, least)
+    for row in [*cut, *narrow]:
+        assert all(np.isnan(row.pop("importance")))
+    assert cut == narrow  # the same words and the same bits
 
 
 def test_half_of_the_synonyms_are_close_enough():

@@ -14,6 +14,7 @@ from word_case import put_texts
 
 from assay.data.text_schemas import Keywords, Thresholds
 from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
 from assay.infra.partitions import collect, read_files
 from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.words.attacking import WRONG, encoders, look_up
@@ -344,9 +345,23 @@ def test_attacks_that_look_for_the_same_words_have_them_found_once(run, make_cas
     case.rows = case.rows[:6]
     case.attacked()
     _, swaps = case.attacked(LOOSE.model_copy(update={"similarity": 0.5, "modified": 0.3}))
-    again = [stage for stage in run.record.stages if stage.stage == "look_for_neighbours"]
-    assert [stage.cached for stage in again] == [False, True]
     assert collect(swaps.limits, None).to_pylist() == [{"provider": "fasttext", "limit": -1.0}]
+    _, nearer = case.attacked(LOOSE.model_copy(update={"min_cosine": 0.5}))
+    again = [stage for stage in run.record.stages if stage.stage == "look_for_neighbours"]
+    assert [stage.cached for stage in again] == [False, True, True]
+    assert nearer.vectors == swaps.vectors
+    assert nearer.swaps.rows < swaps.swaps.rows or nearer.swaps.digest != swaps.swaps.digest
+    cosines = collect(nearer.swaps, ["cosines"])["cosines"].to_pylist()
+    assert min((one for some in cosines for one in some), default=0.5) >= 0.5
+
+
+def test_vectors_that_know_too_few_synonyms_ask_for_a_limit(run, make_case, tmp_path):
+    case = make_case()
+    (tmp_path / "own.vec").write_text("2 2\nfilm 1 0\nplot 0.9 0.1\n")
+    samples = case.samples()
+    attack = resolve_word_attack(A2T(vectors="own.vec", min_cosine="related", encoder="word-vectors"), tmp_path)
+    with pytest.raises(InputError, match=r"own\.vec know too few of the synonym pairs"):
+        find_neighbours(samples, samples, case.classes, case.files, case.subject, attack)
 
 
 def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
