@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from assay.infra.code_reference import CodeReference, refer_to_code
-from assay.tasks.subjects.sequences.own import require_callable
+from assay.tasks.subjects.own_functions import answering_function, classifier_function
 from assay.tasks.subjects.sequences.usual_training import options_of
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.tables.own import read_weights, require_usable
-from assay.tasks.subjects.texts.own import require_function
 from assay.tasks.subjects.token_networks.sources import ModelSource, find_model, minilm_source
 
 Way = Literal["small-bert", "minilm-linear", "small-tagger", "small-scorer", "minilm", "hugging-face", "own"]
@@ -113,7 +112,7 @@ def _resolve_classifier(settings: Subject, written: str, beside: Path) -> Resolv
     if ":" not in written:
         return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
     code = refer_to_code(written, beside)
-    require_function(code)
+    classifier_function(code)
     return ResolvedSubject(settings, code)
 
 
@@ -127,5 +126,5 @@ def _resolve_reader(settings: Subject, written: str, beside: Path) -> ResolvedSu
     if ":" not in written:
         return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
     code = refer_to_code(written, beside)
-    require_callable(code, kind)
+    answering_function(code, kind)
     return ResolvedSubject(settings, code)

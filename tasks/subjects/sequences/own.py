@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
+from assay.tasks.subjects.own_functions import answering_function
 from assay.tasks.subjects.sequences.rows import PREFIXES
 from assay.tasks.subjects.sequences.tagging import Tagging
 
@@ -69,16 +70,8 @@ class OwnScorer:
         return 0
 
 
-def require_callable(code: CodeReference, what: str) -> None:
-    """Raises at once, and in words, where the reference leads to nothing that can be asked."""
-    found = code.load()
-    if isinstance(found, type) or not callable(found):
-        raise InputError(f'The {what} "{code.written}" is no function: name one that answers for a list.')
-
-
 def _ask(code: CodeReference, what: str, block: list[T], masked: bool) -> object:
-    require_callable(code, what)
-    function = cast("Callable[[list[T]], object]", code.load())
+    function = answering_function(code, what)
     try:
         return function(block)
     except AssayError:

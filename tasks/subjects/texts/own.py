@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
+from assay.tasks.subjects.own_functions import classifier_function
 from assay.tasks.subjects.texts.model import UnusableTextError
 
 BLOCK = 16  # texts a function sees at a time; the last block is filled up with repeats, so the cut never shows
@@ -63,24 +64,3 @@ class OwnTextModel:
             said = f"{who} returned {values[row].tolist()}, expected {expected} (none below 0, together 1),"
             raise UnusableTextError(first + row, said)
         return values
-
-
-def require_function(code: CodeReference) -> None:
-    """Raises at once, and in words, where the reference leads to nothing that classifies."""
-    classifier_function(code)
-
-
-def classifier_function(code: CodeReference) -> Callable[[list[str]], object]:
-    """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
-    found = code.load()
-    method: Callable[[list[str]], object] | None = getattr(found, "predict_proba", None)
-    if isinstance(found, type):
-        raise InputError(f'The classifier "{code.written}" is a class: name an object or a function.')
-    if method is not None and callable(method):
-        return method
-    if not callable(found):
-        raise InputError(
-            f'The classifier "{code.written}" is a {type(found).__name__}, expected a function that gives '
-            "probabilities for a list of texts, or an object with predict_proba."
-        )
-    return found

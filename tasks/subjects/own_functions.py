@@ -1,0 +1,33 @@
+"""A user's own functions that read: looked at before anything runs, and refused in words where nobody can ask them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from assay.infra.code_reference import CodeReference
+from assay.infra.errors import InputError
+
+
+def classifier_function(code: CodeReference) -> Callable[[list[str]], object]:
+    """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
+    found = code.load()
+    method: Callable[[list[str]], object] | None = getattr(found, "predict_proba", None)
+    if isinstance(found, type):
+        raise InputError(f'The classifier "{code.written}" is a class: name an object or a function.')
+    if method is not None and callable(method):
+        return method
+    if not callable(found):
+        raise InputError(
+            f'The classifier "{code.written}" is a {type(found).__name__}, expected a function that gives '
+            "probabilities for a list of texts, or an object with predict_proba."
+        )
+    return found
+
+
+def answering_function(code: CodeReference, what: str) -> Callable[[list[Any]], object]:
+    """The function behind the reference of a tagger or a scorer; an error in words otherwise."""
+    found = code.load()
+    if isinstance(found, type) or not callable(found):
+        raise InputError(f'The {what} "{code.written}" is no function: name one that answers for a list.')
+    return found
