@@ -97,7 +97,6 @@ def parts_of(
     pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult]
 ) -> Iterator[Part]:
     """One part per stage that ran, in the order of a reader's interest: the result first, the data last."""
-    from assay.tasks.ingest.page import page as ingest_page
     from assay.tasks.labeling.page import page as labeling_page
     from assay.tasks.pruning.page import page as pruning_page
     from assay.tasks.statistics.page import page as gates_page
@@ -134,13 +133,19 @@ def parts_of(
         yield pruning_page(panel, pipeline.pruning.correlation)
     if curation.table is not None:
         yield labeling_page(_whole(curation.table), findings, panel)
-    ingested = curation.ingested
-    rejects = collect(ingested.rejects, Rejects.schema.names)
-    gold = next((one.n for one in findings if one.metric == "ordering.accuracy" and one.n is not None), None)
+    yield _data_part(made, findings)
+
+
+def _data_part(made: Audit, findings: Sequence[Finding]) -> Part:
     import pyarrow as pa
 
-    contracts = pa.concat_tables([_whole(one) for one in (ingested.contract, *curation.contracts)])
-    yield ingest_page(ingested.samples.rows, rejects, contracts, gold)
+    from assay.tasks.ingest.page import page as ingest_page
+
+    ingested = made.curation.ingested
+    rejects = collect(ingested.rejects, Rejects.schema.names)
+    gold = next((one.n for one in findings if one.metric == "ordering.accuracy" and one.n is not None), None)
+    contracts = pa.concat_tables([_whole(one) for one in (ingested.contract, *made.curation.contracts)])
+    return ingest_page(ingested.samples.rows, rejects, contracts, gold)
 
 
 def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
