@@ -20,11 +20,14 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Tried:
-    """What one model says of the audited samples, clean or under an `attack`; of what is `concluded` a test is made."""
+    """What one model says of the audited samples, clean or under an `attack`.
+
+    It is `given` where these are its answers to one version of the texts, and no worst case put together of several.
+    """
 
     answers: Answers
     attack: str = ""
-    concluded: bool = True
+    given: bool = True
 
     @property
     def group(self) -> str:
@@ -43,29 +46,30 @@ def attacked_texts(called: str, attacked: pa.Table, truth: Mapping[str, int]) ->
     ids = attacked["id"].to_pylist()
     known = np.array([truth[one] for one in ids], dtype=np.int64)
     before, after = (attacked[name].to_numpy().astype(np.int64) for name in ("predicted", "attacked"))
-    return tried(called, ids, np.where((known >= 0) & (before != known), before, after), truth, attack=called)
+    said = np.where((known >= 0) & (before != known), before, after)
+    return tried(called, ids, said, truth, attack=called, given=False)
 
 
 def tried(
-    group: str, ids: Sequence[str], said: Codes, truth: Mapping[str, int], *, attack: str = "", concluded: bool = True
+    group: str, ids: Sequence[str], said: Codes, truth: Mapping[str, int], *, attack: str = "", given: bool = True
 ) -> Tried:
     """Answers in the order of the sorted ids."""
     order = sorted(range(len(ids)), key=ids.__getitem__)
     names = [ids[place] for place in order]
     known = np.array([truth[one] for one in names], dtype=np.int64)
-    return Tried(Answers("", group, np.array(names, dtype=np.str_), said[order], known), attack, concluded)
+    return Tried(Answers("", group, np.array(names, dtype=np.str_), said[order], known), attack, given)
 
 
 def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
     """`defense.accuracy` of one model: a row of the matrix of what it was trained with by what it is tested on.
 
-    The verdict says where a model (almost) always answers the same: such a model withstands every attack, and knows
-    nothing.
+    The verdict says where a model (almost) always answers the same, clean or under noise: such a model withstands every
+    attack, and knows nothing. Of two classes alike in number it is right for half, under every kind of noise at once.
     """
     found = []
     for one in given:
         answers = one.answers
-        alone = one_answer(answers.said, answers.truth, len(classes)) if one.group == CLEAN else None
+        alone = one_answer(answers.said, answers.truth, len(classes)) if one.given else None
         verdict = ""
         if alone is not None and alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of texts are called {answer_name(alone.answer, classes)}"
@@ -81,11 +85,12 @@ def text_comparison_findings(
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
     A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval and
-    McNemar's p beside it. Concluded are clean texts, every word attack, and noise of every kind at its highest
-    severity: fixed before anything is seen, so that the family that Holm corrects stays small. Of a control nothing is
-    concluded (`conclude`): it is there to be compared with.
+    McNemar's p beside it. Concluded is wherever both were tried: clean texts, every word attack, and at the highest
+    severity noise of each kind, and of all kinds together. What is right under all kinds is not enough: a model that
+    gives one answer to all noisy texts is right for as many as have that answer. Of a control nothing is concluded
+    (`conclude`): it is there to be compared with.
     """
-    groups = [one.group for one in defended if one.concluded and conclude]
+    groups = [one.group for one in defended if conclude]
     return _compared(original, defended, Finding("defense.gain", of=defence, subject=subject), groups, significance)
 
 
@@ -100,7 +105,7 @@ def control_comparison_findings(
     gained over it is due to the attack.
     """
     about = Finding("defense.gain_over_control", of=defence, subject=subject)
-    own = [one.group for one in defended if one.concluded and one.attack in attacks]
+    own = [one.group for one in defended if one.attack in attacks]
     return _compared(control, defended, about, own, significance, "defense.control_mcnemar_p")
 
 

@@ -28,6 +28,7 @@ _COMPARED = (
 )  # fmt: skip
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 _NAMED = 3
+_DEGENERATE = "degenerate"
 
 
 class DefendedTexts:
@@ -75,7 +76,8 @@ def page(findings: Sequence[Finding]) -> Part:
     blocks: list[Block] = []
     for subject in found.subjects:
         blocks += [_matrix(found, subject), _plot(found, subject), _gains(found, subject)]
-    sentence = " ".join(filter(None, (_sentence(found, subject) for subject in found.subjects)))
+    said = [line for subject in found.subjects for line in (_sentence(found, subject), _one_answer(found, subject))]
+    sentence = " ".join(filter(None, said))
     return Part("Attacked copies", sentence or "No defended model came through.", blocks, "attacked-copies")
 
 
@@ -143,6 +145,20 @@ def _sentence(found: DefendedTexts, subject: str) -> str:
         f"On {best.group} {subject} is right for {percent(before.value)} of {integer(before.n)} texts, {subject}+"
         f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{shown}{_beyond(found, best)}{clean}."
     )
+
+
+def _one_answer(found: DefendedTexts, subject: str) -> str:
+    """Where a model (almost) always answers the same, in words: what is right there is right by chance."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for defence in (NONE, *found.defences):
+        model = subject if defence == NONE else f"{subject}+{defence}"
+        for group in found.groups:
+            one = found.get("accuracy", subject, defence, group)
+            if one is not None and one.verdict.startswith(_DEGENERATE):
+                where.setdefault((model, one.verdict.rpartition(" are called ")[2]), []).append(group)
+    lines = [f"{model} calls nearly all texts {said} on {', '.join(groups)}" for (model, said), groups in where.items()]
+    right = "One answer to everything is right for all texts of that class"
+    return f"{right}: {'; '.join(lines)}." if lines else ""
 
 
 def _matrix(found: DefendedTexts, subject: str) -> DataTable:

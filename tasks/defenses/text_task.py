@@ -83,13 +83,12 @@ def _under_noise(
     last = max(one.condition.severity for one in answers)
     ids = known["id"].to_pylist()
     highest = [one for one in answers if one.condition.severity == last]
-    alone = len(highest) == 1
-    found = [tried(one.condition.group, ids, one.said, truth, attack=called, concluded=alone) for one in highest]
-    if not alone:
+    found = [tried(one.condition.group, ids, one.said, truth, attack=called) for one in highest]
+    if len(highest) > 1:
         worst = highest[0].said.copy()
         for place, sample in enumerate(ids):
             worst[place] = next((one.said[place] for one in highest if one.said[place] != truth[sample]), worst[place])
-        found.append(tried(group_of(EVERY_KIND, last), ids, worst, truth, attack=called))
+        found.append(tried(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False))
     return found
 
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import trust_case
@@ -13,6 +14,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect
 from assay.infra.stage import stage, write_table
 from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_texts
+from assay.tasks.defenses.text_comparing import text_accuracy_findings, tried
 from assay.tasks.defenses.text_page import page, verdict
 from assay.tasks.defenses.text_task import measure_text_defences
 from assay.tasks.statistics.findings import findings_from
@@ -121,6 +123,16 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
     assert (alike.value, alike.low < -0.05, alike.high > 0.05) == (0.0, True, True)  # ties are no certainty
     assert verdict(findings).tone == "neutral"
     assert "over equal steps on unchanged copies, which is no difference" in verdict(findings).text
+
+
+def test_one_answer_to_all_noisy_texts_is_called_degenerate_and_a_worst_case_is_not():
+    truth = dict(zip(IDS, GOLD, strict=True))
+    typos = tried("typos, severity=5", IDS, np.ones(24, np.int64), truth, attack="noise")
+    worst = replace(typos, answers=replace(typos.answers, group="every kind, severity=5"), given=False)
+    first, second = text_accuracy_findings([typos, worst], "none", "bert", ["neg", "pos"])
+    assert first.verdict == "degenerate: 100.0% of texts are called pos"
+    assert (second.verdict, second.value) == ("", first.value)
+    assert "bert calls nearly all texts pos on typos, severity=5" in page([first, second]).sentence
 
 
 def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
