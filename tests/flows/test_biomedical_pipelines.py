@@ -16,9 +16,9 @@ from assay.tasks.statistics.gates import judge
 
 ROOT = Path(__file__).parents[2]
 FIRST = "share=1, changes=1"
-ON_SWAP = "defenses=[{defense: attacked-copies, attack: swap}]"
-FEW = ("evaluation.split=train", "evaluation.train=test", "evaluation.limit=150")
-"""The 500 sentences made for the test teach, and 150 of those made for training are audited."""
+ON_SWAP = "defenses=[{defense: attacked-copies, attack: swap, control: true}]"
+FEW = ("evaluation.split=train", "evaluation.train=test", "evaluation.limit=300")
+"""The 500 sentences made for the test teach, and 300 of those made for training are audited."""
 
 Found = dict[tuple[str, str, str, str], Finding]
 
@@ -39,6 +39,8 @@ def test_entities_are_lost_to_swaps_and_found_again_after_training_on_them(run):
     small = "subjects=[{name: small, tagger: small-tagger, train: {epochs: 2}}]"
     found = measured("abstracts-ner", *FEW, small, "attacks=[{attack: swap}]", ON_SWAP)
     assert found["ner.drop", "small", "swap", FIRST].value > 0.1  # the gates look at its interval, and at the gain's
+    steps = found["ner.gain", "small+on-swap-control", "clean", ""]
+    assert steps.verdict == "helps"  # a subject of two epochs gets better by more steps alone, and the gate looks past it
 
 
 def test_pairs_are_scored_worse_under_swaps(run):
