@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from assay.data.classes import class_names
 from assay.data.schemas import CuratedSets, OrderingCurve, Rejects
+from assay.flows.all_nights import write_index
+from assay.flows.at_a_glance import followed_in, verdicts_of
 from assay.flows.audit import Audit, headline_order
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
@@ -16,8 +18,7 @@ from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect, collect_rows
 from assay.infra.runs import Run
 from assay.tasks.reporting.appendix import settings_rows
-from assay.tasks.reporting.headline import headline
-from assay.tasks.reporting.index import RunEntry, entry_of, render_index
+from assay.tasks.reporting.index import entry_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
@@ -47,50 +48,16 @@ def write_report(
         run=run.id, pipeline=pipeline.name, started=record.started, seconds=record.seconds, seed=run.seed,
         status=status, verdicts=verdicts, parts=tuple(parts_of(pipeline, made, findings, gates)),
         failures=tuple(record.failures), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
-        lineage=tuple(lineage_of(record)), settings=tuple(settings_of(pipeline)), versions=package_versions(),
-        machine=machine_of(run), index_link="../index.html",
+        followed=followed_in(findings), lineage=tuple(lineage_of(record)), settings=tuple(settings_of(pipeline)),
+        versions=package_versions(), machine=machine_of(run), index_link="../index.html",
         facts={"Description": pipeline.description} if pipeline.description else {},
     )  # fmt: skip
     place = f"reports/{run.id}"
     run.store.folder.write(f"{place}/index.html", render_report(report).encode())
     entry = entry_of(report, f"{run.id}/index.html")
     run.store.folder.write(f"{place}/entry.json", entry.model_dump_json(indent=1).encode())
-    write_index(run)
+    write_index(run.store)
     return verdicts, f"{run.store.url}/{place}/index.html"
-
-
-def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tuple[Verdict, ...]:
-    """What a person reads first, in the terminal and at the head of the page."""
-    from assay.tasks.attacks.page import flag_verdict
-    from assay.tasks.attacks.page import verdict as of_the_attacks
-    from assay.tasks.attacks.terms.page import verdict as of_the_terms
-    from assay.tasks.attacks.words.page import verdict as of_text_attacks
-    from assay.tasks.corruptions.page import verdict as of_the_corruptions
-    from assay.tasks.defenses.page import verdict as of_the_defences
-    from assay.tasks.defenses.text_page import verdict as of_attacked_copies
-    from assay.tasks.ordering.page import verdict as of_the_order
-    from assay.tasks.overfitting.page import verdict as of_the_score
-    from assay.tasks.statistics.page import verdict as of_the_gates
-    from assay.tasks.subjects.clean_page import verdict as of_clean_samples
-    from assay.tasks.subjects.page import verdict as of_the_subjects
-    from assay.tasks.trust.page import verdict as of_the_oracle
-
-    return headline(
-        findings,
-        of_the_order,
-        of_the_subjects,
-        of_clean_samples,
-        of_the_attacks,
-        flag_verdict,
-        of_the_corruptions,
-        of_the_defences,
-        of_the_oracle,
-        of_the_terms,
-        of_text_attacks,
-        of_attacked_copies,
-        of_the_score,
-        lambda _findings: of_the_gates(gates),
-    )
 
 
 def parts_of(
@@ -274,16 +241,6 @@ def machine_of(run: Run) -> dict[str, str]:
         "processor features": profile["processor"],
         "workers": str(run.slots()),
     }
-
-
-def write_index(run: Run) -> None:
-    """The page over all nights, from the line that every report left beside it."""
-    folder, shown = run.store.folder, None
-    while (names := folder.folders("reports")) != shown:  # another run may have ended while this one wrote
-        lines = (folder.read_json(f"reports/{name}/entry.json") for name in names)
-        entries = [RunEntry.model_validate(line) for line in lines if line]
-        folder.write("reports/index.html", render_index(entries).encode())
-        shown = names
 
 
 def _whole(artifact: Artifact[Any]) -> pa.Table:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
+from assay.flows.all_nights import write_index
 from assay.flows.audit import Audit, audit
 from assay.flows.look_ups import judge_tests
 from assay.flows.pipeline import Pipeline, Project
@@ -89,6 +90,9 @@ def _open_run(
             yield run
     finally:
         progress.close()
+        if run.record.report is None:  # a run that ended early stands on the page over all nights too
+            with suppress(AssayError, OSError):  # what ended it matters more than that page
+                write_index(store)
 
 
 def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:

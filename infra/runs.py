@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
@@ -54,6 +55,7 @@ class Run:
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
         self._lease = Lease(store, self.record.id)
         self._token: Token[Run | None] | None = None
+        self._began = time.perf_counter()
         self.masked = False
         """Whether no error may quote the data: see `told`."""
 
@@ -114,7 +116,12 @@ class Run:
         self.progress.notice(text)
 
     def save(self) -> None:
-        """Write the record down as it stands, with what the engine had to say."""
+        """Write the record down as it stands, with what the engine had to say.
+
+        Until there is a report, the time is that so far: a run that ends early keeps it.
+        """
+        if self.record.report is None:
+            self.record.seconds = round(time.perf_counter() - self._began, 2)
         if self._engine is not None:
             said = [text for text in self._engine.notices if text not in self.record.notices]
             self.record.notices.extend(said)

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
+from datetime import datetime
 
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
@@ -58,10 +59,20 @@ def close_crashed_runs(store: Store) -> list[RunRecord]:
     crashed = [run for run in latest if run is not None and run.status == "running"]  # the others have just ended
     for run in crashed:
         run.status = "crashed"
+        run.seconds = _seconds_alive(store, run)
         run.failures.append("The run's process ended without a word (killed, or the machine went down).")
         store.save_run(run)
         store.folder.remove(f"leases/{run.id}.json")
     return crashed
+
+
+def _seconds_alive(store: Store, run: RunRecord) -> float:
+    """How long a killed run is known to have lived: till it last wrote its record, or renewed its lease."""
+    lease = store.folder.read_json(f"leases/{run.id}.json")
+    if lease is None:
+        return run.seconds
+    renewed = float(lease["until"]) - _LEASE_SECONDS - datetime.fromisoformat(run.started).timestamp()
+    return round(max(run.seconds, renewed), 2)
 
 
 @dataclass(frozen=True)

@@ -2,61 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals, svg
+from assay.tasks.reporting.following import Headline
 from assay.tasks.reporting.layout import anchors, badge, document, safe_link, status_tone
 from assay.tasks.reporting.markup import Markup, join, tag, text
-from assay.tasks.reporting.parts import Part, Scale
+from assay.tasks.reporting.parts import Part
 from assay.tasks.reporting.report import Report
 from assay.tasks.reporting.scales import Linear, nice_range
 from assay.tasks.reporting.tables import scroller
-from assay.tasks.statistics.findings import Finding
 
-
-class Followed(NamedTuple):
-    """A finding whose trend over the nights is drawn: its metric, of what, its name on the page and its scale."""
-
-    metric: str
-    of: str
-    name: str
-    scale: Scale
-
-
-FOLLOWED = (
-    Followed("ordering.spearman_tie_free", "ours", "Tie-free ρ of the order", "number"),
-    Followed("ordering.permutation_p", "ours", "Permutation p of the order", "number"),
-    Followed("ordering.accuracy", "ours", "Weak labels that are right", "percent"),
-    Followed("subject.accuracy", "weak", "Agreement with the weak labels", "percent"),
-    Followed("subject.accuracy", "gold", "Accuracy against gold", "percent"),
-    Followed("labeling.coverage", "", "Samples some rule votes on", "percent"),
-    Followed("pruning.kept", "", "Rules kept", "number"),
-)
 _TRENDS, _RUNS = 9, 90
-
-
-class Headline(Settings):
-    """One number of a run that is followed over the nights."""
-
-    name: str
-    """What it is called on the page."""
-
-    value: float
-    """What was measured."""
-
-    low: float | None = None
-    """The lower end of its interval."""
-
-    high: float | None = None
-    """The upper end of its interval."""
-
-    n: int | None = None
-    """How many samples it rests on."""
-
-    scale: Scale = "number"
-    """How it is written."""
 
 
 class RunEntry(Settings):
@@ -81,7 +39,7 @@ class RunEntry(Settings):
     """Where its report is, relative to the index; empty where there is none."""
 
     verdict: str = ""
-    """Its first line of verdict."""
+    """Its first line of verdict; of a run that did not get so far, what ended it."""
 
     headlines: tuple[Headline, ...] = ()
     """Its numbers that are followed over the nights."""
@@ -92,24 +50,8 @@ def entry_of(report: Report, link: str) -> RunEntry:
     return RunEntry(
         run=report.run, pipeline=report.pipeline, started=report.started, seconds=report.seconds,
         status=report.status, link=link, verdict=report.verdicts[0].text if report.verdicts else "",
-        headlines=tuple(headlines(report.findings)),
+        headlines=tuple(report.followed),
     )  # fmt: skip
-
-
-def headlines(findings: Sequence[Finding]) -> list[Headline]:
-    """The findings that are followed over the nights, in the order of `FOLLOWED`; of D1…DN only D_N.
-
-    >>> headlines([Finding("pruning.kept", value=7, n=30), Finding("attack.auc", value=0.5)])
-    [Headline(name='Rules kept', value=7.0, low=None, high=None, n=30, scale='number')]
-    """
-    whole = _largest(findings)
-    return [
-        Headline(name=_named(followed, one), value=one.value, low=one.low, high=one.high, n=one.n, scale=followed.scale)
-        for followed in FOLLOWED
-        for one in findings
-        if one.metric == followed.metric and followed.of == one.of and whole(one)
-        if one.value is not None and numerals.measured(one.value)
-    ]
 
 
 def render_index(entries: Iterable[RunEntry]) -> str:
@@ -139,8 +81,8 @@ def render_index(entries: Iterable[RunEntry]) -> str:
 
 def _pipeline(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
     latest = runs[-1]
-    followed = list(dict.fromkeys(headline.name for entry in reversed(runs) for headline in entry.headlines))[:_TRENDS]
-    trends = [trend(place, index, title, runs) for index, title in enumerate(followed)]
+    trends = [trend(place, index, title, runs) for index, title in enumerate(_drawn(runs))]
+    first, more = trends[:_TRENDS], trends[_TRENDS:]
     newest = list(reversed(runs))
     shown, older = newest[:_RUNS], len(newest) - _RUNS
     note = tag("p", f"{numerals.plural(older, 'older run')} not listed here.", class_="note") if older > 0 else None
@@ -148,10 +90,25 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
     return tag(
         "section", tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
         tag("p", numerals.unbroken(latest.verdict), class_="lead") if latest.verdict else None,
-        tag("div", *trends, class_="trends") if trends else None,
+        tag("div", *first, class_="trends") if first else None,
+        _folded(more) if more else None,
         scroller(f"Runs of {name}", _runs(name, shown)), note,
         id=place, class_="pipeline", aria_labelledby=f"{place}-h",
     )  # fmt: skip
+
+
+def _drawn(runs: Sequence[RunEntry]) -> list[str]:
+    """The names whose trends are drawn: those of the newest run first, and none that this keeps as a spare."""
+    newest: dict[str, Headline] = {}
+    for entry in reversed(runs):
+        for one in entry.headlines:
+            newest.setdefault(one.name, one)
+    return [name for name, one in newest.items() if not one.spare]
+
+
+def _folded(trends: Sequence[Markup]) -> Markup:
+    title = f"{numerals.plural(len(trends), 'more trend')}"
+    return tag("details", tag("summary", title), tag("div", *trends, class_="trends"))
 
 
 def trend(place: str, index: int, title: str, runs: Sequence[RunEntry]) -> Markup:
@@ -216,21 +173,6 @@ def _run(entry: RunEntry) -> Markup:
         tag("td", badge(status_tone(entry.status), entry.status)),
         tag("td", numerals.unbroken(entry.verdict)),
     )  # fmt: skip
-
-
-def _named(followed: Followed, finding: Finding) -> str:
-    slices = ", ".join(piece for piece in (finding.subject, finding.group) if piece)
-    return f"{followed.name} ({slices})" if slices else followed.name
-
-
-def _largest(findings: Sequence[Finding]) -> Callable[[Finding], bool]:
-    """Tells the findings that stand for a whole run: those about no data set, and those about the largest, D_N."""
-    largest = max((_dataset(one) or 0 for one in findings), default=0)
-    return lambda one: not one.group.startswith("stratum ") and _dataset(one) in (None, largest)
-
-
-def _dataset(finding: Finding) -> int | None:
-    return int(finding.group[1:]) if finding.group[:1] == "D" and finding.group[1:].isdecimal() else None
 
 
 def _written(headline: Headline) -> str:

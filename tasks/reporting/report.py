@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from assay.tasks.reporting.following import Headline
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.statistics.findings import Finding
 
@@ -48,6 +49,7 @@ class Report:
     not_asked: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     findings: Sequence[Finding] = ()
+    followed: Sequence[Headline] = ()
     lineage: Sequence[LineageRow] = ()
     settings: Sequence[SettingRow] = ()
     versions: Mapping[str, str] = field(default_factory=dict)

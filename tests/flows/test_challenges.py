@@ -275,7 +275,8 @@ def test_another_attack_leaves_the_others_as_they_are(both: tuple[Run, Audit], f
 
 
 def test_the_report_shows_what_was_made(both: tuple[Run, Audit], folder: Path) -> None:
-    from assay.flows.pages import parts_of, settings_of, verdicts_of
+    from assay.flows.at_a_glance import verdicts_of
+    from assay.flows.pages import parts_of, settings_of
 
     run, made = both
     read, name = project(folder, BOTH)

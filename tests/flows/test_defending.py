@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.data.published.xu import TABLE_5
+from assay.flows.at_a_glance import verdicts_of
 from assay.flows.audit import Audit, audit
 from assay.flows.cli import answer
 from assay.flows.defending import audited_eps, telling_eps, variants
 from assay.flows.exporting_models import export_model
-from assay.flows.pages import parts_of, settings_of, verdicts_of
+from assay.flows.pages import parts_of, settings_of
 from assay.flows.pipeline import Project, load_project
 from assay.flows.running import engine_of
 from assay.infra.errors import InputError

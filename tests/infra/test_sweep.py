@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from datetime import datetime
 
 import pytest
 from plumbing_workload import Weights
@@ -71,6 +72,24 @@ def test_a_killed_run_is_marked_as_crashed(make_run):
         assert [run.id for run in close_crashed_runs(store)] == [dead.id]
         assert store.run(dead.id).status == "crashed"
         assert store.run(alive.id).status == "running"
+
+
+def test_a_killed_run_lasted_till_its_last_sign_of_life(make_run):
+    store = make_run().store
+    started = "2026-01-01T00:00:00+00:00"
+    renewed = datetime.fromisoformat(started).timestamp() + 240
+    for name, known in (("2026-01-01-0000-beat", 3.0), ("2026-01-01-0000-note", 310.5)):
+        store.save_run(RunRecord(name, "p", started, 0, "here", 1, seconds=known))
+        store.folder.write_json(f"leases/{name}.json", {"host": "elsewhere", "pid": 1, "until": renewed + 600})
+    assert [run.seconds for run in close_crashed_runs(store)] == [240.0, 310.5]
+
+
+def test_a_run_that_breaks_keeps_its_time(make_run):
+    run = make_run()
+    run._began -= 60
+    with pytest.raises(InputError), run:
+        raise InputError("It broke.")
+    assert 60 <= run.store.run(run.id).seconds < 70
 
 
 def test_a_lease_of_a_dead_process_here_does_not_count(make_run):

@@ -11,10 +11,12 @@ from assay.data.schemas import ContractResults, CuratedSets, LabelingTable, Orde
 from assay.infra.settings import Compute
 from assay.tasks.ingest.page import page as ingest_page
 from assay.tasks.labeling.page import page as labeling_page
+from assay.tasks.ordering.followed import followed as ordering_followed
 from assay.tasks.ordering.page import page as ordering_page
 from assay.tasks.ordering.page import verdict as ordering_verdict
 from assay.tasks.pruning.page import page as pruning_page
 from assay.tasks.reporting.appendix import settings_rows
+from assay.tasks.reporting.following import followed_by
 from assay.tasks.reporting.headline import headline
 from assay.tasks.reporting.report import LineageRow, Report
 from assay.tasks.statistics.findings import Finding
@@ -24,6 +26,7 @@ from assay.tasks.statistics.page import page as gates_page
 from assay.tasks.statistics.page import verdict as gates_verdict
 from assay.tasks.statistics.proportions import normal_band, share, wilson
 from assay.tasks.statistics.settings import Statistics
+from assay.tasks.subjects.followed import followed as subjects_followed
 from assay.tasks.subjects.page import page as subjects_page
 from assay.tasks.subjects.page import verdict as subjects_verdict
 from assay.tasks.weak_labels.page import page as weak_labels_page
@@ -207,6 +210,7 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
         not_asked=("attacks", "corruptions", "defences", "trust", "overfitting"),
         facts={"Workers": "2 CPU, no GPU"},
         findings=findings,
+        followed=followed_by(findings, ordering_followed, subjects_followed),
         lineage=[
             LineageRow(stage, "Table", f"{i}a7c31f09be4d", f"{i}e91bb04c7d33", N, i == 5, 0.1 + i / 5, "569 samples")
             for i, stage in enumerate(stages)

@@ -3,8 +3,8 @@
 import re
 from datetime import datetime, timedelta
 
-from assay.tasks.reporting.index import Headline, RunEntry, entry_of, headlines, render_index
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.following import Headline
+from assay.tasks.reporting.index import RunEntry, entry_of, render_index
 
 
 def entry(night, pipeline="breast-cancer", **more):
@@ -68,12 +68,29 @@ def test_report_becomes_an_entry_and_comes_back_from_json(report):
     assert made.verdict == report.verdicts[0].text
 
 
-def test_only_the_largest_data_set_is_followed():
-    found = [
-        Finding("subject.accuracy", of="gold", group=group, value=0.5) for group in ("D1", "D9", "D10", "stratum 3")
+def number(name, **more):
+    return Headline(name=name, value=0.5, **more)
+
+
+def test_spare_number_is_the_past_of_a_trend_and_none_by_itself(parsed):
+    nights = [
+        entry(0, headlines=(number("At 0.1", spare=True), number("At 0.2"))),
+        entry(1, headlines=(number("At 0.1"), number("At 0.2", spare=True))),
     ]
-    assert [headline.name for headline in headlines(found)] == ["Accuracy against gold (D10)"]
+    page = parsed(render_index(nights))
+    assert "At 0.1 over 2 runs" in page.words
+    assert "At 0.2" not in page.words
 
 
-def test_what_was_not_measured_is_not_followed():
-    assert headlines([Finding("ordering.permutation_p", of="ours", group="majority", verdict="not measured")]) == []
+def test_trends_beyond_the_first_nine_are_folded_away():
+    page = render_index([entry(0, headlines=tuple(number(f"N{at:02}") for at in range(11)))])
+    open_ones, folded = page.split("<summary>2 more trends</summary>")
+    assert "<h3>N08</h3>" in open_ones
+    assert "<h3>N09</h3>" in folded
+
+
+def test_run_without_a_report_has_its_line(parsed):
+    page = parsed(render_index([entry(0), entry(1, status="crashed", link="", verdict="killed", headlines=())]))
+    assert "crashed" in page.words
+    assert "killed" in page.words
+    assert "over 1 run" in page.words

@@ -1,0 +1,32 @@
+"""The page over all nights in the store: a line per run, from its report or, where it made none, from its record."""
+
+from __future__ import annotations
+
+from assay.infra.manifests import RunRecord
+from assay.infra.store import Store
+from assay.tasks.reporting.index import RunEntry, render_index
+
+
+def write_index(store: Store) -> None:
+    """The page, from the line that every report left beside it and the records of runs that ended without a report."""
+    shown: list[RunEntry] | None = None
+    while (entries := entries_of(store)) != shown:  # another run may have ended while this one wrote
+        store.folder.write("reports/index.html", render_index(entries).encode())
+        shown = entries
+
+
+def entries_of(store: Store) -> list[RunEntry]:
+    """What the page lists; a run that is still going is not listed yet."""
+    lines = (store.folder.read_json(f"reports/{name}/entry.json") for name in store.folder.folders("reports"))
+    reported = [RunEntry.model_validate(line) for line in lines if line]
+    known = {entry.run for entry in reported}
+    return reported + [_without_report(run) for run in store.runs() if run.id not in known and run.status != "running"]
+
+
+def _without_report(run: RunRecord) -> RunEntry:
+    """The line of a run that was refused, broke or was killed before there was anything to report."""
+    said = run.failures[0].splitlines()[0] if run.failures and run.failures[0] else ""
+    return RunEntry(
+        run=run.id, pipeline=run.pipeline, started=run.started, seconds=run.seconds, status=run.status, link="",
+        verdict=said,
+    )  # fmt: skip

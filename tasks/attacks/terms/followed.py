@@ -1,0 +1,27 @@
+"""What attacks on terms follow over the nights: the measure as it is, and under the attack that costs most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.tasks.attacks.terms.estimates import CLEAN, Stage
+from assay.tasks.attacks.terms.page_findings import Termed
+from assay.tasks.reporting.following import Headline, headline_of, sliced
+from assay.tasks.statistics.findings import Finding
+
+_MEASURES = {"f1": "F1", "pearson": "Pearson’s r"}
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """Per subject F1, or Pearson's r, on unchanged samples, and the lowest that an attack leaves."""
+    stages: tuple[Stage, ...] = ("ner", "sts")
+    for stage in stages:
+        found = Termed(stage, findings)
+        measure = _MEASURES.get(found.headline, found.headline)
+        for subject in found.subjects:
+            clean = found.get(found.headline, subject, (CLEAN, ""))
+            yield from headline_of(sliced(measure, subject), clean, "number")
+            tried = [found.get(found.headline, subject, key) for key in found.attacks]
+            left = [one for one in tried if one is not None]
+            worst = min(left, key=lambda one: one.value or 0.0, default=None)
+            yield from headline_of(sliced(f"{measure} under the worst attack", subject), worst, "number")

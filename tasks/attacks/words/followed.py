@@ -1,0 +1,17 @@
+"""What attacks on words follow over the nights: how often each comes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.tasks.attacks.words.page_shown import WordFindings
+from assay.tasks.reporting.following import Headline, headline_of, sliced
+from assay.tasks.statistics.findings import Finding
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """Per attack and subject the share of texts that were right before and fell."""
+    found = WordFindings(findings)
+    for subject, attack in found.made:
+        name = sliced("Texts that fell, of those right before", subject, attack)
+        yield from headline_of(name, found.get("success_rate", subject, attack))

@@ -1,0 +1,23 @@
+"""What ordering follows over the nights: how adverse our order is, and how many of its labels are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.tasks.reporting.following import Headline, headline_of, sliced
+from assay.tasks.reporting.parts import Scale
+from assay.tasks.statistics.findings import Finding
+
+_METRICS: dict[str, tuple[str, Scale]] = {
+    "ordering.spearman_tie_free": ("Tie-free ρ of the order", "number"),
+    "ordering.permutation_p": ("Permutation p of the order", "number"),
+    "ordering.accuracy": ("Weak labels that are right", "percent"),
+}
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """Of our own order, per labeler: the tie-free ρ, the permutation p, and the share of labels that are right."""
+    for metric, (name, scale) in _METRICS.items():
+        for one in findings:
+            if one.metric == metric and one.of == "ours" and not one.group.startswith(("D", "stratum ")):
+                yield from headline_of(sliced(name, one.group), one, scale)

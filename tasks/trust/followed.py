@@ -1,0 +1,20 @@
+"""What trust follows over the nights: right answers for wrong reasons, and how good the oracle itself is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.tasks.reporting.following import Headline, headline_of, sliced
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.trust.page_shown import Trusted
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """Per subject, by its first explainer: the untrustworthy share, and TOKI's G-mean where the truth is known."""
+    found = Trusted(findings)
+    for subject in found.subjects:
+        for explainer in found.explainers(subject)[:1]:
+            share = found.get("untrustworthy", subject, explainer, "all")
+            yield from headline_of(sliced("Right for the wrong reasons", subject, explainer), share)
+            g_mean = found.get("g_mean", subject, "toki", explainer)
+            yield from headline_of(sliced("G-mean of TOKI", subject, explainer), g_mean, "number")
