@@ -122,8 +122,12 @@ def _judge(gate: Gate, findings: Sequence[Finding]) -> GateResult:
 
 def _passed_over(gate: Gate, finding: Finding) -> bool:
     """Whether a gate on everything of a metric asks nothing of this finding, since there was nothing to measure it on:
-    the red flag of a second subject where there is one subject."""
-    return gate.of is None and finding.value is None and finding.n == 0
+    the red flag of a second subject where there is one subject.
+
+    The precision of a tagger that names nothing is asked for: that it has none is its own fault.
+    """
+    silent = finding.verdict.startswith("degenerate")
+    return gate.of is None and finding.value is None and finding.n == 0 and not silent
 
 
 def _complaint(gate: Gate, finding: Finding) -> str | None:

@@ -129,7 +129,7 @@ def test_attacks_are_made_once_and_every_tagger_sees_the_same_sentences(run, aud
     )
     assert 0.2 < half.value < 0.9
     assert (drop.value, drop.verdict) == (1.0, "lower")
-    assert found["ner.mcnemar_p", "book", "swap", "share=1, changes=1"].verdict == "lower"
+    assert found["ner.drop_p", "book", "swap", "share=1, changes=1"].verdict == "lower"
 
 
 def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, audited):

@@ -19,7 +19,8 @@ HELPS, HURTS, NO_GAIN = "helps", "hurts", "no gain shown"
 NOTHING_LOST = "no drop to recover"
 TOO_FEW = "too few samples"
 NOT_ESTIMABLE = "not estimable"
-"""The verdict on a value that is the same in every resample, where nothing says how far off it may be."""
+"""The verdict on a value that is the same in every resample, where nothing says how far off it may be; and on the
+precision of a tagger that names nothing."""
 DEGENERATE = "degenerate"
 RANGE = "on another range"
 """How the verdict on a mean absolute error begins that would compare two ranges."""
@@ -44,6 +45,8 @@ class Estimate:
 
     def __sub__(self, other: Estimate) -> Estimate:
         both = None if self.samples is None or other.samples is None else min(self.samples, other.samples)
+        if not (len(self.resamples) and len(other.resamples)):  # too few samples on one side are too few for both
+            return Estimate(self.value - other.value, np.array([]), both)
         return Estimate(self.value - other.value, self.resamples - other.resamples, both)
 
     def __neg__(self) -> Estimate:

@@ -21,18 +21,20 @@ from assay.tasks.attacks.terms.estimates import (
     DEGENERATE,
     HIGHER,
     LOWER,
+    NOT_ESTIMABLE,
     RANGE,
+    TOO_FEW,
     Estimate,
     Key,
     drop_finding,
     finding,
 )
-from assay.tasks.attacks.terms.matching import counts_of, hits_of, slices_of
+from assay.tasks.attacks.terms.matching import counts_of, slices_of
 from assay.tasks.statistics.correlation import FEW, Statistic, fisher_interval, measured, resamples_of
 from assay.tasks.statistics.entities import FEWEST, Counts, percentiles, resampled, scores, telling
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import mcnemar
 from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.randomisation import randomisation_p
 
 Tables = Mapping[Key, pa.Table]
 K = TypeVar("K")
@@ -44,7 +46,8 @@ _UNITS = {"pearson": "r", "spearman": "ρ", "mae": "score"}
 class Tested:
     """A tagger on one set of sentences: precision, recall, F1, and how many entities were named and are there.
 
-    Where there are none, nothing can be found: recall and F1 have no value, and naming none is as it should be.
+    Where there are none, nothing can be found: recall and F1 have no value. Where none is named, there is no precision;
+    F1 is then 0 if there are some, as seqeval has it.
     """
 
     precision: Estimate
@@ -55,7 +58,7 @@ class Tested:
 
 
 def tagger_findings(tables: Tables, subject: str, significance: float, seeds: Seeds) -> list[Finding]:
-    """`ner.precision|recall|f1` everywhere, by slices, and under attack `ner.drop` and McNemar's test over entities."""
+    """`ner.precision|recall|f1` everywhere, by slices, and under attack `ner.drop` and its test `ner.drop_p`."""
     counts = {key: counts_of(table) for key, table in tables.items()}
     if not any(map(len, counts.values())):
         raise InputError(
@@ -77,10 +80,11 @@ def tagger_findings(tables: Tables, subject: str, significance: float, seeds: Se
         if key != clean:
             drop = tested[clean].f1 - result.f1
             found.append(drop_finding("ner", key, subject, drop, result.there, "F1"))
-    hits = hits_of(tables[clean])
-    for key in _first_severities(tables):
-        if key != clean:
-            found.append(_mcnemar(key, subject, hits, hits_of(tables[key]), significance))
+    found += [
+        _drop_test(key, subject, counts[clean], counts[key], significance, seeds)
+        for key in _first_severities(tables)
+        if key != clean
+    ]
     return found
 
 
@@ -167,34 +171,34 @@ def tested_by(counts: Counts, sums: Counts) -> Tested:
     )
     if total[2] == 0:
         recall = f1 = Estimate(float("nan"), np.array([]))
-    if total[1] == total[2] == 0:
-        precision = f1
+    if total[1] == 0:
+        precision = Estimate(float("nan"), np.array([]))
     return Tested(precision, recall, f1, int(total[1]), int(total[2]))
 
 
 def _scores(key: Key, subject: str, tested: Tested) -> list[Finding]:
     verdict = f"{DEGENERATE}: it names no entity" if tested.named == 0 and tested.there >= FEWEST else ""
     named, there = tested.named, tested.there
+    ends = _ends(tested.precision, named)
+    precision = finding("ner.precision", key, subject, tested.precision, named, "share", verdict, ends)
+    if named == 0 < there:  # none of what was named is right, and none is wrong
+        precision = replace(precision, verdict=verdict or NOT_ESTIMABLE)
     return [
-        finding(
-            "ner.precision", key, subject, tested.precision, named, "share", verdict, _ends(tested.precision, named)
-        ),
+        precision,
         finding("ner.recall", key, subject, tested.recall, there, "share", verdict, _ends(tested.recall, there)),
         finding("ner.f1", key, subject, tested.f1, there, "F1", verdict, _ends(tested.f1, (named + there) / 2)),
     ]
 
 
 def _ends(estimate: Estimate, n: float) -> tuple[float, float]:
-    """The bootstrap interval, where it is the wider one; else Wilson's of a share of n.
+    """The bootstrap interval, where it is the wider one; else Wilson's of a share of n. None of too few sentences.
 
     Resamples of none (or all) that were found know only none (or all): there the bootstrap alone would claim certainty.
     F1 is the share of what was found of the mean of what was named and what is there.
     """
-    if not np.isfinite(estimate.value):
-        return float("nan"), float("nan")
-    if n == 0:
-        return 0.0, 1.0
     low, high = percentiles(estimate.resamples)
+    if not np.isfinite([estimate.value, low]).all():
+        return float("nan"), float("nan")
     band = wilson([min(estimate.value * n, n)], [n])
     return float(np.fmin(low, band.low[0])), float(np.fmax(high, band.high[0]))
 
@@ -210,16 +214,23 @@ def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.rand
     return [finding("ner.recall", here, subject, tested.recall, tested.there, "share", interval=ends)]
 
 
-def _mcnemar(
-    key: Key, subject: str, clean: npt.NDArray[np.bool_], attacked: npt.NDArray[np.bool_], significance: float
-) -> Finding:
-    if not len(clean):
-        return Finding("ner.mcnemar_p", key[0], key[1], subject, n=0, verdict="not measured", unit="p")
-    test = mcnemar(clean, attacked)
-    lost = LOWER if test.first_only > test.second_only else HIGHER
-    said = lost if test.p_exact <= significance else "no difference"
-    return Finding("ner.mcnemar_p", key[0], key[1], subject, test.p_exact, n=test.n, p_value=test.p_exact, verdict=said,
-                   unit="p")  # fmt: skip
+def _drop_test(
+    key: Key, subject: str, clean: Counts, attacked: Counts, significance: float, seeds: Seeds
+) -> Finding:  # fmt: skip
+    """`ner.drop_p`: approximate randomisation of the same sentences before and under attack; n counts sentences.
+
+    Those that have nothing to find, and in which nothing is named, tell nothing and are not counted.
+    """
+    n = min(telling(clean), telling(attacked))
+    about = Finding("ner.drop_p", key[0], key[1], subject, n=n, unit="p")
+    if not clean[:, 2].any():
+        return replace(about, verdict="not measured")
+    if n < FEWEST:
+        return replace(about, verdict=TOO_FEW)
+    p = randomisation_p(clean, attacked, seeds.generator(f"{subject}/{'/'.join(key)}/drop"))
+    (before, after) = (scores(one.sum(axis=0)).f1 for one in (clean, attacked))
+    said = "no difference" if p > significance else LOWER if before > after else HIGHER
+    return replace(about, value=p, p_value=p, verdict=said)
 
 
 def _first_severities(tables: Tables) -> list[Key]:

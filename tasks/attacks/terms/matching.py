@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.term_schemas import EntityMatches
@@ -92,11 +91,6 @@ def slices_of(matches: pa.Table) -> dict[str, Counts]:
     wanted += [("seen", "seen", True), ("unseen", "seen", False)]
     found = {name: _counted(columns, which, value) for name, which, value in wanted}
     return {name: counts for name, counts in found.items() if counts[:, 2].any()}
-
-
-def hits_of(matches: pa.Table) -> npt.NDArray[np.bool_]:
-    """Entity by entity, in reading order, whether it was found."""
-    return np.array([hit for row in matches["gold_hits"].to_pylist() for hit in row], dtype=np.bool_)
 
 
 def _counted(columns: dict[str, list[list[object]]], which: str, value: object) -> Counts:

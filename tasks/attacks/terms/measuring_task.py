@@ -13,7 +13,7 @@ from assay.data.term_schemas import EntityMatches
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, Key, Stage, cut_finding, is_degenerate
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, TOO_FEW, Key, Stage, cut_finding, is_degenerate
 from assay.tasks.attacks.terms.gaining import (
     controlled_scorer_findings,
     controlled_tagger_findings,
@@ -52,14 +52,14 @@ def match_entities(
     return made
 
 
-@stage(version=2, title="ner", draws=True)
+@stage(version=3, title="ner", draws=True)
 def measure_tagger(
     matches: Mapping[str, Artifact[EntityMatches]], subject: str, statistics: Statistics
 ) -> Artifact[Findings]:
     """The findings about one tagger; `matches` are called `clean|` and `attack|severity`."""
     found = tagger_findings(_tables(matches), subject, statistics.significance, stage_seeds())
     found += _cuts("ner", matches, subject)
-    say(_drops(subject, "F1", "ner.f1", "ner.drop", found))
+    say(_drops("ner", subject, found))
     return write_table(findings_table(found), into=Findings)
 
 
@@ -85,7 +85,7 @@ def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Arti
     """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
     found = scorer_findings(_tables(scored), subject, stage_seeds())
     found += _cuts("sts", scored, subject)
-    say(_drops(subject, "r", "sts.pearson", "sts.drop", found))
+    say(_drops("sts", subject, found))
     return write_table(findings_table(found), into=Findings)
 
 
@@ -118,14 +118,17 @@ def _cuts(stage: Stage, named: Mapping[str, Artifact[Any]], subject: str) -> lis
     ]
 
 
-def _drops(subject: str, unit: str, value: str, drop: str, found: list[Finding]) -> str:
+def _drops(stage: Stage, subject: str, found: list[Finding]) -> str:
+    value, unit, what = ("ner.f1", "F1", "sentences") if stage == "ner" else ("sts.pearson", "r", "pairs")
     clean = next((one for one in found if one.metric == value and (one.of, one.group) == (CLEAN, "")), None)
-    drops = [one for one in found if one.metric == drop]
+    drops = [one for one in found if one.metric == f"{stage}.drop"]
     lower = sum(one.verdict == LOWER for one in drops)
     collapsed = sum(one.metric == value and one.of != CLEAN and is_degenerate(one) for one in found)
     shown = "not measured" if clean is None or clean.value is None else f"{unit} {clean.value:.3f}"
-    fallen = f", collapsed under {collapsed}" if collapsed else ""
-    return f"{subject} · {shown}" + (f" · lower under {lower} of {len(drops)} attacks{fallen}" if drops else "")
+    fallen = f", collapsed on {collapsed}" if collapsed else ""
+    few = bool(drops) and all(one.verdict == TOO_FEW for one in drops)
+    said = f"too few {what} to tell a drop" if few else f"lower on {lower} of {len(drops)} attacked sets"
+    return f"{subject} · {shown}" + (f" · {said}{fallen}" if drops else "")
 
 
 def _gains(subject: str, found: list[Finding]) -> str:

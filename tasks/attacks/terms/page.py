@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, HURTS, LOWER, RANGE, TOO_FEW, Key, Stage, is_degenerate
+from assay.tasks.attacks.terms.estimates import (
+    CLEAN,
+    HELPS,
+    HURTS,
+    LOWER,
+    NOT_ESTIMABLE,
+    RANGE,
+    TOO_FEW,
+    Key,
+    Stage,
+    is_degenerate,
+)
 from assay.tasks.attacks.terms.page_findings import Termed, severity_text
 from assay.tasks.attacks.terms.page_plots import drop_plots
 from assay.tasks.attacks.terms.page_tables import (
@@ -70,36 +81,51 @@ def _line(found: Termed, subject: str) -> str:
     fallen = _collapsed(found, subject)
     collapsed = f", collapsed under {', '.join(fallen)}" if fallen else ""
     if worst is None:
-        return f"{said}{collapsed} (n = {integer(clean.n)})"
-    lowered = len(_lowered(found, subject))
+        return f"{said}{collapsed} (n = {_counted(found, clean)})"
     attacked = found.get(found.headline, subject, (worst.of, worst.group))
     under = f", {_with_interval(attacked)} under {worst.of}" if attacked is not None else ""
     helped = _helped(found, subject)
     trained = f"; training on an attack helps against it for {helped[0]} of {helped[1]}" if helped[1] else ""
     beyond = _helped(found, subject, "own_gain_over_control")
     trained += f" (for {beyond[0]} of {beyond[1]} more than equal steps do)" if beyond[1] else ""
-    return (
-        f"{said}{under}; lower under {lowered} of {len(found.attacks)} attacks{collapsed} "
-        f"(n = {integer(clean.n)}){trained}"
-    )
+    return f"{said}{under}; {_lower_under(found, subject)}{collapsed} (n = {_counted(found, clean)}){trained}"
 
 
 def _sentence(found: Termed, subject: str) -> str:
     clean, worst = found.get(found.headline, subject, _ORIGINAL), _worst(found, subject)
     if clean is None:
         return ""
-    many = plural(clean.n or 0, *(("entity", "entities") if found.stage == "ner" else ("pair", "pairs")))
-    said = f"{subject} reaches {_measure(found)} {_with_interval(clean)} on {many}"
+    said = f"{subject} reaches {_measure(found)} {_with_interval(clean)} on {_counted(found, clean)}"
     if worst is None:
         return f"{said}."
     lowered, tried = _lowered(found, subject), [key[0] for key in found.attacks]
     others = [name for name in tried if name not in (*lowered, *_unknown(found, subject))]
     untouched = f" No drop is shown under {', '.join(others)}." if others else ""
-    few = " These samples are too few to tell a drop from chance." if worst.verdict == TOO_FEW else ""
     under = f"{worst.of} ({severity_text(worst.group)})"
-    return (
-        f"{said}, and {_lost(worst, under)}; it is lower under {len(lowered)} of {len(tried)} attacks.{untouched}{few}"
-    )
+    return f"{said}, and {_lost(worst, under)}; {_lower_under(found, subject)}.{untouched}"
+
+
+def _lower_under(found: Termed, subject: str) -> str:
+    """Under how many attacks a subject is shown to be lower, of those of which that can be told."""
+    drops = [drop for key in found.attacks if (drop := found.get("drop", subject, key)) is not None]
+    few, unknown = (sum(drop.verdict == word for drop in drops) for word in (TOO_FEW, NOT_ESTIMABLE))
+    told = len(found.attacks) - few - unknown
+    what = "sentences" if found.stage == "ner" else "pairs"
+    said = [f"lower under {len(_lowered(found, subject))} of {plural(told, 'attack')}"] if told else []
+    if few:
+        said.append(f"too few {what} to tell a drop from chance" + (f" under {few} more" if told else ""))
+    if unknown:
+        said.append(f"no interval tells a drop from chance under {unknown}")
+    return ", ".join(said)
+
+
+def _counted(found: Termed, clean: Finding) -> str:
+    """What a subject was measured on, by what is counted: the entities of so many sentences, or pairs."""
+    if found.stage == "sts":
+        return plural(clean.n or 0, "pair")
+    sentences = found.entry("cut", clean.subject, _ORIGINAL)
+    inside = "" if sentences is None else f" in {plural(sentences.n or 0, 'sentence')}"
+    return f"{plural(clean.n or 0, 'entity', 'entities')}{inside}"
 
 
 def _lost(worst: Finding, under: str) -> str:
@@ -200,7 +226,7 @@ def _collapsed(found: Termed, subject: str) -> list[str]:
 def _unknown(found: Termed, subject: str) -> list[str]:
     """The attacks of which nobody can say whether they do harm: collapses are told by themselves."""
     drops = {key[0]: found.get("drop", subject, key) for key in found.attacks}
-    silent = [name for name, drop in drops.items() if drop is None or drop.verdict == TOO_FEW]
+    silent = [name for name, drop in drops.items() if drop is None or drop.verdict in (TOO_FEW, NOT_ESTIMABLE)]
     return [*silent, *_collapsed(found, subject)]
 
 

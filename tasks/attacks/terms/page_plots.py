@@ -10,6 +10,7 @@ from assay.tasks.reporting.parts import BarPlot, Block, LinePlot, Panels, Series
 from assay.tasks.statistics.findings import Finding
 
 _NOTE = "Bands and whiskers are 95 % intervals of the paired difference: above 0, the attack does harm."
+_BARE = "Without intervals: nothing here tells a drop from chance."
 _ASIDE = 0.008  # of a share: marks of different attacks at one share stand beside each other
 
 
@@ -18,12 +19,18 @@ def drop_plots(found: Termed) -> list[Block]:
     title = f"Drop of {CALLED[found.headline]} under attack"
     plots = [plot for model in found.subjects if (plot := _over_share(found, model, model)) is not None]
     if plots:
-        return [Panels(title, plots, _NOTE)] if len(plots) > 1 else [_titled(plots[0], title)]
+        return [Panels(title, plots, _note(found))] if len(plots) > 1 else [_titled(plots[0], title, _note(found))]
     return [bars for model in found.subjects if (bars := _bars(found, model, title)) is not None]
 
 
-def _titled(plot: LinePlot, title: str) -> LinePlot:
-    return LinePlot(title, plot.series, plot.x_label, plot.y_label, plot.alt, plot.y_range, plot.x_ticks, _NOTE)
+def _titled(plot: LinePlot, title: str, note: str) -> LinePlot:
+    return LinePlot(title, plot.series, plot.x_label, plot.y_label, plot.alt, plot.y_range, plot.x_ticks, note)
+
+
+def _note(found: Termed) -> str:
+    """What the bands and whiskers are, where there are any."""
+    drops = [found.get("drop", model, key) for model in found.subjects for key in found.sets]
+    return _NOTE if any(drop is not None and drop.low is not None for drop in drops) else _BARE
 
 
 def _over_share(found: Termed, model: str, title: str) -> LinePlot | None:
@@ -76,5 +83,5 @@ def _bars(found: Termed, model: str, title: str) -> BarPlot | None:
     return BarPlot(
         shown, [name for name, _ in named], [drop.value for _, drop in named], f"Drop of {CALLED[found.headline]}",
         f"{CALLED[found.headline]} lost by {model}: {told}.", [drop.low for _, drop in named],
-        [drop.high for _, drop in named], _NOTE,
+        [drop.high for _, drop in named], _note(found),
     )  # fmt: skip

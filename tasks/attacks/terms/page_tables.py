@@ -22,11 +22,14 @@ _TONES: dict[str, Tone] = {LOWER: "bad", HIGHER: "good", HELPS: "good", HURTS: "
 _MEASURES = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman", "mae")}
 _UNITS = {
     "ner": "Entities are right where both ends and the kind are (seqeval's definition). Intervals are 95 %, from a "
-    "bootstrap over sentences (or Wilson's, where that is wider); a drop is of the same sentences. p: McNemar's exact "
-    "test over the entities that are found before and after, corrected by Holm over all tests of the run.",
+    "bootstrap over sentences (or Wilson's, where that is wider), and none of fewer than 10 sentences; a drop is of "
+    "the same sentences. p: approximate randomisation (Noreen 1989; Yeh 2000), in which whole sentences change sides "
+    "between original and attacked, since the entities of one sentence are not independent; corrected by Holm over all "
+    "tests of the run.",
     "sts": "Intervals are 95 %: Fisher's z, or a bootstrap over pairs where there are at most 200; a drop is of the "
     "same pairs. MAE is in the units of the scores.",
 }
+_TEST = "Of the drop: approximate randomisation over sentences, corrected with all tests of the run"
 
 
 def figures_table(found: Termed) -> DataTable:
@@ -35,7 +38,7 @@ def figures_table(found: Termed) -> DataTable:
     columns = [
         Column("Subject"), Column("Test set"), *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]),
         Column("Drop", "number", f"How far {CALLED[found.headline]} is below that of the original samples"),
-        *([Column("p", "p", "McNemar's test over entities")] if tests else []), Column(""),
+        *([Column("p", "p", _TEST)] if tests else []), Column(""),
     ]  # fmt: skip
     rows: list[list[Cell]] = []
     for model in found.subjects:
@@ -191,7 +194,7 @@ def _measures(found: Termed, model: str, key: Key) -> list[Cell]:
 
 
 def _p(found: Termed, model: str, key: Key) -> Cell:
-    test = found.get("mcnemar_p", model, key)
+    test = found.get("drop_p", model, key)
     if test is None:
         return None
     return test.p_value if test.p_adjusted is None else test.p_adjusted

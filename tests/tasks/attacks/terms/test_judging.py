@@ -19,6 +19,7 @@ from assay.tasks.attacks.terms.gaining import (
 from assay.tasks.attacks.terms.judging import scorer_findings, tagger_findings
 from assay.tasks.attacks.terms.matching import match_rows
 from assay.tasks.statistics.entities import percentiles
+from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.statistics.proportions import unvaried
 
 SEEDS = Seeds(0, "judging")
@@ -60,11 +61,11 @@ def test_f1_is_that_of_what_was_counted(measured):
 
 
 def test_a_drop_is_lower_only_where_its_interval_is(measured):
-    assert (measured["ner.drop", *SWAP].verdict, measured["ner.mcnemar_p", *SWAP].verdict) == ("lower", "lower")
+    assert (measured["ner.drop", *SWAP].verdict, measured["ner.drop_p", *SWAP].verdict) == ("lower", "lower")
     same = measured["ner.drop", "keyboard", "share=1, changes=1"]
     assert (same.value, same.verdict) == (0.0, "no drop shown")
     assert (same.low, same.high) == pytest.approx(unvaried(0.0, N))  # no sentence differs: no certainty that none would
-    assert measured["ner.mcnemar_p", "keyboard", "share=1, changes=1"].p_value == 1.0
+    assert measured["ner.drop_p", "keyboard", "share=1, changes=1"].p_value == 1.0
 
 
 def test_slices_add_up_to_the_whole(measured):
@@ -209,6 +210,13 @@ def entity(hit: bool, at: int = 0) -> dict[str, object]:
     return {"id": str(at), **gold, **said}
 
 
+def clustered(n: int, hit: bool) -> pa.Table:
+    """Sentences with four entities, all found or none (and another named)."""
+    gold = {"gold_kinds": ["D"] * 4, "gold_lengths": [1] * 4, "gold_hits": [hit] * 4, "gold_seen": [True] * 4}
+    said = {"said_kinds": ["D"] * 4, "said_lengths": [1] * 4, "said_hits": [hit] * 4, "said_seen": [True] * 4}
+    return table_of({"id": str(at), **gold, **said} for at in range(n))
+
+
 def table_of(rows):
     return pa.Table.from_pylist(list(rows), schema=EntityMatches.schema)
 
@@ -248,6 +256,45 @@ def test_a_drop_on_a_few_sentences_is_no_certainty(n, said):
     gains = by_name(trained_tagger_findings(tables, before | {SWAP: before[CLEAN]}, "mine+x", ["swap"], SEEDS))
     assert gains["ner.gain", *SWAP].verdict == ("helps" if n == 10 else said)
     assert (gains["ner.recovered", *SWAP].value is None) == (n < 10)
+
+
+@pytest.mark.parametrize("n", [6, 10])
+def test_fewer_than_ten_sentences_have_no_interval_and_no_test(n):
+    tables = {CLEAN: clustered(n, True), SWAP: clustered(n, False)}
+    found = by_name(tagger_findings(tables, "mine", 0.05, SEEDS))
+    shares = [one for (metric, *_), one in found.items() if metric in ("ner.precision", "ner.recall", "ner.f1")]
+    assert {one.low is None and one.high is None for one in shares if one.value is not None} == {n < 10}
+    test = found["ner.drop_p", *SWAP]
+    assert (test.n, test.verdict) == (n, "too few samples" if n < 10 else "lower")
+    assert test.p_value == (None if n < 10 else 2 / 2**10)
+
+
+def test_the_entities_of_one_sentence_are_one_trial_of_the_test():
+    before = table_of([*clustered(5, True).to_pylist(), *clustered(5, False).to_pylist()])
+    after = table_of([*clustered(8, False).to_pylist(), *clustered(2, True).to_pylist()])
+    test = by_name(tagger_findings({CLEAN: before, SWAP: after}, "mine", 0.01, SEEDS))["ner.drop_p", *SWAP]
+    assert test.p_value > 0.4  # 20 entities lost and 8 found, by 5 sentences against 2: McNemar's over them says 0.04
+
+
+def test_where_nothing_is_named_there_is_no_precision_and_a_gate_on_it_fails():
+    silent = table_of(entity(False, at) for at in range(20))
+    found = tagger_findings({CLEAN: table_of(entity(True, at) for at in range(20)), SWAP: silent}, "mine", 0.01, SEEDS)
+    precision = by_name(found)["ner.precision", *SWAP]
+    assert (precision.value, precision.low, precision.high, precision.n) == (None, None, None, 0)
+    assert precision.verdict.startswith("degenerate")
+    assert by_name(found)["ner.f1", *SWAP].value == 0.0
+    (gate,) = judge([Gate(finding="ner.precision", at_least=0.5)], found)
+    assert not gate.passed
+    few = by_name(tagger_findings({CLEAN: silent.slice(0, 3)}, "mine", 0.01, SEEDS))
+    assert few["ner.precision", *CLEAN].verdict == "not estimable"
+
+
+def test_a_limit_that_only_one_of_two_sets_reaches_leaves_their_difference_without_interval():
+    nine, nothing = [entity(True, at) for at in range(9)], {name: [] for name in EntityMatches.schema.names[1:]}
+    named = nothing | {"said_kinds": ["D"], "said_lengths": [1], "said_hits": [False], "said_seen": [False]}
+    tables = {CLEAN: table_of([*nine, {"id": "9", **nothing}]), SWAP: table_of([*nine, {"id": "9", **named}])}
+    found = by_name(tagger_findings(tables, "mine", 0.01, SEEDS))
+    assert found["ner.drop", *SWAP].verdict == found["ner.drop_p", *SWAP].verdict == "too few samples"
 
 
 @pytest.mark.parametrize("n", [1, 3, 4, 9])

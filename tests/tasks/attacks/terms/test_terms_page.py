@@ -47,7 +47,7 @@ def test_the_sentence_holds_the_number_and_how_many_attacks_lower_it():
     part = page("ner", ner())
     assert "F1 0.800" in part.sentence
     assert "0.400" in part.sentence
-    assert "lower under 1 of 1 attacks" in part.sentence
+    assert "lower under 1 of 1 attack." in part.sentence
     found = tables(part)["Entities found before and under attack"]
     assert [row[1] for row in found.rows] == ["original", "swap"]
     assert isinstance(next(block for block in part.blocks if isinstance(block, BarPlot)), BarPlot)
@@ -132,7 +132,7 @@ def test_a_scorer_that_collapses_under_an_attack_is_named_and_not_called_untouch
     assert (part.verdict, part.judged) == ("bad", "red flag")
     assert "collapsed under swap" in verdict(sts(verdict="degenerate: every pair has the same score")).text
     only = [one for one in sts(verdict="degenerate: every pair has the same score") if one.of != "keyboard"]
-    assert "[0.750, 0.850], collapsed under swap (n = 120)" in verdict(only).text
+    assert "[0.750, 0.850], collapsed under swap (n = 120 pairs)" in verdict(only).text
     assert verdict(only).tone == "bad"
     (table,) = tables(part).values()
     assert [(row[1], row[-1].tone) for row in table.rows] == [
@@ -169,9 +169,21 @@ def test_too_few_samples_are_neither_lowered_nor_untouched():
         replace(one, verdict="too few samples", low=None, high=None) if one.metric == "ner.drop" else one
         for one in ner()
     ]
-    said = page("ner", few).sentence
-    assert "too few to tell a drop from chance" in said
-    assert "No drop is shown" not in said
+    part = page("ner", few)
+    assert "too few sentences to tell a drop from chance" in part.sentence
+    assert "No drop is shown" not in part.sentence
+    cut = Finding("ner.cut", "clean", "", "mine", 0.0, n=6, verdict="all are read whole")
+    told = verdict([*few, cut]).text
+    assert "too few sentences to tell a drop from chance (n = 120 entities in 6 sentences)" in told
+    assert "lower under" not in told + part.sentence
+    (plot,) = [block for block in part.blocks if isinstance(block, BarPlot)]
+    assert "95 %" not in plot.note
+    some = [
+        *few,
+        finding("ner.f1", "keyboard", FIRST, 0.3),
+        finding("ner.drop", "keyboard", FIRST, 0.5, verdict="lower"),
+    ]
+    assert "lower under 1 of 1 attack, too few sentences to tell a drop from chance under 1 more" in verdict(some).text
 
 
 def test_nothing_measured_says_nothing_in_the_terminal():
