@@ -11,6 +11,7 @@ from assay.flows.records import findings_of
 from assay.flows.reproduction_attacks import toki_4
 from assay.flows.reproduction_images import xu_1, xu_2, xu_3, xu_4, xu_5
 from assay.flows.reproduction_overfitting import werpachowski_5, werpachowski_6
+from assay.flows.reproduction_runs import latest_beside, no_run_yet
 from assay.flows.reproduction_terms import ARAUJO_TABLES
 from assay.flows.reproduction_trust import toki_3
 from assay.infra.errors import InputError
@@ -41,18 +42,16 @@ def reproduce(table: str, store: Store) -> str:
 
 def pugh_1(store: Store) -> str:
     """Table 1 of Pugh et al. beside the latest run of each study's pipeline."""
-    runs = {run.pipeline: run for run in store.runs() if run.findings}
     rows: list[list[object]] = []
     measured: list[str] = []
     missing: list[str] = []
     reasons: dict[str, list[str]] = {}
     for study in TABLE_1:
-        record = runs.get(study.pipeline)
+        record = latest_beside(store, study.pipeline)
         if record is None:
-            way = f"make one with  assay run {study.pipeline}"
-            if study.why == BROUGHT:
-                way = f"its data is not public; with data and rules of your own, call the pipeline {study.pipeline}"
-            missing.append(f"{study.name}: no run yet; {way}")
+            way = f"its data is not public; with data and rules of your own, call the pipeline {study.pipeline}"
+            said = f"{study.name}: no run yet; {way}"
+            missing.append(said if study.why == BROUGHT else no_run_yet(store, study.name, study.pipeline))
             continue
         rows += study_rows(study, findings_of(store, record))
         measured.append(f"{study.name}: run {record.id}, {_n(store, record)}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from assay.data.published.toki import TABLE_4, Attack, AttackRow
 from assay.flows.commands.answers import columns
 from assay.flows.records import findings_of
+from assay.flows.reproduction_runs import dataset_of, no_run_yet, runs_beside
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
@@ -49,25 +50,25 @@ class Measured:
 
 
 def toki_4(store: Store) -> str:
-    """Table 4 beside the latest run of each data set's pipeline that attacked, and the same on planted shortcuts."""
+    """Table 4 beside the latest run of each data set's pipeline that attacked, and below it those of all others."""
     rows: list[list[object]] = []
     measured, missing = [], []
     for row in TABLE_4:
         rows.append(_published(row))
         name = PIPELINES.get(row.data_set)
-        ours = None if name is None else _latest(store, name)
+        ours = None if name is None else _latest(store, runs_beside(store, name))
         if ours is not None:
             rows += _lines(row.data_set, ours)
             measured += _sources(row.data_set, ours)
         elif name is not None:
-            missing.append(f"{row.data_set}: no attack yet; make one with  assay run {name}")
+            missing.append(no_run_yet(store, row.data_set, name, "attack"))
         else:
             missing.append(f"{row.data_set}: no pipeline; with texts of your own, add attacks: [a2t, guided] and trust")
-    for name in OWN:
-        ours = _latest(store, name)
+    for called, records in _others(store).items():
+        ours = _latest(store, records)
         if ours is not None:
-            rows += _lines(name, ours)
-            measured += _sources(name, ours)
+            rows += _lines(called, ours)
+            measured += _sources(called, ours)
     text = ["Table 4: the attack guided by the trust oracle, and A2T", "", columns(_HEADINGS, rows), ""]
     for heading, lines in (("Ours come from", measured), ("Not measured", missing), ("Why they differ", WHY)):
         text += [heading, *(f"  {line}" for line in lines), ""] if lines else []
@@ -82,14 +83,25 @@ def _published(row: AttackRow) -> list[object]:
     return [row.data_set, "paper", str(row.instances), *cells(row.guided), *cells(row.a2t), apart, ""]
 
 
-def _latest(store: Store, pipeline: str) -> Measured | None:
-    """What the latest run of a pipeline found that has a guided attack among its findings; None where none has."""
-    for record in reversed(store.runs()):
-        if record.pipeline == pipeline and record.findings:
-            with suppress(InputError):  # a damaged run costs its line, not the table
-                measured = _measured(store, record)
-                if measured is not None:
-                    return measured
+def _others(store: Store) -> dict[str, list[RunRecord]]:
+    """The runs, newest first, that stand beside no line of the paper: the planted shortcuts, then users' own texts."""
+    shown = {run.id for name in PIPELINES.values() for run in runs_beside(store, name)}
+    found: dict[str, list[RunRecord]] = {name: runs_beside(store, name) for name in OWN}
+    shown |= {run.id for runs in found.values() for run in runs}
+    for run in reversed(store.runs()):
+        if run.findings and run.id not in shown:
+            data = dataset_of(run)
+            found.setdefault(f"{run.pipeline} ({data})" if data else run.pipeline, []).append(run)
+    return found
+
+
+def _latest(store: Store, records: Sequence[RunRecord]) -> Measured | None:
+    """What the first of these runs found that has a guided attack among its findings; None where none has."""
+    for record in records:
+        with suppress(InputError):  # a damaged run costs its line, not the table
+            measured = _measured(store, record)
+            if measured is not None:
+                return measured
     return None
 
 

@@ -20,6 +20,7 @@ from assay.data.published.xu import (
 )
 from assay.flows.commands.answers import columns
 from assay.flows.records import findings_of
+from assay.flows.reproduction_runs import latest_beside, no_run_yet
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
@@ -77,7 +78,7 @@ def xu_3(store: Store) -> str:
         found, record = _latest(store, row.pipeline)
         flips = found.get(("corruption.flip_probability", "mean", "all", row.subject))
         if record is None or flips is None:
-            missing.append(_way(row.model, row.pipeline))
+            missing.append(no_run_yet(store, row.model, row.pipeline))
         else:
             measured.append(_origin(row.model, record, flips))
         rows.append([row.model, f"{row.flip_probability:.2%}", _share(flips, 2)])
@@ -98,7 +99,7 @@ def xu_4(store: Store) -> str:
              f"{row.relative_flips:.2f}", _relative(relative, flips)]
         )  # fmt: skip
     headings = ["model", "Ori_ACC", "ours", "Adv_ACC", "ours", "RFP", "ours"]
-    missing = [] if record is not None else [_way("all six", TABLE_4_PIPELINE)]
+    missing = [] if record is not None else [no_run_yet(store, "all six", TABLE_4_PIPELINE)]
     some = next((one for (metric, _, _, _), one in found.items() if metric == "subject.accuracy"), None)
     measured = [_origin("all six", record, some)] if record is not None else []
     notes = [*_DEPTH, *_trend(found)]
@@ -113,7 +114,7 @@ def xu_5(store: Store) -> str:
         found, record = _latest(store, subject.pipeline)
         headings += [subject.model, "ours", "from scratch"]
         if record is None:
-            missing.append(_way(subject.model, subject.pipeline))
+            missing.append(no_run_yet(store, subject.model, subject.pipeline))
         else:
             none = found.get(("defense.accuracy", "none", "clean", subject.subject))
             measured.append(_origin(subject.model, record, none))
@@ -153,7 +154,7 @@ def _attacks_table(store: Store, table: Sequence[Attacked], notes: Sequence[str]
     for subject in table:
         found, record = _latest(store, subject.pipeline)
         if record is None:
-            missing.append(_way(subject.model, subject.pipeline))
+            missing.append(no_run_yet(store, subject.model, subject.pipeline))
         else:
             measured.append(
                 _origin(subject.model, record, found.get(("subject.accuracy", "clean", "", subject.subject)))
@@ -205,11 +206,11 @@ def _trend(found: Findings) -> list[str]:
 
 def _latest(store: Store, pipeline: str) -> tuple[Findings, RunRecord | None]:
     """The findings of a pipeline's latest run, by metric, of, group and subject."""
-    records = [record for record in store.runs() if record.pipeline == pipeline and record.findings]
-    if not records:
+    record = latest_beside(store, pipeline)
+    if record is None:
         return {}, None
-    found = findings_of(store, records[-1])
-    return {(one.metric, one.of, one.group, one.subject): one for one in found}, records[-1]
+    found = findings_of(store, record)
+    return {(one.metric, one.of, one.group, one.subject): one for one in found}, record
 
 
 def _share(one: Finding | None, digits: int) -> str:
@@ -231,10 +232,6 @@ def _relative(one: Finding | None, flips: Finding | None) -> str:
 
 def _origin(model: str, record: RunRecord, one: Finding | None) -> str:
     return f"{model}: run {record.id}, n = {one.n if one is not None and one.n is not None else 'unknown'}"
-
-
-def _way(model: str, pipeline: str) -> str:
-    return f"{model}: no run yet; make one with  assay run {pipeline}"
 
 
 def _text(

@@ -16,6 +16,7 @@ from assay.data.published.werpachowski import (
 )
 from assay.flows.commands.answers import columns
 from assay.flows.records import findings_of, tables_of
+from assay.flows.reproduction_runs import runs_beside
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
@@ -86,12 +87,11 @@ def _between(found: Known) -> list[tuple[str, float]]:
 
 def _latest(store: Store) -> tuple[RunRecord | None, Known]:
     for pipeline in PIPELINES:
-        for record in reversed(store.runs()):
-            if record.pipeline == pipeline and record.findings:
-                found = findings_of(store, record)
-                mine = {(one.metric, one.of, one.group): one for one in found if one.stage == "overfitting"}
-                if mine:
-                    return record, mine
+        for record in runs_beside(store, pipeline):
+            found = findings_of(store, record)
+            mine = {(one.metric, one.of, one.group): one for one in found if one.stage == "overfitting"}
+            if mine:
+                return record, mine
     return None, {}
 
 

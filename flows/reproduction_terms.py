@@ -18,6 +18,7 @@ from assay.data.published.araujo import (
 )
 from assay.flows.commands.answers import columns
 from assay.flows.records import findings_of
+from assay.flows.reproduction_runs import latest_beside, no_run_yet
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.attacks.terms.estimates import CLEAN, Stage
@@ -70,7 +71,6 @@ ARAUJO_TABLES: Mapping[str, Callable[[Store], str]] = {
 
 
 def _table(store: Store, title: str, stage: Stage, published: Published, why: Sequence[str]) -> str:
-    runs = {run.pipeline: run for run in store.runs() if run.findings}
     rows: list[list[object]] = []
     measured, missing = list[str](), list[str]()
     wanted = dict.fromkeys((row.trained, row.tested) for numbers in published.values() for row in numbers)
@@ -79,13 +79,13 @@ def _table(store: Store, title: str, stage: Stage, published: Published, why: Se
         for data_set, numbers in published.items()
     ]
     for name, printed in [*theirs, (EMBEDDED[stage], [])]:
-        record = runs.get(name)
+        record = latest_beside(store, name)
         ours = [] if record is None else _our_lines(store, record, name, stage, list(wanted))
         rows += [*printed, *ours]
         if record is not None and ours:
             measured.append(f"{name}: run {record.id}")
         else:
-            missing.append(f"{name}: no run yet; make one with  assay run {name}")
+            missing.append(no_run_yet(store, name, name))
     headings = ["data", "subject", "trained with", "tested on", *MEASURES[stage], ""]
     text = [title, "", columns(headings, rows), ""]
     for heading, lines in (("Ours come from", measured), ("Not measured", missing), ("Why they differ", why)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from assay.data.published.toki import MEASURES, TABLE_3, Row
 from assay.flows.commands.answers import columns
 from assay.flows.records import findings_of
+from assay.flows.reproduction_runs import latest_beside, no_run_yet
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
@@ -32,24 +33,24 @@ _HEADINGS = ["data set", "oracle", "explainer", "whose", "labels", *(name.replac
 
 def toki_3(store: Store) -> str:
     """Table 3 beside the latest run of each data set's pipeline, and the measures on planted shortcuts."""
-    runs = {run.pipeline: run for run in store.runs() if run.findings}
     rows: list[list[object]] = []
     measured, missing = [], []
     for data_set in dict.fromkeys(row.data_set for row in TABLE_3):
         name = PIPELINES.get(data_set, "")
-        found = _trust_findings(store, runs.get(name))
+        record = latest_beside(store, name)
+        found = _trust_findings(store, record)
         if data_set in BROUGHT:
             missing.append(f"{data_set}: {BROUGHT[data_set]}")
-        elif not found:
-            missing.append(f"{data_set}: no run yet; make one with  assay run {name}")
+        elif record is None or not found:
+            missing.append(no_run_yet(store, data_set, name))
         else:
-            measured.append(f"{data_set}: run {runs[name].id}")
+            measured.append(f"{data_set}: run {record.id}")
         for row in TABLE_3:
             if row.data_set == data_set:
                 rows += [_published(row), *_ours(row, found)]
     text = ["Table 3: how good the trust oracles are (positive: trustworthy)", "", columns(_HEADINGS, rows), ""]
     planted = [row for name, strength in PLANTED.items()
-               for row in _planted(name, strength, _trust_findings(store, runs.get(name)))]  # fmt: skip
+               for row in _planted(name, strength, _trust_findings(store, latest_beside(store, name)))]  # fmt: skip
     if planted:
         headings = ["planted", "holds for", "explainer", "G-mean TOKI", "TOKI(-K.I)", "Naive", "AUROC of confidence"]
         text += ["Shortcuts of known strength, counterfactual truth", columns(headings, planted), ""]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pyarrow.parquet as pq
+import pytest
 
 from assay.data.published.toki import TABLE_4
+from assay.flows.pipeline import load_project
 from assay.flows.reproduction import reproduce
+from assay.flows.reproduction_runs import DATA_SETS
 from assay.tasks.statistics.findings import Finding, findings_table
 
 
@@ -72,3 +75,52 @@ def test_a_later_run_without_attacks_or_with_names_of_its_own_costs_nothing(make
     assert f"reviews: run {run.id}, subject bert" in text
     for name, limit in limits.items():
         assert f"{name} takes words at cosine ≥ {limit:.2f} (encoder)" in text
+
+
+def attacked_texts(make_run, pipeline, source):
+    rate = {"subject": "bert", "value": 0.5, "n": 17}
+    with make_run(pipeline) as run:
+        run.record.settings = {"source": source}
+        leave(run, [Finding("attack.success_rate", of=name, **rate) for name in ("guided", "a2t")])
+    return run
+
+
+def test_a_run_on_other_texts_stands_apart_from_the_papers_data_set_of_its_name(make_run):
+    run = attacked_texts(make_run, "emotion", {"jsonl": ["restaurants.jsonl"]})
+    text = reproduce("toki-4", run.store)
+    assert "emotion ours" not in " ".join(text.split())
+    assert "emotion (jsonl: restaurants.jsonl) ours 17" in " ".join(text.split())
+    assert f"({run.id} has that name and is of jsonl: restaurants.jsonl)" in text
+
+
+def test_a_users_own_texts_stand_below_the_papers_lines(make_run):
+    run = attacked_texts(make_run, "my-reviews", {"csv": "mine.csv"})
+    attacked_texts(make_run, "emotion", {"dataset": "emotion"})
+    said = " ".join(reproduce("toki-4", run.store).split())
+    assert "emotion ours 17" in said
+    assert "my-reviews (csv: mine.csv) ours 17" in said
+
+
+def test_every_pipeline_beside_a_table_is_on_the_data_set_that_is_asked_for():
+    shipped = load_project("pipelines.yaml").pipelines
+    assert {name: shipped[name].source.dataset for name in DATA_SETS} == dict(DATA_SETS)
+
+
+@pytest.mark.parametrize("table", ["pugh-1", "xu-1", "xu-5", "toki-3", "araujo-2", "werpachowski-5"])
+def test_no_table_takes_a_run_on_other_data_for_its_own(make_run, table):
+    names = ("breast-cancer", "lesions", "lesions-defended", "hatexplain", "bc5cdr-chemical", "overfitting-synthetic")
+    measured = [
+        Finding("subject.accuracy", of="clean", subject="attnmel", value=0.12345, n=9),
+        Finding("defense.accuracy", of="none", group="clean", subject="attnmel", value=0.12345, n=9),
+        Finding("ordering.spearman", of="ours", group="majority", value=0.12345),
+        Finding("trust.trustworthy", of="lime", group="all", subject="bert", value=0.5, n=9),
+        Finding("ner.f1", of="clean", subject="tagger", value=0.12345, n=9),
+        Finding("overfitting.p_value", of="dependent", group="eps=6", value=0.12345),
+    ]
+    for name in names:
+        with make_run(name) as run:
+            run.record.settings = {"source": {"csv": "mine.csv"}}
+            leave(run, measured)
+    text = reproduce(table, run.store)
+    assert "Ours come from" not in text
+    assert run.id not in text or "has that name and is of csv: mine.csv" in text
