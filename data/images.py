@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.infra.errors import InputError
+
 Pixels = npt.NDArray[np.float32]  # [n, c, h, w], each value in [0, 1]
 COLUMNS = ("image", "height", "width", "channels")
 
@@ -32,10 +34,20 @@ def image_columns(pixels: npt.NDArray[np.uint8] | Pixels) -> dict[str, pa.Array]
     return {"image": pa.array(blobs, pa.large_binary()), **sizes}
 
 
+def require_images(table: pa.Table) -> None:
+    """Nothing, or that the samples have no images where somebody looks at them."""
+    if "image" not in table.column_names:
+        raise InputError(
+            f"The samples hold no images, and a network looks at nothing else: their columns are "
+            f"{', '.join(table.column_names)}; say `source.image` or `source.images`, or take another kind of subject."
+        )
+
+
 def pixels_of(table: pa.Table) -> Pixels:
     """The images of all rows as float32 [n, c, h, w] in [0, 1]; an empty table gives no images of no extent."""
     if table.num_rows == 0:
         return np.zeros((0, 0, 0, 0), np.float32)
+    require_images(table)
     channels, height, width = (int(table[name][0].as_py()) for name in ("channels", "height", "width"))
     result = np.empty((table.num_rows, channels, height, width), np.float32)
     for row, blob in enumerate(table["image"]):

@@ -34,6 +34,8 @@ STAGES = {
     "sts": ("attacks", "subject", "subjects"),
 }
 """What must be configured for a stage's findings to exist: any one of these."""
+TABLES = ("csv", "parquet", "jsonl", "iob", "votes")
+"""Sources that have images only where `image` says in which column."""
 LABELLED = ("dataset", "images", "label", "labels")
 """What gives a source gold labels: any one of these."""
 
@@ -98,6 +100,12 @@ def _subjects(pipeline: dict[str, Value]) -> Iterator[Clash]:
         if subject.get("train_on") == "weak" and pipeline.get("weak_labels") is None:
             yield Clash((*where, "train_on"), "needs weak labels: add weak_labels, or train on gold")
         yield from _unlabelled(subject, source, where)
+        tables = any(source.get(name) is not None for name in TABLES)
+        if subject.get("network") is not None and tables and source.get("image") is None:
+            yield Clash(
+                (*where, "network"), "looks at images, and the source names none: say which column holds them with "
+                "source.image, or give a folder of them as source.images",
+            )  # fmt: skip
 
 
 def _unlabelled(subject: dict[str, Value], source: dict[str, Value], where: Where) -> Iterator[Clash]:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from assay.data.catalog import catalog
 from assay.flows.mistakes import Where, dotted, nearest, shown
+from assay.flows.named_columns import named_columns, no_such_column
 from assay.flows.pipeline import Pipeline, Project
-from assay.infra.errors import AssayError, SettingError
+from assay.infra.errors import AssayError, InputError, SettingError
 from assay.infra.settings import Settings
 from assay.tasks.attacks.terms.settings import Synonymy, TermAttack
 from assay.tasks.attacks.words.settings import A2T, Guided
@@ -52,7 +53,10 @@ def missing_things(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
 
     source, labeling = pipeline.source, pipeline.labeling
     origins: Known = dict.fromkeys(ORIGINS, ())
-    yield from _tried(("source",), source, origins, partial(_find_source, source, folder))
+    columns: list[str] = []
+    yield from _tried(("source",), source, origins, lambda: columns.extend(_columns_of(source, folder)))
+    if columns:
+        yield from missing_columns(pipeline, columns)
     if labeling is not None:
         attempt = partial(refer_to_rulebook, labeling.functions, folder)
         yield from _tried(("labeling",), labeling, {"functions": ()}, attempt)
@@ -61,14 +65,26 @@ def missing_things(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     yield from _missing_in_trust(pipeline, folder)
 
 
-def _find_source(source: Source, folder: Path) -> None:
-    """Raises where files are missing, or columns that the settings name; of files only the first rows are read."""
+def missing_columns(pipeline: Pipeline, columns: Sequence[str]) -> Iterator[MissingThing]:
+    """The columns that are named outside the source and that its files do not have."""
+    for where, column, reader in named_columns(pipeline):
+        if column not in (*columns, pipeline.source.label, pipeline.source.id):
+            error = InputError(no_such_column(column, reader, columns))
+            yield MissingThing(where, column, error, meant=nearest(column, columns))
+
+
+def _columns_of(source: Source, folder: Path) -> Sequence[str]:
+    """The columns that samples will have, read off the first rows of the files; none where that takes reading it all.
+
+    Raises where files are missing, or columns that the source's settings name.
+    """
     from assay.tasks.ingest.layout import layout_of
     from assay.tasks.ingest.sources import resolve
 
     found = resolve(source, folder)
-    if found.given is None and source.images is None:
-        layout_of(found)
+    if found.given is not None or source.images is not None:
+        return ()
+    return layout_of(found).features
 
 
 def _missing_subjects(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,7 @@ from assay.tasks.trust.settings import Trust
 from assay.tasks.weak_labels.settings import WeakLabelling
 
 DEFAULT_FILE = "pipelines.yaml"
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
 OUTSIDE = frozenset({"store", "compute"})
 ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyAttack)[0]) for name in attack.model_fields)
 DEFENCE_FIELDS = frozenset(name for kind in get_args(get_args(AnyDefence)[0]) for name in writable(kind))
@@ -57,7 +58,7 @@ SHORT_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
 class Pipeline(Settings):
     """One audit: its data, rules, models, stages, gates and schedule. A stage that is left out is skipped."""
 
-    name: str = Field(pattern=NAME, json_schema_extra=GIVEN)
+    name: str = Field(json_schema_extra=GIVEN)
     """The key it stands under in pipelines.yaml: letters, digits, dots, dashes and underscores."""
 
     description: str = ""
@@ -151,6 +152,15 @@ class Pipeline(Settings):
     def text_defenses(self) -> tuple[AttackedCopies, ...]:
         """The defences of subjects for texts, tags and pairs."""
         return tuple(one for one in self.defenses if isinstance(one, AttackedCopies))
+
+    @field_validator("name")
+    @classmethod
+    def _plain_name(cls, name: str) -> str:
+        if not re.fullmatch(NAME, name):
+            raise ValueError(
+                "a pipeline is named by up to 80 letters, digits, dots, dashes and underscores, as in night-1"
+            )
+        return name
 
     @field_validator("schedule")
     @classmethod

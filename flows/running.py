@@ -150,7 +150,9 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
     require_gpu_here(project.compute)
     missing = list(missing_things(pipeline, project.folder))
     lost = [one for one in missing if is_subject(one)]
-    if len(lost) < len(pipeline.subjects):  # of several, one that is wrong is no reason to lose the others
+    if len({one.where[:2] for one in lost}) < len(
+        pipeline.subjects
+    ):  # of several, one that is wrong is no reason to lose the others
         missing = [one for one in missing if one not in lost]
     if missing:
         said = "\n".join(one.said(project, pipeline) for one in missing)

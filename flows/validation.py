@@ -156,8 +156,10 @@ def _mistake(model: type[BaseModel], document: Document, where: Where, error: Er
         examples = ", ".join(str(example) for example in (declared.examples if declared else None) or ())
         form = f"such as {examples}" if examples else f"of the form {shape}"
         return _made(document, where, written, f"expected {expected} {form}")
-    if kind == "tuple_type" and isinstance(value, str | int | float):
+    if kind == "tuple_type" and (isinstance(value, str) or (isinstance(value, int | float) and "number" in expected)):
         return _made(document, where, written, f"expected {expected}; write [{value}]")
+    if kind in ("model_type", "model_attributes_type") and declared is not None and declared.examples:
+        return _made(document, where, written, f"expected {expected}, as in {declared.examples[0]}")
     return _made(document, where, written, f"expected {expected}")
 
 

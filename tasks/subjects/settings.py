@@ -17,6 +17,15 @@ WAYS = ("model", "network", "classifier", "tagger", "scorer", "predictions")
 """The ways to name a subject; each has exactly one."""
 
 
+OTHER_WAYS = {
+    **dict.fromkeys(NETWORKS, "network"),
+    **dict.fromkeys(("small-bert", "minilm-linear"), "classifier"),
+    "small-tagger": "tagger",
+    "small-scorer": "scorer",
+}
+"""What Assay knows by name and what is no `model`, each with the way that it is named by."""
+
+
 class Training(Settings):
     """How a network, or a text classifier, is trained. What is audited never trains: see `evaluation`."""
 
@@ -173,6 +182,8 @@ class Subject(Settings):
     def _model_is_known(cls, model: str | None) -> str | None:
         if model in (None, "logistic") or ":" in str(model):
             return model
+        if model in OTHER_WAYS:
+            raise ValueError(f"is no model of columns; write {OTHER_WAYS[str(model)]}: {model}")
         raise ValueError(
             f"there is no such model; {suggestion(str(model), ['logistic'])} (one of your own is written as "
             "module:object or file.py:object)"

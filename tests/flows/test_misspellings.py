@@ -101,6 +101,37 @@ def test_a_column_that_the_table_lacks_is_refused_with_the_line_that_names_it(
     assert "; it has name, file, gold. Did you mean " in said
 
 
+@pytest.mark.parametrize(
+    ("rest", "place", "meant"),
+    [
+        ("subject: {classifier: small-bert, text: txt, train: {epochs: 1}}", ':4: subject.text: "txt"', "text"),
+        ("subjects:\n  - {name: a, predictions: gues}", ':5: subjects.0.predictions: "gues"', "guess"),
+        ("evaluation: {column: prt}\nsubject: {predictions: guess}", ':4: evaluation.column: "prt"', "part"),
+        ("subject: {predictions: guess}\noverfitting: {orbit: {orbit: qestion, original: part}}",
+         ':5: overfitting.orbit.orbit: "qestion"', "question"),
+    ],
+)  # fmt: skip
+def test_a_column_that_is_named_outside_the_source_is_looked_for_too(
+    tmp_path: Path, rest: str, place: str, meant: str
+) -> None:
+    (tmp_path / "a.csv").write_text("text,gold,guess,part,question\na,b,b,test,q\n")
+    said = refusal(tmp_path, f"source: {{csv: a.csv, label: gold}}\n{rest}")
+    assert f"{place} — the samples have no column " in said
+    assert said.endswith(f"Did you mean {meant}?")
+
+
+def test_the_usual_column_is_looked_for_even_where_nobody_wrote_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("review,gold\na,b\n")
+    said = refusal(tmp_path, "source: {csv: a.csv, label: gold}\nsubject: {classifier: small-bert, train: {}}")
+    assert ":4: subject: \"text\" — the samples have no column 'text', which the classifier reads; " in said
+
+
+def test_a_network_without_images_is_refused_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,gold\n1,b\n")
+    said = refusal(tmp_path, "source: {csv: a.csv, label: gold}\nsubject: {network: small-cnn, train: {}}")
+    assert ':4: subject.network: "small-cnn" — looks at images, and the source names none: say ' in said
+
+
 def test_a_misspelling_from_the_command_line_is_blamed_on_it(tmp_path: Path) -> None:
     said = refusal(tmp_path, IMAGES, "source.dataset=sample/digts")
     assert said.startswith('--set: source.dataset: "sample/digts" — ')
@@ -135,3 +166,25 @@ def test_check_says_the_same_of_every_pipeline_and_only_notes_what_can_be_got(tm
 def test_a_share_of_memory_may_be_written_as_a_number(tmp_path: Path) -> None:
     (tmp_path / "pipelines.yaml").write_text("compute: {memory: 0.5}\npipelines: {p: {source: {csv: a.csv}}}\n")
     assert load_project(tmp_path / "pipelines.yaml").compute.memory == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "said"),
+    [
+        ("source: sample/digits", ':3: source: "sample/digits" — expected a mapping with some of dataset, '),
+        ("source: {csv: 3}", ":3: source.csv: 3 — expected text, or a list of at least 1, each item text"),
+        ("source: {dataset: sample/digits}\nsubjects: [small-cnn]",
+         ':4: subjects.0.model: "small-cnn" — is no model of columns; write network: small-cnn'),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_kind_is_refused_with_one_that_would_do(tmp_path: Path, pipeline: str, said: str) -> None:
+    told = refusal(tmp_path, pipeline)
+    assert said in told
+    assert "write [3]" not in told
+    assert "small-cnn" in told or "{dataset: sample/breast-cancer}" in told or told.endswith("each item text")
+
+
+def test_a_pipeline_with_a_name_that_is_no_name_is_told_what_one_is(tmp_path: Path) -> None:
+    (tmp_path / "pipelines.yaml").write_text("pipelines:\n  a b: {source: {csv: a.csv}}\n")
+    with pytest.raises(InputError, match=r':2: name: "a b" — a pipeline is named by up to 80 letters, digits, dots'):
+        load_project(tmp_path / "pipelines.yaml")

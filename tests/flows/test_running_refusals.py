@@ -119,9 +119,16 @@ def wrong_type(project: Project) -> None:
     project.edit("pipelines.yaml", "datasets: 5", "datasets: five")
 
 
+def truncated(project: Project) -> None:
+    file = project.from_parquet()
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
 AT_ONCE: list[tuple[Callable[[Project], None], tuple[str, ...]]] = [
     (missing, ("There is no file patients.csv", "it was looked for at")),
     (empty, ("patients.csv", "is empty: it has no header and no rows")),
+    (truncated, ("pipelines.yaml:", "patients.parquet", "write or copy it again")),
     (unknown_key, ("pipelines.yaml:8", "prunning", "pruning")),
     (wrong_type, ("pipelines.yaml:10", "five", "expected a whole number")),
     (unknown_name, ('There is no pipeline "night" in pipelines.yaml. Did you mean nights?',)),
@@ -154,12 +161,6 @@ def test_the_command_itself_answers_without_a_server_or_a_worker(project: Projec
     assert not project.store.exists()
 
 
-def truncated(project: Project) -> None:
-    file = project.from_parquet()
-    content = file.read_bytes()
-    file.write_bytes(content[: len(content) // 2])
-
-
 def repeated_id(project: Project) -> None:
     rows = (project.folder / "patients.csv").read_text().splitlines()[1:]
     project.edit("patients.csv", rows[7], f"{rows[7]}\n{rows[7]}")
@@ -186,7 +187,6 @@ def raising_rule(project: Project) -> None:
 
 
 IN_A_STAGE: list[tuple[Callable[[Project], None], tuple[str, ...], set[str]]] = [
-    (truncated, ("patients.parquet", "write or copy it again"), set()),
     (repeated_id, ("p007", "patients.csv"), set()),
     (wrong_dtype, ("patients.csv row 2", "is not a whole number", "max_rejects"), set()),
     (not_a_number, ("temperature", "max_rejects"), set()),

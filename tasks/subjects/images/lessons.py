@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.images import Pixels, pixels_of
+from assay.data.images import Pixels, pixels_of, require_images
 from assay.infra.errors import InputError
 from assay.tasks.subjects.gold_codes import codes_known
 from assay.tasks.subjects.images.model import require_pixels
@@ -89,6 +89,7 @@ def stored_images(samples: pa.Table, kept: npt.NDArray[np.bool_] | None = None) 
     Each is copied once, into its place: images are what fills the memory of a training.
     """
     everything = kept is None or bool(kept.all())
+    require_images(samples)
     about = samples.drop_columns(["image"])
     about = about if everything else about.filter(pa.array(kept))
     if about.num_rows == 0:
