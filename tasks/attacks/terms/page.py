@@ -192,12 +192,12 @@ def _beyond(found: Termed, subject: str) -> str:
     for model, key in _own_attacks(found, subject):
         own, over = (found.get(name, model, key) for name in ("own_gain", "own_gain_over_control"))
         if own is not None and over is not None:
-            less = "" if over.verdict == HELPS else ", which shows no gain of the attack's own"
+            less = "" if over.verdict == HELPS else " (no gain of the attack's own is shown)"
             said.append(
-                f"{trained_with(model, subject)} gains {_with_interval(own)} on {set_name(key)}, "
-                f"{_with_interval(over)} of it over equal steps on unchanged copies{less}"
+                f"{trained_with(model, subject)} gains {_with_interval(over)} on {set_name(key)}, "
+                f"of {number(own.value)} in all{less}"
             )
-    return f"{'; '.join(said)}." if said else ""
+    return f"Over equal steps on unchanged copies, {'; '.join(said)}." if said else ""
 
 
 def _own_attacks(found: Termed, subject: str) -> list[tuple[str, Key]]:

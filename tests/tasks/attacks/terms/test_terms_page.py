@@ -79,12 +79,13 @@ def test_a_control_is_a_row_of_its_own_and_gains_are_told_beside_it():
     part, said = page("ner", found), verdict(found).text
     matrix = next(table for title, table in tables(part).items() if title.startswith("F1 by what"))
     assert [row[0] for row in matrix.rows] == ["original", "equal steps, unchanged copies", "on-swap"]
-    assert "gains 0.300 [0.250, 0.350] on swap, 0.200 [0.150, 0.250] of it over equal steps" in part.sentence
+    beyond = "Over equal steps on unchanged copies, on-swap gains 0.200 [0.150, 0.250] on swap, of 0.300 in all."
+    assert beyond in part.sentence
     assert "helps against it for 1 of 1 (for 1 of 1 more than equal steps do)" in said
     gains = next(table for title, table in tables(part).items() if title.startswith("What training"))
     assert [column.name for column in gains.columns][-2:] == ["Over equal steps", ""]
     steps = page("ner", ner() + controlled(0.02, "no gain shown") + trained(0.12, "helps"))
-    assert "shows no gain of the attack's own" in steps.sentence
+    assert "(no gain of the attack's own is shown)" in steps.sentence
     alone = tables(page("ner", ner() + trained(0.3, "helps")))
     assert "control: true" in next(table for title, table in alone.items() if title.startswith("What training")).note
 
