@@ -8,6 +8,7 @@ from assay.tasks.ordering.approaches import OURS
 from assay.tasks.ordering.datasets import largest_tie, tie_starts
 from assay.tasks.ordering.validity import Ordered, Trend, Validity
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
 from assay.tasks.statistics.proportions import share
 
 _TESTS = ("spearman", "spearman_tie_free", "spearman_disjoint", "permutation_p", "permutation_p_violation")
@@ -21,7 +22,7 @@ def ordering_findings(
     The headline is `ordering.permutation_p`: how often a random order falls as clearly. Verdicts are `adverse`,
     `violation`, `no trend`, or `not measured` where gold is missing. The tie-free ρ comes with the range that ρ takes
     over random ways to break the ties, and without a p-value, for it has no honest one. Only the order that is handed
-    out is concluded from; those beside it are compared, so their p takes no part in the correction for many tests.
+    out is concluded from; those beside it are compared, and their p corrected in a family of their own.
     """
     hits, known = ordered.hits, ordered.known
     found = [
@@ -49,10 +50,10 @@ def _tests(tested: Validity | None, n: int, significance: float, concluded: bool
         ),
         _trend("spearman_disjoint", tested.disjoint, n, significance),
         Finding(
-            "ordering.permutation_p", value=permutation.p_adverse, n=n, verdict=verdict, unit="p",
-            p_value=permutation.p_of(verdict) if concluded else None,
+            "ordering.permutation_p", value=permutation.p_adverse, n=n, verdict=verdict,
+            unit=CONCLUDED if concluded else COMPARED, p_value=permutation.p_of(verdict),
         ),
-        Finding("ordering.permutation_p_violation", value=permutation.p_violation, n=n, verdict=verdict, unit="p"),
+        Finding("ordering.permutation_p_violation", value=permutation.p_violation, n=n, unit="p"),
     ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from assay.tasks.ordering.page_plots import (
 from assay.tasks.reporting.numerals import coefficient, integer, interval, p_equals, p_value, percent, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Tone, Verdict
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import beside
 
 _HARDEST = 15
 _WORDS: dict[str, tuple[str, Tone]] = {
@@ -77,9 +78,8 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     correlation = _rho(findings, first.group, "ρ = {}", " ({} without ties)")
     correlation = f"{correlation}, " if correlation else ""
     n = f", n = {integer(first.n)}" if first.n is not None else ""
-    rises = _find(findings, "ordering.permutation_p_violation", "ours", first.group)
-    p = rises.value if rises is not None and first.verdict.startswith("violation") else first.value
-    return Verdict(f"{said}: {correlation}permutation {p_equals(p)} (ours, {first.group}{n})", tone)
+    p = f"{_p_of(findings, first)}{_corrected(first)}"
+    return Verdict(f"{said}: {correlation}permutation {p} (ours, {first.group}{n})", tone)
 
 
 def _said(finding: Finding) -> tuple[str, Tone]:
@@ -126,10 +126,21 @@ def _rho(findings: Sequence[Finding], labeler: str, handed_out: str, without_tie
 
 def _chance(findings: Sequence[Finding], decisive: Finding) -> str:
     """How often a random order does as much as this one, in the direction that the verdict is about."""
+    way = "rises" if decisive.verdict.startswith("violation") else "falls"
+    return f"{way} as clearly with {_p_of(findings, decisive)}{_corrected(decisive)}"
+
+
+def _p_of(findings: Sequence[Finding], decisive: Finding) -> str:
+    """The plain p-value in the direction that the verdict is about."""
     rises = _find(findings, "ordering.permutation_p_violation", decisive.of, decisive.group)
-    if decisive.verdict.startswith("violation") and rises is not None:
-        return f"rises as clearly with {p_equals(rises.value)}"
-    return f"falls as clearly with {p_equals(decisive.value)}"
+    violated = rises is not None and decisive.verdict.startswith("violation")
+    return p_equals(rises.value if rises is not None and violated else decisive.value)
+
+
+def _corrected(finding: Finding) -> str:
+    """The p-value that the verdict rests on, where that is not the plain one, to stand behind it."""
+    p = beside(finding)
+    return "" if p is None else f", corrected {p_value(p)}"
 
 
 def _accuracy(row: CurveRow) -> str:
@@ -177,8 +188,9 @@ def _table_one(findings: Sequence[Finding], measured: Curves) -> DataTable:
     columns = [Column("Labeler"), *(Column(APPROACHES[approach]) for approach in approaches)]
     note = (
         "ρ between i and the accuracy of D_i, in parentheses its p-value by the paper's test; below, the permutation p "
-        "and the tie-free ρ. Bold: adverse by the permutation test, corrected for the number of tests. "
-        "Underlined: a violation. LF: labelling function."
+        "and the tie-free ρ. Bold: adverse by the corrected permutation p, underlined: a violation by it. Ours is "
+        "corrected (Holm) with the other tests of the run, the approaches beside it with each other. "
+        "LF: labelling function."
     )
     return DataTable("Spearman's ρ (Table 1)", columns, rows, note)
 
@@ -190,7 +202,7 @@ def _correlation(findings: Sequence[Finding], approach: str, labeler: str) -> Ce
     )
     if nested is None or nested.value is None:
         return None
-    below = [f"perm. {p_equals(decisive.value)}"] if decisive else []
+    below = [f"perm. {_p_of(findings, decisive)}{_corrected(decisive)}"] if decisive else []
     below += [f"tie-free {coefficient(free.value)}"] if free and free.value is not None else []
     tone = _said(decisive)[1] if decisive else "neutral"
     text = f"{coefficient(nested.value)} ({p_value(nested.p_value)})"

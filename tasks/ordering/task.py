@@ -98,7 +98,7 @@ def sketch_order(curated: Artifact[CuratedSets]) -> Artifact[CuratedSets]:
     return sketch
 
 
-@stage(version=1, title="validity", draws=True)
+@stage(version=2, title="validity", draws=True)
 def measure_ordering(
     intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, approach: str, labeler: str
 ) -> Measured:

@@ -16,7 +16,7 @@ from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.overfitting.spending import look_up, numbered, spent_level
 from assay.tasks.overfitting.verdicts import Verdict, counts_from, needed, verdict
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.multiplicity import adjusted
+from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted
 from assay.tasks.statistics.proportions import share
 
 
@@ -173,8 +173,8 @@ def _findings(judged: Judged) -> Iterator[Finding]:
     def measured(metric: str, value: float | None) -> Finding:
         return replace(blank, metric=f"overfitting.{metric}", value=value)
 
-    said = judged.verdict.name if judged.verdict is not None else ""
-    yield replace(measured("p_value", found.p), p_value=found.p, p_adjusted=judged.p_adjusted, verdict=said)
+    p = replace(measured("p_value", found.p), p_value=found.p, p_adjusted=judged.p_adjusted)
+    yield p if judged.verdict is None else replace(p, verdict=judged.verdict.name, unit=OWN_LEVEL)
     floor = found.minimum_gap if isfinite(found.minimum_gap) else None
     low, high = (None, None) if floor is None else (found.mean - floor, found.mean + floor)
     yield replace(measured("gap", found.mean), low=low, high=high)

@@ -1,7 +1,9 @@
 """Many tests in one run: p-values corrected for their number, and verdicts that do not survive it marked as such.
 
-A finding whose unit is `p` is a test of the run. A p-value beside another number (the paper's t-test beside its ρ, a
-comparison that is shown and not concluded from) describes that number and takes no part in the correction.
+A finding whose unit is `p` is a test of the run. What is tested only to be compared with it (`COMPARED`: the orders
+beside the one that is handed out) is a family of its own, so that it costs the run's tests nothing. A test that keeps a
+level of its own (`OWN_LEVEL`: looks at a test set, over the nights) has been corrected where it was made. A p-value
+beside another number (the paper's t-test beside its ρ) describes that number and takes no part in any correction.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Literal
 from assay.tasks.statistics.findings import Finding
 
 Correction = Literal["holm", "none"]
+CONCLUDED, COMPARED, OWN_LEVEL = "p", "p, compared", "p, own level"
 
 
 def family_size(findings: Sequence[Finding]) -> int:
@@ -35,7 +38,7 @@ def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list
 
 
 def corrected(findings: Sequence[Finding], significance: float, correction: Correction = "holm") -> list[Finding]:
-    """The findings with `p_adjusted` filled in for every test.
+    """The findings with `p_adjusted` filled in for every test, and for those that are compared, among themselves.
 
     A verdict that rested on p ≤ `significance` and loses it to the correction says so in its own words.
 
@@ -43,17 +46,23 @@ def corrected(findings: Sequence[Finding], significance: float, correction: Corr
     >>> corrected(both, 0.01)[0].verdict
     'adverse, but not after Holm over 2 tests'
     """
-    p_values = [f.p_value for f in findings if f.p_value is not None and is_test(f)]
-    fresh = iter(adjusted(p_values, correction))
-    family = len(p_values)
-    return [
-        _with(f, next(fresh), significance, family) if is_test(f) else replace(f, p_adjusted=None) for f in findings
-    ]
+    done = [replace(one, p_adjusted=None) for one in findings]
+    for unit in (CONCLUDED, COMPARED):
+        places = [at for at, one in enumerate(findings) if is_test(one, unit)]
+        fresh = adjusted([findings[at].p_value or 0.0 for at in places], correction)
+        for at, p in zip(places, fresh, strict=True):
+            done[at] = _with(findings[at], p, significance, len(places))
+    return done
 
 
-def is_test(finding: Finding) -> bool:
-    """Whether the run draws a conclusion from this finding's p-value."""
-    return finding.unit == "p" and finding.p_value is not None and not math.isnan(finding.p_value)
+def is_test(finding: Finding, unit: str = CONCLUDED) -> bool:
+    """Whether the run draws a conclusion from a finding's p-value; with another `unit`, whether it is such a test."""
+    return finding.unit == unit and finding.p_value is not None and not math.isnan(finding.p_value)
+
+
+def beside(finding: Finding) -> float | None:
+    """The corrected p-value, where it is not the plain one: to be shown beside it, by that name."""
+    return None if finding.p_adjusted == finding.p_value else finding.p_adjusted
 
 
 def _with(finding: Finding, p_adjusted: float, significance: float, family: int) -> Finding:

@@ -9,7 +9,7 @@ from assay.tasks.reporting.numerals import integer, plain, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import GateResult
-from assay.tasks.statistics.multiplicity import family_size, is_test
+from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, family_size, is_test
 from assay.tasks.statistics.settings import Statistics
 
 _HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
@@ -22,7 +22,10 @@ def page(gates: Sequence[GateResult], findings: Sequence[Finding], settings: Sta
         blocks.insert(0, _gates(gates))
     tested = [one for one in findings if is_test(one)]
     if tested:
-        blocks.append(_tests(tested, settings))
+        blocks.append(_tests("The tests of this run", tested, _HELP[settings.correction]))
+    own = [one for one in findings if is_test(one, OWN_LEVEL)]
+    if own:
+        blocks.append(_tests("Tests that keep a level of their own", own, "Within what was asked together"))
     return Part("Gates and tests", _passed(gates), blocks, "gates", *_judged(gates))
 
 
@@ -59,19 +62,30 @@ def _passed(gates: Sequence[GateResult]) -> str:
 def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
     """What was done about many tests in one run, in words, with their number."""
     family, level = family_size(findings), plain(settings.significance)
+    own, compared = (sum(is_test(one, unit) for one in findings) for unit in (OWN_LEVEL, COMPARED))
+    aside = ""
+    if compared:
+        how = "corrected among themselves" if settings.correction == "holm" else "not corrected either"
+        aside += f" {plural(compared, 'more test is', 'more tests are')} only compared with these, and {how}."
+    if own:
+        told = plural(own, "test keeps", "tests keep")
+        aside += f" {told} a level of {'its' if own == 1 else 'their'} own over all nights, by what came before."
     if not family:
-        return "This run made no statistical test, so there is nothing to correct for their number."
+        none = "no test that is corrected with others" if aside else "no statistical test"
+        return f"This run made {none}, so there is nothing to correct for their number.{aside}"
     tests = plural(family, "test")
     if settings.correction == "none":
         return (
             f"This run made {tests} at the level {level}. Their p-values are not corrected for their number, as asked."
+            f"{aside}"
         )
     raw = sum(one.p_value <= settings.significance for one in findings if one.p_value is not None and is_test(one))
-    held = sum(one.p_adjusted <= settings.significance for one in findings if one.p_adjusted is not None)
+    held = sum(one.p_adjusted <= settings.significance for one in findings
+               if one.p_adjusted is not None and is_test(one))  # fmt: skip
     return (
         f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are "
         "corrected with Holm's method, which keeps the chance of even one false alarm in the whole run at "
-        f"{level}. {integer(raw)} of them reach that level uncorrected, {integer(held)} after the correction."
+        f"{level}. {integer(raw)} of them reach that level uncorrected, {integer(held)} after the correction.{aside}"
     )
 
 
@@ -87,7 +101,7 @@ def _gates(gates: Sequence[GateResult]) -> DataTable:
     return DataTable("Gates", [Column("Gate"), Column("Outcome"), Column("Why")], rows)
 
 
-def _tests(tested: Sequence[Finding], settings: Statistics) -> DataTable:
+def _tests(title: str, tested: Sequence[Finding], corrected: str) -> DataTable:
     rows: list[list[Cell]] = [
         [
             one.metric, ", ".join(piece for piece in (one.subject, one.of, one.group) if piece), one.value, one.n,
@@ -97,7 +111,7 @@ def _tests(tested: Sequence[Finding], settings: Statistics) -> DataTable:
     ]  # fmt: skip
     columns = [
         Column("Test"), Column("About"), Column("Value", "number"), Column("n", "integer"), Column("p", "p"),
-        Column("p, corrected", "p", _HELP[settings.correction]),
+        Column("p, corrected", "p", corrected),
         Column("Verdict"),
     ]  # fmt: skip
-    return DataTable("The tests of this run", columns, rows, collapsed=len(rows) > 16)
+    return DataTable(title, columns, rows, collapsed=len(rows) > 16)

@@ -11,7 +11,7 @@ from assay.tasks.statistics.multiplicity import corrected, family_size
 from assay.tasks.statistics.settings import Statistics
 
 
-@stage(version=1, title="statistics")
+@stage(version=2, title="statistics")
 def conclude(findings: list[Artifact[Findings]], settings: Statistics) -> Artifact[Findings]:
     """All findings of a run in one table, their p-values corrected for their number.
 
@@ -19,6 +19,7 @@ def conclude(findings: list[Artifact[Findings]], settings: Statistics) -> Artifa
     """
     gathered = [row for table in findings for row in findings_from(collect(table, Findings.schema.names))]
     tests = family_size(gathered)
-    how = f"Holm over {tests} tests" if settings.correction == "holm" else f"{tests} tests, not corrected"
-    say(f"{len(gathered)} findings, {how}")
+    counted = f"{tests} {'test' if tests == 1 else 'tests'}"
+    how = f"Holm over {counted}" if settings.correction == "holm" else f"{counted}, not corrected"
+    say(f"{len(gathered)} findings, {how if tests else 'no test to correct'}")
     return write_table(findings_table(corrected(gathered, settings.significance, settings.correction)), into=Findings)

@@ -11,6 +11,7 @@ from assay.tasks.ordering.datasets import cut_points
 from assay.tasks.ordering.findings import ordering_findings
 from assay.tasks.ordering.validity import UNKNOWN, Ordered, validity
 from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.multiplicity import COMPARED, is_test
 
 
 def ordered(outcomes) -> Ordered:
@@ -42,6 +43,20 @@ def test_with_partial_gold_n_counts_the_labelled_samples():
     curve = ordering_curve(order, "ours", "majority")
     assert curve["n"].to_pylist() == [0, 0, 0, 10, 20, 30, 40, 50, 60, 70]
     assert curve["accuracy"].null_count == curve["stratum_accuracy"].null_count == 3
+
+
+def test_the_verdict_stands_on_the_headline_alone_and_other_approaches_are_a_family_of_their_own():
+    falling = ordered(np.arange(400) % 20 >= np.arange(400) // 20)
+    tested = validity(falling, 2000, np.random.default_rng(0))
+    ours, other = (
+        {one.metric: one for one in ordering_findings(falling, tested, 0.01, name, "majority")}
+        for name in ("ours", "pl_all")
+    )
+    test, rises = ours["ordering.permutation_p"], ours["ordering.permutation_p_violation"]
+    assert (test.verdict, rises.value, rises.verdict) == ("adverse", 1.0, "")
+    assert [is_test(one["ordering.permutation_p"]) for one in (ours, other)] == [True, False]
+    assert is_test(other["ordering.permutation_p"], COMPARED)
+    assert other["ordering.permutation_p"].p_value == test.p_value
 
 
 def test_there_are_four_approaches_of_two_labelings_and_two_scores():

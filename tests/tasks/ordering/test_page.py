@@ -11,6 +11,7 @@ from assay.tasks.ordering.page import page, verdict
 from assay.tasks.ordering.page_plots import interval_plot
 from assay.tasks.reporting.parts import DataTable, LinePlot, Panels, Paragraph
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, corrected
 
 CLASSES = {0: "benign", 1: "malignant"}
 
@@ -127,6 +128,27 @@ def test_comparison_is_small_multiples_and_table_1():
     assert (majority[1].text, majority[1].tone) == ("−1.000 (< 0.001)", "bad")
     assert (majority[2].tone, majority[2].below) == ("good", "perm. p < 0.001, tie-free −0.950")
     assert snorkel[1] is None
+
+
+def test_only_the_corrected_p_makes_an_approach_bold_and_it_stands_beside_the_plain_one():
+    orders = [(approach, "majority") for approach in ("pl_all", "pl_indep", "ci_all", "ours")]
+    units = {"ours": CONCLUDED}
+    tests = [
+        replace(one, unit=units.get(approach, COMPARED)) if one.metric == "ordering.permutation_p" else one
+        for approach, p in (("pl_all", 0.006), ("pl_indep", 0.0005), ("ci_all", 0.4), ("ours", 0.009))
+        for one in outcome_of(approach, outcome="adverse" if p < 0.01 else "no trend", p=p)
+    ]
+    found = corrected(tests, 0.01)
+    table = next(one for one in blocks(page(curve(*orders), found, curated(), CLASSES), DataTable) if "1)" in one.title)
+    (cells,) = [row[1:] for row in table.rows]
+    assert [cell.tone for cell in cells] == ["neutral", "good", "neutral", "good"]  # 0.012, 0.0015, 0.4, and 0.009
+    assert cells[0].below.startswith("perm. p = 0.006, corrected 0.012")
+    assert cells[3].below.startswith("perm. p = 0.009, tie-free")
+    lost = corrected(
+        [*tests, *(Finding("subject.trend_p", of=str(at), p_value=0.5, unit="p") for at in range(3))], 0.01
+    )
+    assert "permutation p = 0.009, corrected 0.036 (ours" in verdict(lost).text
+    assert "falls as clearly with p = 0.009, corrected 0.036" in page(curve(), lost, curated(), CLASSES).sentence
 
 
 def test_hardest_samples_come_first_with_class_names_and_unknown_gold():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
-from assay.tasks.statistics.multiplicity import adjusted, corrected, family_size
+from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, adjusted, beside, corrected, family_size
 
 
 def test_holm_by_hand() -> None:
@@ -39,6 +39,17 @@ def test_a_verdict_lost_to_the_correction_says_so() -> None:
     ]
     verdicts = [f.verdict for f in corrected(findings, 0.01)]
     assert verdicts == ["adverse, but not after Holm over 3 tests", "adverse", "no trend"]
+
+
+def test_what_is_only_compared_is_corrected_by_itself_and_costs_the_run_nothing() -> None:
+    tests = [Finding("a.p", unit="p", p_value=0.009, verdict="adverse")]
+    compared = [Finding("a.p", of=str(at), unit=COMPARED, p_value=0.006, verdict="adverse") for at in range(2)]
+    own = Finding("o.p", unit=OWN_LEVEL, p_value=0.001, verdict="overfit")
+    result = corrected([*tests, *compared, own], 0.01)
+    assert [f.p_adjusted for f in result] == [0.009, pytest.approx(0.012), pytest.approx(0.012), None]
+    assert [f.verdict for f in result] == ["adverse", *["adverse, but not after Holm over 2 tests"] * 2, "overfit"]
+    assert [beside(f) for f in result] == [None, pytest.approx(0.012), pytest.approx(0.012), None]
+    assert family_size(result) == 1
 
 
 def test_correcting_twice_changes_nothing() -> None:

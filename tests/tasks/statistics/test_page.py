@@ -2,7 +2,7 @@
 
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import Gate, judge
-from assay.tasks.statistics.multiplicity import corrected
+from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, corrected
 from assay.tasks.statistics.page import page, verdict
 from assay.tasks.statistics.settings import Statistics
 
@@ -47,6 +47,25 @@ def test_run_without_tests_has_nothing_to_correct():
     part = page([], [Finding("a.b", value=1.0)], Statistics())
     assert "made no statistical test" in part.blocks[0].text
     assert len(part.blocks) == 1
+
+
+def test_tests_that_keep_a_level_of_their_own_are_no_tests_that_were_not_made():
+    own = Finding("overfitting.p_value", of="orbit", subject="mem", value=1e-5, p_value=1e-5, p_adjusted=1e-5, n=150,
+                  verdict="overfit", unit=OWN_LEVEL)  # fmt: skip
+    part = page([], [own, Finding("a.b", value=1.0)], Statistics())
+    assert "no statistical test" not in part.blocks[0].text
+    assert "1 test keeps a level of its own" in part.blocks[0].text
+    (table,) = part.blocks[1:]
+    assert [(row[0], row[-1]) for row in table.rows] == [("overfitting.p_value", "overfit")]
+    compared = corrected([*FINDINGS, Finding("a.p", of="other", p_value=0.5, unit=COMPARED)], 0.01)
+    both = page([], [own, *compared], Statistics())
+    text = both.blocks[0].text
+    assert "This run made 3 tests" in text
+    assert "2 of them reach that level uncorrected, 1 after the correction. 1 more test is only compared" in text
+    assert [block.title for block in both.blocks[1:]] == [
+        "The tests of this run",
+        "Tests that keep a level of their own",
+    ]
 
 
 def test_tests_are_listed_smallest_p_first():
