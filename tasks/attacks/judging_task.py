@@ -53,7 +53,7 @@ def probe_subject(
     return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
 
 
-@stage(version=1, title="robustness")
+@stage(version=2, title="robustness")
 def measure_attacks(
     attacked: list[Artifact[Attacked]], classes: Artifact[Classes], attacks: list[AnyImageAttack], name: str,
     transfers: list[Artifact[Findings]], split: str = "",

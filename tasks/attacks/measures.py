@@ -20,6 +20,8 @@ def attack_findings(trial: Trial, classes: Sequence[str], split: str = "", targe
 
     Accuracy and recall count an image that is right before the attack and after it; AUC and fooling rate are of all
     attacked images, so the latter counts every sample whose prediction changes, also one that was wrong before. The
+    success rate is of the images that were right before, as that of texts is (with several labels, where no image is
+    simply right, it is the share of all images of which more labels are wrong than before). The
     distances and steps are means over the samples. `split` names a split that is not the audited one; `target` is the
     class that the attack aims at, whose own samples have no part in the success rate.
     """
@@ -30,7 +32,7 @@ def attack_findings(trial: Trial, classes: Sequence[str], split: str = "", targe
     )
     findings += [
         about.finding("fooling_rate", fooling_rate(trial.clean, trial.attacked)),
-        about.finding("success_rate", proportion(trial.success, _can_be_aimed(trial, target))),
+        about.finding("success_rate", proportion(trial.success, _to_be_won(trial, target))),
     ]
     findings += [
         about.finding(name, mean_of(values), unit=UNITS[name]) for name, values in sorted(trial.measured.items())
@@ -54,13 +56,16 @@ def mean_of(values: npt.NDArray[np.float64]) -> Proportion:
     return Proportion(mean, mean - half, mean + half, n)
 
 
-def _can_be_aimed(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
-    """The samples that are not yet what a targeted attack wants of them; where nobody knows, by what was said."""
+def _to_be_won(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
+    """The samples that an attack can succeed on: right before it, and not yet what a targeted one wants of them.
+
+    Where nobody knows the truth, what was said is taken for it. With several labels all samples can be made worse.
+    """
     truth = np.where(trial.truth >= 0, trial.truth, trial.clean)
+    if truth.ndim == 1:
+        return np.asarray((truth == trial.clean) & (True if target is None else truth != target))
     if target is None:
         return np.ones(len(truth), np.bool_)
-    if truth.ndim == 1:
-        return np.asarray(truth != target)
     return np.asarray((truth != (np.arange(truth.shape[1]) == target)).any(axis=1))
 
 

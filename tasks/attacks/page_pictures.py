@@ -44,7 +44,7 @@ def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> li
     return found
 
 
-CHOSEN_BY = ["id", "eps", "gold", "labels", "success"]
+CHOSEN_BY = ["id", "eps", "gold", "labels", "clean", "success"]
 """The columns of the records that it takes to choose what is shown."""
 
 
@@ -62,7 +62,7 @@ def to_be_shown(records: pa.Table, kept: pa.Table) -> frozenset[str]:
 
 
 def gallery(shown: Shown, group: str, *, collapsed: bool = False) -> Gallery | None:
-    """The strips of one attack at the ε of `group`: those that succeeded first, the classes in turn."""
+    """The strips of one attack at the ε of `group`: what was right and then fell first, the classes in turn."""
     records = {row["id"]: row for row in shown.records.to_pylist() if eps_name(row["eps"]) == group}
     clean, moved = _pixels(shown.images, "eps=0"), _pixels(shown.images, group)
     ids = [one for one in records if one in clean and one in moved]
@@ -134,13 +134,16 @@ def _said(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
 
 
 def _in_turn(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """At most so many rows: of every class the first success, then the second, and failures at the end."""
-    seen: dict[tuple[bool, Any], int] = {}
+    """At most so many rows: of every class the first that was right and fell, then the second; then those that
+    withstood, and at the end what was wrong already, which shows nothing of the attack."""
+    seen: dict[tuple[int, Any], int] = {}
     ranked = []
     for row in sorted(rows, key=lambda row: str(row["id"])):
         kind = row["gold"] if row["labels"] is None else tuple(row["labels"])
-        place = seen[row["success"], kind] = seen.get((row["success"], kind), -1) + 1
-        ranked.append((not row["success"], place, str(kind), row["id"], row))
+        wrong_before = row["labels"] is None and row["gold"] is not None and row["clean"] != row["gold"]
+        rank = 2 if wrong_before else int(not row["success"])
+        place = seen[rank, kind] = seen.get((rank, kind), -1) + 1
+        ranked.append((rank, place, str(kind), row["id"], row))
     return [row for *_, row in sorted(ranked, key=lambda one: one[:4])[:most]]
 
 

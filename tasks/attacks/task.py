@@ -114,10 +114,11 @@ def _known(found: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def count_successes(attacked: pa.Table) -> dict[str, int]:
-    """How many samples of a partition fell, at every ε, and how many there are."""
+    """On how many samples of a partition the attack reached its goal, at every ε, and how many there are."""
     counted = attacked.group_by("eps").aggregate([("success", "sum"), ("success", "count")]).to_pylist()
-    fell = {f"fell {row['eps']!r}": int(row["success_sum"] or 0) for row in counted}
-    return fell | {f"of {row['eps']!r}": int(row["success_count"]) for row in counted}
+    reached = {f"reached {row['eps']!r}": int(row["success_sum"] or 0) for row in counted}
+    several = {"several labels": attacked.num_rows - attacked["labels"].null_count}
+    return reached | several | {f"of {row['eps']!r}": int(row["success_count"]) for row in counted}
 
 
 def _rows_for(attack: AnyImageAttack, samples: int, image: tuple[int, int]) -> int | None:
@@ -153,6 +154,8 @@ def _assault(
 
 def _summary(counted: dict[str, int], assault: Assault) -> str:
     largest = max(assault.grid())
-    fell, n = counted.get(f"fell {largest!r}", 0), counted.get(f"of {largest!r}", 0)
-    share = f"{fell / n:.0%}" if n else "none"
-    return f"{assault.attack.called} on {assault.name} · {share} of {n} fell at {eps_name(largest)}"
+    reached, n = counted.get(f"reached {largest!r}", 0), counted.get(f"of {largest!r}", 0)
+    share = f"{reached / n:.0%}" if n else "none"
+    what = "wrong under attack" if not counted.get("several labels") else "with more labels wrong"
+    what = what if assault.attack.goal == "untargeted" else "as the attack wants them"
+    return f"{assault.attack.called} on {assault.name} · {share} of {n} {what} at {eps_name(largest)}"

@@ -37,7 +37,7 @@ def test_each_number_is_what_counting_by_hand_gives() -> None:
     # The unknown one is not judged, and the third, wrong before the attack, is not right for having been moved there.
     assert (found["accuracy", at].value, found["accuracy", at].n) == (2 / 5, 5)
     assert (found["fooling_rate", at].value, found["fooling_rate", at].n) == (4 / 6, 6)
-    assert (found["success_rate", at].value, found["success_rate", at].n) == (3 / 6, 6)
+    assert (found["success_rate", at].value, found["success_rate", at].n) == (3 / 5, 5)  # the third was wrong before
     assert (found["recall", f"{at}, benign"].value, found["recall", f"{at}, malignant"].value) == (1 / 3, 1 / 2)
     assert found["majority_rate", at].value == 3 / 5
     assert found["auc", at].value == pytest.approx(3.5 / 6)
@@ -65,9 +65,19 @@ def test_several_eps_and_attacks_of_one_table_are_told_apart() -> None:
 def test_samples_of_the_class_that_is_aimed_at_have_no_part_in_the_success_rate() -> None:
     (trial,) = trials([records()])
     # GOLD is 0, 0, 0, 1, 1 and unknown, which the subject calls 0; success is that of the first, fourth and sixth.
-    for target, expected in ((0, (1 / 2, 2)), (1, (2 / 4, 4))):
+    for target, expected in ((0, (1 / 2, 2)), (1, (2 / 3, 3))):
         rate = by_name(attack_findings(trial, ["benign", "malignant"], target=target))["success_rate", "eps=4/255"]
         assert (rate.value, rate.n) == expected
+
+
+def test_nothing_succeeds_on_clean_images() -> None:
+    clean = records(eps=0.0)
+    wrong = [known is not None and known != said for known, said in zip(GOLD, CLEAN, strict=True)]
+    for name, values in (("attacked", CLEAN), ("success", wrong)):  # of what is wrong anyway the goal is reached
+        field = Attacked.schema.field(name)
+        clean = clean.set_column(clean.column_names.index(name), field, pa.array(values, field.type))
+    (trial,) = trials([clean])
+    assert by_name(attack_findings(trial, ["benign", "malignant"]))["success_rate", "eps=0"].value == 0.0
 
 
 def test_a_split_that_is_not_audited_stands_in_the_group() -> None:

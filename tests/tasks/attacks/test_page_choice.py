@@ -50,6 +50,14 @@ def test_the_strips_are_those_of_all_images(samples):
         assert gallery(all_of_them, group) == gallery(chosen, group)
 
 
+def test_what_was_wrong_already_is_shown_last():
+    records = records_of([0] * 9, [(True, True)] * 9).to_pylist()
+    records = [row | ({"clean": 1} if row["id"] in ("s000", "s003") else {}) for row in records]
+    table = pa.Table.from_pylist(records, schema=Attacked.schema)
+    ids = to_be_shown(table.select(CHOSEN_BY), images_of(table).select(["id", "eps"]))
+    assert sorted(ids) == ["s001", "s002", "s004", "s005", "s006", "s007"]
+
+
 def test_nothing_kept_is_nothing_shown():
     records = records_of([0], [(True, True)])
     assert to_be_shown(records.select(CHOSEN_BY), images_of(records).slice(0, 0).select(["id", "eps"])) == frozenset()
