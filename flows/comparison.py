@@ -28,6 +28,41 @@ class Change:
         return self.before is None or self.after is None or _said(self.before) != _said(self.after)
 
     @property
+    def beyond_chance(self) -> bool:
+        """Whether the intervals of both runs lie apart.
+
+        95 % intervals of two independent sets of samples do so by chance less than once in a hundred findings; where
+        both runs measured on the same samples, more seldom still.
+
+        >>> before = Finding("subject.accuracy", value=0.9, low=0.85, high=0.93)
+        >>> after = Finding("subject.accuracy", value=0.7, low=0.64, high=0.75)
+        >>> Change(("subject.accuracy", "", "", ""), before, after).beyond_chance
+        True
+        """
+        old, new = (None if one is None else _interval(one) for one in (self.before, self.after))
+        return old is not None and new is not None and (old[1] < new[0] or new[1] < old[0])
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether both runs give an interval."""
+        return all(one is not None and _interval(one) is not None for one in (self.before, self.after))
+
+    @property
+    def turned(self) -> bool:
+        """Whether both runs have a verdict, and not the same."""
+        return None not in (self.before, self.after) and self._verdicts[0] != self._verdicts[1]
+
+    @property
+    def rank(self) -> int:
+        """Where it stands in the list: what exceeds chance, verdicts that turned, what came or went, and the rest."""
+        came = self.before is None or self.after is None
+        return 0 if self.beyond_chance else 1 if self.turned else 2 if came else 3
+
+    @property
+    def _verdicts(self) -> tuple[str, str]:
+        return (self.before.verdict if self.before else "", self.after.verdict if self.after else "")
+
+    @property
     def in_words(self) -> str:
         """What changed: the difference of the values, a new verdict, or that the finding came or went."""
         if self.before is None or self.after is None:
@@ -54,10 +89,31 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
     lines += [f"setting  {line}" for line in setting_changes(before.settings, after.settings)]
     lines += [f"result   {line}" for line in result_changes(before, after)]
     if shown:
-        rows = [[*change.key, value(change.before), value(change.after), change.in_words] for change in shown]
-        lines += ["", columns(["finding", "of", "group", "subject", "before", "after", "change"], rows)]
-    same = sum(not change.changed for change in found)
-    return "\n".join([*lines, "", f"{len(found) - same} findings differ, {same} are the same."])
+        rows = [
+            ["≠" if change.beyond_chance else "", *change.key, value(change.before), value(change.after),
+             change.in_words]
+            for change in sorted(shown, key=lambda change: change.rank)
+        ]  # fmt: skip
+        headings = ["", "finding", "of", "group", "subject", "before", "after", "change"]
+        lines += ["", columns(headings, rows)]
+    return "\n".join([*lines, "", summary(found)])
+
+
+def summary(found: Sequence[Change]) -> str:
+    """How many findings differ, and how many of these by more than chance."""
+    differ = [change for change in found if change.changed]
+    said = f"{len(differ)} findings differ, {len(found) - len(differ)} are the same."
+    if not differ:
+        return said
+    apart, turned, came = (sum(change.rank == rank for change in differ) for rank in range(3))
+    blind = sum(change.rank == 3 and not change.has_intervals for change in differ)
+    parts = [f"{apart} by more than chance (≠: their 95 % intervals lie apart)", f"{turned} more in their verdict"]
+    parts += [f"{came} are in one run only"] if came else []
+    parts += [f"{blind} have no intervals to tell by"] if blind else []
+    return (
+        f"{said}\nOf those that differ {', '.join(parts)}; the rest moved within their intervals. Compared is what has "
+        "the same metric, of, group and subject; each run keeps its own samples."
+    )
 
 
 def setting_changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
@@ -105,6 +161,10 @@ def _key(finding: Finding) -> Key:
 
 def _said(finding: Finding) -> tuple[object, ...]:
     return finding.value, finding.low, finding.high, finding.n, finding.p_value, finding.p_adjusted, finding.verdict
+
+
+def _interval(finding: Finding) -> tuple[float, float] | None:
+    return None if finding.low is None or finding.high is None else (finding.low, finding.high)
 
 
 def _digests(record: RunRecord) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.store import Store
+from assay.tasks.reporting.numerals import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,7 +78,7 @@ def describe_store(store: Store) -> list[list[object]]:
     results = sum(name.endswith("/manifest.json") for name in sizes)
     return [
         ["place", store.url],
-        ["runs", f"{len(runs)} of {len({run.pipeline for run in runs})} pipelines"],
+        ["runs", f"{len(runs)} of {plural(len({run.pipeline for run in runs}), 'pipeline')}"],
         ["results", f"{results}, {in_bytes(sum(sizes.values()))}"],
         ["latest", runs[-1].id if runs else "no run yet"],
     ]

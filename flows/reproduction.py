@@ -31,13 +31,24 @@ WHY_IN_GENERAL = (
 
 def reproduce(table: str, store: Store) -> str:
     """The table as text."""
-    tables: Mapping[str, Callable[[Store], str]] = {
-        "pugh-1": pugh_1, "xu-1": xu_1, "xu-2": xu_2, "xu-3": xu_3, "xu-4": xu_4, "toki-3": toki_3, "xu-5": xu_5,
-        "toki-4": toki_4, "werpachowski-5": werpachowski_5, "werpachowski-6": werpachowski_6, **ARAUJO_TABLES,
-    }  # fmt: skip
+    tables = tables_to_reproduce()
     if table not in tables:
         raise InputError(f"There is no table {table!r} to reproduce; {suggestion(table, tables)}")
     return tables[table](store)
+
+
+def tables_to_reproduce() -> Mapping[str, Callable[[Store], str]]:
+    """Every table by its name; what it shows is the first line of its function's docstring."""
+    return {
+        "pugh-1": pugh_1, "xu-1": xu_1, "xu-2": xu_2, "xu-3": xu_3, "xu-4": xu_4, "xu-5": xu_5, "toki-3": toki_3,
+        "toki-4": toki_4, "werpachowski-5": werpachowski_5, "werpachowski-6": werpachowski_6, **ARAUJO_TABLES,
+    }  # fmt: skip
+
+
+def list_of_tables() -> str:
+    """The tables that can be reproduced, with what each shows."""
+    rows = [[name, (function.__doc__ or "").partition("\n")[0]] for name, function in tables_to_reproduce().items()]
+    return columns(["table", "what it shows, the paper's numbers beside those of your latest runs"], rows)
 
 
 def pugh_1(store: Store) -> str:

@@ -55,9 +55,9 @@ class Answering(click.Group):
 Answering.group_class = Answering
 
 
-def command(name: str, example: str) -> Callable[[Callable[..., Any]], Answer]:
-    """A command of `assay`; its docstring is its help."""
-    return click.command(name, cls=Answer, example=example)
+def command(name: str, example: str, help: str | None = None) -> Callable[[Callable[..., Any]], Answer]:  # noqa: A002
+    """A command of `assay`; its docstring is its help, unless that is given."""
+    return click.command(name, cls=Answer, example=example, help=help)
 
 
 def config_option(function: F) -> F:

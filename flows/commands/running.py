@@ -85,16 +85,29 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     click.echo(columns(["stage", "will", "where"], [[stage.title, stage.outlook, stage.where] for stage in planned]))
 
 
-@command("reproduce", example="assay reproduce pugh-1")
-@click.argument("table")
+TABLES = (
+    "pugh-1", "xu-1", "xu-2", "xu-3", "xu-4", "xu-5", "toki-3", "toki-4", "werpachowski-5", "werpachowski-6",
+    "araujo-2", "araujo-3", "araujo-4", "araujo-5", "araujo-6",
+)  # fmt: skip
+
+
+@command(
+    "reproduce",
+    example="assay reproduce\nassay reproduce pugh-1",
+    help=f"""Set a paper's TABLE beside your latest runs.
+
+    Without a TABLE it says what each shows. The tables are {", ".join(TABLES)}.""",
+)
+@click.argument("table", required=False)
 @config_option
 @store_option
-def reproduce(table: str, config: str, store: str | None) -> None:
-    """Set a paper's TABLE (xu-1, toki-3, …) beside your latest runs."""
+def reproduce(table: str | None, config: str, store: str | None) -> None:
+    """Set a paper's table beside the latest runs."""
     from assay.flows.records import open_store
+    from assay.flows.reproduction import list_of_tables
     from assay.flows.reproduction import reproduce as beside
 
-    click.echo(beside(table, open_store(config, store)))
+    click.echo(list_of_tables() if table is None else beside(table, open_store(config, store)))
 
 
 def _plain(value: object) -> object:

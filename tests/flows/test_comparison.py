@@ -1,6 +1,6 @@
 """Two runs side by side: what changed, what is new, what is gone."""
 
-from assay.flows.comparison import changes, result_changes, setting_changes
+from assay.flows.comparison import changes, result_changes, setting_changes, summary
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.tasks.statistics.findings import Finding
 
@@ -52,3 +52,27 @@ def test_stages_with_the_same_digest_are_not_listed() -> None:
     assert result_changes(before, after) == [
         "prune: another result", "attack: only in the later run", "order: only in the earlier run",
     ]  # fmt: skip
+
+
+def test_what_exceeds_chance_stands_before_what_merely_moved() -> None:
+    def accuracy(value: float, half: float, of: str) -> Finding:
+        return Finding("attack.accuracy", of=of, value=value, low=value - half, high=value + half, n=100)
+
+    before = [
+        accuracy(0.9, 0.05, "a"),
+        accuracy(0.9, 0.05, "b"),
+        Finding("defense.mcnemar_p", value=0.01, verdict="better"),
+    ]
+    after = [accuracy(0.88, 0.05, "a"), accuracy(0.5, 0.05, "b"), Finding("defense.mcnemar_p", value=0.2, verdict="no")]
+    found = sorted(changes(before, after), key=lambda change: change.rank)
+    assert [(change.key[1], change.beyond_chance, change.rank) for change in found] == [
+        ("b", True, 0), ("", False, 1), ("a", False, 3),
+    ]  # fmt: skip
+    assert "3 findings differ" in summary(found)
+    assert "1 by more than chance" in summary(found)
+
+
+def test_without_an_interval_nothing_is_said_to_exceed_chance() -> None:
+    found = changes([Finding("attack.steps", value=1.0)], [Finding("attack.steps", value=100.0)])
+    assert not found[0].beyond_chance
+    assert "1 have no intervals" in summary(found)

@@ -6,8 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.data.published.toki import TABLE_4
+from assay.flows.commands.running import TABLES
 from assay.flows.pipeline import load_project
-from assay.flows.reproduction import reproduce
+from assay.flows.reproduction import list_of_tables, reproduce, tables_to_reproduce
 from assay.flows.reproduction_runs import DATA_SETS
 from assay.tasks.statistics.findings import Finding, findings_table
 
@@ -124,3 +125,10 @@ def test_no_table_takes_a_run_on_other_data_for_its_own(make_run, table):
     text = reproduce(table, run.store)
     assert "Ours come from" not in text
     assert run.id not in text or "has that name and is of csv: mine.csv" in text
+
+
+def test_every_table_is_named_under_help_and_told_without_one():
+    assert tuple(TABLES) == tuple(tables_to_reproduce())
+    listed = list_of_tables().splitlines()[1:]
+    assert [line.split()[0] for line in listed] == list(TABLES)
+    assert all(len(line.split()) > 5 for line in listed)
