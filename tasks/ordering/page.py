@@ -21,7 +21,6 @@ from assay.tasks.ordering.page_plots import (
 from assay.tasks.reporting.numerals import coefficient, integer, interval, p_equals, p_value, percent, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Tone, Verdict
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.multiplicity import beside
 
 _HARDEST = 15
 _WORDS: dict[str, tuple[str, Tone]] = {
@@ -78,8 +77,7 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     correlation = _rho(findings, first.group, "ρ = {}", " ({} without ties)")
     correlation = f"{correlation}, " if correlation else ""
     n = f", n = {integer(first.n)}" if first.n is not None else ""
-    p = f"{_p_of(findings, first)}{_corrected(first)}"
-    return Verdict(f"{said}: {correlation}permutation {p} (ours, {first.group}{n})", tone)
+    return Verdict(f"{said}: {correlation}permutation {_p_of(findings, first)} (ours, {first.group}{n})", tone)
 
 
 def _said(finding: Finding) -> tuple[str, Tone]:
@@ -127,20 +125,14 @@ def _rho(findings: Sequence[Finding], labeler: str, handed_out: str, without_tie
 def _chance(findings: Sequence[Finding], decisive: Finding) -> str:
     """How often a random order does as much as this one, in the direction that the verdict is about."""
     way = "rises" if decisive.verdict.startswith("violation") else "falls"
-    return f"{way} as clearly with {_p_of(findings, decisive)}{_corrected(decisive)}"
+    return f"{way} as clearly with {_p_of(findings, decisive)}"
 
 
 def _p_of(findings: Sequence[Finding], decisive: Finding) -> str:
-    """The plain p-value in the direction that the verdict is about."""
+    """The p-value in the direction that the verdict is about, with the corrected one that the verdict rests on."""
     rises = _find(findings, "ordering.permutation_p_violation", decisive.of, decisive.group)
     violated = rises is not None and decisive.verdict.startswith("violation")
-    return p_equals(rises.value if rises is not None and violated else decisive.value)
-
-
-def _corrected(finding: Finding) -> str:
-    """The p-value that the verdict rests on, where that is not the plain one, to stand behind it."""
-    p = beside(finding)
-    return "" if p is None else f", corrected {p_value(p)}"
+    return p_equals(rises.value if rises is not None and violated else decisive.value, decisive.p_adjusted)
 
 
 def _accuracy(row: CurveRow) -> str:
@@ -202,7 +194,7 @@ def _correlation(findings: Sequence[Finding], approach: str, labeler: str) -> Ce
     )
     if nested is None or nested.value is None:
         return None
-    below = [f"perm. {_p_of(findings, decisive)}{_corrected(decisive)}"] if decisive else []
+    below = [f"perm. {_p_of(findings, decisive)}"] if decisive else []
     below += [f"tie-free {coefficient(free.value)}"] if free and free.value is not None else []
     tone = _said(decisive)[1] if decisive else "neutral"
     text = f"{coefficient(nested.value)} ({p_value(nested.p_value)})"

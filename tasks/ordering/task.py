@@ -180,5 +180,5 @@ def _in_words(tested: Validity | None, settings: Ordering, approach: str, labele
     permutation = tested.permutation
     return (
         f"{approach}, {labeler} · {permutation.verdict(settings.significance)} "
-        f"(tie-free ρ = {tested.tie_free.rho:.2f}, p = {permutation.p_adverse:.2g})"
+        f"(tie-free ρ = {tested.tie_free.rho:.2f}, plain p = {permutation.p_adverse:.2g})"
     )

@@ -81,14 +81,15 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def p_equals(value: float | None) -> str:
-    """A p-value after the letter p, with its relation.
+def p_equals(value: float | None, corrected: float | None = None) -> str:
+    """A p-value after the letter p, with its relation; beside it the corrected one, where that is another.
 
-    >>> p_equals(0.0001), p_equals(0.0321)
-    ('p < 0.001', 'p = 0.032')
+    >>> p_equals(0.0001), p_equals(0.0321), p_equals(0.009, 0.036)
+    ('p < 0.001', 'p = 0.032', 'p = 0.009, corrected 0.036')
     """
     shown = p_value(value)
-    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+    beside = "" if corrected is None or corrected == value else f", corrected {p_value(corrected)}"
+    return (f"p {shown}" if shown.startswith("<") else f"p = {shown}") + beside
 
 
 def scaled(value: float | None, scale: Scale) -> str:

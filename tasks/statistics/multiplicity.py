@@ -60,11 +60,6 @@ def is_test(finding: Finding, unit: str = CONCLUDED) -> bool:
     return finding.unit == unit and finding.p_value is not None and not math.isnan(finding.p_value)
 
 
-def beside(finding: Finding) -> float | None:
-    """The corrected p-value, where it is not the plain one: to be shown beside it, by that name."""
-    return None if finding.p_adjusted == finding.p_value else finding.p_adjusted
-
-
 def _with(finding: Finding, p_adjusted: float, significance: float, family: int) -> Finding:
     lost = finding.p_value is not None and finding.p_value <= significance < p_adjusted
     if lost and finding.verdict:

@@ -120,7 +120,8 @@ def _trend(findings: Sequence[Finding], subject: str, yardstick: str, noun: str)
     correlation = f"ρ = {coefficient(rho.value)}, " if rho and rho.value is not None else ""
     but = f", but {lost}" if lost else ""
     way = _FALLS.get(stem, "has the verdict " + stem)
-    return f"; {noun} {way} along the order ({correlation}permutation {p_equals(tested.value)}{but})"
+    p = p_equals(tested.p_value, tested.p_adjusted)
+    return f"; {noun} {way} along the order ({correlation}permutation {p}{but})"
 
 
 def _flag(finding: Finding) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
-from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, adjusted, beside, corrected, family_size
+from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, adjusted, corrected, family_size
 
 
 def test_holm_by_hand() -> None:
@@ -48,7 +48,6 @@ def test_what_is_only_compared_is_corrected_by_itself_and_costs_the_run_nothing(
     result = corrected([*tests, *compared, own], 0.01)
     assert [f.p_adjusted for f in result] == [0.009, pytest.approx(0.012), pytest.approx(0.012), None]
     assert [f.verdict for f in result] == ["adverse", *["adverse, but not after Holm over 2 tests"] * 2, "overfit"]
-    assert [beside(f) for f in result] == [None, pytest.approx(0.012), pytest.approx(0.012), None]
     assert family_size(result) == 1
 
 

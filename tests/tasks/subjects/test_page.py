@@ -33,9 +33,10 @@ def test_sentence_has_both_ends_with_n_and_interval_and_the_trend():
 
 def test_trend_that_does_not_survive_the_correction_says_so():
     lost = [
-        replace(one, verdict="adverse, but not after Holm over 9 tests") if one.verdict else one for one in measured()
+        replace(one, verdict="adverse, but not after Holm over 9 tests", p_adjusted=0.036) if one.verdict else one
+        for one in measured()
     ]
-    assert "p = 0.004, but not after Holm over 9 tests" in page(lost).sentence
+    assert "p = 0.004, corrected 0.036, but not after Holm over 9 tests" in page(lost).sentence
 
 
 def test_plot_has_a_line_per_yardstick_with_wilson_bands():
