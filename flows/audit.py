@@ -93,8 +93,9 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
 
 
 def draw_conclusions(result: Audit, pipeline: Pipeline) -> None:
-    """All findings together."""
-    result.findings = conclude(result.measured, pipeline.statistics)
+    """All findings together; nothing where no stage has any (tests of overfitting are judged after the stages)."""
+    if result.measured:
+        result.findings = conclude(result.measured, pipeline.statistics)
 
 
 @subflow("subject")

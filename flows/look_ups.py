@@ -39,6 +39,7 @@ def judge_tests(audit: OverfittingAudit, pipeline: Pipeline, run: Run) -> None:
             audit.said.append(Finding(_COUNTED, stream, one.look_up, one.record.subject, value=one.look))
             for name in (stream, one.record.test_set):
                 numbers[name] = max(one.look, numbers.get(name, 0))
+    audit.said = list(dict.fromkeys(audit.said))  # tests that are one look-up are counted once
     audit.said += [Finding(_HIGHEST, of=name, value=number) for name, number in sorted(numbers.items())]
 
 

@@ -57,8 +57,9 @@ def judge(
 
 
 def judged_findings(judged: Sequence[Judged]) -> list[Finding]:
-    """What the report, the gates and the next runs read of the tests that were judged."""
-    return [finding for one in judged for finding in _findings(one)]
+    """What the report, the gates and the next runs read of the tests that were judged; a look-up of several is said
+    once."""
+    return list(dict.fromkeys(finding for one in judged for finding in _findings(one)))
 
 
 def at_level(record: Record, level: float, recorded: float) -> Record:

@@ -48,18 +48,16 @@ def column_names(samples: pa.Table) -> dict[str, frozenset[str]]:
 
 
 def require_truth(table: pa.Table, settings: Orbit) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
-    """The gold class of every sample; raises where it is unknown, or differs between the forms of one orbit."""
+    """The gold class of every sample; raises where it is unknown.
+
+    The forms of one orbit may have different ones: where options are reordered, the right letter is another. The test
+    asks only whether each form is answered rightly.
+    """
     gold, orbits = table["gold"].to_pylist(), table[settings.orbit].to_pylist()
-    known: dict[object, int] = {}
     for sample, orbit, label in zip(table["id"].to_pylist(), orbits, gold, strict=True):
         if label is None or orbit is None:
             lacking = "gold label" if label is None else f"value in the column {settings.orbit!r}"
             raise InputError(f"Sample {sample!r} has no {lacking}, and the orbit test needs one for every sample.")
-        if known.setdefault(orbit, label) != label:
-            raise InputError(
-                f"The {settings.orbit} {str(orbit)!r} has forms of different classes (sample {sample!r}): forms that "
-                "mean the same have the same label."
-            )
     return np.array(gold, np.int16)
 
 

@@ -10,7 +10,7 @@ from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
 from assay.tasks.overfitting.page_synthetic import synthetic_blocks, synthetic_line
 from assay.tasks.overfitting.records import Record, Role
 from assay.tasks.overfitting.synthetic_findings import Runs
-from assay.tasks.reporting.numerals import integer, number, plain
+from assay.tasks.reporting.numerals import integer, number, p_equals, p_value, plain
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark, Paragraph, Part, Tone, Verdict
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
@@ -40,7 +40,7 @@ _SPENT = (
 )
 _COLUMNS = [
     Column("Subject"), Column("Samples"), Column("Generator"), Column("Verdict"),
-    Column("p", "p", "Of this test; Holm over the generators where there are several"),
+    Column("p", "p", "Of this test; of several generators the corrected one (Holm), and below it the plain one"),
     Column("Gap", "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
     Column("Smallest gap", "number", "What would have been significant, observed on this many samples"),
     Column("n", "integer"),
@@ -88,9 +88,10 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     for one in said:
         about = (one.subject, one.of, one.group)
         floor, level = known.get(("overfitting.minimum_gap", *about)), known.get(("overfitting.level", *about))
-        p = one.p_value if one.p_adjusted is None else one.p_adjusted
+        plain_one = one.p_adjusted is None or one.p_adjusted == one.p_value
+        p = coarse(one.p_value, level) if plain_one else f"corrected {coarse(one.p_adjusted, level)}"
         lines.append(
-            f"{one.subject}: {one.verdict} by {_generator(one.of)} ({coarse(p, level)}, an observed gap from "
+            f"{one.subject}: {one.verdict} by {_generator(one.of)} ({p}, an observed gap from "
             f"{number(floor)} on would be significant, n = {integer(one.n)})"
         )
     lines += _synthetic_verdict(findings)
@@ -147,7 +148,9 @@ def _row(one: Judged) -> list[Cell]:
     said: Cell = Mark(one.verdict.name, _TONES.get(one.verdict.name, "neutral")) if one.verdict is not None else ""
     floor = found.minimum_gap if isfinite(found.minimum_gap) else None
     gap = Estimate(found.mean) if floor is None else Estimate(found.mean, found.mean - floor, found.mean + floor)
-    p = one.p_adjusted if one.p_adjusted is not None else found.p
+    corrected = one.p_adjusted is not None and one.p_adjusted != found.p
+    plain_p = f"plain {p_value(found.p)}"
+    p: Cell = Mark(p_value(one.p_adjusted), below=plain_p, order=one.p_adjusted) if corrected else found.p
     return [*_named(record), said, p, gap, floor, found.n]
 
 
@@ -171,10 +174,9 @@ def _generator(name: str) -> str:
 def _sentence(one: Judged) -> str:
     assert one.verdict is not None
     found = one.record.found
-    p = one.p_adjusted if one.p_adjusted is not None else found.p
     return (
         f"{one.record.subject}: {one.verdict.name} ({_generator(one.record.generator)}, gap {number(found.mean, 4)}, "
-        f"p = {p:.2g} at level {one.level:.2g}, n = {integer(found.n)}; an observed gap from "
+        f"{p_equals(found.p, one.p_adjusted)}, at level {one.level:.2g}, n = {integer(found.n)}; an observed gap from "
         f"{number(found.minimum_gap, 4)} on would have been significant)."
     )
 

@@ -165,7 +165,6 @@ def test_the_stage_writes_the_exact_test_and_the_papers_beside_it():
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (("q2b", 1, "q2", "1"), "forms of different classes"),
         (("q2b", None, "q2", "1"), "'q2b' has no gold label"),
         (("q2b", 0, None, "1"), "'q2b' has no value in the column 'question'"),
         (("q2b", 0, "q2", "maybe"), "Row 4 of the column 'asked' holds 'maybe'"),
@@ -174,6 +173,13 @@ def test_the_stage_writes_the_exact_test_and_the_papers_beside_it():
 def test_forms_that_cannot_be_are_named(row, said):
     with pytest.raises(InputError, match=said):
         compared([*FORMS[:3], row])
+
+
+@pytest.mark.usefixtures("run")
+def test_reordered_options_have_another_right_letter_in_every_form():
+    letters = [("q1a", 2, "q1", "true"), ("q1b", 0, "q1", "false"), ("q2a", 3, "q2", "true"), ("q2b", 1, "q2", "false")]
+    exact, _ = compared(letters, said=(2, 1, 3, 0))  # both right as they were asked, and wrong the other way round
+    assert (exact.error, exact.estimate, exact.found.p) == (0.0, 0.5, 0.25)
 
 
 @pytest.mark.usefixtures("run")

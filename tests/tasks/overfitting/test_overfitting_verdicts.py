@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from assay.tasks.overfitting.judging import group_of, judge, judged_findings
 from assay.tasks.overfitting.page import page
+from assay.tasks.overfitting.page import verdict as headline
 from assay.tasks.overfitting.records import Record
 from assay.tasks.overfitting.settings import Orbit, Overfitting, Synthetic, Translations
 from assay.tasks.overfitting.spending import look_up, numbered, spent_level
 from assay.tasks.overfitting.testing import Tested, pairwise_test
 from assay.tasks.overfitting.verdicts import needed, verdict
+from assay.tasks.reporting.numerals import p_equals, p_value
 from assay.tasks.reporting.parts import DataTable
 
 OPTIONS = Overfitting(translations=Translations(), gap=0.05)
@@ -210,6 +212,19 @@ def test_two_generators_of_one_subject_are_one_look_up_and_corrected():
     judged = judge(records, OPTIONS, {})
     assert [one.look for one in judged] == [1, 1]
     assert [one.p_adjusted for one in judged] == pytest.approx([2 * records[0].found.p] * 2)
+
+
+def test_a_look_up_of_two_generators_is_said_once_and_its_p_by_both_names():
+    judged = judge([row(0.05), replace(row(0.05), generator="nearest")], OPTIONS, {})
+    found = judged_findings(judged)
+    assert [one.metric for one in found].count("overfitting.look_up") == 1
+    plain, corrected = judged[0].record.found.p, judged[0].p_adjusted
+    assert f"{p_equals(plain, corrected)}, at level 0.025" in page(judged).sentence
+    assert headline(found).text.count("corrected p") == 2
+    table = next(block for block in page(judged).blocks if isinstance(block, DataTable))
+    assert [(one[4].text, one[4].below) for one in table.rows] == [(p_value(corrected), f"plain {p_value(plain)}")] * 2
+    alone = judge([row(0.05)], OPTIONS, {})
+    assert "corrected" not in page(alone).sentence + headline(judged_findings(alone)).text
 
 
 def test_two_subjects_are_two_look_ups_and_controls_are_only_shown():
