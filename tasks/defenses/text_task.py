@@ -94,7 +94,7 @@ def _under_noise(
 
 def _concluded(findings: Sequence[Finding]) -> str:
     """What was concluded of each defence, in a line."""
-    over = {"defense.mcnemar_p": "", "defense.control_mcnemar_p": " than its control"}
+    over = {"defense.mcnemar_p": "", "defense.control_mcnemar_p": " beside its control"}
     tests = [one for one in findings if one.metric in over and one.group != CLEAN]
     said = [f"{one.of} {one.verdict} on {one.group}{over[one.metric]}" for one in tests]
     return "; ".join(said) if said else "no attack to withstand"
