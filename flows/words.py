@@ -20,6 +20,7 @@ from assay.infra.errors import RunError
 from assay.tasks.attacks.menu import AnyTextAttack
 from assay.tasks.attacks.noise.settings import Noise
 from assay.tasks.attacks.noise.task import add_noise, copy_with_noise, measure_noise, show_noise
+from assay.tasks.attacks.words.flagging_task import flag_texts
 from assay.tasks.attacks.words.resolved import resolve_word_attack
 from assay.tasks.attacks.words.settings import A2T, Guided
 from assay.tasks.attacks.words.showing_task import limit_texts, show_words
@@ -109,7 +110,9 @@ def defenses_of_texts(pipeline: Pipeline) -> list[AttackedCopies]:
 
 
 def attack_one(result: WordAudit, scene: Scene, subject: Examined, original: Examined, branches: Branches) -> None:
-    """Every attack on one subject, and word attacks beside each other; a defended subject has an `original`."""
+    """Every attack on one subject, word attacks beside each other, and whether the subject is worth attacking; a
+    defended subject has an `original`."""
+    branches.attempt(f"red flags of {subject.name}", flag_one, result, scene, subject)
     for settings in scene.pipeline.text_attacks:
         what = f"{settings.called} on {subject.name}"
         if isinstance(settings, Noise):
@@ -122,6 +125,13 @@ def attack_one(result: WordAudit, scene: Scene, subject: Examined, original: Exa
             branches.attempt(
                 f"{first} beside {second} on {subject.name}", beside_each_other, result, scene, subject, first, second
             )
+
+
+def flag_one(result: WordAudit, scene: Scene, subject: Examined) -> None:
+    """Whether a subject always answers alike, so that no attack on it says anything."""
+    if scene.pipeline.text_attacks:
+        examined = scene.examination
+        result.findings.append(flag_texts(subject.predictions, examined.evaluation, examined.classes, subject.name))
 
 
 def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:

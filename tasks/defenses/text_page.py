@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.tasks.attacks.noise.page_blocks import after_holm
 from assay.tasks.defenses.answers import CLEAN
 from assay.tasks.defenses.comparing import NONE
-from assay.tasks.reporting.numerals import integer, interval, percent
+from assay.tasks.reporting.numerals import integer, interval, p_equals, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
     Cell,
@@ -49,6 +50,19 @@ class DefendedTexts:
         found = self._known.get((f"defense.{metric}", subject, defence, group))
         return None if found is None or found.value is None else found
 
+    def concluded(self, gain: Finding) -> str:
+        """What is concluded of a gain; empty where nothing is."""
+        test = self.get("mcnemar_p", gain.subject, gain.of, gain.group)
+        return "" if test is None else test.verdict
+
+    @property
+    def constant(self) -> list[str]:
+        """The models that (almost) always answer the same of the texts as they are."""
+        return [
+            one.subject if one.of == NONE else f"{one.subject}+{one.of}" for one in self._known.values()
+            if one.metric == "defense.accuracy" and one.group == CLEAN and one.verdict.startswith(_DEGENERATE)
+        ]  # fmt: skip
+
     @property
     def controls(self) -> dict[str, str]:
         """Every control with the defence that it is the control of."""
@@ -87,12 +101,14 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     said = [
         f"{subject}+{one.of} is {one.verdict} on {one.group}{_by(found, one)}"
         for subject in found.subjects for one in found.tests(subject)
-        if one.group != CLEAN and one.verdict in _TONES
+        if one.group != CLEAN and one.verdict in _TONES and f"{subject}+{one.of}" not in found.constant
     ]  # fmt: skip
     if not found.subjects:
         return None
+    alike = f"degenerate, so attacks say nothing about them: {', '.join(found.constant)}" if found.constant else ""
     if not said:
-        return Verdict("Attacked copies make no difference that a test would find")
+        shown = alike or f"no difference is shown{_by_most(found)}"
+        return Verdict(f"Attacked copies: {shown}", "bad" if alike else "neutral")
     rest = len(said) - _NAMED
     tests = [one for subject in found.subjects for one in found.tests(subject) if one.group != CLEAN]
     held = all(
@@ -100,7 +116,29 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
         for control in [found.get("control_mcnemar_p", one.subject, one.of, one.group)]
     )  # fmt: skip
     tone: Tone = "good" if held and all(" is better " in one for one in said) else "neutral"
-    return Verdict("Attacked copies: " + "; ".join(said[:_NAMED]) + (f"; {rest} more below" if rest > 0 else ""), tone)
+    parts = [*said[:_NAMED], *([f"{rest} more below"] if rest > 0 else []), *([alike] if alike else [])]
+    return Verdict("Attacked copies: " + "; ".join(parts), "bad" if alike else tone)
+
+
+def _by_most(found: DefendedTexts) -> str:
+    """On how many texts at most nothing was shown, and what the largest change of all was, with its interval."""
+    tests = [one for subject in found.subjects for one in found.tests(subject) if one.group != CLEAN]
+    gains = [one for test in tests if (one := found.get("gain", test.subject, test.of, test.group)) is not None]
+    most = max(gains, key=lambda one: abs(one.value or 0.0), default=None)
+    if most is None:
+        return ""
+    return (
+        f" with {plural(max(one.n or 0 for one in gains), 'text')}; the largest change is "
+        f"{_points(most)}{_corrected(found, most)} ({most.subject}+{most.of} on {most.group})"
+    )
+
+
+def _corrected(found: DefendedTexts, gain: Finding) -> str:
+    """The p of a gain's test after Holm: what its interval, which stands by itself, does not know of."""
+    test = found.get("mcnemar_p", gain.subject, gain.of, gain.group)
+    if test is None or test.p_value is None:
+        return ""
+    return f", {p_equals(test.p_value if test.p_adjusted is None else test.p_adjusted)} after Holm"
 
 
 def _by(found: DefendedTexts, test: Finding) -> str:
@@ -114,7 +152,7 @@ def _beyond(found: DefendedTexts, test: Finding) -> str:
     gain, told = found.get("gain_over_control", *about), found.get("control_mcnemar_p", *about)
     if gain is None:
         return ""
-    shown = "" if told is None or told.verdict in _TONES else ", which is no difference that a test would find"
+    shown = "" if told is None or told.verdict in _TONES else f", none shown with {plural(gain.n or 0, 'text')}"
     return f" ({_points(gain)} over equal steps on unchanged copies{shown})"
 
 
@@ -125,25 +163,33 @@ def _points(gain: Finding) -> str:
 
 
 def _sentence(found: DefendedTexts, subject: str) -> str:
-    """What the best defence changes on what it was made for, clean texts beside it."""
+    """What a defence changes, clean texts beside it: the largest gain that a test shows, or that none does."""
     gains = [
         one for defence in found.defences for group in found.groups if group != CLEAN
         if (one := found.get("gain", subject, defence, group)) is not None
         and found.get("mcnemar_p", subject, defence, group) is not None
     ]  # fmt: skip
-    best = max(gains, key=lambda one: one.value or 0.0, default=None)
+    shown = [one for one in gains if found.concluded(one) in _TONES]
+    best = max(shown or gains, key=lambda one: one.value or 0.0, default=None)
     if best is None:
         return ""
+    if not shown and len(gains) > 1:
+        return (
+            f"The {len(gains)} changes that were tested are not told apart from none: the largest gain of {subject} is "
+            f"{_points(best)} with {plural(best.n or 0, 'text')}{_corrected(found, best)} ({subject}+{best.of} on "
+            f"{best.group}){_beyond(found, best)}."
+        )
     before, after = (found.get("accuracy", subject, who, best.group) for who in (NONE, best.of))
     cost = found.get("gain", subject, best.of, CLEAN)
     if before is None or after is None:
         return ""
     clean = "" if cost is None else f", and clean texts change by {_points(cost)}"
-    test = found.get("mcnemar_p", subject, best.of, best.group)
-    shown = "" if test is None or test.verdict in _TONES else ", which is no difference that a test would find"
+    none = "" if shown else f", no difference shown with {plural(best.n or 0, 'text')}"
+    more = ", the largest of several gains that are not told apart among themselves" if len(shown) > 1 else ""
     return (
         f"On {best.group} {subject} is right for {percent(before.value)} of {integer(before.n)} texts, {subject}+"
-        f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{shown}{_beyond(found, best)}{clean}."
+        f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{none}{more}{_beyond(found, best)}"
+        f"{clean}."
     )
 
 
@@ -216,7 +262,7 @@ def _gains(found: DefendedTexts, subject: str) -> DataTable:
             rows.append([found.trained_with(defence).removeprefix("and copies, "), group, *row])
     note = (
         "Paired: every text is compared with itself. Changes are in points, with 95 % intervals (Newcombe); tests are "
-        "concluded from where a word stands beside p."
+        "concluded from where a word stands beside p, after Holm's correction for all tests of the run."
     )
     if found.controls:
         note += (
@@ -227,8 +273,8 @@ def _gains(found: DefendedTexts, subject: str) -> DataTable:
 
 
 def _tested_columns(name: str, about: str) -> list[Column]:
-    p = "McNemar's exact test; corrected by Holm where a conclusion is drawn"
-    return [Column(name, "percent", about), Column("p", "p", p), Column("")]
+    p = Column("p", "p", "McNemar's exact test, not corrected")
+    return [Column(name, "percent", about), p, Column("Concluded")]
 
 
 def _tested_cells(found: DefendedTexts, subject: str, defence: str, group: str, metric: str, tested: str) -> list[Cell]:
@@ -236,8 +282,8 @@ def _tested_cells(found: DefendedTexts, subject: str, defence: str, group: str, 
     gain, test = (found.get(name, subject, defence, group) for name in (metric, tested))
     if gain is None:
         return [None, None, ""]
-    p = gain.p_value if test is None else test.p_adjusted or test.p_value
-    return [_estimate(gain), p, "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"))]
+    said: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))
+    return [_estimate(gain), gain.p_value, said]
 
 
 def _estimate(one: Finding | None) -> Cell:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -15,6 +15,7 @@ from assay.infra.settings import Settings
 if TYPE_CHECKING:
     from assay.tasks.statistics.findings import Finding
 
+_WITHSTOOD = ("attack", "corruption")  # stages whose numbers a constant answer makes look good
 _LISTED = 8  # findings named in a sentence, before "and N more"
 
 
@@ -97,13 +98,19 @@ def judge(gates: Sequence[Gate], findings: Sequence[Finding]) -> list[GateResult
     """Every gate held against the findings, in the gates' order.
 
     A gate passes when every finding it matches keeps to its bounds. It fails when one does not, when one was not
-    measured, and when there is no such finding: a mistyped gate must not look like a passed one. Only a gate that names
-    no `of` passes over what had no sample to be measured on (n = 0), and only where something else was measured.
+    measured, and when there is no such finding: a mistyped gate must not look like a passed one. It fails, too, where a
+    subject withstands attacks or corruptions only because it always answers alike (`subject.degenerate`). Only a gate
+    that names no `of` passes over what had no sample to be measured on (n = 0), and only where something else was
+    measured.
     """
-    return [_judge(gate, findings) for gate in gates]
+    constant = {
+        finding.subject: finding.verdict for finding in findings
+        if finding.metric == "subject.degenerate" and finding.verdict.startswith("degenerate")
+    }  # fmt: skip
+    return [_judge(gate, findings, constant) for gate in gates]
 
 
-def _judge(gate: Gate, findings: Sequence[Finding]) -> GateResult:
+def _judge(gate: Gate, findings: Sequence[Finding], constant: Mapping[str, str]) -> GateResult:
     matched = [finding for finding in findings if gate.matches(finding)]
     if not matched:
         return GateResult(
@@ -111,13 +118,25 @@ def _judge(gate: Gate, findings: Sequence[Finding]) -> GateResult:
         )
     looked_at = [finding for finding in matched if not _passed_over(gate, finding)] or matched
     for finding in looked_at:
-        complaint = _complaint(gate, finding)
+        complaint = _complaint(gate, finding) or _hollow(finding, constant)
         if complaint:
             return GateResult(gate, False, f"{_name(finding)} {complaint}.", finding, len(matched))
     first, rest = looked_at[0], len(matched) - len(looked_at)
     shown = f"{_name(first)} is {_shown(first)}" if len(looked_at) == 1 else f"all {len(looked_at)} findings keep to it"
     shown += f", and {rest} had nothing to be measured on" if rest else ""
     return GateResult(gate, True, f"{gate.title()}: {shown}.", first, len(matched))
+
+
+def _hollow(finding: Finding, constant: Mapping[str, str]) -> str | None:
+    """Why what a gate asks is kept to and means nothing, or None: a constant answer withstands everything."""
+    if finding.subject not in constant or finding.metric.partition(".")[0] not in _WITHSTOOD:
+        return None
+    if finding.metric == "attack.red_flag":
+        return None
+    return (
+        f"is {_shown(finding)}, and says nothing: {finding.subject} is {constant[finding.subject]}, "
+        "and what always answers alike withstands everything"
+    )
 
 
 def _passed_over(gate: Gate, finding: Finding) -> bool:

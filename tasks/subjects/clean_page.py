@@ -52,9 +52,18 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     clean = [one for one in findings if one.metric == "subject.accuracy" and one.of == CLEAN and one.value is not None]
     if not clean or any(one.stage == "attack" for one in findings):
         return None
-    said = [f"{one.subject} is right on {_share(one)} of {integer(one.n)} samples" for one in clean[:_NAMED]]
+    constant = {
+        one.subject: one.verdict for one in findings
+        if one.metric == "subject.degenerate" and one.of == CLEAN and one.verdict.startswith("degenerate")
+    }  # fmt: skip
+    said = [
+        f"{one.subject} is right on {_share(one)} of {integer(one.n)} samples"
+        + (f", and is {constant[one.subject]}" if one.subject in constant else "")
+        for one in clean[:_NAMED]
+    ]
     rest = len(clean) - _NAMED
-    return Verdict("; ".join(said) + (f"; {rest} more subjects below" if rest > 0 else ""))
+    text = "; ".join(said) + (f"; {rest} more subjects below" if rest > 0 else "")
+    return Verdict(text, "bad" if constant else "neutral")
 
 
 def _figures(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from assay.tasks.attacks.noise.measuring import EVERY_KIND
 from assay.tasks.attacks.noise.noising import SHARES
 from assay.tasks.attacks.noise.rows import group_of
-from assay.tasks.reporting.numerals import integer, interval, percent, plain
+from assay.tasks.reporting.numerals import integer, interval, p_equals, percent, plain
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Mark, Panels, Series, Tone
 from assay.tasks.statistics.findings import Finding
 
 _PLACES = {
-    "typos": "slips in the pairs of letters", "casing": "words in another case", "punctuation": "slips after words",
+    "typos": "slips in the letters", "casing": "words in another case", "punctuation": "slips after words",
     "whitespace": "blanks dropped, doubled or set", "homoglyphs": "letters that have a look-alike",
 }  # fmt: skip
+_OF = {"typos": 0.5, "casing": 1.0, "punctuation": 1.0, "whitespace": 1.0, "homoglyphs": 1.0}
+"""What a place is of what the page counts: a slip is in one of two letters."""
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 
 
@@ -70,7 +72,7 @@ def _curves(found: Noised, attack: str) -> Panels:
                 scale="percent",
             ))  # fmt: skip
     kinds = ", ".join(
-        f"{kind} ({_PLACES[kind]}, {plain(100 * shares[0])} to {percent(shares[-1], 0)})"
+        f"{kind} ({_PLACES[kind]}, {plain(100 * shares[0] * _OF[kind])} to {percent(shares[-1] * _OF[kind], 0)})"
         for kind, shares in SHARES.items() if kind in found.kinds
     )  # fmt: skip
     note = (
@@ -94,7 +96,7 @@ def _table(found: Noised, attack: str) -> DataTable:
     columns = [
         Column("Subject"), Column("Noise"), Column("Severity", "integer"), Column("Accuracy", "percent"),
         Column("Change", "percent", "Accuracy with noise minus accuracy without, on the same texts"),
-        Column("p", "p", "McNemar's exact test; corrected by Holm where a conclusion is drawn"), Column(""),
+        Column("p", "p", "McNemar's exact test, not corrected"), Column("Concluded"),
         Column("Flips", "percent", "Predictions that change, right or wrong"),
         Column("No place", "percent", "Texts in which there was nothing to change"),
     ]  # fmt: skip
@@ -107,12 +109,22 @@ def _table(found: Noised, attack: str) -> DataTable:
                 if got["accuracy"] is None and got["flip_rate"] is None:
                     continue
                 test, change = got["mcnemar_p"], got["accuracy_change"]
-                p = None if change is None else change.p_value if test is None else test.p_adjusted or test.p_value
-                verdict: Cell = "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"))
+                p = None if change is None else change.p_value
+                verdict: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))
                 shown = [estimate(got[name]) for name in ("flip_rate", "unchanged")]
                 rows.append([subject, kind, severity, estimate(got["accuracy"]), estimate(change), p, verdict, *shown])
     note = "Tests are concluded from at the highest severity only. Intervals are 95 % (Wilson; of changes: Newcombe)."
     return DataTable("Noise in numbers", columns, rows, note, collapsed=True)
+
+
+def after_holm(test: Finding) -> str:
+    """What is concluded from a test, and its p after Holm's correction.
+
+    >>> after_holm(Finding("attack.mcnemar_p", verdict="worse", p_value=0.001, p_adjusted=0.004))
+    'worse (p = 0.004 after Holm)'
+    """
+    p = test.p_value if test.p_adjusted is None else test.p_adjusted
+    return test.verdict if p is None else f"{test.verdict} ({p_equals(p)} after Holm)"
 
 
 def noise_sentence(findings: Sequence[Finding], subject: str) -> str:

@@ -21,6 +21,7 @@ from assay.tasks.attacks.words.similarity import (
     WordVectorEncoder,
 )
 from assay.tasks.attacks.words.swapping import EVERY_CLASS
+from assay.tasks.language.words import normalised, words_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.model import TextModel, UnusableTextError, load_text_model
 from assay.tasks.subjects.texts.rows import texts_of
@@ -60,12 +61,36 @@ class Ready:
     attacker: WordAttacker
     encoder: Encoder
     second: Encoder
+    offered: Offered
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What an attack may put in: what is listed for a word, without its opposites; nothing for a word that stays."""
+
+    listed: Callable[[str, int], Sequence[str]]
+    attack: ResolvedWordAttack
+
+    def __call__(self, word: str, code: int) -> Sequence[str]:
+        """The replacements of a word in a text of a class."""
+        if word in self.attack.keep:
+            return ()
+        return [one for one in self.listed(word, code) if not self.attack.refuses(word, one)]
+
+    def refused(self, text: str, code: int) -> int | None:
+        """How many replacements of a text's words are their opposites, and left out; None where opposites may stay."""
+        if self.attack.settings.antonyms == "allow":
+            return None
+        words = {normalised(word.text) for word in words_of(text)} - self.attack.keep
+        return sum(self.attack.refuses(word, one) for word in words for one in self.listed(word, code))
 
 
 def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
     """One row of `AttackedTexts` per sample."""
     if samples.num_rows == 0:
         return AttackedTexts.schema.empty_table()
+    from assay.tasks.attacks.words.composing import NOT_LISTED, REFUSED
+
     ready = prepared(kit)
     ids, texts = samples["id"].to_pylist(), texts_of(samples, kit.subject.settings.text)
     before = ready.model.probabilities(texts)
@@ -81,12 +106,15 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
         after[asked] = ready.model.probabilities([outcomes[place].text for place in asked])
     rows = []
     for at, one in enumerate(outcomes):
-        told = _steady(one, texts[at], before[at], after[at])
+        said, told = int(before[at].argmax()), _steady(one, texts[at], before[at], after[at])
+        refused = 0 if told.reason == WRONG else ready.offered.refused(texts[at], said)
+        if told.reason == NOT_LISTED and refused:
+            told = replace(told, reason=REFUSED)
         answer = before[at] if told.status == "skipped" else after[at]
         assert told.status != "success" or told.changes
         rows.append({
             "id": ids[at], "gold": samples["gold"][at].as_py(), "text": texts[at],
-            "predicted": int(before[at].argmax()), "probabilities": before[at].tolist(),
+            "predicted": said, "probabilities": before[at].tolist(), "refused": refused,
             "attacked": int(answer.argmax()), "attacked_probabilities": answer.tolist(), **_told(told, ready, kit),
         })  # fmt: skip
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
@@ -112,7 +140,8 @@ def prepared(kit: AttackKit) -> Ready:
 
     model = load_text_model(kit.subject, kit.files, kit.classes)
     encoder, second = encoders(kit.attack, kit.vectors)
-    return Ready(model, compose(model, kit.attack.settings, encoder, look_up(kit.swaps), second), encoder, second)
+    offered = Offered(look_up(kit.swaps), kit.attack)
+    return Ready(model, compose(model, kit.attack.settings, encoder, offered, second), encoder, second, offered)
 
 
 def encoders(attack: ResolvedWordAttack, vectors: pa.Table) -> tuple[Encoder, Encoder]:
@@ -147,7 +176,6 @@ def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...],
 
 def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, said: int) -> Outcome:
     from assay.tasks.attacks.words.composing import Outcome
-    from assay.tasks.language.words import words_of
 
     if gold is not None and gold >= 0 and gold != said:
         return Outcome("skipped", WRONG, text, len(words_of(text)))

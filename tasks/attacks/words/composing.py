@@ -41,7 +41,7 @@ _BEYOND = 2
 _ALL_AT_ONCE = 1 << 20  # candidates of a step; the subject cuts them into its own blocks
 
 NO_TEXT, NO_WORD, STOP_WORDS = "the text is empty", "the text has no word", "the text has no word that may be changed"
-NOT_LISTED = "no replacement is known for any word"
+NOT_LISTED = "no replacement is known for any word that may be changed"
 REFUSED = "every replacement is refused by a constraint"
 FICKLE = "the subject answers the same text differently"
 STANDS = "the prediction stands"

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import RunError
-from assay.tasks.attacks.measures import mean_of
-from assay.tasks.statistics.classification import Proportion
+from assay.infra.seeds import Seeds
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
 from assay.tasks.statistics.proportions import share
@@ -22,7 +21,11 @@ if TYPE_CHECKING:
 
 SUCCESS, FAILED, SKIPPED = "success", "failed", "skipped"
 FEWEST_PAIRS = 6
-"""Of fewer pairs Wilcoxon's test cannot find anything, nor a bootstrap say how far off their mean is."""
+"""Of fewer pairs Wilcoxon's test cannot find anything."""
+FEWEST_RESAMPLED = 10
+"""Of fewer texts a bootstrap does not say how far off their mean is: the mean stands without an interval."""
+ALLOWED = "opposites are let in"
+"""What is said of `attack.refused` where an attack may put in opposites."""
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -33,8 +36,9 @@ def word_findings(table: pa.Table, name: str, subject: str) -> list[Finding]:
     `attack.success_rate` is of the texts that could be attacked (Wilson), `attack.accuracy` what is right of all texts
     of a known class after the attack, and `attack.skipped` counts the others, once more by reason. An attack that could
     try nothing says nothing about the subject: neither is measured. Words changed and similarities are means over
-    successful attacks, queries over all attacks, with Student's intervals; similarity is by encoder, the one of the
-    attack's own constraint first. `attack.limit` is the least cosine of a replacement, by source of vectors.
+    successful attacks, queries over all attacks, with bootstrap intervals over the texts; similarity is by encoder, the
+    one of the attack's own constraint first. `attack.refused` counts the replacements that were left out as opposites,
+    and `attack.limit` is the least cosine of a replacement, by source of vectors.
     """
     status = _strings(table, "status")
     won, tried = status == SUCCESS, status != SKIPPED
@@ -53,6 +57,7 @@ def word_findings(table: pa.Table, name: str, subject: str) -> list[Finding]:
         who = table[encoder][0].as_py() if table.num_rows else ""
         found.append(_mean("attack.similarity", _floats(table, column)[won], "cosine", group=who, **about))
     found.append(_mean("attack.queries", _floats(table, "queries")[tried], "queries", **about))
+    found.append(_refused(table["refused"].to_pylist(), **about))
     return [*found, *(_limit(provider, limit, **about) for provider, limit in limits_in(table).items())]
 
 
@@ -125,19 +130,32 @@ def _accuracy(table: pa.Table, name: str, subject: str) -> Finding:
     return measured
 
 
+def _refused(counts: Sequence[int | None], *, of: str, subject: str) -> Finding:
+    """How many replacements were refused as opposites, over all texts; a count, so without an interval."""
+    about = Finding("attack.refused", of=of, subject=subject, n=len(counts), unit="replacements")
+    known = [one for one in counts if one is not None]
+    if counts and not known:
+        return replace(about, verdict=ALLOWED)
+    return replace(about, value=float(sum(known)))
+
+
 def _limit(provider: str, limit: float | None, *, of: str, subject: str) -> Finding:
     verdict = "not measured" if limit is None else ""
     return Finding("attack.limit", of=of, group=provider, subject=subject, value=limit, verdict=verdict, unit="cosine")
 
 
 def _mean(metric: str, values: Floats, unit: str, *, of: str, subject: str, group: str = "") -> Finding:
+    """A mean over texts with its percentile bootstrap interval, which stays where the values are (a mean of few and
+    skewed ones has none by Student's t that does); without one of few texts, or of texts that are all alike."""
     known = values[~np.isnan(values)]
-    mean: Proportion = mean_of(known)
-    verdict = "not measured" if mean.value is None else ""
-    return Finding(
-        metric, of=of, group=group, subject=subject, value=mean.value, low=mean.low, high=mean.high, n=mean.n,
-        verdict=verdict, unit=unit,
-    )  # fmt: skip
+    about = Finding(metric, of=of, group=group, subject=subject, n=len(known), unit=unit)
+    if not len(known):
+        return replace(about, verdict="not measured")
+    if len(known) < FEWEST_RESAMPLED or len(np.unique(known)) == 1:
+        return replace(about, value=float(known.mean()))
+    generator = Seeds(0, "word findings").generator(f"{subject}/{of}/{metric}/{group}")
+    found = bootstrap_difference(known, np.zeros(len(known)), generator)
+    return replace(about, value=found.value, low=found.low, high=found.high)
 
 
 def _success(won: Bools, other: Bools, of: str, subject: str, significance: float) -> list[Finding]:
@@ -157,12 +175,14 @@ def _success(won: Bools, other: Bools, of: str, subject: str, significance: floa
 def _difference(
     metric: str, first: Floats, second: Floats, unit: str, of: str, subject: str, generator: np.random.Generator
 ) -> Finding:
-    """The mean difference; not measured of few pairs, or where all are alike and nothing says how far off it is."""
+    """The mean difference; not measured of few pairs, or where all are alike and nothing says how far off it is. Its
+    interval is there as soon as there are enough pairs to draw from."""
     about = Finding(metric, of=of, subject=subject, n=len(first), unit=unit)
     if len(first) < FEWEST_PAIRS or len(np.unique(first - second)) == 1:
         return replace(about, verdict="not measured")
     apart = bootstrap_difference(first, second, generator)
-    return replace(about, value=apart.value, low=apart.low, high=apart.high, p_value=wilcoxon(first, second))
+    told = replace(about, value=apart.value, p_value=wilcoxon(first, second))
+    return told if len(first) < FEWEST_RESAMPLED else replace(told, low=apart.low, high=apart.high)
 
 
 def _strings(table: pa.Table, column: str) -> npt.NDArray[np.str_]:

@@ -45,6 +45,15 @@ class WordFindings:
         found = self._known.get((f"attack.{metric}", subject, attack, group))
         return None if found is None or found.value is None else found
 
+    def told(self, metric: str, subject: str, attack: str) -> Finding | None:
+        """The finding `attack.metric`, also where it has no value and its verdict says why."""
+        return self._known.get((f"attack.{metric}", subject, attack, ""))
+
+    def constant(self, subject: str) -> str:
+        """What a subject (almost) always says, so that no attack on it means anything; empty of others."""
+        flag = self._known.get(("attack.red_flag", subject, "majority-predictor", ""))
+        return flag.verdict.partition(": ")[2] if flag is not None and flag.value == 1.0 else ""
+
     def nothing_tried(self, subject: str, attack: str) -> bool:
         """Whether the attack had no text that it could try anything on: that says nothing about the subject."""
         return (subject, attack) in self.made and self.get("success_rate", subject, attack) is None
@@ -100,15 +109,14 @@ def limits_in_short(limits: Mapping[str, float]) -> str:
 
     >>> limits_in_short({"fasttext": 0.07, "encoder": 0.34}), limits_in_short({"encoder": 0.546})
     ('cosine ≥ 0.07 to 0.34 by 2 vector spaces', 'cosine ≥ 0.55')
+    >>> limits_in_short({"fasttext": 0.3, "encoder": 0.302})
+    'cosine ≥ 0.30 by 2 vector spaces'
     """
     if not limits:
         return ""
-    low, high = min(limits.values()), max(limits.values())
-    return (
-        f"cosine ≥ {low:.2f}"
-        if len(limits) == 1
-        else f"cosine ≥ {low:.2f} to {high:.2f} by {len(limits)} vector spaces"
-    )
+    low, high = f"{min(limits.values()):.2f}", f"{max(limits.values()):.2f}"
+    least = f"cosine ≥ {low}" if low == high else f"cosine ≥ {low} to {high}"
+    return least if len(limits) == 1 else f"{least} by {len(limits)} vector spaces"
 
 
 def estimate(one: Finding | None) -> Cell:

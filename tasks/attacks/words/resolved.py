@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from assay.infra.errors import InputError
 from assay.tasks.attacks.words.settings import A2T, RELATED, Guided
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
 from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers
+from assay.tasks.language.opposites import Pair, list_of_opposites, reverses, wordnet_opposites
+from assay.tasks.language.words import normalised, words_of
 
 COUNTERFITTED = "counterfitted-neighbors"
 _LISTS_IN_CATALOGUE = "counterfitted_neighbors.json.gz"
 MINILM, WORD_VECTORS = "minilm", "word-vectors"
 IN_A_FILE = 0.8  # the least cosine of A2T, for vectors in which only synonyms are this close
-_SHOWN = {"name", "examples", "texts"}  # what changes no attacked text
+_SHOWN = {"name", "examples", "texts", "keep"}  # what changes no attacked text, and what is hashed by its content
 # By what replacements are chosen; parts of speech only by the guided attack, before it takes the nearest ones.
 _CHOOSE = {"attack", "candidates", "min_cosine", "similar", "part_of_speech"}
 
@@ -47,16 +49,27 @@ class ResolvedWordAttack:
     encoder: ResolvedEncoder
     providers: ResolvedProviders | None = None
     lists: NeighbourFile | None = None
+    keep: frozenset[str] = frozenset()
+    antonyms: frozenset[Pair] = frozenset()
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of the settings that matter, of the encoder, and of the source of neighbours."""
+        """The hash of the settings that matter, of the encoder, of the source of neighbours, and of the words that stay
+        or may not be put in."""
         parts = [
             self.settings.model_dump_json(exclude=_SHOWN), self.encoder.name, self.encoder.content,
             self.providers.fingerprint if self.providers else "",
             hashlib.sha256(self.lists.content).hexdigest() if self.lists else "",
+            " ".join(sorted(self.keep)), repr(sorted(self.antonyms)),
+            "" if self.settings.antonyms == "allow" else list_of_opposites(),
         ]  # fmt: skip
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def refuses(self, word: str, replacement: str) -> bool:
+        """Whether a replacement says the opposite of the word, where that is not allowed."""
+        if self.settings.antonyms == "allow":
+            return False
+        return reverses(word, replacement) or (word, replacement) in self.antonyms
 
     @property
     def given_cosine(self) -> float | None:
@@ -111,9 +124,12 @@ def resolve_word_attack(settings: A2T | Guided, beside: Path) -> ResolvedWordAtt
     >>> resolve_word_attack(Guided(encoder="word-vectors"), Path()).encoder.name
     'word-vectors'
     """
-    encoder = _encoder(settings.encoder, beside)
+    found = ResolvedWordAttack(
+        settings, _encoder(settings.encoder, beside), keep=_kept(settings.keep, beside),
+        antonyms=wordnet_opposites() if settings.antonyms == "wordnet" else frozenset(),
+    )  # fmt: skip
     if isinstance(settings, Guided):
-        return ResolvedWordAttack(settings, encoder)
+        return found
     lists = _lists(settings.vectors, beside)
     if lists is not None:
         if settings.min_cosine is not None:
@@ -121,9 +137,26 @@ def resolve_word_attack(settings: A2T | Guided, beside: Path) -> ResolvedWordAtt
                 f"The attack's `min_cosine` is {settings.min_cosine}, and lists of neighbours ({settings.vectors}) "
                 "have no cosines: leave it out, or name word vectors."
             )
-        return ResolvedWordAttack(settings, encoder, lists=lists)
+        return replace(found, lists=lists)
     named = settings.vectors or ("encoder" if _has_minilm() else "fasttext")
-    return ResolvedWordAttack(settings, encoder, resolve_providers([named], beside))
+    return replace(found, providers=resolve_providers([named], beside))
+
+
+def _kept(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
+    """The words that stay, in the form in which words compare."""
+    listed = named if isinstance(named, tuple) else ()
+    if isinstance(named, str):
+        try:
+            listed = tuple((beside / named).read_text(encoding="utf-8-sig").split())
+        except (OSError, UnicodeDecodeError) as fault:
+            raise InputError(
+                f"The words that the attack is to `keep` are in {named}, which cannot be read as UTF-8 text "
+                f"({getattr(fault, 'strerror', None) or fault}); look at the path, or give a list: [{named}]."
+            ) from fault
+    broken = next((one for one in listed if [word.text for word in words_of(one)] != [one]), None)
+    if broken is not None:
+        raise InputError(f"{broken!r} (the attack's `keep`) is not one word; write each word of it by itself.")
+    return frozenset(normalised(one) for one in listed)
 
 
 def _has_minilm() -> bool:

@@ -42,6 +42,14 @@ class WordAttack(Settings):
     part_of_speech: bool = True
     """Whether a replacement must share a part of speech with the word (an English dictionary says so)."""
 
+    antonyms: Literal["refuse", "wordnet", "allow"] = "refuse"
+    """Whether a word may give way to its opposite, which vectors put close to it: `refuse` leaves out what Assay's own
+    list of opposites and the prefixes of negation know (the list is not complete), `wordnet` also the antonyms of
+    WordNet, where NLTK has it installed; with `allow` a success may mean that the text says the opposite."""
+
+    keep: str | tuple[str, ...] | None = Field(default=None, examples=["[soup, waiter]"])
+    """Words that are never replaced, besides stop words and negations: a list, or a UTF-8 file of them."""
+
     texts: int | None = Field(default=None, ge=1, examples=["100"])
     """How many of the audited texts are attacked, the classes in the proportions that they have; left out, all."""
 

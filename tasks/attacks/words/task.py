@@ -37,6 +37,7 @@ from assay.tasks.attacks.words.swapping import content_words, near_enough, pools
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders
 from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.spaces import spaces_from
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import texts_of
@@ -187,7 +188,7 @@ def look_into_pools(
     return Swaps(swaps, _sentence_vectors(corpus, swaps), write_table(limits_table(limits), into=CosineLimits))
 
 
-@stage(version=1, title="word attack", gpu=True)
+@stage(version=2, title="word attack", gpu=True)
 def attack_words(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
     attack: ResolvedWordAttack, swaps: Artifact[WordSwaps], vectors: Artifact[WordVectors],
@@ -200,15 +201,17 @@ def attack_words(
         subject, read_files(files), len(names), attack, collect(swaps, None), collect(vectors, None), _limits(limits),
     )  # fmt: skip
     attacked: Artifact[AttackedTexts] = map_partitions(attack_rows, samples, into=AttackedTexts, rows=ROWS, kit=kit)
-    found = collect(attacked, ["status", "reason", "ranking"])
+    found = collect(attacked, ["status", "reason", "ranking", "refused"])
     said = f"{attack.settings.attack} · {summary(found)}"
+    refused = sum(one or 0 for one in found["refused"].to_pylist())
+    said += f" · {plural(refused, 'replacement')} refused as opposites" if refused else ""
     if attack.settings.ranking != "deletion" and "deletion" in found["ranking"].unique().to_pylist():
         said += " · the subject has no gradients, so words are ranked by deletion"
     say(said + _unknown_words(samples, subject, attack))
     return attacked
 
 
-@stage(version=1, title="word findings")
+@stage(version=2, title="word findings")
 def measure_words(attacked: Artifact[AttackedTexts], name: str, subject: str) -> Artifact[Findings]:
     """The findings on one attack (`name`) on one subject."""
     table = collect(attacked, None)

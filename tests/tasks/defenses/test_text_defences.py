@@ -36,7 +36,7 @@ def under_attack(before: list[int], after: list[int]) -> Artifact[AttackedTexts]
     nothing = {"reason": "", "probabilities": [], "attacked_probabilities": [], "text": "", "positions": [],
                "starts": [], "ends": [], "originals": [], "replacements": [], "words": 3, "changed": 1, "modified": 0.1,
                "similarity": 1.0, "encoder": "", "second_similarity": 1.0, "second_encoder": "", "queries": 1,
-               "ranking": "gradient", "status": "success", "attacked_text": "made of it", "providers": [],
+               "refused": 2, "ranking": "gradient", "status": "success", "attacked_text": "made of it", "providers": [],
                "limits": []}  # fmt: skip
     rows = [nothing | {"id": name, "gold": gold, "predicted": first, "attacked": second}
             for name, gold, first, second in zip(IDS, GOLD, before, after, strict=True)]  # fmt: skip
@@ -122,7 +122,7 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
     alike = found["defense.gain_over_control", "on-a2t", "a2t"]
     assert (alike.value, alike.low < -0.05, alike.high > 0.05) == (0.0, True, True)  # ties are no certainty
     assert verdict(findings).tone == "neutral"
-    assert "over equal steps on unchanged copies, which is no difference" in verdict(findings).text
+    assert "over equal steps on unchanged copies, none shown with 24 texts" in verdict(findings).text
 
 
 def test_one_answer_to_all_noisy_texts_is_called_degenerate_and_a_worst_case_is_not():
@@ -166,4 +166,4 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     assert "of the texts under attack" in part.blocks[0].note
     lost = [replace(one, verdict="better, but not after Holm over 2 tests") if one.verdict == "better" else one
             for one in findings]  # fmt: skip
-    assert "which is no difference that a test would find" in page(lost).sentence
+    assert "no difference shown with 24 texts" in page(lost).sentence

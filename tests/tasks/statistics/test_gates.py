@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -101,6 +102,20 @@ def test_a_gate_on_one_flag_or_on_none_that_was_looked_for_does_not_pass() -> No
         [result] = judge([gate], found)
         assert not result.passed
         assert "was not measured" in result.sentence
+
+
+def test_what_a_constant_answer_withstands_does_not_pass() -> None:
+    constant = Finding("subject.degenerate", of="clean", subject="mine", value=1.0, n=60,
+                       verdict="degenerate: every sample is called good")  # fmt: skip
+    rate = Finding("attack.success_rate", of="a2t", subject="mine", value=0.0, low=0.0, high=0.43, n=5)
+    gate = Gate(finding="attack.success_rate", of="a2t", subject="mine", at_most=0.3)
+    (passed,) = judge([gate], [rate])
+    assert passed.passed
+    (failed,) = judge([gate], [rate, constant])
+    assert not failed.passed
+    assert "says nothing: mine is degenerate: every sample is called good" in failed.sentence
+    (other,) = judge([gate.model_copy(update={"subject": None})], [dataclasses.replace(rate, subject="x"), constant])
+    assert other.passed
 
 
 def test_verdict_gates_compare_word_for_word() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import collect, read_files
 from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.words.attacking import WRONG, encoders, look_up
-from assay.tasks.attacks.words.composing import NO_TEXT, NO_WORD, REFUSED, STOP_WORDS, compose, most_changes
+from assay.tasks.attacks.words.composing import NO_TEXT, NO_WORD, NOT_LISTED, REFUSED, STOP_WORDS, compose, most_changes
 from assay.tasks.attacks.words.parts import EvaluatedModel
 from assay.tasks.attacks.words.parts_of_speech import parts_of_speech
 from assay.tasks.attacks.words.resolved import resolve_word_attack
@@ -34,6 +35,7 @@ from assay.tasks.attacks.words.task import (
 from assay.tasks.language.embeddings.ensemble import resolve_providers
 from assay.tasks.language.embeddings.table import TableProvider
 from assay.tasks.language.neighbours import Vocabulary
+from assay.tasks.language.opposites import reverses
 from assay.tasks.language.stop_words import is_negation, is_stop_word, stop_words
 from assay.tasks.language.words import normalised, words_of
 from assay.tasks.statistics.findings import findings_from
@@ -353,6 +355,40 @@ def test_attacks_that_look_for_the_same_words_have_them_found_once(run, make_cas
     assert nearer.swaps.rows < swaps.swaps.rows or nearer.swaps.digest != swaps.swaps.digest
     cosines = collect(nearer.swaps, ["cosines"])["cosines"].to_pylist()
     assert min((one for some in cosines for one in some), default=0.5) >= 0.5
+
+
+def test_opposites_are_left_out_and_counted_and_kept_words_stay(run, make_case, tmp_path):
+    case = make_case()
+    lists = {word: ["good", "bad", "film", "unhappy"] for word in ("good", "bad", "film", "boats", "happy")}
+    (tmp_path / "near.json").write_text(json.dumps(lists))
+    (tmp_path / "kept.txt").write_text("Film\nboats\n")
+    texts = ["a good happy film about bad boats", "boats", "good"]
+    case.rows = [[name, None, text] for name, text in zip("abc", texts, strict=True)]
+
+    def attack(**options):
+        settings = A2T(vectors="near.json", encoder="word-vectors", similarity=-1.0, part_of_speech=False, **options)
+        resolved, samples = resolve_word_attack(settings, tmp_path), case.samples()
+        swaps = find_neighbours(samples, samples, case.classes, case.files, case.subject, resolved)
+        return attack_words(samples, case.classes, case.files, case.subject, resolved, swaps.swaps, swaps.vectors,
+                            swaps.limits)  # fmt: skip
+
+    refused = rows_of(attack(keep="kept.txt"))
+    # good: bad and unhappy; bad: good; happy: unhappy and bad. Film and boats stay.
+    assert [row["refused"] for row in refused] == [5, 0, 2]
+    assert refused[1]["reason"] == NOT_LISTED
+    for row in refused:
+        assert not any(reverses(*pair) for pair in zip(row["originals"], row["replacements"], strict=True))
+        assert not {normalised(one) for one in row["originals"]} & {"film", "boats"}
+    allowed = rows_of(attack(antonyms="allow"))
+    assert [row["refused"] for row in allowed] == [None] * 3
+    with pytest.raises(InputError, match=r"`keep` are in nowhere\.txt, which cannot be read"):
+        resolve_word_attack(A2T(keep="nowhere.txt", encoder="word-vectors"), tmp_path)
+    with pytest.raises(InputError, match=r"'two words' .* is not one word"):
+        resolve_word_attack(A2T(keep=("two words",), encoder="word-vectors"), tmp_path)
+    keys = [resolve_word_attack(A2T(encoder="word-vectors", **one), tmp_path).fingerprint
+            for one in ({}, {"keep": "kept.txt"}, {"keep": ("film", "boats")}, {"antonyms": "allow"})]  # fmt: skip
+    assert keys[1] == keys[2]
+    assert len(set(keys)) == 3
 
 
 def test_vectors_that_know_too_few_synonyms_ask_for_a_limit(run, make_case, tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from assay.data.word_schemas import AttackedTexts
 from assay.infra.errors import RunError
@@ -24,7 +26,7 @@ def row(place: int, status: str = "success", changed: int = 1, queries: int = 10
         "positions": [1] * changed, "starts": [2] * changed, "ends": [6] * changed, "originals": ["Good"] * changed,
         "replacements": ["Fine"] * changed, "words": 10, "changed": changed, "modified": changed / 10,
         "similarity": similar, "encoder": "minilm", "second_similarity": similar, "second_encoder": "word-vectors",
-        "queries": 0 if skipped else queries, "ranking": "gradient", "providers": ["encoder", "lists"],
+        "queries": 0 if skipped else queries, "refused": 2, "ranking": "gradient", "providers": ["encoder", "lists"],
         "limits": [0.55, None],
     } | more  # fmt: skip
 
@@ -130,6 +132,29 @@ def test_of_few_pairs_or_all_alike_no_amounts_are_compared():
         assert found["attack.perturbed_words_difference", ""].low is None
         success = found["attack.success_difference", ""]
         assert success.low < 0 == success.value < success.high  # ties prove nothing
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.floats(0.5, 1.0)), min_size=1, max_size=30))
+@settings(max_examples=25, deadline=None)
+def test_no_interval_of_a_mean_leaves_the_values_and_none_is_of_few_texts(drawn):
+    rows = [row(place, changed=words, similarity=alike) for place, (words, alike) in enumerate(drawn)]
+    found = named(word_findings(table(*rows), "a2t", "bert"))
+    for metric, group, values in (
+        ("attack.perturbed_words", "", [words for words, _ in drawn]),
+        ("attack.similarity", "minilm", [alike for _, alike in drawn]),
+    ):
+        one = found[metric, group]
+        assert one.value == pytest.approx(np.mean(values))
+        if len(drawn) < 10 or len(set(values)) == 1:
+            assert one.low is one.high is None
+        else:
+            assert min(values) - 1e-9 <= one.low <= one.value <= one.high <= max(values) + 1e-9
+
+
+def test_refused_opposites_are_counted_over_all_texts():
+    assert named(word_findings(FIVE, "a2t", "bert"))["attack.refused", ""].value == 10
+    allowed = named(word_findings(table(row(1, refused=None)), "a2t", "bert"))["attack.refused", ""]
+    assert (allowed.value, allowed.verdict) == (None, "opposites are let in")
 
 
 def test_attacks_on_other_texts_are_not_compared():

@@ -59,15 +59,16 @@ def markup(part) -> str:
 def test_the_sentence_names_the_attack_that_succeeds_most_with_its_interval():
     part = page(FINDINGS, [shown()])
     assert part.sentence.replace("\u202f", " ").startswith(
-        "Guided makes bert wrong on 50.0 % [30.0, 70.0] of the 20 texts that it attacked, by 1.5 words each on average."
+        "Guided changes the answer of bert on 50.0 % [30.0, 70.0] of the 20 texts that it attacked, by 1.5 words each "
+        "on average."
     )
     assert "With typos at severity 5 it gets 40.0" in part.sentence
     assert (
         verdict(FINDINGS)
         .text.replace("\u202f", " ")
         .startswith(
-            "Guided fools bert on 50 % [30, 70] of the texts it attacks (cosine ≥ 0.26 to 0.34 by 2 vector spaces), "
-            "a2t on 25 % [10, 50] (cosine ≥ 0.55) and with"
+            "Guided changes the answer of bert on 50 % [30, 70] of the texts it attacks (cosine ≥ 0.26 to 0.34 by 2 "
+            "vector spaces), a2t on 25 % [10, 50] (cosine ≥ 0.55) and with"
         )
     )
 
@@ -115,7 +116,8 @@ def test_what_does_not_survive_the_correction_is_no_conclusion():
                    p_adjusted=0.06, verdict="more often, but not after Holm over 2 tests", unit="p")  # fmt: skip
     said = page([*without("attack.mcnemar_p"), lost]).sentence
     assert (
-        "No difference in success is shown between guided and a2t on bert (+25.0 points [0, 50.0], p = 0.060)" in said
+        "No difference in success is shown between guided and a2t on bert (+25.0 points [0, 50.0], p = 0.060 after "
+        "Holm)" in said
     )
     assert "more often" not in said
 
@@ -211,6 +213,52 @@ def test_every_word_that_a_change_touches_is_marked_whole(text, changes, before,
     assert [one.text for one in first if one.tone] == before
     assert [one.text for one in second if one.tone] == after
     assert "".join(one.text for one in first) == text
+
+
+def refused(value: float | None) -> Finding:
+    return Finding("attack.refused", of="a2t", subject="bert", value=value, n=25, unit="replacements",
+                   verdict="" if value is not None else "opposites are let in")  # fmt: skip
+
+
+def test_the_page_says_once_how_many_opposites_were_refused_or_that_they_were_let_in():
+    tables = {block.title: block for block in page([*FINDINGS, refused(7.0)]).blocks if isinstance(block, DataTable)}
+    note = tables["Attacks on words in numbers"].note
+    assert "7 replacements were refused as opposites of their words; the list is not complete" in note
+    alike = tables["How alike attacked texts are"]
+    place = [column.name for column in alike.columns].index("Refused as opposites")
+    assert [row[place] for row in alike.rows] == [None, "7"]
+    (first, *_) = [block for block in page([*FINDINGS, refused(None)]).blocks if isinstance(block, DataTable)]
+    assert "a2t may put in opposites (antonyms: allow)" in first.note
+
+
+def test_no_table_of_word_attacks_is_wider_than_a_page():
+    tables = [block for block in page([*FINDINGS, refused(7.0)]).blocks if isinstance(block, DataTable)]
+    assert max(len(block.columns) for block in tables[:2]) <= 7
+
+
+def test_every_p_says_whether_it_is_corrected():
+    (beside,) = [block for block in page(FINDINGS).blocks if block.title == "One attack beside another"]
+    assert [column.name for column in beside.columns[2:]] == [
+        "Success, difference", "p after Holm", "Words changed, difference", "p, not corrected", "Queries, difference",
+        "p, not corrected",
+    ]  # fmt: skip
+
+
+def test_attacks_on_a_classifier_that_always_answers_alike_say_nothing():
+    flag = Finding("attack.red_flag", of="majority-predictor", subject="bert", value=1.0, n=25,
+                   verdict="raised: 100 % of the texts are called good")  # fmt: skip
+    said = verdict([*FINDINGS, flag])
+    assert said.tone == "bad"
+    assert said.text.startswith("Attacks say nothing about bert, which is degenerate: 100 % of the texts are called")
+    assert "changes the answer" not in said.text
+    part = page([*FINDINGS, flag])
+    assert (part.verdict, part.judged) == ("bad", "1 red flag")
+    assert part.sentence.startswith("Attacks say nothing about bert")
+
+
+def test_typos_are_counted_in_letters_as_in_the_documents():
+    (curves,) = [block for block in page(FINDINGS).blocks if isinstance(block, Panels)]
+    assert "typos (slips in the letters, 1 to 20 %)" in curves.note.replace("\u202f", " ")
 
 
 def test_masked_lines_show_how_many_and_nothing_else():

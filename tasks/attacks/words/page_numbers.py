@@ -1,0 +1,169 @@
+"""Word attacks in numbers: how often they succeed, how alike texts stay, and one attack beside another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from assay.tasks.attacks.words.page_shown import WordFindings, estimate, limits_in_words
+from assay.tasks.reporting.numerals import integer, interval, p_equals
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import wilson
+
+_SAME_COSINE = 0.005
+_SUCCESS = "Success, difference"
+_DIFFERENCES: tuple[tuple[str, str, Literal["percent", "number"]], ...] = (
+    ("success_difference", _SUCCESS, "percent"),
+    ("perturbed_words_difference", "Words changed, difference", "number"),
+    ("queries_difference", "Queries, difference", "number"),
+)  # fmt: skip
+"""The paired differences: what each is called, and how it is written."""
+
+
+def figures(found: WordFindings) -> list[DataTable]:
+    """The paper's Table 4 for these attacks, with intervals and what is still right; and how alike the texts stay."""
+    return [_success(found), _likeness(found)]
+
+
+def _success(found: WordFindings) -> DataTable:
+    columns = [
+        Column("Subject"), Column("Attack"), Column("Success rate", "percent", "Of the texts that it attacked"),
+        Column("Right before", "percent", "Accuracy on the texts under attack, as they are"),
+        Column("Still right", "percent", "Accuracy on the texts under attack, after it"),
+        Column("Words changed", "number", "Mean over successful attacks"),
+        Column("Queries", "number", "Mean number of texts that the subject was asked about"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for subject, attack in found.made:
+        names = ("success_rate", "accuracy", "perturbed_words", "queries")
+        measured, right, words, queries = (estimate(found.get(name, subject, attack)) for name in names)
+        rate: Cell = "nothing to try" if found.nothing_tried(subject, attack) else measured
+        rows.append([subject, attack, rate, _right_before(found, subject, attack), right, words, queries])
+    note = (
+        f"A success is another answer. {opposites_said(found)}Intervals are 95 %: Wilson's for shares, for means a "
+        "bootstrap over the texts, from ten on that are not all alike. Both accuracies are of the texts under attack, "
+        "which may be fewer than those of the audit."
+    )
+    return DataTable("Attacks on words in numbers", columns, rows, note)
+
+
+def _likeness(found: WordFindings) -> DataTable:
+    alike = "Of the attacked text and the original, cosine; mean over successful attacks"
+    encoders = list(dict.fromkeys(
+        group for subject in found.subjects for attack in found.attacks
+        for group in found.groups("similarity", subject, attack)
+    ))  # fmt: skip
+    columns = [
+        Column("Subject"), Column("Attack"),
+        Column("Least cosine", "text", "How similar a replacement had to be, by source of word vectors"),
+        Column("Refused as opposites", "text", "Replacements of the texts' words that were left out"),
+        *(Column(f"Similarity, {name}", "number", alike) for name in encoders),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for subject, attack in found.made:
+        similar = [estimate(found.get("similarity", subject, attack, name)) for name in encoders]
+        limits = limits_in_words(found.limits(subject, attack))
+        rows.append([subject, attack, limits, _refused(found, subject, attack), *similar])
+    note = "The first encoder is the attack's own limit. Intervals are 95 % (bootstrap over the texts, from ten on)."
+    return DataTable("How alike attacked texts are", columns, rows, note)
+
+
+def opposites_said(found: WordFindings) -> str:
+    """Whether replacements may say the opposite, once for all attacks; nothing of findings that do not say."""
+    known = [one for subject, attack in found.made if (one := found.told("refused", subject, attack)) is not None]
+    if not known:
+        return ""
+    allowed = [one for one in known if one.value is None]
+    count = round(sum(one.value or 0.0 for one in known))
+    if allowed:
+        names = " and ".join(dict.fromkeys(one.of for one in allowed))
+        return (
+            f"{names} may put in opposites (antonyms: allow), so part of {'its' if len(allowed) == 1 else 'their'} "
+            "success may be that the text says the opposite. "
+        )
+    return (
+        f"{integer(count)} {'replacement was' if count == 1 else 'replacements were'} refused as opposites of their "
+        "words; the list is not complete, and nobody has checked that an attacked text still says the same. "
+    )
+
+
+def _refused(found: WordFindings, subject: str, attack: str) -> Cell:
+    told = found.told("refused", subject, attack)
+    if told is None:
+        return None
+    return "allowed" if told.value is None else integer(round(told.value))
+
+
+def differences(found: WordFindings) -> list[Block]:
+    """Two attacks on the same texts, less one another."""
+    if not found.pairs:
+        return []
+    columns = [Column("Subject"), Column("Attacks")]
+    for _, name, kind in _DIFFERENCES:
+        corrected = "p after Holm" if name == _SUCCESS else "p, not corrected"
+        columns += [Column(name, kind, "First less second, on the same texts"), Column(corrected, "p")]
+    rows: list[list[Cell]] = []
+    for subject, pair in found.pairs:
+        row: list[Cell] = [subject, pair]
+        for metric, _, _ in _DIFFERENCES:
+            one = found.get(metric, subject, pair)
+            row += [estimate(one), _p_of(found, subject, pair) if metric == "success_difference" else _own_p(one)]
+        rows.append(row)
+    said = [compared(found, subject, pair, limits_in_words) for subject, pair in found.pairs]
+    told = "".join(f"{text[:1].upper()}{text[1:]} " for text in said if text)
+    note = (
+        "First less second, every text its own control: success on texts that both attacked (McNemar's exact test, "
+        "corrected by Holm with the other tests of the run), words and queries where both succeed (Wilcoxon's; no "
+        "conclusion is drawn from these). Intervals are 95 % (of success Newcombe's, else bootstrap)."
+    )
+    return [DataTable("One attack beside another", columns, rows, told + note)]
+
+
+def compared(found: WordFindings, subject: str, pair: str, written: Callable[[Mapping[str, float]], str]) -> str:
+    """What is concluded of two attacks, from the corrected test alone, and under which limits each chose its words."""
+    one, test = found.get("success_difference", subject, pair), found.get("mcnemar_p", subject, pair)
+    if one is None or one.value is None:
+        return ""
+    first, _, second = pair.partition(" - ")
+    points = f"{100 * one.value:+.1f} points {interval(one.low, one.high)}".replace("-", "\u2212", 1)
+    p = p_equals(_p_of(found, subject, pair))
+    shown = test is not None and test.verdict in ("more often", "less often")
+    if shown and test is not None:
+        said = f"{first} succeeds {test.verdict} than {second} on {subject} ({points}, {p} after Holm)"
+    else:
+        said = f"no difference in success is shown between {first} and {second} on {subject} ({points}, {p} after Holm)"
+    limits = [found.limits(subject, attack) for attack in (first, second)]
+    if not any(limits):
+        return f"{said}."
+    one_limit, other_limit = (written(limit) or "any cosine" for limit in limits)
+    both = f"{first} may take words at {one_limit}, {second} at {other_limit}"
+    if _alike(limits[0], limits[1]):
+        return f"{said}; {both}."
+    return f"{said}; {both}: these limits are unlike, and this compares them as much as the attacks."
+
+
+def _alike(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
+    """Whether two attacks ask the same cosine of every source of vectors that both have."""
+    shared = first.keys() & second.keys()
+    return bool(shared) and all(abs(first[name] - second[name]) < _SAME_COSINE for name in shared)
+
+
+def _p_of(found: WordFindings, subject: str, pair: str) -> float | None:
+    """McNemar's p after Holm, where the run has corrected it."""
+    test = found.get("mcnemar_p", subject, pair)
+    if test is None:
+        return _own_p(found.get("success_difference", subject, pair))
+    return test.p_value if test.p_adjusted is None else test.p_adjusted
+
+
+def _own_p(one: Finding | None) -> float | None:
+    return None if one is None else one.p_value
+
+
+def _right_before(found: WordFindings, subject: str, attack: str) -> Cell:
+    counted = found.right_before(subject, attack)
+    if counted is None:
+        return None
+    (low,), (high,) = wilson([counted[0]], [counted[1]])
+    return Estimate(counted[0] / counted[1], float(low), float(high), counted[1])
