@@ -14,6 +14,7 @@ from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 
 _LEASE_SECONDS = 600.0
+_BEATS = 20  # renewals in that time; the last one says how long a killed run had lived
 
 
 class Lease:
@@ -34,7 +35,7 @@ class Lease:
         self._store.folder.remove(self._name)
 
     def _keep(self) -> None:
-        while not self._stop.wait(_LEASE_SECONDS / 5):
+        while not self._stop.wait(_LEASE_SECONDS / _BEATS):
             # A full disk or a slow network must not end the lease: the next beat tries again, well before it runs out.
             with contextlib.suppress(Exception):
                 self._renew()

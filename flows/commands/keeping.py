@@ -40,7 +40,7 @@ def data_get(name: str) -> None:
 @command(
     "export",
     example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel\n"
-    "assay export digits-defended --model plain+maadvt --to model",
+    "assay export digits-defended --model plain+maadvt-lambda=1 --to model",
 )
 @click.argument("run", default="latest")
 @click.option(

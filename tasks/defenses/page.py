@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from assay.tasks.attacks.page_findings import eps_text
 from assay.tasks.defenses.answers import CLEAN
 from assay.tasks.defenses.comparing import NONE
-from assay.tasks.defenses.page_findings import Defended, family
+from assay.tasks.defenses.page_findings import Defended, family, variant
 from assay.tasks.defenses.page_tables import changes_table, flips_table, layout_table, tests_table
 from assay.tasks.reporting.numerals import integer, interval, percent
 from assay.tasks.reporting.parts import Block, LinePlot, Panels, Part, Series, Tone, Verdict
@@ -70,33 +70,63 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
 def _tone(found: Defended, constant: bool) -> Tone:
     if constant:
         return "bad"
-    tests = [found.test(subject, found.best(subject), attacked=True) for subject in found.subjects]
+    tests = [
+        found.test(subject, defence, attacked=True) for subject in found.subjects for defence in found.leaders(subject)
+    ]  # fmt: skip
     return "good" if tests and all(one is not None and one.verdict == "better" for one in tests) else "neutral"
 
 
 def _won(found: Defended, subject: str) -> str:
-    best = found.best(subject)
-    after, before = (found.accuracy(subject, defence, found.group) for defence in (best, NONE))
-    clean_after, clean_before = (found.accuracy(subject, defence, CLEAN) for defence in (best, NONE))
-    if after is None or before is None or clean_after is None or clean_before is None:
+    leaders = found.leaders(subject)
+    after, clean = (
+        [one for defence in leaders if (one := found.accuracy(subject, defence, group)) is not None]
+        for group in (found.group, CLEAN)
+    )
+    before, clean_before = (found.accuracy(subject, NONE, group) for group in (found.group, CLEAN))
+    if not after or not clean or before is None or clean_before is None:
         return ""
+    had = f"right where it had {percent(before.value, 0)}"
+    cost = f"clean {_from_to(clean, 1)} where it had {percent(clean_before.value)}"
+    if len(leaders) == 1:
+        return f"{leaders[0]} leaves {subject} {_from_to(after, 0)} {_interval(after[0], 0)} {had}, and {cost}"
     return (
-        f"{best} leaves {subject} {percent(after.value, 0)} {interval(after.low, after.high, digits=0)} right where it "
-        f"had {percent(before.value, 0)}, and clean {percent(clean_after.value)} where it had "
-        f"{percent(clean_before.value)}"
+        f"{_named(leaders, len(found.defences))} leave {subject} {_from_to(after, 0)} {had}, no paired test tells them "
+        f"apart, and {cost}"
     )
 
 
 def _sentence(found: Defended, subject: str) -> str:
-    best = found.best(subject)
-    after, before = (found.accuracy(subject, defence, found.group) for defence in (best, NONE))
-    if after is None or before is None:
+    leaders, before = found.leaders(subject), found.accuracy(subject, NONE, found.group)
+    after = [one for defence in leaders if (one := found.accuracy(subject, defence, found.group)) is not None]
+    if not after or before is None:
         return ""
-    return (
+    said = (
         f"{found.against().capitalize()} at ε = {eps_text(found.group)} leaves {percent(before.value)} "
-        f"{interval(before.low, before.high)} of {integer(before.n)} samples right of {subject} as it is, and "
-        f"{percent(after.value)} {interval(after.low, after.high)} of {subject}+{best}."
+        f"{_interval(before, 1)} of {integer(before.n)} samples right of {subject} as it is, and "
     )
+    if len(leaders) == 1:
+        return f"{said}{percent(after[0].value)} {_interval(after[0], 1)} of {subject}+{leaders[0]}."
+    return (
+        f"{said}{_from_to(after, 1)} with {_named(leaders, len(found.defences))}, which no paired test tells apart "
+        "(McNemar, Holm over all pairs)."
+    )
+
+
+def _from_to(found: Sequence[Finding], digits: int) -> str:
+    """A share, or from which to which several go."""
+    low, high = (percent(end(one.value or 0.0 for one in found), digits) for end in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def _interval(one: Finding, digits: int) -> str:
+    return interval(one.low, one.high, digits=digits)
+
+
+def _named(leaders: Sequence[str], of: int) -> str:
+    """The defences by name, or how many of them where these are many."""
+    if len(leaders) > _NAMED:
+        return f"{len(leaders)} of {of} defences"
+    return f"{', '.join(leaders[:-1])} and {leaders[-1]}"
 
 
 def _trade_off(found: Defended) -> list[Block]:
@@ -110,21 +140,22 @@ def _trade_off(found: Defended) -> list[Block]:
 
 
 def _trade_plot(found: Defended, subject: str, title: str) -> LinePlot | None:
-    points: dict[str, list[tuple[Finding, Finding]]] = {}
+    points: dict[str, list[tuple[Finding, Finding, str]]] = {}
     for defence in (NONE, *found.defences):
         clean, attacked = (found.accuracy(subject, defence, group) for group in (CLEAN, found.group))
         if clean is not None and attacked is not None:
             name = "undefended" if defence == NONE else family(defence)
-            points.setdefault(name, []).append((clean, attacked))
+            points.setdefault(name, []).append((clean, attacked, "" if defence == NONE else variant(defence)))
     if not points:
         return None
     series = []
     for name, pairs in points.items():
         pairs.sort(key=lambda pair: pair[0].value or 0.0)
-        after = [attacked for _, attacked in pairs]
+        after = [attacked for _, attacked, _ in pairs]
         series.append(
-            Series(name, [clean.value or 0.0 for clean, _ in pairs], [one.value for one in after],
-                   [one.low for one in after], [one.high for one in after], "points")
+            Series(name, [clean.value or 0.0 for clean, *_ in pairs], [one.value for one in after],
+                   [one.low for one in after], [one.high for one in after], "points",
+                   [called for *_, called in pairs])
         )  # fmt: skip
     said = [f"{name} {percent(one.x[-1])} clean and {percent(one.y[-1])} attacked"
             for name, one in zip(points, series, strict=True)]  # fmt: skip

@@ -23,6 +23,7 @@ class Defended:
         texts = {one.subject for one in compared if one.group != CLEAN and not one.group.startswith("eps=")}
         mine = [one for one in compared if one.subject not in texts]  # texts have a part of their own, without ε
         self._found = {(one.metric, one.subject, one.of, one.group): one for one in mine}
+        self._between = {(one.subject, one.of): one for one in findings if one.metric == "defense.between_p"}
         self.subjects = list(dict.fromkeys(one.subject for one in mine))
         self.defences = list(dict.fromkeys(one.of for one in mine if one.of != NONE))
         tested = [one.group for one in mine if one.metric == "defense.mcnemar_p" and one.group != CLEAN]
@@ -65,12 +66,36 @@ class Defended:
         left = {one: found.value or 0.0 for one in honest if (found := self.accuracy(subject, one, self.group))}
         return max(left, key=lambda one: left[one], default="")
 
+    def leaders(self, subject: str) -> list[str]:
+        """The best defence, and those that no test tells apart from it, by what they leave right, the best first."""
+        best = self.best(subject)
+        honest = [one for one in self.defences if one != best and not self.degenerate(subject, one)]
+        left = {one: found.value or 0.0 for one in honest if (found := self.accuracy(subject, one, self.group))}
+        near = [one for one in left if not self._apart(subject, best, one)]
+        return [best, *sorted(near, key=lambda one: -left[one])] if best else []
+
+    def _apart(self, subject: str, one: str, other: str) -> bool:
+        """Whether McNemar's test, after Holm over all pairs, tells two defences apart at the telling ε."""
+        pairs = (f"{one} - {other}", f"{other} - {one}")
+        found = (self._between.get((subject, pair)) for pair in pairs)
+        return any(test is not None and test.verdict in ("better", "worse") for test in found)
+
     def against(self) -> str:
         """The deciding attack, as a sentence has it."""
         return "the worst case over all attacks" if self.attack == WORST else self.attack
 
     def _label(self, attacked: bool) -> str:
         return f"{self.group}, {self.attack}" if attacked else CLEAN
+
+
+def variant(defence: str) -> str:
+    """What tells a variant from the others of its family, as a plot writes it.
+
+    >>> variant("maadvt-scratch-lambda=3"), variant("mpadvt"), variant("standard-eps=4/255")
+    ('scratch, λ = 3', '', 'ε = 4/255')
+    """
+    pieces = defence.removeprefix(family(defence)).strip("-").split("-")
+    return ", ".join(piece.replace("lambda=", "λ = ").replace("eps=", "ε = ") for piece in pieces if piece)
 
 
 def family(defence: str) -> str:

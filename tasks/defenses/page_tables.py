@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from assay.tasks.attacks.page_findings import eps_text, eps_value
 from assay.tasks.defenses.answers import CLEAN
 from assay.tasks.defenses.comparing import NONE
 from assay.tasks.defenses.page_findings import Defended
+from assay.tasks.reporting.numerals import integer, p_equals
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark, Tone
 from assay.tasks.statistics.findings import Finding
 
@@ -34,26 +36,29 @@ def layout_table(found: Defended) -> DataTable:
 
 def tests_table(found: Defended) -> DataTable:
     """Per defended model: clean and attacked accuracy, how they changed, and whether McNemar's test says so."""
+    several = len(found.subjects) > 1
     columns = [
-        Column("Subject"), Column("Defence"), Column("Clean", "percent"),
+        *([Column("Subject")] if several else []), Column("Defence"), Column("Clean", "percent"),
         Column("Change", "percent", "The defended model's accuracy on clean images minus the original's"),
-        Column("p", "p", "McNemar's exact test, corrected by Holm over all tests of the run"), Column(""),
+        Column("Test", help="McNemar's exact test, corrected by Holm over all tests of the run"),
     ]  # fmt: skip
     if found.group:
         columns += [
-            Column("Attacked", "percent"), Column("Gain", "percent", "The same under attack"), Column("p", "p"),
-            Column(""),
+            Column("Attacked", "percent"), Column("Gain", "percent", "The same under attack"),
+            Column("Test", help="The same under attack"),
         ]  # fmt: skip
     rows: list[list[Cell]] = []
     for subject in found.subjects:
         for defence in found.defences:
-            row: list[Cell] = [subject, defence, *_tested(found, subject, defence, attacked=False)]
+            row: list[Cell] = [*([subject] if several else []), defence]
+            row += _tested(found, subject, defence, attacked=False)
             row += _tested(found, subject, defence, attacked=True) if found.group else []
             said = found.degenerate(subject, defence)
             rows.append([*row[:-1], Mark(said, "bad")] if said else row)
     note = (
         "Every sample is its own control: the tests look only at samples that one model gets right and the other "
-        "wrong. Changes are in points, with 95 % intervals (Newcombe; of several labels: bootstrap)."
+        "wrong. Changes are in points, with 95 % intervals (Newcombe; of several labels: bootstrap). "
+        f"n = {integer(_largest_n(found))}."
     )
     return DataTable("What each defence gains and costs", columns, rows, note)
 
@@ -101,9 +106,20 @@ def _tested(found: Defended, subject: str, defence: str, *, attacked: bool) -> l
     gain = found.gain(subject, defence, attacked=attacked)
     test = found.test(subject, defence, attacked=attacked)
     if test is None:
-        return [_estimate(accuracy), _estimate(gain), None, ""]
+        return [_without_n(accuracy), _without_n(gain), ""]
     p = test.p_value if test.p_adjusted is None else test.p_adjusted
-    return [_estimate(accuracy), _estimate(gain), p, Mark(test.verdict, _TONES.get(test.verdict, "neutral"))]
+    said = Mark(test.verdict, _TONES.get(test.verdict, "neutral"), p_equals(p), order=p)
+    return [_without_n(accuracy), _without_n(gain), said]
+
+
+def _largest_n(found: Defended) -> int:
+    every = (found.accuracy(subject, NONE, CLEAN) for subject in found.subjects)
+    return max((one.n or 0 for one in every if one is not None), default=0)
+
+
+def _without_n(finding: Finding | None) -> Estimate | None:
+    """With its interval; the n of all cells stands in the note, for which there is more room."""
+    return None if (cell := _estimate(finding)) is None else replace(cell, n=None)
 
 
 def _estimate(finding: Finding | None) -> Estimate | None:

@@ -14,9 +14,10 @@ from assay.infra.partitions import collect, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.attacks.trials import COLUMNS
 from assay.tasks.defenses.answers import Answers, attacked_answers, clean_answers
-from assay.tasks.defenses.comparing import NONE, accuracy_findings, comparison_findings
+from assay.tasks.defenses.comparing import NONE, accuracy_findings, comparison_findings, deciding
 from assay.tasks.defenses.learning import defend_images
 from assay.tasks.defenses.settings import AnyImageDefence
+from assay.tasks.defenses.telling_apart import between_findings
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.images.lessons import LABELS, targets_of
@@ -48,12 +49,12 @@ def defend_subject(
     return defended
 
 
-@stage(version=2, title="defences", draws=True)
+@stage(version=3, title="defences", draws=True)
 def measure_defences(
     predictions: dict[str, Artifact[Predictions]], attacked: dict[str, list[Artifact[Attacked]]],
     evaluation: Artifact[Samples], classes: Artifact[Classes], name: str, telling: str, significance: float,
 ) -> Artifact[Findings]:  # fmt: skip
-    """The findings on one subject's defences: `defense.accuracy`, `defense.gain`, `defense.mcnemar_p`.
+    """The findings on one subject's defences: `defense.accuracy`, `.gain`, `.mcnemar_p`, and `.between_p` of every two.
 
     `predictions` and `attacked` (the tables of all attacks, the worst case among them) go by the name of the defence,
     those of the undefended subject by `none`; `telling` names the ε at which conclusions are drawn.
@@ -69,7 +70,7 @@ def measure_defences(
         return [clean, *attacked_answers(collect(one, COLUMNS) for one in attacked.get(model, []))]
 
     original = answers_of(NONE)
-    findings = accuracy_findings(original, NONE, name, names)
+    findings, decisive = accuracy_findings(original, NONE, name, names), dict[str, Answers]()
     for defence in predictions:
         if defence != NONE:
             defended = answers_of(defence)
@@ -77,6 +78,8 @@ def measure_defences(
             findings += comparison_findings(
                 original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
             )
+            decisive |= {defence: answers for answers in deciding(defended) if answers.group == telling}
+    findings += between_findings(decisive, name, significance)
     say(f"{name} · {_concluded(findings, telling)}")
     return write_table(findings_table(findings), into=Findings)
 

@@ -46,6 +46,8 @@ class Series:
     low: Sequence[float | None] | None = None
     high: Sequence[float | None] | None = None
     style: Literal["line", "dashed", "points", "steps", "interval"] = "line"
+    names: Sequence[str] | None = None
+    """What each of the points is called, written beside it; empty for one that the line's name is enough for."""
 
 
 @dataclass(frozen=True)

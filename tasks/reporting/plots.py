@@ -79,6 +79,7 @@ def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float
     order = list(enumerate(plot.series))
     content += [_spread(series, index, frame) for index, series in order]
     content += [_line(series, index, frame) for index, series in reversed(order)]
+    content += [_point_names(series, frame) for series in plot.series]
     content += [_names(plot.series, frame)] if named else []
     content += [_targets(series, frame, plot) for series in plot.series if size is not NARROW]
     return svg.drawing(size.width, size.height, plot.title, plot.alt, identity, *content)
@@ -171,9 +172,12 @@ def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
 def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Markup:
     nothing: Sequence[float | None] = [None] * len(series.x)
     pieces = []
-    for x, y, low, high in zip(series.x, series.y, series.low or nothing, series.high or nothing, strict=True):
+    names = series.names or [""] * len(series.x)
+    for x, y, low, high, name in zip(
+        series.x, series.y, series.low or nothing, series.high or nothing, names, strict=True
+    ):
         if y is not None and measured(y):
-            where = name_of_place(plot, x)
+            where = ", ".join(piece for piece in (name, name_of_place(plot, x)) if piece)
             value = f"{numerals.scaled(y, plot.scale)} {numerals.interval(low, high, plot.scale)}".strip()
             pieces.append(svg.target(frame.x(x), frame.y(y), f"{series.name}, {where}: {value}"))
     return join(pieces)
@@ -187,6 +191,17 @@ def _names(series: Sequence[Series], frame: svg.Frame) -> Markup:
         if abs(place - frame.y(y)) > 5:
             pieces.append(svg.stroke(f"leader s{index % 8 + 1}", frame.x(x) + 6, frame.y(y), frame.x.stop + 16, place))
         pieces.append(svg.words(frame.x.stop + 20, place + 4, series[index].name, f"name s{index % 8 + 1}"))
+    return join(pieces)
+
+
+def _point_names(series: Series, frame: svg.Frame) -> Markup:
+    """Beside each point what it is called, left of those at the right edge."""
+    pieces = []
+    for x, y, name in zip(series.x, series.y, series.names or [""] * len(series.x), strict=True):
+        if name and y is not None and measured(y):
+            over = frame.x(x) + 8 + svg.text_width(name) > frame.x.stop + 8
+            at, anchor = (frame.x(x) - 8, "end") if over else (frame.x(x) + 8, None)
+            pieces.append(svg.words(at, frame.y(y) - 6, name, "tick", anchor))
     return join(pieces)
 
 

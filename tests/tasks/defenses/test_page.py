@@ -10,6 +10,7 @@ from assay.tasks.defenses.page import page, verdict
 from assay.tasks.defenses.page_findings import family
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import DataTable, Estimate, LinePlot, Mark, Panels
+from assay.tasks.reporting.plots import WIDE, line_drawing
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import corrected
@@ -41,6 +42,11 @@ def of_subject(subject: str = "plain") -> list[Finding]:
         found += [accuracy(defence, "clean", clean, subject), accuracy(defence, "eps=0.1", left, subject)]
         found += compared(defence, "clean", clean - 0.98, 0.2, subject)
         found += compared(defence, "eps=0.1, worst-case", left - 0.3, 1e-9, subject)
+    for pair, p in {"standard - maadvt-lambda=3": 0.4, "standard - maadvt-lambda=6": 1e-6,
+                    "maadvt-lambda=3 - maadvt-lambda=6": 1e-4}.items():  # fmt: skip
+        about = {"of": pair, "group": "eps=0.1, worst-case", "subject": subject, "n": 450, "value": p, "p_value": p}
+        said = "no difference" if p > 0.01 else "worse"
+        found.append(Finding("defense.between_p", verdict=said, unit="p, compared", **about))
     flips = {subject: 0.04, f"{subject}+standard": 0.02}
     return found + [Finding("corruption.flip_probability", "mean", "all", name, value, value, value, 450)
                     for name, value in flips.items()]  # fmt: skip
@@ -70,10 +76,12 @@ def test_the_first_table_has_the_rows_of_table_5():
 
 def test_tests_stand_with_their_corrected_p():
     table = tables(page(FINDINGS, MODELS, {}))["What each defence gains and costs"]
-    first = table.rows[0]
-    assert first[:2] == ["plain", "standard"]
-    assert (first[4], first[8]) == (pytest.approx(0.6), pytest.approx(6e-9))  # of six tests
-    assert (first[5].text, first[9].text, first[9].tone) == ("no difference", "better", "good")
+    name, _, _, clean, _, _, attacked = table.rows[0]
+    assert name == "standard"
+    assert (clean.order, attacked.order) == (pytest.approx(0.6), pytest.approx(6e-9))  # of six tests
+    assert (clean.text, attacked.text, attacked.tone) == ("no difference", "better", "good")
+    assert (clean.below, attacked.below) == ("p = 0.600", "p < 0.001")
+    assert "n = 450" in table.note
 
 
 def test_every_model_is_a_mark_in_the_plot_of_what_robustness_costs():
@@ -82,6 +90,8 @@ def test_every_model_is_a_mark_in_the_plot_of_what_robustness_costs():
         "undefended": [(0.98, 0.3)], "standard": [(0.97, 0.78)], "maadvt": [(0.95, 0.84), (0.96, 0.8)],
     }  # fmt: skip
     assert all(one.style == "points" for one in plot.series)
+    assert [one.names for one in plot.series if one.name == "maadvt"] == [["λ = 6", "λ = 3"]]
+    assert "λ = 6" in line_drawing(plot, WIDE, "x")
     both = page([*FINDINGS, *of_subject("half")], MODELS, {})
     assert [type(block) for block in both.blocks].count(Panels) == 1
 
@@ -111,6 +121,16 @@ def test_the_verdict_names_what_came_back_and_what_it_cost():
     assert verdict([]) is None
 
 
+def test_defences_that_no_test_tells_apart_are_named_together():
+    alike = [one for one in FINDINGS if not (one.metric == "defense.between_p" and "lambda=3 - " in one.of)]
+    said, part = verdict(alike).text.replace(THIN, " "), page(alike, MODELS, {})
+    assert said == (
+        "Defences at ε = 0.1: maadvt-lambda=6 and maadvt-lambda=3 leave plain 80 % to 84 % right where it had 30 %, no "
+        "paired test tells them apart, and clean 95.0 % to 96.0 % where it had 98.0 %"
+    )
+    assert "with maadvt-lambda=6 and maadvt-lambda=3, which no paired test tells apart" in part.sentence
+
+
 def test_a_degenerate_model_is_called_that_and_is_never_the_best():
     word = "degenerate: 100.0% of samples are called benign"
     constant = [accuracy("mpadvt", "clean", 0.9, said=word), accuracy("mpadvt", "eps=0.1", 0.9, said=word)]
@@ -120,7 +140,7 @@ def test_a_degenerate_model_is_called_that_and_is_never_the_best():
     assert "maadvt-lambda=6 leaves plain" in said.text
     assert (said.tone, part.verdict, part.judged) == ("bad", "bad", "red flag")
     assert f"plain+mpadvt is {word}." in part.sentence
-    marks = [row[-1] for row in tables(part)["What each defence gains and costs"].rows if row[1] == "mpadvt"]
+    marks = [row[-1] for row in tables(part)["What each defence gains and costs"].rows if row[0] == "mpadvt"]
     assert marks == [Mark(word, "bad")]
 
 

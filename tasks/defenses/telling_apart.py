@@ -1,0 +1,35 @@
+"""Which of several defences is best: every two of them compared on the same attacked samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from assay.tasks.defenses.answers import Answers
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import COMPARED
+from assay.tasks.statistics.paired import mcnemar
+
+
+def between_findings(answers: Mapping[str, Answers], subject: str, significance: float) -> list[Finding]:
+    """`defense.between_p` of every two defences, `of` as in `mpadvt - standard`: McNemar's exact test, and its verdict.
+
+    `answers` are those of each defended model to the same attacked samples. All pairs are a family of their own for
+    Holm, so that it does not matter which of them is asked about once the accuracies were seen. Of several labels it is
+    the sign test over the samples.
+    """
+    found = []
+    for first, second in combinations(answers, 2):
+        one, other = answers[first].right(), answers[second].right()
+        known = ~np.isnan(one)
+        if not known.any():
+            continue
+        one, other = one[known], other[known]
+        p = mcnemar(one > other, other > one).p_exact
+        verdict = "no difference" if p > significance else "better" if one.mean() > other.mean() else "worse"
+        about = Finding("defense.between_p", of=f"{first} - {second}", group=answers[first].label, subject=subject)
+        found.append(replace(about, n=len(one), value=p, p_value=p, verdict=verdict, unit=COMPARED))
+    return found

@@ -1,0 +1,28 @@
+"""Every two defences are compared on the same attacked samples."""
+
+import numpy as np
+
+from assay.tasks.defenses.answers import Answers
+from assay.tasks.defenses.telling_apart import between_findings
+from assay.tasks.statistics.multiplicity import family_size
+
+IDS = np.array([f"s{i:02}" for i in range(40)])
+
+
+def answers(right: int) -> Answers:
+    """The first so many of forty samples are right; the truth of the last is not known."""
+    truth = np.where(np.arange(40) < 39, 0, -1)
+    return Answers("pgd", "eps=0.1", IDS, np.where(np.arange(40) < right, 0, 1), truth)
+
+
+def test_every_pair_has_its_test_and_the_verdict_goes_the_right_way():
+    found = between_findings({"a": answers(12), "b": answers(30), "c": answers(31)}, "plain", 0.01)
+    assert [(one.of, one.verdict, one.n) for one in found] == [
+        ("a - b", "worse", 39), ("a - c", "worse", 39), ("b - c", "no difference", 39),
+    ]  # fmt: skip
+    assert found[0].value == 2 * 0.5**18  # eighteen samples differ, all one way
+    assert {one.group for one in found} == {"eps=0.1, pgd"}
+
+
+def test_these_tests_cost_the_runs_own_nothing():
+    assert family_size(between_findings({"a": answers(12), "b": answers(30)}, "plain", 0.01)) == 0
