@@ -33,8 +33,10 @@ def _of_subject(subject: Subject) -> Iterator[NamedColumn]:
         yield ("text",), subject.text, "the classifier reads"
     if subject.tagger is not None:
         yield ("tokens",), subject.tokens, "the tagger reads"
+        yield ("tags",), subject.tags, "the tagger is held against"
     if subject.scorer is not None:
         yield from ((("pair", at), column, "the scorer reads") for at, column in enumerate(subject.pair))
+        yield ("score",), subject.score, "the scorer is held against"
     if subject.predictions is not None:
         yield ("predictions",), subject.predictions, "the predictions are in"
     for at, column in enumerate(subject.features or ()):

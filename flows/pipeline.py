@@ -18,6 +18,7 @@ from assay.flows.expectations import GIVEN, writable
 from assay.flows.mistakes import ConfigurationError, Mistake, Where, dotted, nearest, shown
 from assay.flows.overrides import FLAG, apply_overrides, file_name
 from assay.flows.short_forms import write_out, write_out_presets
+from assay.flows.truth_columns import with_truth
 from assay.flows.validation import validate, value_or_nothing
 from assay.flows.written_lines import Lines
 from assay.flows.yaml_source import Document, Value, read_yaml
@@ -304,8 +305,9 @@ def _told(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
 
 
 def _gathered(pipeline: Pipeline) -> Pipeline:
-    """The pipeline with its one `subject`, if it has one, among its `subjects`."""
-    return pipeline if pipeline.subject is None else pipeline.model_copy(update={"subjects": (pipeline.subject,)})
+    """The pipeline with its one `subject`, if it has one, among its `subjects`, each with its columns of truth."""
+    subjects = pipeline.subjects if pipeline.subject is None else (pipeline.subject,)
+    return pipeline.model_copy(update={"subjects": tuple(with_truth(one, pipeline.source) for one in subjects)})
 
 
 def _pipelines_of(document: Document) -> dict[str, Value]:

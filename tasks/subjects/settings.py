@@ -139,10 +139,11 @@ class Subject(Settings):
     for a list of sentences, each a list of words."""
 
     tokens: str = Field(default="tokens", min_length=1)
-    """The column of words that `tagger` reads, a list per sample."""
+    """The column of words that `tagger` reads, a list per sample; left out, as `source.tokens` says beside `tags`."""
 
     tags: str = Field(default="tags", min_length=1)
-    """The column of tags (`B-Disease`, `I-Disease`, `O`) that `tagger` should give."""
+    """The column of tags (`B-Disease`, `I-Disease`, `O`) that `tagger` should give; left out, the one of `source.tags`
+    where that names one."""
 
     scorer: str | None = Field(default=None, min_length=1)
     """A model that scores how similar two sentences are: `small-scorer` (trained by Assay), `minilm` (fine-tuned by
@@ -152,7 +153,7 @@ class Subject(Settings):
     """The two columns that `scorer` reads."""
 
     score: str = Field(default="score", min_length=1)
-    """The column of scores that `scorer` should give."""
+    """The column of scores that `scorer` should give; left out, the one of `source.score` where that names one."""
 
     train: Training | None = None
     """How `network`, `classifier`, `tagger` or `scorer` is trained; left out, it comes with `weights`, or as it is.

@@ -120,6 +120,26 @@ def test_a_column_that_is_named_outside_the_source_is_looked_for_too(
     assert said.endswith(f"Did you mean {meant}?")
 
 
+PAIRS = "subject: {scorer: small-scorer, pair: [first, second]"
+
+
+def test_scorers_and_taggers_are_held_against_the_columns_that_the_source_names(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,first,second,similarity\na,b,c,1\n")
+    source = "source: {csv: a.csv, id: id, score: similarity}\n"
+    (subject,) = project(tmp_path, f"{source}{PAIRS}}}").pipeline("p").subjects
+    assert subject.score == "similarity"
+    look_for(tmp_path, f"{source}{PAIRS}}}", ())
+    said = refusal(tmp_path, f"{source}{PAIRS}, score: simlarity}}")
+    assert ":4: subject.score: \"simlarity\" — the samples have no column 'simlarity', which the scorer is held" in said
+    nameless = refusal(tmp_path, f"source: {{csv: a.csv, id: id}}\n{PAIRS}}}")
+    assert "the samples have no column 'score', which the scorer is held against" in nameless
+    tagged = "source: {parquet: a.parquet, tags: marks, tokens: words}\nsubjects: [{tagger: small-tagger}]"
+    (tagger,) = project(tmp_path, tagged).pipeline("p").subjects
+    assert (tagger.tokens, tagger.tags) == ("words", "marks")
+    own = tagged.replace("small-tagger", "small-tagger, tags: theirs")
+    assert project(tmp_path, own).pipeline("p").subjects[0].tags == "theirs"
+
+
 def test_the_usual_column_is_looked_for_even_where_nobody_wrote_its_name(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("review,gold\na,b\n")
     said = refusal(tmp_path, "source: {csv: a.csv, label: gold}\nsubject: {classifier: small-bert, train: {}}")
