@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import bootstrap_difference, mcnemar
+from assay.tasks.statistics.paired import mcnemar, share_difference
 from assay.tasks.trust.measures import RESAMPLES, g_mean
 
 DECIDED = ("trustworthy", "untrustworthy")
@@ -20,7 +21,8 @@ def difference_findings(
 ) -> list[Finding]:  # fmt: skip
     """First − second in accuracy (with McNemar's exact p) and in G-mean, over the predictions that both decide.
 
-    Intervals are of resampled predictions, the two labels of one kept together (95 %).
+    The interval of accuracy is Newcombe's paired one, that of G-mean of resampled predictions, the two labels of one
+    kept together (95 %); where those are all alike, they know nothing of how far off it may be, and there is none.
     """
     known = [
         (a == truth, b == truth, truth == "trustworthy")
@@ -31,7 +33,7 @@ def difference_findings(
     if not known:
         return [Finding(name, of=of, group=group, subject=subject, n=0, verdict="not measured") for name in names]
     first, second, positive = np.array(known, dtype=np.bool_).T
-    accuracy = bootstrap_difference(first, second, generator, RESAMPLES)
+    accuracy = share_difference(first, second)
     found = [
         Finding(
             names[0], of=of, group=group, subject=subject, value=accuracy.value, low=accuracy.low, high=accuracy.high,
@@ -41,10 +43,8 @@ def difference_findings(
     value, low, high = g_mean_difference(first, second, positive, generator)
     if np.isnan(value):
         return [*found, Finding(names[1], of=of, group=group, subject=subject, n=len(known), verdict="not measured")]
-    return [
-        *found,
-        Finding(names[1], of=of, group=group, subject=subject, value=value, low=low, high=high, n=len(known)),
-    ]
+    about = Finding(names[1], of=of, group=group, subject=subject, value=value, n=len(known))
+    return [*found, replace(about, low=low, high=high) if low < high else about]
 
 
 def g_mean_difference(

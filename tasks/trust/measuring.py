@@ -13,7 +13,7 @@ import numpy as np
 from assay.tasks.statistics.auc import auc_finding, binary_auc
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import bootstrap_difference
-from assay.tasks.statistics.proportions import share
+from assay.tasks.statistics.proportions import share, unvaried
 from assay.tasks.trust.comparing import difference_findings
 from assay.tasks.trust.labelling import BY_NAME, NAIVE, TOKI
 from assay.tasks.trust.measures import RESAMPLES, confusion, measure_findings
@@ -91,10 +91,11 @@ def truth_findings(
     found.append(_confidence_auc(confident, known, about))
     if precisions:
         mean = bootstrap_difference(precisions, np.zeros(len(precisions)), generator, RESAMPLES)
+        low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, mean.n)
         found.append(
             Finding(
                 "trust.explanation_precision", of=about.explainer, subject=about.subject, value=mean.value,
-                low=mean.low, high=mean.high, n=mean.n, unit="share",
+                low=max(0.0, low), high=high, n=mean.n, unit="share",
             )
         )  # fmt: skip
     return found

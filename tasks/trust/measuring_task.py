@@ -19,7 +19,7 @@ from assay.tasks.trust.repeating import averaged
 _READ = ["id", "oracle", "predicted", "confidence", "label"]
 
 
-@stage(version=1, title="trust", draws=True)
+@stage(version=2, title="trust", draws=True)
 def measure_trust(
     labels: Artifact[TrustLabels], thresholds: Artifact[Thresholds], samples: Artifact[Samples],
     predictions: Artifact[Predictions], truth: Artifact[TrustTruth] | None, classes: Artifact[Classes],

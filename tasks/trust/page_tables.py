@@ -108,7 +108,10 @@ def differences_table(found: Trusted) -> list[Block]:
                         *_subject(found, subject), explainer, f"TOKI − {ORACLES[oracle]}", _estimate(accuracy),
                         accuracy.p_value, _estimate(g_mean),
                     ])  # fmt: skip
-    note = "On the predictions that both decide; intervals of resampled predictions (95 %). Above zero TOKI is better."
+    note = (
+        "On the predictions that both decide; 95 % intervals, Newcombe's paired one of accuracy, of G-mean those "
+        "of resampled predictions. Above zero TOKI is better."
+    )
     return [DataTable("TOKI beside its baselines", columns, rows, note)] if rows else []
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from assay.data.published.toki import TABLE_3
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.trust.comparing import difference_findings, g_mean_difference
+from assay.tasks.trust.labelling import BY_NAME, NAIVE, TOKI
 from assay.tasks.trust.measures import (
     Confusion,
     accuracy,
@@ -21,6 +22,7 @@ from assay.tasks.trust.measures import (
     sensitivity,
     specificity,
 )
+from assay.tasks.trust.measuring import About, truth_findings
 from assay.tasks.trust.repeating import averaged
 
 T, U = "trustworthy", "untrustworthy"
@@ -113,8 +115,9 @@ def test_differences_are_paired_and_keep_their_sign():
 
 def test_two_that_say_the_same_do_not_differ():
     accuracy_, g = differences([T, U, T, U], [T, U, T, U], [T, U, U, T])
-    assert (accuracy_.value, accuracy_.low, accuracy_.high, accuracy_.p_value) == (0, 0, 0, 1.0)
-    assert (g.value, g.low, g.high) == (0, 0, 0)
+    assert (accuracy_.value, accuracy_.p_value) == (0, 1.0)
+    assert accuracy_.low < -0.3 < 0.3 < accuracy_.high  # four ties are no proof that the two are alike
+    assert (g.value, g.low, g.high) == (0, None, None)
 
 
 def test_only_what_both_decide_is_compared():
@@ -169,3 +172,15 @@ def test_what_one_repeat_cannot_measure_is_averaged_over_the_others():
     none, some = Finding("trust.g_mean", n=0, verdict="not measured"), Finding("trust.g_mean", value=0.5, n=4)
     assert averaged([[none], [none]]) == [none]
     assert [one.value for one in averaged([[none], [some]])] == [0.5]
+
+
+def test_explanations_that_are_all_alike_have_no_interval_of_no_width():
+    labels = [
+        {"id": str(at), "oracle": oracle, "label": T, "confidence": 0.9}
+        for at in range(20) for oracle in (TOKI, BY_NAME, NAIVE)
+    ]  # fmt: skip
+    truths = {str(at): T for at in range(20)}
+    found = {one.metric: one for one in truth_findings(labels, truths, [1.0] * 20, About("s", "lime"), generator())}
+    share = found["trust.explanation_precision"]
+    assert (share.value, share.high, share.n) == (1.0, 1.0, 20)
+    assert 0.6 < share.low < 0.9
