@@ -108,7 +108,10 @@ def _missing_in_attacks(pipeline: Pipeline, folder: Path) -> Iterator[MissingThi
     from assay.tasks.language.embeddings.ensemble import NAMES
 
     terms: Known = {"terms": ("gold", "lexicon", CATALOGUE)}
-    words: Known = {"encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, COUNTERFITTED)}
+    words: Known = {
+        "encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, COUNTERFITTED), "antonyms": ("refuse", "wordnet"),
+        "keep": (),
+    }  # fmt: skip
     for position, attack in enumerate(pipeline.attacks):
         where: Where = ("attacks", position)
         if isinstance(attack, A2T | Guided):

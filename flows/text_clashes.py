@@ -42,13 +42,19 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
         defense = as_dict(written)
         meant = kinds.get(str(defense.get("attack")), "")
         texts = meant in (*WORD_KINDS, *NOISE_KINDS) or defense.get("attack") == MIXED
-        for _, subject in each_subject(pipeline) if texts else ():
-            classifier = subject.get("classifier")
-            if isinstance(classifier, str) and classifier not in TAUGHT and subject.get("train") is None:
-                yield Clash(
-                    ("defenses", position), f"{name_of(subject)} comes as it is and learns from no attacked copies: "
-                    "give it train, audit a classifier that Assay trains, or leave the defence out",
-                )  # fmt: skip
+        readers = [one for _, one in each_subject(pipeline) if isinstance(one.get("classifier"), str)] if texts else []
+        if readers and not any(learns(str(one["classifier"]), one.get("train")) for one in readers):
+            names, comes = " and ".join(map(name_of, readers)), "comes" if len(readers) == 1 else "come"
+            yield Clash(
+                ("defenses", position), f"{names} {comes} as {'it is' if len(readers) == 1 else 'they are'} and "
+                f"learn{'s' if len(readers) == 1 else ''} from no attacked copies: give it train, audit a classifier "
+                "that Assay trains, or leave the defence out",
+            )  # fmt: skip
+
+
+def learns(classifier: str, training: object) -> bool:
+    """Whether a classifier can learn from attacked copies; of several, the others are left as they are."""
+    return classifier in TAUGHT or training is not None
 
 
 def _compared(pipeline: dict[str, Value]) -> Iterator[Clash]:

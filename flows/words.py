@@ -14,9 +14,11 @@ from assay.flows.branches import Branches
 from assay.flows.pipeline import Pipeline
 from assay.flows.subflows import subflow
 from assay.flows.subjects import Examination, Examined
+from assay.flows.text_clashes import learns
 from assay.flows.trust import TrustAudit
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import RunError
+from assay.infra.runs import current_run
 from assay.tasks.attacks.menu import AnyTextAttack
 from assay.tasks.attacks.noise.settings import Noise
 from assay.tasks.attacks.noise.task import add_noise, copy_with_noise, measure_noise, show_noise
@@ -93,7 +95,7 @@ def attack_texts(
     for subject in subjects:
         attack_one(result, scene, subject, subject, branches)
     for subject in subjects:
-        for defense in defenses_of_texts(pipeline):
+        for defense in defenses_of_texts(pipeline) if may_be_defended(subject, pipeline) else ():
             what = f"defence {defense.called} of {subject.name}"
             branches.attempt(what, defend_one, result, scene, subject, defense)
         for name in result.models.get(subject.name, {}).values():
@@ -101,6 +103,16 @@ def attack_texts(
         if subject.name in result.models:
             branches.attempt(f"defences of {subject.name}", compare_with_original, result, scene, subject)
     return result
+
+
+def may_be_defended(subject: Examined, pipeline: Pipeline) -> bool:
+    """Whether a subject learns, so that it can learn from attacked copies; where it does not, that is said."""
+    settings = subject.resolved.settings
+    if learns(str(settings.classifier), settings.train):
+        return True
+    if defenses_of_texts(pipeline):
+        current_run().notice(f"{settings.name} comes as it is and learns from no attacked copies: it is not defended.")
+    return False
 
 
 def defenses_of_texts(pipeline: Pipeline) -> list[AttackedCopies]:

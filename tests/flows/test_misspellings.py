@@ -84,6 +84,26 @@ def test_a_misspelt_name_is_refused_with_its_line_and_what_was_meant(
 
 
 @pytest.mark.parametrize(
+    ("attack", "place"),
+    [
+        ("a2t: {vectors: nowhere.txt}", 'attacks.0.vectors: "nowhere.txt"'),
+        ("a2t: {vectors: nowhere.json}", 'attacks.0.vectors: "nowhere.json"'),
+        ("a2t: {keep: nowhere.txt}", 'attacks.0.keep: "nowhere.txt"'),
+        ("a2t: {keep: [two words]}", 'attacks.0.keep.0: "two words"'),
+        ("a2t: {antonyms: wordnet}", 'attacks.0.antonyms: "wordnet"'),
+    ],
+)
+def test_what_a_word_attack_names_is_looked_for_before_anything_trains(
+    tmp_path: Path, attack: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> None:
+        raise InputError("NLTK's WordNet is not installed here (the attack's `antonyms` is wordnet).")
+
+    monkeypatch.setattr("assay.tasks.attacks.words.resolved.wordnet_opposites", nowhere)
+    assert f"pipelines.yaml:5: {place} — " in refusal(tmp_path, f"{TEXTS}attacks: [{attack}]")
+
+
+@pytest.mark.parametrize(
     ("written", "place"),
     [
         ("csv: a.csv\n  label: gould", ':5: source.label: "gould"'),

@@ -9,6 +9,7 @@ import trust_case
 from ruamel.yaml import YAML
 
 from assay.data.classes import class_names
+from assay.flows.at_a_glance import verdicts_of
 from assay.flows.branches import Branches
 from assay.flows.exporting_models import export_model
 from assay.flows.mistakes import ConfigurationError
@@ -24,6 +25,7 @@ from assay.tasks.defenses.text_page import verdict as copies_verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.subjects.holding_out_task import HeldOut
 from assay.tasks.subjects.settings import Subject
 
@@ -84,7 +86,7 @@ def test_words_and_noise_are_measured_compared_and_shown_with_every_change(run, 
     assert "what the attack made of it" in html
     assert html.count("<mark") > 4
     said = verdict(list(found.values())).text
-    assert "fools mine on" in said
+    assert "changes the answer of mine on" in said
     assert "with typos at severity 5 mine gets" in said
 
 
@@ -143,6 +145,8 @@ def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_o
     assert stages.count("add_noise") == 1
     assert audit.models["bert"] == {"on-noise-control": "bert+on-noise-control", "on-noise": "bert+on-noise"}
     assert "bert+on-noise" in examination.subjects
+    assert "mine" not in audit.models  # a function learns nothing: it is left as it is, and that is said
+    assert "mine comes as it is and learns from no attacked copies: it is not defended." in run.record.notices
     assert {"bert", "mine", "bert+on-noise"} <= set(audit.noised)
     found = {(one.metric, one.of, one.group) for one in measured(audit, examination) if one.subject == "bert"}
     for group in ("clean", "typos, severity=5", "every kind, severity=5"):
@@ -172,6 +176,24 @@ def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere
     assert (
         again.subjects["bert+on-noise"].predictions.digest == examination.subjects["bert+on-noise"].predictions.digest
     )
+
+
+def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passes_no_gate(run, attacked, tmp_path):
+    (tmp_path / "same.py").write_text("def classify(texts):\n    return [[0.1, 0.9]] * len(texts)\n")
+    gates = [{"finding": "attack.accuracy", "of": "noise", "group": "typos, severity=5", "at_least": 0.3}]
+    audit, examination, branches = attacked(
+        [{"name": "same", "classifier": "same.py:classify"}], [NOISE], oracle=False, gates=gates
+    )
+    assert branches.failures == []
+    findings = measured(audit, examination)
+    (flag,) = [one for one in findings if one.metric == "attack.red_flag"]
+    assert (flag.of, flag.value, flag.subject) == ("majority-predictor", 1.0, "same")
+    (judged,) = judge([Gate.model_validate(gates[0])], findings)
+    assert not judged.passed
+    said = [str(one.text) for one in verdicts_of(findings, [judged])]
+    assert any(one.startswith("Red flags, so do not trust the robustness: same") for one in said)
+    assert any(one.startswith("Attacks say nothing about same, which is degenerate") for one in said)
+    assert not any("right" in one and "with typos" in one for one in said)
 
 
 def test_a_guided_attack_without_an_opinion_breaks_alone(run, attacked):

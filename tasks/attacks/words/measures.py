@@ -106,10 +106,10 @@ def summary(table: pa.Table) -> str:
 
     >>> import pyarrow as pa
     >>> summary(pa.table({"status": ["success", "skipped"], "reason": ["", "the text is empty"]}))
-    '1 of 1 attacked texts fool the subject · skipped: 1 (the text is empty)'
+    '1 of 1 attacked texts get another answer · skipped: 1 (the text is empty)'
     """
     status = Counter(table["status"].to_pylist())
-    line = f"{status[SUCCESS]} of {status[SUCCESS] + status[FAILED]} attacked texts fool the subject"
+    line = f"{status[SUCCESS]} of {status[SUCCESS] + status[FAILED]} attacked texts get another answer"
     skipped = ", ".join(f"{count} ({reason})" for reason, count in _skipped(table).items() if reason)
     return f"{line} · skipped: {skipped}" if skipped else line
 

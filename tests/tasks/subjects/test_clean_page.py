@@ -53,6 +53,10 @@ def test_a_subject_that_says_one_thing_only_makes_the_part_bad() -> None:
     part = page([*GOOD, *CONSTANT], {})
     assert part.sentence.endswith("flat is degenerate: every sample is called benign.")
     assert (part.verdict, part.judged) == ("bad", "red flag")
+    line = verdict([*GOOD, *CONSTANT])
+    assert line is not None
+    assert line.text.endswith("of 10 samples, and is degenerate: every sample is called benign")
+    assert line.tone == "bad"
     table = block(part.blocks, "As they are")
     assert isinstance(table, DataTable)
     assert [row[-1] for row in table.rows] == [Mark("varied"), Mark("degenerate: every sample is called benign", "bad")]

@@ -164,6 +164,6 @@ def test_attacks_on_other_texts_are_not_compared():
 
 def test_the_line_says_what_was_skipped_and_why():
     assert summary(FIVE) == (
-        "2 of 3 attacked texts fool the subject · skipped: 1 (the prediction is wrong already), "
+        "2 of 3 attacked texts get another answer · skipped: 1 (the prediction is wrong already), "
         "1 (the text has no word)"
     )
