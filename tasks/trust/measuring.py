@@ -39,12 +39,18 @@ def label_findings(
     about: About,
 ) -> list[Finding]:  # fmt: skip
     """The oracle's shares per class and over all: of the correct predictions that were explained; and what share of all
-    predictions is out of scope, being wrong or without a known class."""
+    predictions is out of scope, being wrong or without a known class. `trust.faint` is the share of what was decided
+    whose words together weigh next to nothing, as in a saturated model: the oracle still weighs them against each
+    other, as Eq. 6 says, but nobody should believe it."""
     toki = [row for row in labels if row["oracle"] == TOKI and row["label"] != "out of scope"]
     found = []
     for group, mine in _by_class(toki, "predicted", classes):
         counts = Counter(row["label"] for row in mine)
         found += [about.share(name, counts[name], len(mine), group) for name in _LABELS]
+        if about.explainer in _IN_PROBABILITIES:
+            decided = [row for row in mine if row["label"] != "undecided"]
+            faint = sum(row["related_mass"] + row["unrelated_mass"] < FAINT for row in decided)
+            found.append(about.share("faint", faint, len(decided), group))
     beside = [{"gold": gold, "out": gold != code} for gold, code in zip(golds, said, strict=True)]
     for group, some in _by_class(beside, "gold", classes):
         found.append(about.share("out_of_scope", sum(bool(row["out"]) for row in some), len(some), group))
@@ -52,6 +58,9 @@ def label_findings(
 
 
 _LABELS = ("trustworthy", "untrustworthy", "undecided")
+FAINT = 0.005
+"""Where all words of an explanation together weigh less, in probability, the label hangs on next to nothing."""
+_IN_PROBABILITIES = ("lime", "lime-package", "omission")  # how a gradient is scaled is the network's own business
 
 
 def _by_class(

@@ -16,10 +16,10 @@ from assay.tasks.trust.labelling import TOKI
 from assay.tasks.trust.measuring import ALL, About, label_findings, provider_findings, truth_findings
 from assay.tasks.trust.repeating import averaged
 
-_READ = ["id", "oracle", "predicted", "confidence", "label"]
+_READ = ["id", "oracle", "predicted", "confidence", "label", "related_mass", "unrelated_mass"]
 
 
-@stage(version=2, title="trust", draws=True)
+@stage(version=3, title="trust", draws=True)
 def measure_trust(
     labels: Artifact[TrustLabels], thresholds: Artifact[Thresholds], samples: Artifact[Samples],
     predictions: Artifact[Predictions], truth: Artifact[TrustTruth] | None, classes: Artifact[Classes],

@@ -21,6 +21,7 @@ from assay.tasks.trust.page_tables import (
 )
 
 _NAMED = 3
+_FEW_TEXTS = 50
 
 
 def page(
@@ -78,8 +79,20 @@ def _line(found: Trusted, subject: str) -> str:
         return ""
     return (
         f"{percent(one.value, 0)} {interval(one.low, one.high, digits=0)} of what {subject} gets right it gets right "
-        f"for the wrong reasons (TOKI, {one.of}, n = {integer(one.n)})"
+        f"for the wrong reasons (TOKI, {one.of}, n = {integer(one.n)}{_reserve(found, subject, one.of)})"
     )
+
+
+def _reserve(found: Trusted, subject: str, explainer: str) -> str:
+    """What a reader should know before believing the share: labels that hang on nothing, and keywords of few texts."""
+    said = ""
+    faint = found.get("faint", subject, explainer, "all")
+    if faint is not None and faint.value and round(faint.value * (faint.n or 0)):
+        said += f"; in {integer(round(faint.value * (faint.n or 0)))} of them the words weigh next to nothing"
+    learned = found.get("keyword_seconds", subject, explainer)
+    if learned is not None and learned.n is not None and learned.n < _FEW_TEXTS:
+        said += f"; keywords of only {plural(learned.n, 'training text')}"
+    return said
 
 
 def _sentence(found: Trusted, subject: str) -> str:
@@ -88,7 +101,8 @@ def _sentence(found: Trusted, subject: str) -> str:
         return f"No right prediction of {subject} could be explained."
     said = (
         f"{percent(one.value)} {interval(one.low, one.high)} of the predictions that {subject} gets right rest on "
-        f"words that are not related to the class, as TOKI sees it with {one.of} (n = {integer(one.n)})."
+        f"words that are not related to the class, as TOKI sees it with {one.of} "
+        f"(n = {integer(one.n)}{_reserve(found, subject, one.of)})."
     )
     g_mean = found.get("g_mean", subject, "toki", one.of)
     naive = found.get("g_mean", subject, "naive", one.of)

@@ -39,7 +39,7 @@ def _example(row: dict[str, Any], shown: Shown) -> MarkedText:
     said = [
         Mark(f"{row['label']}{truth}", tone),
         Mark(f"confidence {percent(row['confidence'])}"),
-        Mark(f"related words weigh {row['related_mass']:.2f}, others {row['unrelated_mass']:.2f}"),
+        Mark(f"related words weigh {row['related_mass']:.2g}, others {row['unrelated_mass']:.2g}"),
     ]
     stretches = masked_stretches(row) if shown.masked else stretches_of(row)
     return MarkedText(f"{row['id']} · {shown.classes[row['code']]}", stretches, said)

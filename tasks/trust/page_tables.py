@@ -22,19 +22,21 @@ def shares_table(found: Trusted, classes: Sequence[str]) -> DataTable:
         *_subject_column(found), Column("Explainer"), Column("Class"),
         Column("Trustworthy", "percent", "Of the right predictions that were explained"),
         Column("Untrustworthy", "percent"), Column("Undecided", "percent", "The oracle has nothing to go by"),
+        Column("Hardly weighed", "percent", "Of what was decided: all words together weigh less than 0.005"),
         Column("Out of scope", "percent", "Of all predictions: wrong ones, and those whose class is not known"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [*_subject(found, subject), explainer, group,
          *(_estimate(found.get(name, subject, explainer, group))
-           for name in ("trustworthy", "untrustworthy", "undecided", "out_of_scope"))]
+           for name in ("trustworthy", "untrustworthy", "undecided", "faint", "out_of_scope"))]
         for subject in found.subjects
         for explainer in found.explainers(subject)
         for group in ("all", *classes)
     ]  # fmt: skip
     note = (
         "A prediction is trustworthy if the words that speak for it and are related to its class weigh at least as "
-        "much as the others (Eq. 6). Only right predictions are judged."
+        "much as the others (Eq. 6). Only right predictions are judged. Where words hardly weigh anything, because the "
+        "subject stays sure whatever is left out, Eq. 6 still names a side; do not believe it."
     )
     return DataTable("What the oracle says", columns, rows, note, collapsed=len(rows) > 30)
 

@@ -22,7 +22,7 @@ from assay.tasks.trust.measures import (
     sensitivity,
     specificity,
 )
-from assay.tasks.trust.measuring import About, truth_findings
+from assay.tasks.trust.measuring import About, label_findings, truth_findings
 from assay.tasks.trust.repeating import averaged
 
 T, U = "trustworthy", "untrustworthy"
@@ -184,3 +184,15 @@ def test_explanations_that_are_all_alike_have_no_interval_of_no_width():
     share = found["trust.explanation_precision"]
     assert (share.value, share.high, share.n) == (1.0, 1.0, 20)
     assert 0.6 < share.low < 0.9
+
+
+def test_labels_that_hang_on_next_to_nothing_are_counted():
+    def row(label, related, unrelated):
+        return {"oracle": TOKI, "label": label, "predicted": 0, "related_mass": related, "unrelated_mass": unrelated}
+
+    rows = [row(T, 0.4, 0.1), row("untrustworthy", 1.5e-6, 7.5e-4), row(T, 2e-4, 1.7e-4), row("undecided", 0.0, 0.0)]
+    found = label_findings(rows, [0] * 4, [0] * 4, ["neg"], About("s", "omission"))
+    faint = next(one for one in found if (one.metric, one.group) == ("trust.faint", "all"))
+    assert (faint.value, faint.n) == (pytest.approx(2 / 3), 3)
+    scaled = label_findings(rows, [0] * 4, [0] * 4, ["neg"], About("s", "gradient"))
+    assert not [one for one in scaled if one.metric == "trust.faint"]

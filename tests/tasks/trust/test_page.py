@@ -164,3 +164,12 @@ def test_g_mean_is_drawn_over_the_strength_of_planted_shortcuts_where_there_are_
 
 def test_there_is_no_examples_block_without_examples():
     assert not any(isinstance(block, MarkedTexts) for block in page(findings(), [shown()]).blocks)
+
+
+def test_labels_by_words_that_weigh_nothing_and_few_texts_are_said_with_the_share():
+    faint = Finding("trust.faint", "lime", "all", "bert", 0.25, 0.1, 0.4, 36)
+    learned = Finding("trust.keyword_seconds", "lime", "", "bert", 12.5, n=27)
+    found = [one for one in findings() if one.metric != "trust.keyword_seconds"] + [faint, learned]
+    for said in (verdict(found).text, page(found).sentence):
+        assert "in 9 of them the words weigh next to nothing; keywords of only 27 training texts)" in said
+    assert "weigh next to nothing" not in verdict(findings()).text
