@@ -111,7 +111,8 @@ def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str,
         if stage.stage == "order_adversarially" and (manifest := store.manifest(stage.stage, stage.key))
     }
     if not found:
-        said = f"its pipeline configures no ordering, or it is {record.status}"
+        asked = record.settings.get("ordering") is not None
+        said = f"it ended before the ordering, as {record.status}" if asked else "its pipeline configures no ordering"
         raise InputError(f"Run {record.id} has no curated sets: {said}.  (assay runs shows all)")
     chosen = labeler or next(iter(found))
     if chosen not in found:

@@ -34,7 +34,9 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
     if not models:
         raise InputError(f"Run {record.id} has no defended model: its pipeline configures no defenses.")
     if name not in models:
-        raise InputError(f"Run {record.id} has no defended model {name!r}; {suggestion(name, models)}")
+        variants = [one for one in models if one.startswith(f"{name}-")]
+        said = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
+        raise InputError(f"Run {record.id} has no defended model {name!r}; {said}")
     contents = files_of(store, models[name])
     card = json.loads(contents[CARD])
     lines = subject_lines(name, card, target) if "network" in card else classifier_lines(name, card, contents, target)

@@ -72,7 +72,7 @@ def parts_of(
 
     curation = made.curation
     yield from _ordering_part(made, findings)
-    yield from _robustness_parts(made, findings)
+    yield from _robustness_parts(pipeline, made, findings)
     yield from _trust_parts(pipeline, made, findings)
     yield from _word_parts(pipeline, made, findings)
     if made.terms is not None and made.examination is not None:
@@ -129,7 +129,7 @@ def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
     yield ordering_page(curves, findings, sketch, classes, samples=curated.rows)
 
 
-def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+def _robustness_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
     """What was done to image subjects: attacks, corruptions, and defences against them."""
     if made.robustness is None or made.examination is None:
         return
@@ -153,11 +153,11 @@ def _robustness_parts(made: Audit, findings: Sequence[Finding]) -> Iterator[Part
         )
     if made.inside is not None and made.inside.pictures:
         yield _inside_part(made.inside, findings, class_names(_whole(made.examination.classes)))
-    if made.certificates is not None and made.certificates.certified:
+    if made.certificates is not None and made.certificates.certified and pipeline.smoothing is not None:
         from assay.tasks.defenses.smoothing_page import page as smoothing_page
 
         certified = {key: _whole(one) for key, one in made.certificates.certified.items()}
-        yield smoothing_page(findings, certified)
+        yield smoothing_page(findings, certified, pipeline.smoothing.alpha)
 
 
 def _inside_part(inside: Inside, findings: Sequence[Finding], classes: Sequence[str]) -> Part:

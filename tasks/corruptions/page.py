@@ -25,7 +25,6 @@ from assay.tasks.reporting.parts import (
     Picture,
     Series,
     Strip,
-    Tone,
     Verdict,
 )
 from assay.tasks.statistics.findings import Finding
@@ -98,6 +97,9 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     >>> flips = Finding("corruption.flip_probability", "mean", "all", "plain", 0.036, 0.03, 0.042, 450)
     >>> verdict([flips]).text.replace(chr(0x202F), " ")
     'Under corruptions answers flip from frame to frame: plain 3.60 % [3.00, 4.20]'
+    >>> right = Finding("corruption.accuracy", "translate", "severity=3", "plain", 0.555, 0.49, 0.62, 450)
+    >>> verdict([flips, right]).text.replace(chr(0x202F), " ").partition("; ")[2]
+    'the least that is right: plain 56 % [49, 62] (translate, severity 3)'
     """
     found = _Found.of(findings)
     means = [one for subject in found.subjects if (one := found.get("flip_probability", subject, MEAN, None))]
@@ -106,7 +108,12 @@ def verdict(findings: Sequence[Finding]) -> Verdict | None:
     rest = len(means) - _NAMED
     more = f"; {plural(rest, 'more subject')} below" if rest > 0 else ""
     told = ", ".join(f"{one.subject} {_with_interval(one)}" for one in means[:_NAMED])
-    return Verdict(f"Under corruptions answers flip from frame to frame: {told}{more}")
+    worst = [
+        f"{one.subject} {percent(one.value, 0)} {interval(one.low, one.high, digits=0)} ({_where(one)})"
+        for mean in means[:_NAMED] if (one := _least_right(found, mean.subject)) is not None
+    ]  # fmt: skip
+    left = f"; the least that is right: {', '.join(worst)}" if worst else ""
+    return Verdict(f"Under corruptions answers flip from frame to frame: {told}{left}{more}")
 
 
 def name_of(perturbation: str) -> str:
@@ -129,12 +136,28 @@ def _sentence(found: _Found, subject: str) -> str:
         if (one := found.get("flip_probability", subject, name, severity))
     ]
     worst = max(tried, key=lambda one: one.value or 0.0)
-    severity = worst.group.partition("=")[2]
+    least = _least_right(found, subject)
+    left = "" if least is None else f" The least that it has right is {_with_interval(least)}, under {_where(least)}."
     return (
         f"{subject} changes its answer in {_with_interval(mean)} of the comparisons between frames "
         f"({plural(len(found.perturbations), 'perturbation')}, n = {integer(mean.n)} images), most often under "
-        f"{name_of(worst.of).lower()} at severity {severity}: {_with_interval(worst)}."
+        f"{name_of(worst.of).lower()} at severity {worst.group.partition('=')[2]}: {_with_interval(worst)}.{left}"
     )
+
+
+def _least_right(found: _Found, subject: str) -> Finding | None:
+    """The lowest accuracy under one perturbation at one severity."""
+    tried = [
+        one
+        for name in found.perturbations
+        for severity in found.severities
+        if (one := found.get("accuracy", subject, name, severity))
+    ]
+    return min(tried, key=lambda one: one.value or 0.0, default=None)
+
+
+def _where(one: Finding) -> str:
+    return f"{name_of(one.of).lower()}, severity {one.group.partition('=')[2]}"
 
 
 def _with_interval(one: Finding) -> str:
@@ -195,7 +218,8 @@ def _table(found: _Found, metric: str, subject: str) -> DataTable:
     n = f"n = {integer(whole.n)} images." if whole else "No image has a known class."
     if metric == "accuracy":
         note = "On the frames at a severity's full strength: all draws of a noise, the end of a ramp, a sweep's ends."
-        return DataTable(f"Accuracy under corruption, %: {subject}", columns, rows, f"{note} {n}", collapsed=True)
+        folded = len(found.subjects) > _NAMED
+        return DataTable(f"Accuracy under corruption, %: {subject}", columns, rows, f"{note} {n}", collapsed=folded)
     folded = len(found.subjects) > _NAMED
     return DataTable(f"Flip probability, %: {subject}", columns, rows, f"{_EXPLAINED} {n}", collapsed=folded)
 
@@ -211,8 +235,9 @@ def _relative_table(found: _Found) -> DataTable:
         for name in (MEAN, *found.perturbations)
     ]
     note = (
-        f"Flip probability divided by that of {reference}, over all severities, with its 95 % interval. Bold: flips "
-        f"less than {reference}. Underlined: flips more. A dash: {reference} never flips."
+        f"Flip probability divided by that of {reference}, over all severities, with its 95 % interval. Below 1 "
+        f"flips less than {reference}, above 1 more. A dash: {reference} never flips. Among so many cells some "
+        "intervals leave 1 out by chance alone, so no cell is marked."
     )
     columns = [Column("Perturbation"), *(Column(subject) for subject in others)]
     return DataTable(f"Relative flip probability, beside {reference}", columns, rows, note)
@@ -228,8 +253,7 @@ def _estimate(one: Finding | None) -> Cell:
 def _ratio(one: Finding | None) -> Cell:
     if one is None or one.value is None:
         return None
-    tone: Tone = {"flips less": "good", "flips more": "bad"}.get(one.verdict, "neutral")  # type: ignore[assignment]
-    return Mark(f"{one.value:.2f}", tone, interval(one.low, one.high, "number"), order=one.value)
+    return Mark(f"{one.value:.2f}", "neutral", interval(one.low, one.high, "number"), order=one.value)
 
 
 def _galleries(images: pa.Table, severities: Sequence[int]) -> list[Block]:

@@ -10,6 +10,8 @@ import numpy as np
 from assay.tasks.reporting.numerals import integer, interval, percent
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Part, Series
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import adjusted
+from assay.tasks.statistics.paired import mcnemar
 from assay.tasks.statistics.proportions import wilson
 
 if TYPE_CHECKING:
@@ -18,28 +20,62 @@ if TYPE_CHECKING:
 _METRIC, _ABSTAINS = "defense.certified_accuracy", "defense.abstains"
 _WRITTEN = {"as-it-is": "as it is", "under-noise": "trained under noise"}
 _PLACES = 60
+_LEVEL, _NAMED = 0.05, 3
 
 
-def page(findings: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table]) -> Part:
-    """The part of the report about certificates; `certified` are the tables by subject and way of training."""
+def page(findings: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table], alpha: float) -> Part:
+    """The part of the report about certificates; `certified` are the tables by subject and way of training.
+
+    `alpha` is how likely each certificate may be wrong.
+    """
     mine = [one for one in findings if one.metric == _METRIC]
     blocks: list[Block] = [plot for plot in (_curve(certified),) if plot is not None]
     blocks.append(_table(findings))
-    return Part("Certified robustness", _sentence(mine), blocks, "certified")
+    return Part("Certified robustness", _sentence(mine, certified, alpha), blocks, "certified")
 
 
-def _sentence(mine: Sequence[Finding]) -> str:
-    """What the most robust model is certain of at the largest radius where anything is certain."""
+def _sentence(mine: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table], alpha: float) -> str:
+    """What the most robust model is certain of at the largest radius where anything is certain; with it are named
+    those that no paired test tells apart from it."""
     measured = [one for one in mine if one.value]
     if not measured:
         return "Nothing could be certified: no audited sample with a known class is right for certain."
     largest = max(measured, key=lambda one: _radius(one.group)).group
-    best = max((one for one in measured if one.group == largest), key=lambda one: one.value or 0.0)
+    at = sorted((one for one in measured if one.group == largest), key=lambda one: -(one.value or 0.0))
+    near = [at[0], *(one for one in at[1:] if not _apart(at[0], at[1:], one, certified, _radius(largest)))]
+    right = [
+        f"{one.subject} ({_WRITTEN.get(one.of, one.of)}) is right on {percent(one.value)} {interval(one.low, one.high)}"
+        for one in near[:_NAMED]
+    ]
+    alike = "; no paired test tells them apart" if len(near) > 1 else ""
+    more = f" (as do {len(near) - _NAMED} more)" if len(near) > _NAMED else ""
     return (
-        f"Smoothed, {best.subject} ({_WRITTEN.get(best.of, best.of)}) is right on {percent(best.value)} "
-        f"{interval(best.low, best.high)} (n = {integer(best.n)}) and stays so under any perturbation of L2 norm up to "
-        f"{_radius(largest):g}, by any attack."
+        f"Smoothed, {', '.join(right)} (n = {integer(at[0].n)}){more}, and stays so under any perturbation of L2 norm "
+        f"up to {_radius(largest):g}, whatever the attack{alike}. Each image's certificate is wrong with probability "
+        f"{alpha:g} at most."
     )
+
+
+def _apart(
+    best: Finding, others: Sequence[Finding], one: Finding, certified: Mapping[tuple[str, str], pa.Table], radius: float
+) -> bool:
+    """Whether McNemar's test, after Holm over all that are compared with the best, tells one of them from it."""
+    p = [_paired_p(best, other, certified, radius) for other in others]
+    return adjusted(p)[others.index(one)] <= _LEVEL
+
+
+def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str], pa.Table], radius: float) -> float:
+    """McNemar's p of two models on the images that both were asked about; 1 where there are none."""
+    sides = [certified.get((one.subject, one.of)) for one in (best, other)]
+    if sides[0] is None or sides[1] is None:
+        return 1.0
+    first, second = (
+        {row["id"]: row["predicted"] == row["gold"] and row["radius"] >= radius for row in side.to_pylist()
+         if row["gold"] is not None}
+        for side in (sides[0], sides[1])
+    )  # fmt: skip
+    both = sorted(first.keys() & second.keys())
+    return mcnemar([first[one] for one in both], [second[one] for one in both]).p_exact if both else 1.0
 
 
 def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:

@@ -78,7 +78,7 @@ def measure_defences(
             findings += comparison_findings(
                 original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
             )
-            decisive |= {defence: answers for answers in deciding(defended) if answers.group == telling}
+            decisive |= [(defence, one) for one in deciding(defended) if one.group == telling]
     findings += between_findings(decisive, name, significance)
     say(f"{name} · {_concluded(findings, telling)}")
     return write_table(findings_table(findings), into=Findings)

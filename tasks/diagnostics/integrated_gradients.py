@@ -39,8 +39,9 @@ class Attribution:
 def integrated_gradients(output: Output, image: Tensor, baseline: Tensor, steps: int) -> Attribution:
     """IG(x) = (x − x₀) ∫₀¹ ∂f/∂x (x₀ + a(x − x₀)) da, by the midpoint rule; `output` gives f of images [n, c, h, w].
 
-    The path is cut into `steps` pieces. As long as completeness fails (Σ IG = f(x) − f(x₀) within 1e-3), the pieces
-    along which f changes otherwise than their midpoints say, that is where units switch on and off, are halved.
+    The path is cut into `steps` pieces. As long as completeness fails (Σ IG is f(x) − f(x₀) within a thousandth of it,
+    or within 1e-3 where it is below 1), the pieces along which f changes otherwise than their midpoints say, that is
+    where units switch on and off, are halved.
     """
     path = _Path(output, image, baseline)
     places = np.linspace(0.0, 1.0, steps + 1)

@@ -76,7 +76,7 @@ def _picture(row: Row, everything: Sequence[Row], classes: Sequence[str], size: 
         return Picture(png(values), "image", f"The image {row['id']}, {how}", _said(row, classes))
     if kind == "integrated gradients":
         reach = float(np.percentile(np.abs(values), _BRIGHTEST)) or 1.0
-        sums = f"adds up to {row['total']:+.3g} of {row['expected']:+.3g}"
+        sums = f"adds up to {row['total']:+.4g} of {row['expected']:+.4g}"
         alt = f"What each pixel of {row['id']}, {how}, adds to {classes[row['said']]}; at most {reach:.2g}"
         return Picture(
             png(signed(values[0], reach)), f"integrated gradients, {classes[row['said']]}", alt, [Mark(sums)]

@@ -123,7 +123,7 @@ def test_the_report_has_a_part_on_defences_and_their_settings(audited):
     assert any(verdict.text.startswith("Defences at ε = 0.1") for verdict in verdicts_of(findings, []))
 
 
-def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path):
+def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path, monkeypatch):
     project, made, *_ = audited
     store = Store(project.store).open()
     record = store.runs()[-1]
@@ -148,6 +148,10 @@ def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path
         assert tests == {("plain+standard", "clean"), ("plain+standard", "eps=0.2, pgd")}  # one attack, no worst case
     with pytest.raises(InputError, match=r"did you mean plain\+standard\?"):
         export_model(store, record, "plain+standart", tmp_path / "other")
+    with monkeypatch.context() as patched:
+        patched.setattr("assay.flows.exporting_models.defended_models", lambda *_: {"plain+maadvt-lambda=1": None})
+        with pytest.raises(InputError, match=r"of that kind it has plain\+maadvt-lambda=1"):
+            export_model(store, record, "plain+maadvt", tmp_path / "other")
     with pytest.raises(InputError, match="not empty"):
         export_model(store, record, "plain+standard", folder)
 

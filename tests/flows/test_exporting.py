@@ -198,7 +198,10 @@ def test_a_labeler_or_an_order_that_is_not_there_is_named(
         export_run(store, run.record, tmp_path / "out", labeler="oracle")
     with make_run("plain") as other:
         make_samples()
-    with pytest.raises(InputError, match="has no curated sets"):
+    with pytest.raises(InputError, match="no curated sets: its pipeline configures no ordering"):
+        export_run(store, other.record, tmp_path / "out")
+    other.record.settings, other.record.status = {"ordering": {"alpha": 0.05}}, "crashed"
+    with pytest.raises(InputError, match="it ended before the ordering, as crashed"):
         export_run(store, other.record, tmp_path / "out")
 
 

@@ -59,7 +59,7 @@ def test_the_reference_comes_first_and_the_others_are_divided_by_it():
     assert [series.name for series in blocks(part, LinePlot)[0].series] == ["plain", "<b>hardened</b>"]
     relative = next(table for table in blocks(part, DataTable) if table.title.startswith("Relative"))
     assert [column.name for column in relative.columns] == ["Perturbation", "<b>hardened</b>"]
-    assert relative.rows[0] == ["Mean", Mark("0.50", "good", "[0.400, 0.600]", order=0.5)]
+    assert relative.rows[0] == ["Mean", Mark("0.50", "neutral", "[0.400, 0.600]", order=0.5)]
 
 
 def test_every_perturbation_and_severity_is_in_the_table_in_per_cent():
@@ -112,3 +112,15 @@ def test_the_page_is_laid_out_with_everything_escaped():
     assert "<b>hardened" not in html
     assert "&lt;b&gt;hardened" in html
     assert html.count("data:image/png;base64") == 2 * 6
+
+
+def test_the_worst_accuracy_stands_in_the_verdict_and_the_sentence():
+    found = findings(subjects=("plain",))
+    found.append(finding("accuracy", "plain", "rotate", "severity=9", 0.1))  # of a severity that was not tried
+    found = [one for one in found if (one.metric, one.of, one.group) != ("corruption.accuracy", "snow", "severity=5")]
+    found.append(finding("accuracy", "plain", "snow", "severity=5", 0.5))
+    said = verdict(found).text.replace(THIN, " ")
+    assert said.endswith("the least that is right: plain 50 % [40, 60] (snow, severity 5)")
+    assert "The least that it has right is 50.00 % [40.00, 60.00], under snow, severity 5." in page(
+        found
+    ).sentence.replace(THIN, " ")

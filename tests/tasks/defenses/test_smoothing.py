@@ -108,11 +108,30 @@ def test_findings_count_what_is_right_and_certain_enough(run):
 def test_the_page_shows_the_curve_and_says_what_is_certain(run):
     table = certified([30])
     findings = findings_from(collect(measure_certified(table, "tiny", "as-it-is", QUICK), None))
-    part = page(findings, {("tiny", "as-it-is"): collect(table, None)})
+    part = page(findings, {("tiny", "as-it-is"): collect(table, None)}, 0.001)
     assert part.sentence.startswith("Smoothed, tiny (as it is) is right on ")
+    assert "wrong with probability 0.001 at most" in part.sentence
     html = "".join(block_markup(block, f"b{at}") for at, block in enumerate(part.blocks))
     assert "tiny, as it is" in html
     assert "radius 0.1" in html
+
+
+def test_of_two_models_one_is_named_alone_only_where_a_paired_test_tells_them_apart():
+    def rows(right: int) -> pa.Table:
+        predicted = [0 if at < right else 1 for at in range(100)]
+        return pa.table({"id": list(map(str, range(100))), "gold": [0] * 100, "predicted": predicted,
+                         "radius": [0.5] * 100, "abstains": [False] * 100})  # fmt: skip
+
+    def sentence(first: int, second: int) -> str:
+        tables = {("a", "as-it-is"): rows(first), ("b", "as-it-is"): rows(second)}
+        found = [one for (name, how), table in tables.items() for one in certified_findings(table, name, how, (0.25,))]
+        return page(found, tables, 0.001).sentence
+
+    close, apart = sentence(84, 85), sentence(60, 85)
+    assert "b (as it is)" in close
+    assert "a (as it is)" in close
+    assert "no paired test tells them apart" in close
+    assert "a (as it is)" not in apart
 
 
 def test_several_labels_are_refused_in_words(run):

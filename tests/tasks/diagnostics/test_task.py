@@ -1,5 +1,6 @@
 """Diagnostics as stages: the same whatever the cut, with clean and attacked beside each other, and a page to read."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -111,6 +112,9 @@ def test_the_page_shows_all_of_it_in_words_and_pictures(run, multilabel):
     assert html.count("<img") == 2 + 3 * 2 * 4  # two scales; three images, clean and attacked, four pictures each
     assert 'alt=""' not in html
     assert "under fgsm, ε = 0.1" in html
+    sums = [float(one) for one in re.findall(r"adds up to ([-+][0-9.e-]+) of", html)]
+    one = next(row for row in collect(pictures, None).to_pylist() if row["picture"] == "integrated gradients")
+    assert any(abs(found - one["total"]) <= 5e-4 * abs(one["total"]) for found in sums)  # four digits, to be compared
     assert ("what became of what it said" in html) != multilabel
 
 
