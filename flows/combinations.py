@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from assay.flows.challenge_clashes import attack_name, challenge_clashes
+from assay.flows.gated_findings import unknown_metric
 from assay.flows.mistakes import Where, suggestion
 from assay.flows.overfitting_clashes import overfitting_clashes
 from assay.flows.text_clashes import text_clashes
@@ -129,6 +130,9 @@ def _gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> I
         return
     if stage not in STAGES:
         yield Clash((*where, "finding"), f"no stage measures {stage}; {suggestion(stage, STAGES)}")
+        return
+    if unknown := unknown_metric(str(finding)):
+        yield Clash((*where, "finding"), unknown)
         return
     given_votes = stage == "labeling" and (
         as_dict(pipeline.get("source")).get("votes") is not None or _carries_votes(pipeline)

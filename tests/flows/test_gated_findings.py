@@ -1,0 +1,38 @@
+"""A gate on a finding that no stage can measure is refused at the door; no room measures what is not known there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from assay.flows.gated_findings import METRICS, unknown_metric
+from assay.flows.pipeline import load_project
+from assay.infra.errors import InputError
+
+ROOMS = Path(__file__).parents[2] / "tasks"
+LITERAL = re.compile(rf'(?:Finding|share|_share|tell)\(\s*"(({"|".join(METRICS)})\.([a-z0-9_]+))"')
+
+
+def test_every_metric_that_a_room_writes_down_is_known():
+    named = {found[1] for file in ROOMS.rglob("*.py") for found in LITERAL.finditer(file.read_text(encoding="utf-8"))}
+    assert len(named) > 20
+    assert [one for one in sorted(named) if unknown_metric(one)] == []
+
+
+@pytest.mark.parametrize(
+    ("finding", "meant"),
+    [("attack.acuracy", "attack.accuracy"), ("corruption.flips", ""), ("overfitting.pvalue", "overfitting.p_value")],
+)
+def test_a_gate_on_what_no_stage_measures_is_refused_with_its_line(tmp_path, finding, meant):
+    (tmp_path / "pipelines.yaml").write_text(
+        "pipelines:\n  p:\n    source: {dataset: sample/digits}\n"
+        "    subject: {network: small-cnn, train: {epochs: 1}}\n    attacks: [pgd]\n    corruptions: {}\n"
+        f"    gates:\n      - {{finding: {finding}, at_least: 0.5}}\n"
+    )
+    with pytest.raises(InputError, match=rf"pipelines.yaml:8: .*no stage measures {finding}") as refused:
+        load_project(tmp_path / "pipelines.yaml")
+    assert meant in str(refused.value)
+
+
+def test_the_spread_of_repeats_can_be_gated():
+    assert unknown_metric("trust.g_mean_spread") == ""
