@@ -238,7 +238,7 @@ def test_check_finds_what_pipelines_name(folder: Path, capsys: pytest.CaptureFix
     assert answer(["check"]) == 2
     said = capsys.readouterr()
     first, second = said.err.splitlines()
-    assert first.startswith("day: ")
+    assert first.startswith("pipelines.yaml:6: source.csv: ")
     assert "missing.csv" in first
     assert "Did you mean breast-cancer?" in second
     assert "to-get: The data set youtube-spam is not here" in said.out
