@@ -93,8 +93,11 @@ def _limited(found: WordFindings, rate: Finding) -> str:
 
 
 def _sentence(found: WordFindings, findings: Sequence[Finding], subject: str) -> str:
+    if found.constant(subject):
+        nothing = _says_nothing(found, subject)
+        return f"{nothing[:1].upper()}{nothing[1:]}."
     worst = found.worst(subject)
-    said = [f"{_says_nothing(found, subject)}."] if found.constant(subject) else []
+    said: list[str] = []
     if worst is not None:
         words = found.get("perturbed_words", subject, worst.of)
         said.append(

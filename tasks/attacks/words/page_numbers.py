@@ -12,9 +12,9 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
 
 _SAME_COSINE = 0.005
-_SUCCESS = "Success, difference"
+_TESTED = "success_difference"
 _DIFFERENCES: tuple[tuple[str, str, Literal["percent", "number"]], ...] = (
-    ("success_difference", _SUCCESS, "percent"),
+    (_TESTED, "Success, difference", "percent"),
     ("perturbed_words_difference", "Words changed, difference", "number"),
     ("queries_difference", "Queries, difference", "number"),
 )  # fmt: skip
@@ -100,22 +100,22 @@ def differences(found: WordFindings) -> list[Block]:
     if not found.pairs:
         return []
     columns = [Column("Subject"), Column("Attacks")]
-    for _, name, kind in _DIFFERENCES:
-        corrected = "p after Holm" if name == _SUCCESS else "p, not corrected"
-        columns += [Column(name, kind, "First less second, on the same texts"), Column(corrected, "p")]
+    for metric, name, kind in _DIFFERENCES:
+        columns.append(Column(name, kind, "First less second, on the same texts"))
+        columns += [Column("p after Holm", "p")] if metric == _TESTED else []
     rows: list[list[Cell]] = []
     for subject, pair in found.pairs:
         row: list[Cell] = [subject, pair]
         for metric, _, _ in _DIFFERENCES:
             one = found.get(metric, subject, pair)
-            row += [estimate(one), _p_of(found, subject, pair) if metric == "success_difference" else _own_p(one)]
+            row += [estimate(one), *([_p_of(found, subject, pair)] if metric == _TESTED else [])]
         rows.append(row)
     said = [compared(found, subject, pair, limits_in_words) for subject, pair in found.pairs]
     told = "".join(f"{text[:1].upper()}{text[1:]} " for text in said if text)
     note = (
         "First less second, every text its own control: success on texts that both attacked (McNemar's exact test, "
-        "corrected by Holm with the other tests of the run), words and queries where both succeed (Wilcoxon's; no "
-        "conclusion is drawn from these). Intervals are 95 % (of success Newcombe's, else bootstrap)."
+        "corrected by Holm with the other tests of the run), words and queries where both succeed (nothing is "
+        "concluded from these). Intervals are 95 % (of success Newcombe's, else bootstrap over at least ten texts)."
     )
     return [DataTable("One attack beside another", columns, rows, told + note)]
 

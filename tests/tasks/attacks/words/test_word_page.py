@@ -236,11 +236,10 @@ def test_no_table_of_word_attacks_is_wider_than_a_page():
     assert max(len(block.columns) for block in tables[:2]) <= 7
 
 
-def test_every_p_says_whether_it_is_corrected():
+def test_the_p_of_a_comparison_says_that_it_is_corrected():
     (beside,) = [block for block in page(FINDINGS).blocks if block.title == "One attack beside another"]
     assert [column.name for column in beside.columns[2:]] == [
-        "Success, difference", "p after Holm", "Words changed, difference", "p, not corrected", "Queries, difference",
-        "p, not corrected",
+        "Success, difference", "p after Holm", "Words changed, difference", "Queries, difference",
     ]  # fmt: skip
 
 
@@ -254,6 +253,7 @@ def test_attacks_on_a_classifier_that_always_answers_alike_say_nothing():
     part = page([*FINDINGS, flag])
     assert (part.verdict, part.judged) == ("bad", "1 red flag")
     assert part.sentence.startswith("Attacks say nothing about bert")
+    assert "changes the answer" not in part.sentence
 
 
 def test_typos_are_counted_in_letters_as_in_the_documents():
