@@ -241,7 +241,8 @@ def test_check_finds_what_pipelines_name(folder: Path, capsys: pytest.CaptureFix
     assert first.startswith("pipelines.yaml:6: source.csv: ")
     assert "missing.csv" in first
     assert "Did you mean breast-cancer?" in second
-    assert "to-get: The data set youtube-spam is not here" in said.out
+    assert "pipelines.yaml:9: source.dataset: " in said.out
+    assert "The data set youtube-spam is not here" in said.out
 
 
 def test_check_names_a_store_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
