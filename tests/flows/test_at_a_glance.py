@@ -4,6 +4,7 @@ import pytest
 
 from assay.flows.all_nights import entries_of, write_index
 from assay.flows.at_a_glance import followed_in
+from assay.flows.records import describe_store
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
@@ -83,9 +84,7 @@ def test_room_follows_what_a_reader_would_ask_for_first(findings, names):
 
 
 def test_epsilon_that_tells_most_has_its_past_on_nights_when_another_did():
-    strong = [
-        attacked("pgd", group, value) for group, value in (("eps=0", 0.9), ("eps=0.1", 0.8), ("eps=0.2", 0.1))
-    ]
+    strong = [attacked("pgd", group, value) for group, value in (("eps=0", 0.9), ("eps=0.1", 0.8), ("eps=0.2", 0.1))]
     weak = [attacked("pgd", group, value) for group, value in (("eps=0", 0.9), ("eps=0.1", 0.2), ("eps=0.2", 0.0))]
     name = "Accuracy under the strongest attack (plain, ε = 0.2)"
     assert [(one.name, one.spare) for one in followed_in(strong) if one.name == name] == [(name, False)]
@@ -103,3 +102,10 @@ def test_runs_that_ended_without_a_report_are_listed_as_such(tmp_path):
     assert (line.run, line.status, line.verdict, line.link) == ("2026-01-01-0000-aaaa", "crashed", "It was killed.", "")
     write_index(store)
     assert "It was killed." in store.folder.read("reports/index.html").decode()
+
+
+def test_two_runs_of_one_pipeline_are_counted_in_english(make_run):
+    for _ in range(2):
+        with make_run("p") as run:
+            run.record.status = "done"
+    assert ["runs", "2 of 1 pipeline"] in describe_store(run.store)
