@@ -17,7 +17,7 @@ from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_tex
 from assay.tasks.defenses.text_comparing import text_accuracy_findings, tried
 from assay.tasks.defenses.text_page import page, verdict
 from assay.tasks.defenses.text_task import measure_text_defences
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.subjects.texts.rows import origins_of
 
 ROWS = list(range(24))
@@ -167,3 +167,43 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     lost = [replace(one, verdict="better, but not after Holm over 2 tests") if one.verdict == "better" else one
             for one in findings]  # fmt: skip
     assert "no difference shown with 24 texts" in page(lost).sentence
+
+
+def copies_of(*tests: tuple[str, float, str], clean: str = "") -> list[Finding]:
+    """What a run says of a defence that was tested under some attacks: of each the gain, and what is concluded."""
+    found = [
+        Finding("defense.accuracy", of=of, group="clean", subject="bert", value=0.5, low=0.3, high=0.7, n=33,
+                verdict=clean)
+        for of in ("none", "on-noise")
+    ]  # fmt: skip
+    for group, gain, verdict_ in tests:
+        about = Finding("defense.gain", of="on-noise", group=group, subject="bert", n=33, p_value=0.031)
+        found += [
+            replace(about, metric="defense.accuracy", of=of, value=0.5 + (of != "none") * gain, low=0.3, high=0.9)
+            for of in ("none", "on-noise")
+        ]
+        found += [
+            replace(about, value=gain, low=0.06, high=0.52),
+            replace(about, metric="defense.mcnemar_p", value=0.031, p_adjusted=0.31, verdict=verdict_),
+        ]
+    return found
+
+
+def test_where_no_test_separates_nothing_is_named_the_best_and_the_number_of_texts_is_said():
+    findings = copies_of(("a2t", 0.3, "no difference"), ("typos, severity=5", 0.2, "no difference"))
+    assert verdict(findings).text == (
+        "Attacked copies: no difference is shown with 33 texts; the largest change is +30 points [6, 52], p = 0.310 "
+        "after Holm (bert+on-noise on a2t)"
+    )
+    sentence = page(findings).sentence
+    assert sentence.startswith("The 2 changes that were tested are not told apart from none: the largest gain of bert")
+    assert "+30 points [6, 52] with 33 texts, p = 0.310 after Holm" in sentence
+    shown = page(copies_of(("a2t", 0.3, "no difference"), ("typos, severity=5", 0.2, "better"))).sentence
+    assert shown.startswith("On typos, severity=5 bert is right for")  # the one that a test shows, not the largest
+
+
+def test_a_degenerate_model_is_no_success_of_its_defence():
+    said = verdict(copies_of(("a2t", 0.3, "better"), clean="degenerate: 100.0% of texts are called good"))
+    assert (said.text, said.tone) == (
+        "Attacked copies: degenerate, so attacks say nothing about them: bert, bert+on-noise", "bad",
+    )  # fmt: skip
