@@ -29,7 +29,7 @@ _UNITS = {
     "sts": "Intervals are 95 %: Fisher's z, or a bootstrap over pairs where there are at most 200; a drop is of the "
     "same pairs. MAE is in the units of the scores.",
 }
-_TEST = "Of the drop: approximate randomisation over sentences, corrected with all tests of the run"
+_TEST = "Of the drop: approximate randomisation over sentences, corrected with all tests of the run (Holm)"
 
 
 def figures_table(found: Termed) -> DataTable:
@@ -38,7 +38,7 @@ def figures_table(found: Termed) -> DataTable:
     columns = [
         Column("Subject"), Column("Test set"), *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]),
         Column("Drop", "number", f"How far {CALLED[found.headline]} is below that of the original samples"),
-        *([Column("p", "p", _TEST)] if tests else []), Column(""),
+        *([Column("p, corrected", "p", _TEST)] if tests else []), Column(""),
     ]  # fmt: skip
     rows: list[list[Cell]] = []
     for model in found.subjects:
