@@ -130,11 +130,11 @@ def test_a_findings_file_that_is_damaged_is_one_sentence(
 
 
 def test_store_info_and_clean(nights: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert "3 of 1 pipelines" in said(capsys, "store", "info")
+    assert "3 of 1 pipeline" in said(capsys, "store", "info")
     assert "Would remove 2 runs" in said(capsys, "store", "clean", "--keep", "1", "--dry-run")
-    assert "3 of 1 pipelines" in said(capsys, "store", "info")
+    assert "3 of 1 pipeline" in said(capsys, "store", "info")
     assert "Removed 2 runs" in said(capsys, "store", "clean", "--keep", "1")
-    assert "1 of 1 pipelines" in said(capsys, "store", "info")
+    assert "1 of 1 pipeline" in said(capsys, "store", "info")
 
 
 def test_the_published_table_is_whole() -> None:
