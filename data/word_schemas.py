@@ -49,8 +49,8 @@ class AttackedTexts(Table):
     `replacements` belong together, in reading order. `words` counts all words of the text, `changed` those that the
     attack changed. `similarity` is by the encoder of the attack's own constraint, `second_similarity` by another; null
     where nothing was changed. `refused` counts the replacements of the text's words that were left out as their
-    opposites; null where opposites are let in. `limits` are the least cosines of a replacement that were in force, by `providers`: null
-    for lists without cosines.
+    opposites; null where opposites are let in. `limits` are the least cosines of a replacement that were in force, by
+    `providers`: null for lists without cosines.
     """
 
     schema = _schema(
@@ -61,5 +61,6 @@ class AttackedTexts(Table):
         ("originals", pa.list_(_S), False), ("replacements", pa.list_(_S), False), ("words", _I4, False),
         ("changed", _I4, False), ("modified", _F, False), ("similarity", _F, True), ("encoder", _S, False),
         ("second_similarity", _F, True), ("second_encoder", _S, False), ("queries", _I4, False),
-        ("refused", _I4, True), ("ranking", _S, False), ("providers", pa.list_(_S), False), ("limits", pa.list_(_F), False),
+        ("refused", _I4, True), ("ranking", _S, False), ("providers", pa.list_(_S), False),
+        ("limits", pa.list_(_F), False),
     )  # fmt: skip

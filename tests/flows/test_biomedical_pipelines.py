@@ -40,7 +40,7 @@ def test_entities_are_lost_to_swaps_and_found_again_after_training_on_them(run):
     found = measured("abstracts-ner", *FEW, small, "attacks=[{attack: swap}]", ON_SWAP)
     assert found["ner.drop", "small", "swap", FIRST].value > 0.1  # the gates look at its interval, and at the gain's
     steps = found["ner.gain", "small+on-swap-control", "clean", ""]
-    assert steps.verdict == "helps"  # a subject of two epochs gets better by more steps alone, and the gate looks past it
+    assert steps.verdict == "helps"  # after two epochs more steps alone help too: the gate looks past that
 
 
 def test_pairs_are_scored_worse_under_swaps(run):
