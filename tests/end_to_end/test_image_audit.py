@@ -183,7 +183,8 @@ def spoilt(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytes
 def test_an_eps_beyond_the_pixels_is_refused_with_its_line(spoilt: Spoilt) -> None:
     spoilt.edit("eps: [4/255, 0.3]", "eps: [4/255, 2]")
     said = spoilt.refused()
-    assert said.strip() == "pipelines.yaml:12: attacks.1.eps.1: 2 — expected a number between 0 and 1"
+    assert said.startswith("pipelines.yaml:12: attacks.1.eps.1: 2 — pixel values lie in [0, 1]")
+    assert said.strip().endswith("for 2 of 255 levels write 2/255")
 
 
 class Payload:

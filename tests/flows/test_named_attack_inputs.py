@@ -40,10 +40,10 @@ def test_names_that_are_only_to_be_got_are_a_note_and_stop_a_run(tmp_path, monke
     monkeypatch.delenv("ASSAY_MIRROR", raising=False)
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
     made = project(tmp_path, "[{synonymy: {synonyms: disease-chemical-synonyms}}]")
-    with pytest.raises(InputError, match="assay data get disease-chemical-synonyms"):
+    with pytest.raises(InputError, match="disease-chemical-synonyms is not here"):
         check_inputs(made, made.pipeline("p"))
     (note,), wrong = named_things(made)
-    assert "assay data get" in note
+    assert "Put doid_terms.tsv.gz" in note  # no address has it
     assert wrong == []
 
 

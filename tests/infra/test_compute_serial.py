@@ -107,7 +107,7 @@ def test_devices_are_those_that_this_process_may_see(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"engine": "locl"}, "there is no engine 'locl'"),
+        ({"engine": "locl"}, "there is no such engine.*did you mean local"),
         ({"engine": "local", "options": {"n": 1}}, "options are arguments of a Dask cluster class"),
         ({"workers": 0, "gpu_workers": 0}, "leaves nobody to do the work"),
         ({"memory": "plenty"}, "memory"),
