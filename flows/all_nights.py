@@ -18,9 +18,17 @@ def write_index(store: Store) -> None:
 def entries_of(store: Store) -> list[RunEntry]:
     """What the page lists; a run that is still going is not listed yet."""
     lines = (store.folder.read_json(f"reports/{name}/entry.json") for name in store.folder.folders("reports"))
-    reported = [RunEntry.model_validate(line) for line in lines if line]
+    reported = [entry for line in lines if line and (entry := _entry(line)) is not None]
     known = {entry.run for entry in reported}
     return reported + [_without_report(run) for run in store.runs() if run.id not in known and run.status != "running"]
+
+
+def _entry(line: object) -> RunEntry | None:
+    """A report's line; None where a newer version wrote it, or it is damaged: that run stands there by its record."""
+    try:
+        return RunEntry.model_validate(line)
+    except ValueError:
+        return None
 
 
 def _without_report(run: RunRecord) -> RunEntry:

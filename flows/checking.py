@@ -86,7 +86,7 @@ def named_things(project: Project) -> tuple[list[str], list[str]]:
     for pipeline in project.pipelines.values():
         for missing in missing_things(pipeline, project.folder):
             (notes if missing.to_get else wrong).append(missing.said(project, pipeline))
-    return notes, wrong
+    return list(dict.fromkeys(notes)), list(dict.fromkeys(wrong))  # pipelines that share lines share what is missing
 
 
 def source_in_words(source: Source) -> str:

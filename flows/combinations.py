@@ -19,7 +19,6 @@ PRUNED = ("pl_indep", "ours")
 LABELERS = ("majority", "snorkel")
 WORST_CASE = "worst-case"
 STAGES = {
-    "ingest": (),
     "labeling": ("labeling",),
     "pruning": ("pruning",),
     "weak_labels": ("weak_labels",),

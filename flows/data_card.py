@@ -56,9 +56,10 @@ def verdict_in_words(validity: Sequence[Finding]) -> str:
     rho = next((found.value for found in validity if found.metric == "ordering.spearman_tie_free"), None)
     trend = "" if rho is None else f"tie-free ρ = {rho:+.3f}, "
     n = "" if test.n is None else f", n = {test.n}"
+    p = test.value if test.p_value is None else test.p_value  # of a violation, that of the rise
     corrected = "" if test.p_adjusted in (None, test.p_value) else f", corrected {test.p_adjusted:.4g}"
     verdict = test.verdict or "no verdict"
-    return f"**{verdict[0].upper()}{verdict[1:]}** ({trend}permutation p = {test.value:.4g}{corrected}{n})."
+    return f"**{verdict[0].upper()}{verdict[1:]}** ({trend}permutation p = {p:.4g}{corrected}{n})."
 
 
 def _front_matter(facts: CardFacts) -> str:

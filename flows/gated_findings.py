@@ -42,8 +42,8 @@ METRICS: Mapping[str, frozenset[str]] = {
 def unknown_metric(finding: str) -> str:
     """What is wrong with the `stage.metric` that a gate names, and what was probably meant; empty where it exists.
 
-    >>> unknown_metric("attack.acuracy"), unknown_metric("attack.accuracy"), unknown_metric("ingest.rows")
-    ('no stage measures attack.acuracy; did you mean attack.accuracy?', '', '')
+    >>> unknown_metric("attack.acuracy"), unknown_metric("attack.accuracy")
+    ('no stage measures attack.acuracy; did you mean attack.accuracy?', '')
     """
     stage, _, metric = finding.partition(".")
     known = METRICS.get(stage)

@@ -89,7 +89,8 @@ def _others(store: Store) -> dict[str, list[RunRecord]]:
     found: dict[str, list[RunRecord]] = {name: runs_beside(store, name) for name in OWN}
     shown |= {run.id for runs in found.values() for run in runs}
     for run in reversed(store.runs()):
-        if run.findings and run.id not in shown:
+        asked = {one.get("attack") for one in (run.settings or {}).get("attacks") or () if isinstance(one, dict)}
+        if run.findings and run.id not in shown and "guided" in asked:  # findings are read only where there are any
             data = dataset_of(run)
             found.setdefault(f"{run.pipeline} ({data})" if data else run.pipeline, []).append(run)
     return found

@@ -111,7 +111,9 @@ class Run:
         return thread
 
     def notice(self, text: str) -> None:
-        """Say a sentence that a person should read, and keep it in the record."""
+        """Say a sentence that a person should read, and keep it in the record; once, though flows are walked twice."""
+        if text in self.record.notices:
+            return
         self.record.notices.append(text)
         self.progress.notice(text)
 
@@ -150,12 +152,20 @@ class Run:
             said = "Interrupted (Ctrl-C)." if kind is KeyboardInterrupt else f"{kind.__name__}: {error}"
             said = kind.__name__ if self.masked and not isinstance(error, AssayError) else said
             self.record.failures.append(said)
-        self.save()
+        try:
+            self.save()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the engine and give the lease back, whatever became of the record."""
         with self._engine_lock:
             engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
-        self._lease.release()
+        try:
+            if engine is not None:
+                engine.close()
+        finally:
+            self._lease.release()
 
 
 def current_run() -> Run:

@@ -102,8 +102,10 @@ class DaskEngine:
 
     def close(self) -> None:
         """Let go of the client, and of the workers where they are ours."""
-        self._losses.stop()
-        self._connection.close()
+        try:
+            self._losses.stop()
+        finally:
+            self._connection.close()
 
     def __enter__(self) -> Self:
         return self

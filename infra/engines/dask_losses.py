@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakSet
 
 from distributed import Client
+from distributed.client import ClosedClientError
 
 from assay.infra.engines.dask_workers import Workers
 
@@ -41,7 +42,8 @@ class Losses:
 
     def stop(self) -> None:
         """Hear no more: a scheduler that still had something to say to a client that is gone would complain aloud."""
-        with suppress(OSError, ValueError):
+        # A client whose scheduler went down hears nothing more anyway; its ClosedClientError is a plain Exception.
+        with suppress(OSError, ValueError, ClosedClientError):
             self._client.unsubscribe_topic(TOPIC)
 
     def _hear(self, event: tuple[float, Any]) -> None:

@@ -62,17 +62,23 @@ class Defended:
 
     def best(self, subject: str) -> str:
         """The defence that leaves most right at the telling ε, of those that do not always say the same."""
-        honest = [one for one in self.defences if not self.degenerate(subject, one)]
-        left = {one: found.value or 0.0 for one in honest if (found := self.accuracy(subject, one, self.group))}
+        left = self._left(subject)
         return max(left, key=lambda one: left[one], default="")
 
     def leaders(self, subject: str) -> list[str]:
         """The best defence, and those that no test tells apart from it, by what they leave right, the best first."""
         best = self.best(subject)
-        honest = [one for one in self.defences if one != best and not self.degenerate(subject, one)]
-        left = {one: found.value or 0.0 for one in honest if (found := self.accuracy(subject, one, self.group))}
-        near = [one for one in left if not self._apart(subject, best, one)]
+        left = self._left(subject)
+        near = [one for one in left if one != best and not self._apart(subject, best, one)]
         return [best, *sorted(near, key=lambda one: -left[one])] if best else []
+
+    def _left(self, subject: str) -> dict[str, float]:
+        """What the defences leave right at the telling ε that do not always say the same, of those that met the
+        deciding attack: one on which it broke met less, and would look better for it."""
+        met = [
+            one for one in self.defences if self.test(subject, one, attacked=True) and not self.degenerate(subject, one)
+        ]
+        return {one: found.value or 0.0 for one in met if (found := self.accuracy(subject, one, self.group))}
 
     def _apart(self, subject: str, one: str, other: str) -> bool:
         """Whether McNemar's test, after Holm over all pairs, tells two defences apart at the telling ε."""

@@ -40,7 +40,7 @@ def tests_table(found: Defended) -> DataTable:
     columns = [
         *([Column("Subject")] if several else []), Column("Defence"), Column("Clean", "percent"),
         Column("Change", "percent", "The defended model's accuracy on clean images minus the original's"),
-        Column("Test", help="McNemar's exact test, corrected by Holm over all tests of the run"),
+        Column("Test", help="McNemar's exact test, corrected for all tests of the run"),
     ]  # fmt: skip
     if found.group:
         columns += [

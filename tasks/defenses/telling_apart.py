@@ -19,10 +19,13 @@ def between_findings(answers: Mapping[str, Answers], subject: str, significance:
 
     `answers` are those of each defended model to the same attacked samples. All pairs are a family of their own for
     Holm, so that it does not matter which of them is asked about once the accuracies were seen. Of several labels it is
-    the sign test over the samples.
+    the sign test over the samples. Defences that were not attacked alike (an attack on one of them broke) are not
+    compared.
     """
     found = []
     for first, second in combinations(answers, 2):
+        if answers[first].label != answers[second].label or not np.array_equal(answers[first].ids, answers[second].ids):
+            continue
         one, other = answers[first].right(), answers[second].right()
         known = ~np.isnan(one)
         if not known.any():

@@ -138,7 +138,9 @@ def _corrected(found: DefendedTexts, gain: Finding) -> str:
     test = found.get("mcnemar_p", gain.subject, gain.of, gain.group)
     if test is None or test.p_value is None:
         return ""
-    return f", {p_equals(test.p_value if test.p_adjusted is None else test.p_adjusted)} after Holm"
+    if test.p_adjusted is None:
+        return f", {p_equals(test.p_value)}"
+    return f", {p_equals(test.p_adjusted)} after Holm"
 
 
 def _by(found: DefendedTexts, test: Finding) -> str:
@@ -262,7 +264,8 @@ def _gains(found: DefendedTexts, subject: str) -> DataTable:
             rows.append([found.trained_with(defence).removeprefix("and copies, "), group, *row])
     note = (
         "Paired: every text is compared with itself. Changes are in points, with 95 % intervals (Newcombe); tests are "
-        "concluded from where a word stands beside p, after Holm's correction for all tests of the run."
+        "concluded from where a word stands beside p, corrected for all tests of the run (Holm, unless it asks for "
+        "none)."
     )
     if found.controls:
         note += (

@@ -133,7 +133,9 @@ def _assign(
     _require_named(settings, named, types.names, name)
     image = _image_column(settings, named, types, told, name)
     rest = [column for column in types.names if column not in (*named.read, *named.unread)]
-    kept = [*(settings.features or ()), *([split] if split and split not in (settings.features or ()) else [])]
+    truths = (settings.tags and settings.tokens, settings.tags, settings.score)
+    kept = list(dict.fromkeys([*(settings.features or ()), *(one for one in (split, *truths) if one)]))
+    tagged, score = _tagged(settings, types, name), _score(settings, types, name)
     votes: list[str] = []
     if settings.dataset is not None and told.get(b"holds") == b"votes":
         votes = [column for column in rest if column not in kept and pa.types.is_int8(types.field(column).type)]
@@ -154,7 +156,7 @@ def _assign(
         id=identity, label=label, features=tuple(rest), votes=tuple(votes), required=tuple(settings.required),
         split=split, gold_in=settings.gold_in, delimiter=settings.delimiter, closed=closed, heads=heads,
         classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None, image=image, labels=labels,
-        iob_columns=settings.iob_columns, tagged=_tagged(settings, types, name), score=_score(settings, types, name),
+        iob_columns=settings.iob_columns, tagged=tagged, score=score,
         other_truth=any(one is not None for one in (settings.iob, settings.tags, settings.score)),
     )  # fmt: skip
 

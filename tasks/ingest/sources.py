@@ -160,9 +160,9 @@ def _matches(pattern: str, base_dir: str | Path, origin: str) -> list[str]:
     import fsspec
 
     url = pattern if "://" in pattern else str(Path(base_dir, pattern).absolute())
+    remote = "://" in pattern and not pattern.startswith("file:")
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
-        remote = "://" in pattern and not pattern.startswith("file:")
         paths = filesystem.glob(path) if glob.has_magic(path) else [path]
         if not paths:
             raise InputError(f"No file matches {pattern} ({origin}); it was looked for as {path}.")
@@ -173,7 +173,12 @@ def _matches(pattern: str, base_dir: str | Path, origin: str) -> list[str]:
                 raise InputError(f"{pattern} ({origin}) is a folder; name the files in it, for example {pattern}/*.")
             if filesystem.size(found) == 0:
                 raise InputError(f"{found} ({origin}) is empty: it has no header and no rows.")
-    except (ImportError, ValueError) as error:
+    except InputError:
+        raise
+    except Exception as error:
+        # Every cloud's library has faults of its own (no credentials, no such bucket) that share no base but this one.
+        if not remote and not isinstance(error, ImportError | ValueError):
+            raise
         raise InputError(f"{pattern} ({origin}) cannot be reached: {error}.") from error
     return [filesystem.unstrip_protocol(found) if remote else found for found in sorted(paths)]
 

@@ -21,7 +21,8 @@ _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "non-", "mis")
 _SHORTEST = 3  # letters that a prefix leaves, so that `on` and `non` are no pair
 _NO_NEGATIONS = frozenset(
     ("invaluable", "inflammable", "impress", "impart", "imprint", "inside", "income", "intense", "inspire", "inspired",
-     "indeed", "incite", "incense", "disease", "discover", "dismiss", "unit", "union", "until")
+     "indeed", "incite", "incense", "incoming", "inform", "invest", "import", "improve", "disease", "discover",
+     "dismiss", "discount", "display", "distress", "mission", "unit", "union", "until")
 )  # fmt: skip
 """Words that begin like a negation and are none of the rest, or do not turn it round."""
 _ENDINGS = (
@@ -38,8 +39,8 @@ def reverses(word: str, replacement: str) -> bool:
     [True, True, True]
     >>> [reverses(*pair) for pair in (("happy", "unhappy"), ("careful", "careless"), ("stale", "fresh"))]
     [True, True, True]
-    >>> [reverses(*pair) for pair in (("bad", "awful"), ("press", "impress"), ("food", "meal"), ("noodles", "pasta"))]
-    [False, False, False, False]
+    >>> [reverses(*pair) for pair in (("bad", "awful"), ("presses", "impresses"), ("covers", "discovers"))]
+    [False, False, False]
     """
     one, other = normalised(word), normalised(replacement)
     if one == other:
@@ -82,8 +83,7 @@ def sides_of(word: str) -> Sides:
     found = _merged([listed[form] for form in forms_of(word) if form in listed])
     if found:
         return found
-    bare = [part for form in forms_of(word) for part in _without_prefix(form)]
-    turned = _merged([listed[form] for part in bare for form in forms_of(part) if form in listed])
+    turned = _merged([listed[form] for part in sorted(_bare(word)) for form in forms_of(part) if form in listed])
     return {axis: frozenset(_OTHER_SIDE[side] for side in sides) for axis, sides in turned.items()}
 
 
@@ -108,13 +108,16 @@ def _on_other_sides(one: str, other: str) -> bool:
 
 
 def _is_negated(word: str, negated: str) -> bool:
-    bare = {part for form in forms_of(negated) for part in _without_prefix(form)}
-    return not bare.isdisjoint(forms_of(word))
+    return not _bare(negated).isdisjoint(forms_of(word))
+
+
+def _bare(word: str) -> set[str]:
+    """What a negated word, in any of its forms, negates; nothing where it only begins like a negation."""
+    forms = forms_of(word)
+    return set() if forms & _NO_NEGATIONS else {part for form in forms for part in _without_prefix(form)}
 
 
 def _without_prefix(word: str) -> Iterator[str]:
-    if word in _NO_NEGATIONS:
-        return
     for prefix in _PREFIXES:
         if word.startswith(prefix) and len(word) >= len(prefix) + _SHORTEST:
             yield word[len(prefix) :]
@@ -122,7 +125,7 @@ def _without_prefix(word: str) -> Iterator[str]:
 
 def _ful_and_less(one: str, other: str) -> bool:
     def stems(word: str, ending: str) -> set[str]:
-        return {form[: -len(ending)] for form in forms_of(word) if form.endswith(ending)}
+        return {form[: -len(ending)] for form in forms_of(word) if form.endswith(ending) and form != ending}
 
     return any(stems(a, "ful") & stems(b, "less") for a, b in ((one, other), (other, one)))
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assay.tasks.statistics.findings import Finding
 
 _WITHSTOOD = ("attack", "corruption")  # stages whose numbers a constant answer makes look good
+_DEFENDED = ("defense.accuracy", "defense.gain")
 _LISTED = 8  # findings named in a sentence, before "and N more"
 
 
@@ -129,6 +130,13 @@ def _judge(gate: Gate, findings: Sequence[Finding], constant: Mapping[str, str])
 
 def _hollow(finding: Finding, constant: Mapping[str, str]) -> str | None:
     """Why what a gate asks is kept to and means nothing, or None: a constant answer withstands everything."""
+    if finding.metric in _DEFENDED:
+        model = constant.get(f"{finding.subject}+{finding.of}")
+        return (
+            None
+            if model is None
+            else f"is {_shown(finding)}, and says nothing: {finding.subject}+{finding.of} is {model}"
+        )
     if finding.subject not in constant or finding.metric.partition(".")[0] not in _WITHSTOOD:
         return None
     if finding.metric == "attack.red_flag":

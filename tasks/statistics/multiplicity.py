@@ -40,14 +40,15 @@ def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list
 def corrected(findings: Sequence[Finding], significance: float, correction: Correction = "holm") -> list[Finding]:
     """The findings with `p_adjusted` filled in for every test, and for those that are compared, among themselves.
 
-    A verdict that rested on p ≤ `significance` and loses it to the correction says so in its own words.
+    A verdict that rested on p ≤ `significance` and loses it to the correction says so in its own words. Under `none`
+    nothing is filled in, so that no page calls a plain p corrected.
 
     >>> both = [Finding("a.b", p_value=0.009, verdict="adverse", unit="p"), Finding("c.d", p_value=0.5, unit="p")]
     >>> corrected(both, 0.01)[0].verdict
     'adverse, but not after Holm over 2 tests'
     """
     done = [replace(one, p_adjusted=None) for one in findings]
-    for unit in (CONCLUDED, COMPARED):
+    for unit in (CONCLUDED, COMPARED) if correction != "none" else ():
         places = [at for at, one in enumerate(findings) if is_test(one, unit)]
         fresh = adjusted([findings[at].p_value or 0.0 for at in places], correction)
         for at, p in zip(places, fresh, strict=True):

@@ -98,6 +98,7 @@ def test_runs_that_ended_without_a_report_are_listed_as_such(tmp_path):
         store.save_run(
             RunRecord(name, "p", "2026-01-01T00:00:00+00:00", 0, "here", 1, status=status, failures=failures)
         )
+    store.folder.write_json("reports/2026-01-01-0000-aaaa/entry.json", {"of": "a newer version"})
     (line,) = entries_of(store)
     assert (line.run, line.status, line.verdict, line.link) == ("2026-01-01-0000-aaaa", "crashed", "It was killed.", "")
     write_index(store)

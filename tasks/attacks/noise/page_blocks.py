@@ -118,13 +118,14 @@ def _table(found: Noised, attack: str) -> DataTable:
 
 
 def after_holm(test: Finding) -> str:
-    """What is concluded from a test, and its p after Holm's correction.
+    """What is concluded from a test, and its p after Holm's correction, where the run corrects.
 
     >>> after_holm(Finding("attack.mcnemar_p", verdict="worse", p_value=0.001, p_adjusted=0.004))
     'worse (p = 0.004 after Holm)'
     """
     p = test.p_value if test.p_adjusted is None else test.p_adjusted
-    return test.verdict if p is None else f"{test.verdict} ({p_equals(p)} after Holm)"
+    how = "" if test.p_adjusted is None else " after Holm"
+    return test.verdict if p is None else f"{test.verdict} ({p_equals(p)}{how})"
 
 
 def noise_sentence(findings: Sequence[Finding], subject: str) -> str:

@@ -107,7 +107,9 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
     rows = []
     for at, one in enumerate(outcomes):
         said, told = int(before[at].argmax()), _steady(one, texts[at], before[at], after[at])
-        refused = 0 if told.reason == WRONG else ready.offered.refused(texts[at], said)
+        refused = ready.offered.refused(texts[at], said)
+        if told.reason == WRONG and refused is not None:  # opposites are refused, and here none was asked for
+            refused = 0
         if told.reason == NOT_LISTED and refused:
             told = replace(told, reason=REFUSED)
         answer = before[at] if told.status == "skipped" else after[at]

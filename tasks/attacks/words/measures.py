@@ -133,8 +133,10 @@ def _accuracy(table: pa.Table, name: str, subject: str) -> Finding:
 def _refused(counts: Sequence[int | None], *, of: str, subject: str) -> Finding:
     """How many replacements were refused as opposites, over all texts; a count, so without an interval."""
     about = Finding("attack.refused", of=of, subject=subject, n=len(counts), unit="replacements")
+    if not counts:
+        return replace(about, verdict="not measured")
     known = [one for one in counts if one is not None]
-    if counts and not known:
+    if not known:
         return replace(about, verdict=ALLOWED)
     return replace(about, value=float(sum(known)))
 

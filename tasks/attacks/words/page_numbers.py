@@ -102,7 +102,7 @@ def differences(found: WordFindings) -> list[Block]:
     columns = [Column("Subject"), Column("Attacks")]
     for metric, name, kind in _DIFFERENCES:
         columns.append(Column(name, kind, "First less second, on the same texts"))
-        columns += [Column("p after Holm", "p")] if metric == _TESTED else []
+        columns += [Column("p, corrected", "p")] if metric == _TESTED else []
     rows: list[list[Cell]] = []
     for subject, pair in found.pairs:
         row: list[Cell] = [subject, pair]
@@ -114,8 +114,9 @@ def differences(found: WordFindings) -> list[Block]:
     told = "".join(f"{text[:1].upper()}{text[1:]} " for text in said if text)
     note = (
         "First less second, every text its own control: success on texts that both attacked (McNemar's exact test, "
-        "corrected by Holm with the other tests of the run), words and queries where both succeed (nothing is "
-        "concluded from these). Intervals are 95 % (of success Newcombe's, else bootstrap over at least ten texts)."
+        "corrected with the other tests of the run by Holm, unless it asks for none), words and queries where both "
+        "succeed (nothing is concluded from these). Intervals are 95 % (of success "
+        "Newcombe's, else bootstrap over at least ten texts)."
     )
     return [DataTable("One attack beside another", columns, rows, told + note)]
 
@@ -127,12 +128,12 @@ def compared(found: WordFindings, subject: str, pair: str, written: Callable[[Ma
         return ""
     first, _, second = pair.partition(" - ")
     points = f"{100 * one.value:+.1f} points {interval(one.low, one.high)}".replace("-", "\u2212", 1)
-    p = p_equals(_p_of(found, subject, pair))
+    p = p_equals(_p_of(found, subject, pair)) + ("" if test is None or test.p_adjusted is None else " after Holm")
     shown = test is not None and test.verdict in ("more often", "less often")
     if shown and test is not None:
-        said = f"{first} succeeds {test.verdict} than {second} on {subject} ({points}, {p} after Holm)"
+        said = f"{first} succeeds {test.verdict} than {second} on {subject} ({points}, {p})"
     else:
-        said = f"no difference in success is shown between {first} and {second} on {subject} ({points}, {p} after Holm)"
+        said = f"no difference in success is shown between {first} and {second} on {subject} ({points}, {p})"
     limits = [found.limits(subject, attack) for attack in (first, second)]
     if not any(limits):
         return f"{said}."

@@ -188,7 +188,7 @@ def look_into_pools(
     return Swaps(swaps, _sentence_vectors(corpus, swaps), write_table(limits_table(limits), into=CosineLimits))
 
 
-@stage(version=2, title="word attack", gpu=True)
+@stage(version=3, title="word attack", gpu=True)
 def attack_words(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
     attack: ResolvedWordAttack, swaps: Artifact[WordSwaps], vectors: Artifact[WordVectors],
@@ -211,7 +211,7 @@ def attack_words(
     return attacked
 
 
-@stage(version=2, title="word findings")
+@stage(version=3, title="word findings")
 def measure_words(attacked: Artifact[AttackedTexts], name: str, subject: str) -> Artifact[Findings]:
     """The findings on one attack (`name`) on one subject."""
     table = collect(attacked, None)

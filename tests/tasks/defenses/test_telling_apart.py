@@ -1,5 +1,7 @@
 """Every two defences are compared on the same attacked samples."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from assay.tasks.defenses.answers import Answers
@@ -22,6 +24,11 @@ def test_every_pair_has_its_test_and_the_verdict_goes_the_right_way():
     ]  # fmt: skip
     assert found[0].value == 2 * 0.5**18  # eighteen samples differ, all one way
     assert {one.group for one in found} == {"eps=0.1, pgd"}
+
+
+def test_defences_that_met_different_attacks_are_not_compared():
+    other = replace(answers(30), attack="worst-case")
+    assert between_findings({"a": answers(12), "b": other}, "plain", 0.01) == []
 
 
 def test_these_tests_cost_the_runs_own_nothing():

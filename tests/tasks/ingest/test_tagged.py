@@ -267,6 +267,10 @@ def test_pairs_with_a_score_come_from_any_table(read: Reader, tmp_path: Path, fo
     assert result.samples["second"].to_pylist() == ["Two, too."] * 3
     assert result.samples.schema.field("score").type == pa.float64()
     assert (result.samples["score"].to_pylist(), result.classes) == ([1.0, 2.0, 3.0], ())
+    chosen = read(
+        **{origin: "a"}, score="score", features=["first", "second"], **({"delimiter": "\t"} if form == "tsv" else {})
+    )
+    assert chosen.samples["score"].to_pylist() == [1.0, 2.0, 3.0]  # what the source names need not be a feature as well
 
 
 def test_a_score_that_is_none_is_named(read: Reader, tmp_path: Path) -> None:

@@ -118,6 +118,15 @@ def test_what_a_constant_answer_withstands_does_not_pass() -> None:
     assert other.passed
 
 
+def test_a_defence_that_makes_a_model_constant_does_not_pass() -> None:
+    constant = Finding("subject.degenerate", of="clean", subject="mine+mpadvt", value=1.0, n=379,
+                       verdict="degenerate: every sample is called benign")  # fmt: skip
+    left = Finding("defense.accuracy", of="mpadvt", group="eps=4/255", subject="mine", value=0.802, n=379)
+    gate = Gate(finding="defense.accuracy", of="mpadvt", at_least=0.5)
+    assert judge([gate], [left])[0].passed
+    assert not judge([gate], [left, constant])[0].passed
+
+
 def test_verdict_gates_compare_word_for_word() -> None:
     assert verdict(finding="ordering.permutation_p", group="majority", verdict="adverse")[0]
     passed, sentence = verdict(finding="ordering.permutation_p", group="snorkel", verdict="adverse")

@@ -239,7 +239,7 @@ def test_no_table_of_word_attacks_is_wider_than_a_page():
 def test_the_p_of_a_comparison_says_that_it_is_corrected():
     (beside,) = [block for block in page(FINDINGS).blocks if block.title == "One attack beside another"]
     assert [column.name for column in beside.columns[2:]] == [
-        "Success, difference", "p after Holm", "Words changed, difference", "Queries, difference",
+        "Success, difference", "p, corrected", "Words changed, difference", "Queries, difference",
     ]  # fmt: skip
 
 
