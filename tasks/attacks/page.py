@@ -68,6 +68,8 @@ def flag_verdict(findings: Sequence[Finding]) -> Verdict | None:
     if not looked:
         return None
     raised = raised_flags(findings)
+    if not raised and {one.of for one in looked} == {"majority-predictor"}:
+        return None  # all that is looked for in attacks on texts, and no news where it did not show
     if not raised:
         return Verdict(f"No red flag among {plural(len(looked), 'check')} of the attacks", "good")
     subjects: dict[str, list[str]] = {}

@@ -167,6 +167,7 @@ def test_silence_counts_only_what_was_looked_for() -> None:
     line = flag_verdict(flags)
     assert line is not None
     assert (line.text, line.tone) == ("No red flag among 8 checks of the attacks", "good")
+    assert flag_verdict([one for one in flags if one.of == "majority-predictor"]) is None  # texts: no news, no line
     said = [block.text for block in page(flags).blocks if isinstance(block, Paragraph)]
     assert said == ["None of the 8 signs of a misleading evaluation that were looked for showed itself."]
 
