@@ -81,7 +81,7 @@ def test_a_later_run_without_attacks_or_with_names_of_its_own_costs_nothing(make
 def attacked_texts(make_run, pipeline, source):
     rate = {"subject": "bert", "value": 0.5, "n": 17}
     with make_run(pipeline) as run:
-        run.record.settings = {"source": source}
+        run.record.settings = {"source": source, "attacks": [{"attack": "guided"}, {"attack": "a2t"}]}
         leave(run, [Finding("attack.success_rate", of=name, **rate) for name in ("guided", "a2t")])
     return run
 
