@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.tasks.attacks.noise.page_blocks import after_holm
 from assay.tasks.defenses.answers import CLEAN
 from assay.tasks.defenses.comparing import NONE
-from assay.tasks.reporting.numerals import integer, interval, p_equals, percent, plural
+from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
     Cell,
@@ -138,9 +138,7 @@ def _corrected(found: DefendedTexts, gain: Finding) -> str:
     test = found.get("mcnemar_p", gain.subject, gain.of, gain.group)
     if test is None or test.p_value is None:
         return ""
-    if test.p_adjusted is None:
-        return f", {p_equals(test.p_value)}"
-    return f", {p_equals(test.p_adjusted)} after Holm"
+    return f", {p_concluded(test.p_value, test.p_adjusted)}"
 
 
 def _by(found: DefendedTexts, test: Finding) -> str:

@@ -92,6 +92,15 @@ def p_equals(value: float | None, corrected: float | None = None) -> str:
     return (f"p {shown}" if shown.startswith("<") else f"p = {shown}") + beside
 
 
+def p_concluded(plain: float | None, corrected: float | None) -> str:
+    """The p that a conclusion rests on: Holm's, and called so, where the run corrects; else the plain one.
+
+    >>> p_concluded(0.001, 0.004), p_concluded(0.001, None)
+    ('p = 0.004 after Holm', 'p = 0.001')
+    """
+    return p_equals(plain) if corrected is None else f"{p_equals(corrected)} after Holm"
+
+
 def scaled(value: float | None, scale: Scale) -> str:
     """A number as the plot's scale writes it."""
     return percent(value) if scale == "percent" else number(value)

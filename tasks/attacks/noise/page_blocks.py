@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.tasks.attacks.noise.measuring import EVERY_KIND
 from assay.tasks.attacks.noise.noising import SHARES
 from assay.tasks.attacks.noise.rows import group_of
-from assay.tasks.reporting.numerals import integer, interval, p_equals, percent, plain
+from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plain
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Mark, Panels, Series, Tone
 from assay.tasks.statistics.findings import Finding
 
@@ -123,9 +123,9 @@ def after_holm(test: Finding) -> str:
     >>> after_holm(Finding("attack.mcnemar_p", verdict="worse", p_value=0.001, p_adjusted=0.004))
     'worse (p = 0.004 after Holm)'
     """
-    p = test.p_value if test.p_adjusted is None else test.p_adjusted
-    how = "" if test.p_adjusted is None else " after Holm"
-    return test.verdict if p is None else f"{test.verdict} ({p_equals(p)}{how})"
+    if test.p_value is None:
+        return test.verdict
+    return f"{test.verdict} ({p_concluded(test.p_value, test.p_adjusted)})"
 
 
 def noise_sentence(findings: Sequence[Finding], subject: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from assay.tasks.attacks.words.page_shown import WordFindings, estimate, limits_in_words
-from assay.tasks.reporting.numerals import integer, interval, p_equals
+from assay.tasks.reporting.numerals import integer, interval, p_concluded
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
@@ -128,7 +128,7 @@ def compared(found: WordFindings, subject: str, pair: str, written: Callable[[Ma
         return ""
     first, _, second = pair.partition(" - ")
     points = f"{100 * one.value:+.1f} points {interval(one.low, one.high)}".replace("-", "\u2212", 1)
-    p = p_equals(_p_of(found, subject, pair)) + ("" if test is None or test.p_adjusted is None else " after Holm")
+    p = p_concluded(None, None) if test is None else p_concluded(test.p_value, test.p_adjusted)
     shown = test is not None and test.verdict in ("more often", "less often")
     if shown and test is not None:
         said = f"{first} succeeds {test.verdict} than {second} on {subject} ({points}, {p})"
