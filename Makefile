@@ -45,7 +45,7 @@ format: $(READY)  ## write the code as ruff wants it
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 docs: $(READY)  ## write docs/pipelines.md anew from the settings models
-	$(BIN)/python -m assay.flows.documentation
+	$(BIN)/python -m assay.flows.operations.documentation
 
 stage-lock: $(READY)  ## after a change of stage code: REASON="same results because …", or bump the stage's version first
 	$(BIN)/python -m assay.infra.stage_lock --update $(if $(REASON),--same-results "$(REASON)")

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.data.schemas import CuratedSets, Findings
-from assay.flows.biomedical import TermAudit, audit_terms
-from assay.flows.certifying import Certificates, certify
-from assay.flows.curation import Curation, curate
-from assay.flows.defending import Defences, compare_defences, defend
-from assay.flows.looking_inside import Inside, look
-from assay.flows.overfitting import OverfittingAudit, doubt_score
+from assay.flows.audits.curation.flow import Curation, curate
+from assay.flows.audits.images.attacking import Robustness, challenge
+from assay.flows.audits.images.certifying import Certificates, certify
+from assay.flows.audits.images.defending import Defences, compare_defences, defend
+from assay.flows.audits.images.looking_inside import Inside, look
+from assay.flows.audits.overfitting.flow import OverfittingAudit, doubt_score
+from assay.flows.audits.subjects.flow import Examination, examine, learners
+from assay.flows.audits.terms.flow import TermAudit, audit_terms
+from assay.flows.audits.texts.flow import WordAudit, attack_texts
+from assay.flows.audits.trust.flow import TrustAudit, ask_oracle
 from assay.flows.pipeline import Pipeline
-from assay.flows.robustness import Robustness, challenge
-from assay.flows.subflows import subflow
-from assay.flows.subjects import Examination, examine, learners
-from assay.flows.trust import TrustAudit, ask_oracle
-from assay.flows.words import WordAudit, attack_texts
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import AssayError
 from assay.infra.runs import current_run
+from assay.infra.subflows import subflow
 from assay.tasks.statistics.task import conclude
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject

@@ -12,16 +12,16 @@ from typing import get_args
 from pydantic import Field, field_validator
 
 from assay.data.catalog import is_masked
-from assay.flows.combinations import clashes
-from assay.flows.cron import trouble_with
-from assay.flows.expectations import GIVEN, writable
-from assay.flows.mistakes import ConfigurationError, Mistake, Where, dotted, nearest, shown
-from assay.flows.overrides import FLAG, apply_overrides, file_name
-from assay.flows.short_forms import write_out, write_out_presets
-from assay.flows.truth_columns import with_truth
-from assay.flows.validation import validate, value_or_nothing
-from assay.flows.written_lines import Lines
-from assay.flows.yaml_source import Document, Value, read_yaml
+from assay.flows.configuration.combinations import clashes
+from assay.flows.configuration.cron import trouble_with
+from assay.flows.configuration.expectations import GIVEN, writable
+from assay.flows.configuration.mistakes import ConfigurationError, Mistake, Where, dotted, nearest, shown
+from assay.flows.configuration.overrides import FLAG, apply_overrides, file_name
+from assay.flows.configuration.short_forms import write_out, write_out_presets
+from assay.flows.configuration.truth_columns import with_truth
+from assay.flows.configuration.validation import validate, value_or_nothing
+from assay.flows.configuration.written_lines import Lines
+from assay.flows.configuration.yaml_source import Document, Value, read_yaml
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
 from assay.tasks.attacks.menu import AnyAttack, AnyTermAttack, AnyTextAttack

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
-from assay.flows.all_nights import write_index
 from assay.flows.audit import Audit, audit
-from assay.flows.look_ups import judge_tests
+from assay.flows.audits.overfitting.look_ups import judge_tests
+from assay.flows.audits.trust.seconds import seconds_spent
 from assay.flows.pipeline import Pipeline, Project
-from assay.flows.trust_seconds import seconds_spent
+from assay.flows.report.all_nights import write_index
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import AssayError, InputError, RunError
 from assay.infra.folders import Folder
@@ -106,7 +106,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
     run.record.seconds = round(time.perf_counter() - began, 2)
     run.record.findings = _write_findings(run, findings)
-    from assay.flows.pages import write_report
+    from assay.flows.report.pages import write_report
 
     verdicts, report = write_report(run, pipeline, made, findings, gates, status)
     run.record.status = status
@@ -144,7 +144,7 @@ def anything_to_compute(run: Run, project: Project, pipeline: Pipeline) -> bool:
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
     """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line."""
-    from assay.flows.named_things import is_subject, missing_things
+    from assay.flows.configuration.named_things import is_subject, missing_things
     from assay.infra.engines.routing import require_gpu_here
 
     require_gpu_here(project.compute)

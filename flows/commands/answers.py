@@ -42,7 +42,7 @@ class Answering(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the arguments name, in the order it was added."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            from assay.flows.mistakes import suggestion
+            from assay.flows.configuration.mistakes import suggestion
 
             ctx.fail(f"There is no command {args[0]!r}; {suggestion(args[0], self.commands)}")
         return super().resolve_command(ctx, args)

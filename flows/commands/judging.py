@@ -23,7 +23,7 @@ def gate(ctx: click.Context, run: str, junit: Path | None, as_json: bool, config
 
     The exit code is 1 if a gate failed.
     """
-    from assay.flows.judgement import judge_run
+    from assay.flows.report.judgement import judge_run
     from assay.tasks.statistics.export import gates_as_json, gates_as_junit
 
     record, results = judge_run(run, config, store)
@@ -51,8 +51,8 @@ def compare(before: str, after: str, everything: bool, config: str, store: str |
 
     What changed, what is new, what is gone.
     """
-    from assay.flows.comparison import compare_runs
-    from assay.flows.records import find_run, open_store
+    from assay.flows.report.comparison import compare_runs
+    from assay.flows.report.records import find_run, open_store
 
     opened = open_store(config, store)
     click.echo(compare_runs(opened, find_run(opened, before), find_run(opened, after), everything))

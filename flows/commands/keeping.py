@@ -17,7 +17,7 @@ def data() -> None:
 @data.command("list", example="assay data list")
 def data_list() -> None:
     """List the data sets: the embedded ones, and the catalogue."""
-    from assay.flows.data_sets import known_data_sets, where_from
+    from assay.flows.operations.data_sets import known_data_sets, where_from
 
     click.echo(columns(["data set", "at hand", "licence", "what"], known_data_sets()))
     if lines := where_from():
@@ -32,7 +32,7 @@ def data_get(name: str) -> None:
 
     From its source, or from the mirror that the environment variable ASSAY_MIRROR names.
     """
-    from assay.flows.data_sets import get_data_set
+    from assay.flows.operations.data_sets import get_data_set
 
     click.echo(get_data_set(name))
 
@@ -59,9 +59,9 @@ def export(
     pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
     data. A model comes with its card and the lines that name it as a subject in pipelines.yaml.
     """
-    from assay.flows.exporting import export_run
-    from assay.flows.exporting_models import export_model
-    from assay.flows.records import find_run, open_store
+    from assay.flows.export.curated_sets import export_run
+    from assay.flows.export.models import export_model
+    from assay.flows.report.records import find_run, open_store
 
     opened = open_store(config, store)
     if model is not None:
@@ -80,7 +80,7 @@ def store() -> None:
 @store_option
 def store_info(config: str, store: str | None) -> None:
     """Show what the store holds and how large it is."""
-    from assay.flows.records import describe_store, open_store
+    from assay.flows.report.records import describe_store, open_store
 
     click.echo(columns(["store", ""], describe_store(open_store(config, store))))
 
@@ -92,7 +92,7 @@ def store_info(config: str, store: str | None) -> None:
 @store_option
 def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> None:
     """Remove old runs, and what no remaining run used."""
-    from assay.flows.records import in_bytes, open_store
+    from assay.flows.report.records import in_bytes, open_store
     from assay.infra.sweep import clean
 
     swept = clean(open_store(config, store), keep=keep, dry_run=dry_run)

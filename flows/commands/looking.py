@@ -17,7 +17,7 @@ def check(ctx: click.Context, config: str, store: str | None, overrides: tuple[s
 
     Prints what is wrong, or what was understood; the exit code is 2 where something is wrong.
     """
-    from assay.flows.checking import check as check_all
+    from assay.flows.operations.checking import check as check_all
 
     result = check_all(config, store, overrides)
     click.echo(result.text)
@@ -30,7 +30,7 @@ def check(ctx: click.Context, config: str, store: str | None, overrides: tuple[s
 @config_option
 def list_pipelines(config: str) -> None:
     """List the pipelines, their schedules and what they audit."""
-    from assay.flows.checking import source_in_words
+    from assay.flows.operations.checking import source_in_words
     from assay.flows.pipeline import load_project
 
     rows = [
@@ -47,7 +47,7 @@ def list_pipelines(config: str) -> None:
 @store_option
 def runs(pipeline: str | None, last: int, config: str, store: str | None) -> None:
     """List the latest runs, newest first."""
-    from assay.flows.records import open_store
+    from assay.flows.report.records import open_store
 
     opened = open_store(config, store)
     found = opened.runs(pipeline)[::-1][:last]
@@ -72,7 +72,7 @@ def report(run: str, opened: bool, config: str, store: str | None) -> None:
 
     RUN is a run, the end of its name, a pipeline (its latest run), or `latest`, which is the default.
     """
-    from assay.flows.records import find_run, open_store
+    from assay.flows.report.records import find_run, open_store
     from assay.infra.errors import InputError
 
     record = find_run(open_store(config, store), run)

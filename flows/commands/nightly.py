@@ -46,7 +46,7 @@ def serve(config: str) -> None:
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="This worker's private key.")
 def worker(address: str, gpu: bool, memory: str, tls_ca: str | None, tls_cert: str | None, tls_key: str | None) -> None:
     """Join the Dask scheduler at ADDRESS and work for it."""
-    from assay.flows.workers import work
+    from assay.flows.operations.workers import work
 
     work(address, gpu=gpu, memory=memory, tls=(tls_ca, tls_cert, tls_key), ready=click.echo)
 

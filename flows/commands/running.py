@@ -79,7 +79,7 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     from assay.flows.pipeline import load_project
 
     project = load_project(config, pipeline=name, overrides=overrides, store=store)
-    from assay.flows.planning import plan as plan_pipeline
+    from assay.flows.operations.planning import plan as plan_pipeline
 
     planned = plan_pipeline(project, project.pipeline(name), seed)
     click.echo(columns(["stage", "will", "where"], [[stage.title, stage.outlook, stage.where] for stage in planned]))
@@ -103,9 +103,9 @@ TABLES = (
 @store_option
 def reproduce(table: str | None, config: str, store: str | None) -> None:
     """Set a paper's table beside the latest runs."""
-    from assay.flows.records import open_store
-    from assay.flows.reproduction import list_of_tables
-    from assay.flows.reproduction import reproduce as beside
+    from assay.flows.report.records import open_store
+    from assay.flows.reproduce.tables import list_of_tables
+    from assay.flows.reproduce.tables import reproduce as beside
 
     click.echo(list_of_tables() if table is None else beside(table, open_store(config, store)))
 

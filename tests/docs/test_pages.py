@@ -97,7 +97,7 @@ def test_yaml_on_a_page_is_a_pipelines_file_or_a_piece_of_one(tmp_path: Path, wh
 
 
 def test_the_stages_in_the_readme_are_those_of_a_real_run(tmp_path: Path) -> None:
-    from assay.flows.planning import plan
+    from assay.flows.operations.planning import plan
 
     project = load_project(ROOT / "pipelines.yaml", overrides=[], store=str(tmp_path / "store"))
     planned = iter([stage.title for stage in plan(project, project.pipeline("breast-cancer"), 0)])

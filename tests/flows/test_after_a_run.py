@@ -9,7 +9,7 @@ import pytest
 
 from assay.data.published.pugh import APPROACHES, TABLE_1
 from assay.flows.cli import answer
-from assay.flows.reproduction import study_rows
+from assay.flows.reproduce.tables import study_rows
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table

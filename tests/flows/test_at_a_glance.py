@@ -2,9 +2,9 @@
 
 import pytest
 
-from assay.flows.all_nights import entries_of, write_index
-from assay.flows.at_a_glance import followed_in
-from assay.flows.records import describe_store
+from assay.flows.report.all_nights import entries_of, write_index
+from assay.flows.report.at_a_glance import followed_in
+from assay.flows.report.records import describe_store
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding

@@ -53,7 +53,7 @@ def cached(run: Run) -> dict[str, bool]:
 
 
 def table(run: Run, stage: str, output: str) -> object:
-    from assay.flows.records import read_table
+    from assay.flows.report.records import read_table
     from assay.infra.artifacts import Artifact
 
     record = next(one for one in run.record.stages if one.stage == stage)
@@ -206,7 +206,7 @@ def test_a_resorted_source_is_another_source(tmp_path: Path):
 
 
 def test_one_labeler_that_fails_leaves_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from assay.flows import curation
+    from assay.flows.audits.curation import flow as curation
 
     train = curation.train_labeler
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes, Samples
-from assay.flows.biomedical import audit_terms
-from assay.flows.biomedical_page import term_parts
-from assay.flows.branches import Branches
-from assay.flows.combinations import clashes
+from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.terms.flow import audit_terms
+from assay.flows.audits.terms.page import term_parts
+from assay.flows.configuration.combinations import clashes
 from assay.flows.pipeline import Pipeline
-from assay.flows.subjects import Examination, examine_one
 from assay.infra.artifacts import Artifact
+from assay.infra.branches import Branches
 from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.terms.page import verdict

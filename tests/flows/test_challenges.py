@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.flows.audit import Audit, audit
+from assay.flows.operations.planning import plan
 from assay.flows.pipeline import Project, load_project
-from assay.flows.planning import plan
 from assay.flows.running import engine_of
 from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.progress import SilentProgress
@@ -132,7 +132,7 @@ def perform(folder: Path, config: str, *overrides: str, seed: int = 0) -> tuple[
 
 
 def findings(run: Run) -> dict[tuple[str, str, str, str], Finding]:
-    from assay.flows.records import read_table
+    from assay.flows.report.records import read_table
     from assay.infra.artifacts import Artifact
 
     record = next(stage for stage in run.record.stages if stage.stage == "conclude")
@@ -275,8 +275,8 @@ def test_another_attack_leaves_the_others_as_they_are(both: tuple[Run, Audit], f
 
 
 def test_the_report_shows_what_was_made(both: tuple[Run, Audit], folder: Path) -> None:
-    from assay.flows.at_a_glance import verdicts_of
-    from assay.flows.pages import parts_of, settings_of
+    from assay.flows.report.at_a_glance import verdicts_of
+    from assay.flows.report.pages import parts_of, settings_of
 
     run, made = both
     read, name = project(folder, BOTH)
@@ -341,7 +341,7 @@ def test_the_reference_of_the_flips_must_have_come_through(folder: Path) -> None
 def test_an_attack_that_breaks_leaves_the_others_and_the_other_subjects(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.flows import robustness
+    from assay.flows.audits.images import attacking as robustness
 
     real: Callable[..., Any] = robustness.attack_subject
 

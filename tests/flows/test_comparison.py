@@ -1,6 +1,6 @@
 """Two runs side by side: what changed, what is new, what is gone."""
 
-from assay.flows.comparison import changes, result_changes, setting_changes, summary
+from assay.flows.report.comparison import changes, result_changes, setting_changes, summary
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.tasks.statistics.findings import Finding
 

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.data.published.xu import TABLE_5
-from assay.flows.at_a_glance import verdicts_of
 from assay.flows.audit import Audit, audit
+from assay.flows.audits.images.defending import audited_eps, telling_eps, variants
 from assay.flows.cli import answer
-from assay.flows.defending import audited_eps, telling_eps, variants
-from assay.flows.exporting_models import export_model
-from assay.flows.pages import parts_of, settings_of
+from assay.flows.export.models import export_model
 from assay.flows.pipeline import Project, load_project
+from assay.flows.report.at_a_glance import verdicts_of
+from assay.flows.report.pages import parts_of, settings_of
 from assay.flows.running import engine_of
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, read_files
@@ -149,7 +149,7 @@ def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path
     with pytest.raises(InputError, match=r"did you mean plain\+standard\?"):
         export_model(store, record, "plain+standart", tmp_path / "other")
     with monkeypatch.context() as patched:
-        patched.setattr("assay.flows.exporting_models.defended_models", lambda *_: {"plain+maadvt-lambda=1": None})
+        patched.setattr("assay.flows.export.models.defended_models", lambda *_: {"plain+maadvt-lambda=1": None})
         with pytest.raises(InputError, match=r"of that kind it has plain\+maadvt-lambda=1"):
             export_model(store, record, "plain+maadvt", tmp_path / "other")
     with pytest.raises(InputError, match="not empty"):

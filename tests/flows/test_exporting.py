@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from assay.data.schemas import Classes, CuratedSets, Samples
-from assay.flows.exporting import export_run
+from assay.flows.export.curated_sets import export_run
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.runs import Run
@@ -184,7 +184,7 @@ def test_nothing_is_left_half_written(
         raise OSError(28, "No space left on device")
 
     store, run = finished
-    monkeypatch.setattr("assay.flows.exporting.croissant", fail)
+    monkeypatch.setattr("assay.flows.export.curated_sets.croissant", fail)
     with pytest.raises(InputError, match="No space left"):
         export_run(store, run.record, tmp_path / "deep" / "out")
     assert list((tmp_path / "deep").iterdir()) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.flows.gated_findings import METRICS, unknown_metric
+from assay.flows.configuration.gated_findings import METRICS, unknown_metric
 from assay.flows.pipeline import load_project
 from assay.infra.errors import InputError
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from planted_reviews import put_classes, put_reviews
 
-from assay.flows.branches import Branches
+from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.texts.flow import attack_texts
+from assay.flows.audits.trust.flow import ask_oracle
 from assay.flows.pipeline import Pipeline, load_project
-from assay.flows.subjects import Examination, examine_one
-from assay.flows.trust import ask_oracle
-from assay.flows.words import attack_texts
+from assay.infra.branches import Branches
 from assay.infra.partitions import collect
 from assay.tasks.attacks.words.settings import A2T, Guided
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.flows.mistakes import ConfigurationError
+from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.pipeline import Project, load_project
 
 GOOD = """\

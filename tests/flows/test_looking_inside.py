@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.flows.audit import Audit, audit
-from assay.flows.looking_inside import watched
-from assay.flows.mistakes import ConfigurationError
-from assay.flows.pages import parts_of
+from assay.flows.audits.images.looking_inside import watched
+from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.pipeline import Pipeline, load_project
+from assay.flows.report.pages import parts_of
 from assay.flows.running import engine_of
 from assay.infra.partitions import collect
 from assay.infra.progress import SilentProgress

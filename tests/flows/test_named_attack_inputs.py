@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.flows.checking import named_things
+from assay.flows.operations.checking import named_things
 from assay.flows.pipeline import Project, load_project
 from assay.flows.running import check_inputs
 from assay.infra.errors import InputError

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from direct_nights import Heard, found, latest, perform_night, project_in
 
-from assay.flows.mistakes import ConfigurationError
+from assay.flows.configuration.mistakes import ConfigurationError
+from assay.flows.operations.planning import plan
 from assay.flows.pipeline import load_project
-from assay.flows.planning import plan
-from assay.flows.reproduction import reproduce
+from assay.flows.reproduce.tables import reproduce
 from assay.infra.errors import RunError
 from assay.infra.plans import CACHED
 from assay.infra.store import Store
@@ -161,7 +161,7 @@ def test_a_night_that_cannot_draw_its_conclusions_has_looked_all_the_same(later,
 
 
 def test_verdicts_that_cannot_be_given_leave_the_report(later, monkeypatch):
-    monkeypatch.setattr("assay.flows.look_ups.judge", lambda *_: 1 / 0)
+    monkeypatch.setattr("assay.flows.audits.overfitting.look_ups.judge", lambda *_: 1 / 0)
     with pytest.raises(RunError, match="overfitting verdicts broke: ZeroDivisionError"):
         perform_night(later, "questions")
     assert latest(later, "questions")[1].report is not None

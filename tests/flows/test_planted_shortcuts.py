@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from planted_reviews import put_classes, put_reviews
 
-from assay.flows.branches import Branches
+from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.trust.flow import ask_oracle
 from assay.flows.pipeline import Pipeline, load_project
-from assay.flows.subjects import Examination, examine_one
-from assay.flows.trust import ask_oracle
+from assay.infra.branches import Branches
 from assay.infra.partitions import collect
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.subjects.holding_out_task import hold_out

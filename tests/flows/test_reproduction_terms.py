@@ -9,7 +9,7 @@ import pytest
 
 from assay.data.published import araujo
 from assay.flows.pipeline import load_project
-from assay.flows.reproduction_terms import ARAUJO_TABLES
+from assay.flows.reproduce.terms import ARAUJO_TABLES
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table

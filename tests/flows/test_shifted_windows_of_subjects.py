@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.flows.shifted_windows import Shifting, WindowTest, shift_one
-from assay.flows.subjects import Examination, Examined
+from assay.flows.audits.overfitting.shifted_windows import Shifting, WindowTest, shift_one
+from assay.flows.audits.subjects.flow import Examination, Examined
 from assay.infra.errors import InputError
 from assay.tasks.overfitting.settings import Translations
 from assay.tasks.subjects.holding_out_task import HeldOut

@@ -7,13 +7,13 @@ import pytest
 import trust_case
 
 from assay.data.classes import class_names
-from assay.flows.branches import Branches
+from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.trust.flow import TrustAudit, ask_oracle
+from assay.flows.audits.trust.page import planted_strengths, trust_parts
+from assay.flows.audits.trust.seconds import seconds_spent
 from assay.flows.pipeline import Pipeline
-from assay.flows.reproduction_trust import toki_3
-from assay.flows.subjects import Examination, examine_one
-from assay.flows.trust import TrustAudit, ask_oracle
-from assay.flows.trust_page import planted_strengths, trust_parts
-from assay.flows.trust_seconds import seconds_spent
+from assay.flows.reproduce.trust import toki_3
+from assay.infra.branches import Branches
 from assay.infra.partitions import collect
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report

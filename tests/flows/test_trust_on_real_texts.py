@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from assay.data.classes import class_names
-from assay.flows.curation import curate
+from assay.flows.audits.curation.flow import curate
+from assay.flows.audits.subjects.flow import examine
+from assay.flows.audits.trust.flow import ask_oracle
+from assay.flows.audits.trust.page import trust_parts
 from assay.flows.pipeline import load_project
-from assay.flows.subjects import examine
-from assay.flows.trust import ask_oracle
-from assay.flows.trust_page import trust_parts
 from assay.infra.partitions import collect
 from assay.tasks.language.words import words_of
 from assay.tasks.reporting.layout import render_report

@@ -9,15 +9,15 @@ import trust_case
 from ruamel.yaml import YAML
 
 from assay.data.classes import class_names
-from assay.flows.at_a_glance import verdicts_of
-from assay.flows.branches import Branches
-from assay.flows.exporting_models import export_model
-from assay.flows.mistakes import ConfigurationError
+from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.texts.flow import WordAudit, attack_texts
+from assay.flows.audits.texts.page import word_parts
+from assay.flows.audits.trust.flow import ask_oracle
+from assay.flows.configuration.mistakes import ConfigurationError
+from assay.flows.export.models import export_model
 from assay.flows.pipeline import Pipeline, load_project
-from assay.flows.subjects import Examination, examine_one
-from assay.flows.trust import ask_oracle
-from assay.flows.words import WordAudit, attack_texts
-from assay.flows.words_page import word_parts
+from assay.flows.report.at_a_glance import verdicts_of
+from assay.infra.branches import Branches
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
 from assay.tasks.attacks.words.page import verdict

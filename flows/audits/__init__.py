@@ -1,0 +1,1 @@
+"""The kinds of audit, each a value; `table.py` lists them."""

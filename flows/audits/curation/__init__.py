@@ -1,0 +1,1 @@
+"""Curation: naturally adversarial data sets, found without true labels."""

@@ -1,0 +1,1 @@
+"""Audits of image subjects: attacks, corruptions, defences, diagnostics, smoothing."""

@@ -1,0 +1,1 @@
+"""Whether a test score can be believed."""

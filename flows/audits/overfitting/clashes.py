@@ -1,0 +1,62 @@
+"""What cannot be together of the overfitting test and the rest of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assay.flows.configuration.mistakes import Where
+from assay.flows.configuration.written import Clash, as_dict, each_subject, name_of
+from assay.flows.configuration.yaml_source import Value
+from assay.tasks.subjects.settings import Evaluation
+
+ANSWERING = ("network", "classifier", "predictions", "model")
+"""The subjects that answer with a class."""
+
+
+def overfitting_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Windows are shifted before subjects that see a window; orbits need a subject that answers, and one answer."""
+    asked = as_dict(pipeline.get("overfitting"))
+    subjects = list(each_subject(pipeline))
+    several = as_dict(pipeline.get("source")).get("labels") is not None
+    for test in ("translations", "orbit"):
+        if several and asked.get(test) is not None:
+            yield Clash(("overfitting", test), "tests one class per sample, and source.labels gives several")
+    if asked.get("translations") is not None:
+        if not any("network" in subject for _, subject in subjects):
+            yield Clash(
+                ("overfitting", "translations"),
+                "needs a subject for images: add one with network and crop, as in subject: {network: …, crop: 20}",
+            )
+        for where, subject in subjects:
+            if "network" in subject and subject.get("crop") is None:
+                yield Clash(
+                    (*where, "network"), f"{name_of(subject)} sees whole images, which overfitting.translations could "
+                    "shift only by padding them: add crop, smaller than the images by 6 × eps",
+                )  # fmt: skip
+        yield from _translation_clashes(pipeline, as_dict(asked["translations"]), subjects)
+    if asked.get("orbit") is not None and not any(way in subject for _, subject in subjects for way in ANSWERING):
+        yield Clash(
+            ("overfitting", "orbit"),
+            "needs a subject that answers with a class: add one, as in subject: {predictions: COLUMN}",
+        )
+
+
+def _translation_clashes(
+    pipeline: dict[str, Value], asked: dict[str, Value], subjects: list[tuple[Where, dict[str, Value]]]
+) -> Iterator[Clash]:
+    """Fresh samples are neither audited nor learned from; other seeds need a training."""
+    fresh, evaluation = asked.get("fresh"), as_dict(pipeline.get("evaluation"))
+    for option in ("split", "train"):
+        if fresh is not None and fresh == evaluation.get(option, Evaluation.model_fields[option].default):
+            yield Clash(
+                ("overfitting", "translations", "fresh"),
+                f"is what evaluation.{option} names: fresh samples are neither audited nor learned from, so name a "
+                "third value of the split column",
+            )
+    retrain = asked.get("retrain", 1)
+    for where, subject in subjects:
+        if isinstance(retrain, int) and retrain > 1 and "network" in subject and subject.get("weights") is not None:
+            yield Clash(
+                (*where, "weights"), f"leaves {name_of(subject)} no training that overfitting.translations.retrain "
+                "could repeat with other seeds: leave retrain out, or let Assay train it",
+            )  # fmt: skip

@@ -1,0 +1,73 @@
+"""Which look at a test set this is: counted in the findings of all earlier runs in the store, whatever their pipeline.
+
+The tests themselves do not depend on it, so that they can be planned and come from the store; only what is said of them
+does. A model that answers the same to the same samples, asked the same, is no new look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.flows.audits.overfitting.flow import OverfittingAudit
+from assay.flows.pipeline import Pipeline
+from assay.flows.report.records import findings_of
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect
+from assay.infra.runs import Run
+from assay.tasks.ingest.settings import ORIGINS
+from assay.tasks.overfitting.judging import judge, judged_findings
+from assay.tasks.overfitting.records import records_from
+from assay.tasks.statistics.findings import Finding
+
+_COUNTED, _HIGHEST = "overfitting.look_up", "overfitting.look_ups"
+
+
+def judge_tests(audit: OverfittingAudit, pipeline: Pipeline, run: Run) -> None:
+    """Judge every test at the level that its look-up leaves; the audit keeps the verdicts, and the findings on them.
+
+    Every run hands on the highest number of each test set in the store, so that none is given back when the runs that
+    spent it are forgotten.
+    """
+    assert pipeline.overfitting is not None
+    records = [record for tests in audit.tests for record in records_from(collect(tests, None))]
+    history, stream = earlier_look_ups(run), stream_of(pipeline)
+    audit.judged = judge(records, pipeline.overfitting, history, stream)
+    audit.said = judged_findings(audit.judged)
+    numbers = {name: max(known.values()) for name, known in history.items()}
+    for one in audit.judged:
+        if one.verdict is not None:
+            audit.said.append(Finding(_COUNTED, stream, one.look_up, one.record.subject, value=one.look))
+            for name in (stream, one.record.test_set):
+                numbers[name] = max(one.look, numbers.get(name, 0))
+    audit.said = list(dict.fromkeys(audit.said))  # tests that are one look-up are counted once
+    audit.said += [Finding(_HIGHEST, of=name, value=number) for name, number in sorted(numbers.items())]
+
+
+def stream_of(pipeline: Pipeline) -> str:
+    """What the audited samples come from, by name: whoever mends one of them has the same test set still.
+
+    >>> stream_of(Pipeline(name="p", source={"csv": ["a.csv", "b.csv"]}))
+    'csv a.csv b.csv, split test'
+    """
+    source = pipeline.source
+    given = next((name, value) for name in ORIGINS if (value := getattr(source, name)) is not None)
+    places = given[1] if isinstance(given[1], str) else " ".join(given[1])
+    return f"{given[0]} {places}, split {pipeline.evaluation.split}"
+
+
+def earlier_look_ups(run: Run) -> Mapping[str, dict[str, int]]:
+    """By test set, the number of every look-up that other runs have reported; the highest ones known have no name."""
+    found: dict[str, dict[str, int]] = {}
+    for record in run.store.runs():
+        if record.id == run.id or not record.findings or not (record.settings or {}).get("overfitting"):
+            continue
+        try:
+            findings = findings_of(run.store, record)
+        except InputError as error:  # a damaged earlier run is no reason to have no report today
+            run.notice(f"{error} Looks at a test set that only it counted are not counted any more.")
+            continue
+        for one in findings:
+            if one.metric in (_COUNTED, _HIGHEST) and one.value is not None:
+                known = found.setdefault(one.of, {})
+                known[one.group] = max(int(one.value), known.get(one.group, 0))
+    return found

@@ -1,0 +1,93 @@
+"""The overfitting test for images: each subject's window is shifted, on the test set and on its controls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
+from assay.data.schemas import Findings, Samples, SubjectFiles
+from assay.flows.audits.subjects.flow import Examination, Examined
+from assay.flows.pipeline import Pipeline
+from assay.infra.artifacts import Artifact
+from assay.infra.branches import Branches
+from assay.infra.errors import InputError
+from assay.tasks.overfitting.settings import Bound, Translations
+from assay.tasks.overfitting.task import (
+    learned_samples,
+    measure_windows,
+    shift_windows,
+    train_again,
+    train_dishonestly,
+)
+
+
+@dataclass
+class Shifting:
+    """The tests by shifted windows as handles, by subject."""
+
+    tests: dict[str, Artifact[IndependenceTests]] = field(default_factory=dict)
+    findings: list[Artifact[Findings]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class WindowTest:
+    """What is the same for all subjects."""
+
+    settings: Translations
+    bound: Bound
+    alpha: float
+    examination: Examination
+    fresh: Artifact[Samples] | None
+
+
+def shift_all(pipeline: Pipeline, examination: Examination, branches: Branches) -> Shifting:
+    """The tests of every image subject of the pipeline, yet to be judged."""
+    result, asked = Shifting(), pipeline.overfitting
+    if asked is None or asked.translations is None:
+        return result
+    test = WindowTest(asked.translations, asked.bound, asked.alpha, examination, examination.fresh)
+    own = {subject.name for subject in pipeline.subjects}
+    for subject in examination.of("network"):
+        if subject.name in own:
+            branches.attempt(f"overfitting of {subject.name}", shift_one, result, test, subject)
+    return result
+
+
+def shift_one(result: Shifting, test: WindowTest, subject: Examined) -> None:
+    """One subject on the test set, with each of its seeds, and on the controls."""
+    settings, examination = test.settings, test.examination
+    _require_seeds(settings, subject)
+    again = [
+        train_again(examination.training, examination.classes, subject.resolved, number)
+        for number in range(1, settings.retrain)
+    ]
+    seeds = [subject.files, *(trained.files for trained in again)]
+    shifted = {"test": [_shift(test, examination.evaluation, subject, files) for files in seeds]}
+    if settings.training and subject.resolved.settings.train is not None:
+        learned = learned_samples(examination.training, subject.resolved)
+        shifted["training"] = [_shift(test, learned, subject, subject.files)]
+    if test.fresh is not None:
+        shifted["fresh"] = [_shift(test, test.fresh, subject, files) for files in seeds]
+    if settings.dishonest is not None:
+        copy = train_dishonestly(
+            examination.evaluation, examination.classes, subject.files, subject.resolved, settings.dishonest
+        )
+        shifted["dishonest"] = [_shift(test, examination.evaluation, subject, copy.files)]
+    made = measure_windows(shifted, subject.name, settings.generators, test.bound, test.alpha)
+    result.tests[subject.name] = made.tests
+    result.findings.append(made.findings)
+
+
+def _shift(
+    test: WindowTest, samples: Artifact[Samples], subject: Examined, files: Artifact[SubjectFiles]
+) -> Artifact[ShiftedWindows]:
+    settings = test.settings
+    return shift_windows(samples, test.examination.classes, files, subject.resolved, settings.eps, settings.generators)
+
+
+def _require_seeds(settings: Translations, subject: Examined) -> None:
+    if settings.retrain > 1 and subject.resolved.settings.train is None:
+        raise InputError(
+            f"`retrain: {settings.retrain}` trains {subject.name} with other seeds, and it came with its weights: "
+            "leave `retrain` out, or let Assay train it (`train`)."
+        )

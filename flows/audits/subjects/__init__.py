@@ -1,0 +1,1 @@
+"""The models under audit: trained, asked, and measured on clean samples."""

@@ -1,0 +1,1 @@
+"""Audits of taggers and scorers: attacks on terms, and training on attacked copies."""

@@ -1,0 +1,96 @@
+"""What attacks on terms, and training on their copies, cannot be together with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assay.flows.audits.images.clashes import attack_name
+from assay.flows.configuration.mistakes import Where
+from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
+from assay.flows.configuration.yaml_source import Value
+from assay.tasks.attacks.terms.settings import TERM_KINDS
+from assay.tasks.defenses.text_settings import MIXED
+from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
+
+TAKEN = ("clean", MIXED)
+"""What findings call the original samples, and defences a copy by all attacks."""
+IMAGES_ONLY = ("loss", "augment")
+"""Options of a training that taggers and scorers have no use for."""
+
+
+def term_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Names that findings need for themselves, copies that nobody can learn from, options without effect."""
+    yield from _names(pipeline)
+    yield from _copies(pipeline)
+    for where, subject in each_subject(pipeline):
+        if _known(subject) is None:
+            continue
+        for option in IMAGES_ONLY:
+            if option in as_dict(subject.get("train")):
+                yield Clash(
+                    (*where, "train", option), "is for images, and changes nothing about taggers and scorers: remove it"
+                )
+
+
+def kind_and_options(attack: Value) -> tuple[str, dict[str, Value]]:
+    """The kind of an attack and what is set of it, also where `--set` brought it in short.
+
+    >>> kind_and_options({"swap": {"share": 0.5}}), kind_and_options({"attack": "swap", "share": 0.5})[0]
+    (('swap', {'share': 0.5}), 'swap')
+    """
+    if isinstance(attack, str):
+        return attack, {}
+    settings = as_dict(attack)
+    if "attack" in settings:
+        return str(settings["attack"]), settings
+    kind = next(iter(settings), "")
+    return kind, as_dict(settings.get(kind))
+
+
+def _names(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Findings tell test sets apart as `attack|severity`, and defended models as `subject+defence`."""
+    for position, attack in enumerate(as_list(pipeline.get("attacks"))):
+        kind, options = kind_and_options(attack)
+        name = options.get("name")
+        if kind not in TERM_KINDS or not isinstance(name, str) or (name not in TAKEN and "|" not in name):
+            continue
+        where: Where = ("attacks", position, "name") if "attack" in as_dict(attack) else ("attacks", position)
+        why = "has a |, which parts an attack from its severity" if "|" in name else "is taken for something else"
+        yield Clash(where, f"{name} {why} where findings are told apart: choose another name")
+    subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
+    for where, subject in each_subject(pipeline) if pipeline.get("defenses") else ():
+        other = next((one for one in subjects if name_of(subject).startswith(f"{one}+")), None)
+        if other is not None:
+            yield Clash((*where, "name"), f"is how {other} is called with a defence: choose a name without its +")
+
+
+def _copies(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Copies with attacked terms need a tagger or a scorer that learns from them, and one sentence of a pair."""
+    attacks = {attack_name(one): kind_and_options(one) for one in as_list(pipeline.get("attacks"))}
+    terms = {name: options for name, (kind, options) in attacks.items() if kind in TERM_KINDS}
+    readers = [subject for _, subject in each_subject(pipeline) if _known(subject) is not None]
+    for position, written in enumerate(as_list(pipeline.get("defenses"))):
+        defense = as_dict(written)
+        meant = str(defense.get("attack"))
+        if not terms or meant not in (*terms, MIXED):
+            continue
+        for subject in readers:
+            named = str(subject.get("tagger") or subject.get("scorer"))
+            if named not in (_known(subject) or ()) and (":" in named or subject.get("train") is None):
+                yield Clash(
+                    ("defenses", position), f"{name_of(subject)} comes as it is and learns from no attacked copies: "
+                    + ("leave the defence out" if ":" in named else "give it train, or leave the defence out"),
+                )  # fmt: skip
+        sentences = {str(options.get("sentence", "first")) for options in terms.values()}
+        if meant == MIXED and len(sentences) > 1 and any(one.get("scorer") is not None for one in readers):
+            yield Clash(
+                ("defenses", position), "mixed would mix attacks on both sentences of a pair: give the attacks one "
+                "sentence, or name one attack",
+            )  # fmt: skip
+
+
+def _known(subject: dict[str, Value]) -> tuple[str, ...] | None:
+    """The taggers, or scorers, that Assay trains in any case; None for a subject that is neither."""
+    if subject.get("tagger") is not None:
+        return tuple(TAGGING)
+    return tuple(SCORING) if subject.get("scorer") is not None else None

@@ -1,0 +1,1 @@
+"""Audits of text classifiers: word attacks and noise, and training on attacked copies."""

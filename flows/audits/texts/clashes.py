@@ -1,0 +1,88 @@
+"""What attacks on texts, and defences by them, cannot be together with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assay.flows.audits.images.clashes import attack_name
+from assay.flows.audits.terms.clashes import term_clashes
+from assay.flows.configuration.mistakes import suggestion
+from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
+from assay.flows.configuration.yaml_source import Value
+from assay.tasks.attacks.noise.settings import NOISE_KINDS
+from assay.tasks.attacks.words.settings import WORD_KINDS
+from assay.tasks.defenses.text_settings import MIXED
+
+TAUGHT = ("small-bert", "minilm-linear")
+"""The classifiers that Assay trains in any case; others only with `train`."""
+
+
+def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """A guided attack needs the oracle that guides it; attacked copies need a classifier that learns from them."""
+    kinds = {attack_name(attack): _kind(attack) for attack in as_list(pipeline.get("attacks"))}
+    trust = pipeline.get("trust")
+    for position, attack in enumerate(as_list(pipeline.get("attacks"))):
+        if _kind(attack) != "guided":
+            continue
+        if trust is None:
+            yield Clash(
+                ("attacks", position), "guided goes by the trust oracle's word pools, and the pipeline has no trust: "
+                "add trust, as in trust: {explainers: [lime]}, or use a2t",
+            )  # fmt: skip
+            continue
+        explainer = _options(attack).get("explainer")
+        asked = [one for one in as_list(as_dict(trust).get("explainers")) if isinstance(one, str)] or ["lime"]
+        if isinstance(explainer, str) and explainer not in asked:
+            yield Clash(
+                ("attacks", position, "explainer"), f"is not among trust.explainers; {suggestion(explainer, asked)}"
+            )
+    yield from _compared(pipeline)
+    yield from term_clashes(pipeline)
+    for position, written in enumerate(as_list(pipeline.get("defenses"))):
+        defense = as_dict(written)
+        meant = kinds.get(str(defense.get("attack")), "")
+        texts = meant in (*WORD_KINDS, *NOISE_KINDS) or defense.get("attack") == MIXED
+        readers = [one for _, one in each_subject(pipeline) if isinstance(one.get("classifier"), str)] if texts else []
+        if readers and not any(learns(str(one["classifier"]), one.get("train")) for one in readers):
+            names, comes = " and ".join(map(name_of, readers)), "comes" if len(readers) == 1 else "come"
+            yield Clash(
+                ("defenses", position), f"{names} {comes} as {'it is' if len(readers) == 1 else 'they are'} and "
+                f"learn{'s' if len(readers) == 1 else ''} from no attacked copies: give it train, audit a classifier "
+                "that Assay trains, or leave the defence out",
+            )  # fmt: skip
+
+
+def learns(classifier: str, training: object) -> bool:
+    """Whether a classifier can learn from attacked copies; of several, the others are left as they are."""
+    return classifier in TAUGHT or training is not None
+
+
+def _compared(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Word attacks stand beside each other on the same texts, so all attack as many."""
+    limits = {
+        position: _options(attack).get("texts")
+        for position, attack in enumerate(as_list(pipeline.get("attacks"))) if _kind(attack) in WORD_KINDS
+    }  # fmt: skip
+    guided = any(_kind(as_list(pipeline.get("attacks"))[position]) == "guided" for position in limits)
+    first = next(iter(limits.values()), None)
+    for position, limit in limits.items():
+        if guided and limit != first:
+            written = "all texts" if first is None else f"{first} texts"
+            yield Clash(
+                ("attacks", position, *(("texts",) if limit is not None else ())),
+                f"another word attack is on {written}, and they are compared on the same ones: set texts alike",
+            )
+
+
+def _kind(attack: Value) -> str:
+    """The kind of attack, also where `--set` brought it in short."""
+    if isinstance(attack, str):
+        return attack
+    settings = as_dict(attack)
+    return str(settings.get("attack") or next(iter(settings), ""))
+
+
+def _options(attack: Value) -> dict[str, Value]:
+    """What is set of an attack, also where `--set` brought it in short."""
+    settings = as_dict(attack)
+    return settings if "attack" in settings else as_dict(next(iter(settings.values()), None))

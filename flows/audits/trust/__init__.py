@@ -1,0 +1,1 @@
+"""The trust oracle: is a prediction right for the right reasons?"""

@@ -1,0 +1,178 @@
+"""Explain → keywords → trust labels: are the right predictions on texts right for the right reasons?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assay.data.schemas import Findings, Predictions
+from assay.data.text_schemas import Explanations, Keywords, TrustExamples, TrustLabels, TrustSettings, TrustTruth
+from assay.flows.audits.subjects.flow import Examination, Examined
+from assay.flows.pipeline import Pipeline
+from assay.infra.artifacts import Artifact
+from assay.infra.branches import Branches
+from assay.infra.subflows import subflow
+from assay.tasks.subjects.texts.task import predict_texts
+from assay.tasks.trust.explainers.settings import ExplainerName, Explaining
+from assay.tasks.trust.explaining_task import explain_predictions
+from assay.tasks.trust.measuring_task import average_trust, measure_trust, show_trust
+from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
+from assay.tasks.trust.task import Embedded, embed_words, identify_keywords, label_trust, try_thresholds
+from assay.tasks.trust.truth_task import counterfactual_truth, human_truth, rationale_truth
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One explainer's explanations: of the training texts that make the word pools, and of the audited ones."""
+
+    pooled: Artifact[Explanations]
+    tested: Artifact[Explanations]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What one explainer's explanations come to in one repeat: keywords, labels, and the truth where it is known."""
+
+    explained: Explained
+    embedded: Embedded
+    keywords: Artifact[Keywords]
+    labels: Artifact[TrustLabels]
+    truth: Artifact[TrustTruth] | None
+    findings: Artifact[Findings]
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What the trust oracle says by one explainer: every repeat, other thresholds, and examples of the first repeat."""
+
+    repeats: tuple[Oracle, ...]
+    thresholds: Artifact[TrustSettings]
+    examples: Artifact[TrustExamples]
+    findings: Artifact[Findings]
+
+    @property
+    def first(self) -> Oracle:
+        """The repeat that the report shows."""
+        return self.repeats[0]
+
+
+@dataclass
+class TrustAudit:
+    """The oracle's opinions by subject and explainer, and the findings of those that came through."""
+
+    opinions: dict[str, dict[ExplainerName, Opinion]] = field(default_factory=dict)
+    findings: list[Artifact[Findings]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One subject before the oracle: what it says of the training texts, and everything the options name."""
+
+    examination: Examination
+    subject: Examined
+    on_training: Artifact[Predictions]
+    trust: ResolvedTrust
+    masked: bool
+
+
+@subflow("trust")
+def ask_oracle(pipeline: Pipeline, examination: Examination, branches: Branches, folder: Path) -> TrustAudit:
+    """Ask of every text subject why it is right, by every explainer."""
+    result = TrustAudit()
+    if pipeline.trust is not None:
+        for subject in examination.of("classifier"):
+            branches.attempt(f"trust in {subject.name}", ask_about, result, pipeline, examination, subject, folder)
+    return result
+
+
+def ask_about(
+    result: TrustAudit, pipeline: Pipeline, examination: Examination, subject: Examined, folder: Path
+) -> None:
+    """Explain one subject's right predictions in every way, find the keywords of its classes, label and measure."""
+    assert pipeline.trust is not None
+    trust = resolve_trust(pipeline.trust, subject.resolved, folder)
+    on_training = predict_texts(examination.training, examination.classes, subject.files, subject.resolved)
+    case = Case(examination, subject, on_training, trust, pipeline.masked)
+    truth = known_truth(case)
+    repeats = [one_repeat(case, truth, repeat) for repeat in range(trust.settings.repeats)]
+    opinions = {
+        explainer: opinion(case, [repeat[explainer] for repeat in repeats]) for explainer in trust.settings.explainers
+    }
+    result.opinions[subject.name] = opinions
+    result.findings += [one.findings for one in opinions.values()]
+
+
+def known_truth(case: Case) -> Artifact[TrustTruth] | None:
+    """The true labels, where they are known and the same for all explainers."""
+    examination, subject = case.examination, case.subject
+    if case.trust.verdicts is not None:
+        return human_truth(examination.evaluation, subject.predictions, examination.classes, case.trust.verdicts)
+    if case.trust.settings.truth is None:
+        return None
+    return counterfactual_truth(
+        examination.evaluation, subject.predictions, examination.classes, subject.files, subject.resolved
+    )
+
+
+def one_repeat(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -> dict[ExplainerName, Oracle]:
+    """The oracle once, by every explainer; their words are embedded together."""
+    examination, subject, settings = case.examination, case.subject, case.trust.settings
+    explained = {explainer: explain(case, explainer, repeat) for explainer in settings.explainers}
+    embedded = embed_words(
+        examination.training, [table for one in explained.values() for table in (one.pooled, one.tested)],
+        examination.classes, subject.files, subject.resolved, case.trust.providers, case.trust.synonyms,
+        settings.naming, settings.theta_relate, repeat,
+    )  # fmt: skip
+    return {name: judged(case, name, one, embedded, truth) for name, one in explained.items()}
+
+
+def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
+    """The explanations of right predictions, on some training texts and on all audited ones."""
+    examination, subject, settings = case.examination, case.subject, case.trust.settings
+    options = Explaining(explainer=explainer, top_words=settings.top_words, samples=settings.samples)
+    pooled = explain_predictions(
+        examination.training, case.on_training, examination.classes, subject.files, subject.resolved, options,
+        limit=settings.training_texts, repeat=repeat,
+    )  # fmt: skip
+    tested = explain_predictions(
+        examination.evaluation, subject.predictions, examination.classes, subject.files, subject.resolved, options,
+        repeat=repeat,
+    )  # fmt: skip
+    return Explained(pooled, tested)
+
+
+def judged(
+    case: Case, explainer: ExplainerName, explained: Explained, embedded: Embedded, truth: Artifact[TrustTruth] | None
+) -> Oracle:
+    """Keywords and labels by one explainer, and how good they are where the truth is known."""
+    examination, subject, settings = case.examination, case.subject, case.trust.settings
+    keywords = identify_keywords(
+        explained.pooled, embedded.vectors, embedded.thresholds, examination.classes, settings.asking
+    )
+    labels = label_trust(
+        explained.tested, keywords, embedded.vectors, embedded.thresholds, examination.classes, settings.asking
+    )
+    if settings.rationales is not None:
+        truth = rationale_truth(
+            explained.tested, examination.evaluation, subject.resolved.settings.text, settings.rationales
+        )
+    findings = measure_trust(
+        labels, embedded.thresholds, examination.evaluation, subject.predictions, truth, examination.classes,
+        explainer, subject.name,
+    )  # fmt: skip
+    return Oracle(explained, embedded, keywords, labels, truth, findings)
+
+
+def opinion(case: Case, repeats: list[Oracle]) -> Opinion:
+    """All repeats by one explainer, and of the first: other thresholds, and predictions to look at."""
+    first, settings = repeats[0], case.trust.settings
+    thresholds = try_thresholds(
+        first.explained.tested, first.explained.pooled, first.embedded.vectors, first.embedded.thresholds, first.truth,
+        case.examination.classes, settings.asking,
+    )  # fmt: skip
+    examples = show_trust(
+        first.labels, first.explained.tested, case.examination.evaluation, first.truth,
+        case.subject.resolved.settings.text, settings.lemmatise, case.masked,
+    )  # fmt: skip
+    findings = first.findings if len(repeats) == 1 else average_trust([one.findings for one in repeats])
+    return Opinion(tuple(repeats), thresholds, examples, findings)

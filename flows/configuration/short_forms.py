@@ -1,0 +1,56 @@
+"""One-key short forms (`- pgd: {eps: 0.1}`) written out (`- {attack: pgd, eps: 0.1}`), each thing keeping its line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.flows.configuration.mistakes import Where
+from assay.flows.configuration.yaml_source import Document, Value
+
+
+def write_out(document: Document, where: Where, key: str, fields: frozenset[str]) -> None:
+    """Writes out the short forms in the list at `where`: a bare word, or a mapping of one key that is no field.
+
+    >>> document = Document("x.yaml", {"attacks": [{"pgd": {"steps": 20}}, "gap"]}, {("attacks", 0, "pgd", "steps"): 3})
+    >>> write_out(document, ("attacks",), "attack", frozenset({"attack", "steps"}))
+    >>> document.value
+    {'attacks': [{'attack': 'pgd', 'steps': 20}, {'attack': 'gap'}]}
+    >>> document.line(("attacks", 0, "steps"))
+    3
+    """
+    items = document.found(where)
+    if not isinstance(items, list):
+        return
+    for position, item in enumerate(items):
+        place: Where = (*where, position)
+        if isinstance(item, str):
+            items[position] = {key: item}
+        elif isinstance(item, dict) and len(item) == 1:
+            [(name, options)] = item.items()
+            if name not in fields and isinstance(options, dict | None):
+                items[position] = _written_out(document, place, key, name, options or {})
+
+
+def write_out_presets(document: Document, where: Where, key: str, presets: Mapping[str, dict[str, Value]]) -> None:
+    """Writes out the items of a list that go by the name of a preset (`attack: xu-pgd-4`); what stands beside it wins.
+
+    >>> document = Document("x.yaml", {"attacks": [{"attack": "four", "keep": 0}]}, {})
+    >>> write_out_presets(document, ("attacks",), "attack", {"four": {"attack": "pgd", "steps": 4}})
+    >>> document.value
+    {'attacks': [{'attack': 'pgd', 'steps': 4, 'keep': 0}]}
+    """
+    items = document.found(where)
+    for position, item in enumerate(items if isinstance(items, list) else []):
+        if isinstance(items, list) and isinstance(item, dict) and str(item.get(key)) in presets:
+            beside = {option: value for option, value in item.items() if option != key}
+            items[position] = {**presets[str(item[key])], **beside}
+
+
+def _written_out(document: Document, place: Where, key: str, name: str, options: dict[str, Value]) -> Value:
+    lines = document.lines
+    old: Where = (*place, name)
+    for known in [known for known in lines if known[: len(old)] == old and known != old]:
+        lines[(*place, *known[len(old) :])] = lines[known]
+    if old in lines:
+        lines.setdefault((*place, key), lines[old])
+    return options if key in options else {key: name, **options}

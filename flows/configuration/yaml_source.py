@@ -1,0 +1,193 @@
+"""YAML 1.2 as plain values that remember their lines, so that every mistake can be named by the line it stands on.
+
+Read with ruamel: PyYAML takes `1e-3` for text and `on` for true, and lets the second of two equal keys win silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from assay.flows.configuration.mistakes import Mistake, Where, dotted, shown
+
+if TYPE_CHECKING:
+    from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+MOST_VALUES = 100_000
+_TAG = "tag:yaml.org,2002:"
+_NULL, _MERGE = f"{_TAG}null", f"{_TAG}merge"
+
+
+@dataclass
+class Document:
+    """What a file says (`value`), on which line it says each thing, and what could not be read."""
+
+    file: str
+    value: Value = None
+    lines: dict[Where, int] = field(default_factory=dict)
+    mistakes: list[tuple[Where, Mistake]] = field(default_factory=list)
+
+    def line(self, where: Where) -> int | None:
+        """The line of a place, or of the nearest thing around it that has one."""
+        for length in range(len(where), -1, -1):
+            if where[:length] in self.lines:
+                return self.lines[where[:length]]
+        return None
+
+    def found(self, where: Where) -> Value:
+        """What stands at a place; nothing where the place does not exist."""
+        value = self.value
+        for step in where:
+            if isinstance(value, dict):
+                value = value.get(str(step))
+            elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
+
+def read_yaml(text: str, file: str) -> Document:
+    """The one document in `text`; whatever cannot be read is among its mistakes, with its line."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    reader = _Reader(Document(file))
+    try:
+        root = YAML(typ="safe", pure=True).compose(text)
+        if root is not None:
+            reader.document.value = reader.value(root, ())
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "the text breaks off"
+        reader.wrong(None if mark is None else mark.line + 1, (), "", f"not valid YAML: {' '.join(problem.split())}")
+    except YAMLError as error:
+        reader.wrong(None, (), "", f"not valid YAML: {' '.join(str(error).split())}")
+    except (RecursionError, OverflowError):
+        reader.wrong(None, (), "", "nested too deeply to be read")
+    except (ValueError, AssertionError, IndexError, KeyError, TypeError, AttributeError) as error:
+        reader.wrong(None, (), "", f"not valid YAML: {' '.join(str(error).split()) or type(error).__name__}")
+    return reader.document
+
+
+class _Reader:
+    """Walks the nodes of a document and turns them into plain values, noting lines and mistakes on the way."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.values = 0
+        self.open: set[int] = set()
+
+    def wrong(self, line: int | None, where: Where, value: str, expected: str) -> None:
+        self.document.mistakes.append((where, Mistake(self.document.file, line, dotted(where), value, expected)))
+
+    def value(self, node: Node, where: Where) -> Value:
+        """The plain value of a node; `where` it stands."""
+        from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+        line = node.start_mark.line + 1
+        self.document.lines.setdefault(where, line)
+        self.values += 1
+        if self.values == MOST_VALUES:
+            self.wrong(line, where, "", f"expected a file of fewer than {MOST_VALUES} values; do aliases repeat it?")
+        if self.values >= MOST_VALUES:
+            return None
+        if id(node) in self.open:
+            self.wrong(line, where, "", "an alias stands inside the very thing it names")
+            return None
+        self.open.add(id(node))
+        try:
+            if isinstance(node, ScalarNode):
+                return self.scalar(node, where)
+            if isinstance(node, SequenceNode):
+                return self.items(node, where)
+            if isinstance(node, MappingNode):
+                return self.mapping(node, where)
+            raise TypeError(f"there is no plain value for {type(node).__name__}")
+        finally:
+            self.open.discard(id(node))
+
+    def scalar(self, node: ScalarNode, where: Where) -> Value:
+        text, tag = str(node.value), str(node.tag)
+        try:
+            return plain(text, tag)
+        except (ValueError, OverflowError):
+            kind = tag.removeprefix(_TAG)
+            self.wrong(node.start_mark.line + 1, where, shown(text), f"cannot be read as {kind}; write plain YAML")
+            return None
+
+    def items(self, node: SequenceNode, where: Where) -> list[Value]:
+        if str(node.tag) != f"{_TAG}seq":
+            self.wrong(node.start_mark.line + 1, where, "", f"the tag {node.tag} is not known; write plain YAML")
+        return [self.value(item, (*where, position)) for position, item in enumerate(node.value)]
+
+    def mapping(self, node: MappingNode, where: Where) -> dict[str, Value]:
+        from ruamel.yaml.nodes import ScalarNode
+
+        if str(node.tag) != f"{_TAG}map":
+            self.wrong(node.start_mark.line + 1, where, "", f"the tag {node.tag} is not known; write plain YAML")
+        entries: dict[str, Value] = {}
+        seen: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, ScalarNode):
+                self.wrong(line, where, "", "expected a word before the colon, found a list or a mapping")
+            elif str(key_node.tag) == _MERGE:
+                self.merge(value_node, where, entries)
+            elif (key := str(key_node.value)) in seen:
+                said = f"this key already stands on line {seen[key]}; keep one of the two"
+                self.wrong(line, (*where, key), "", said)
+            else:
+                seen[key] = line
+                self.document.lines[(*where, key)] = line
+                entries[key] = self.value(value_node, (*where, key))
+        return entries
+
+    def merge(self, node: Node, where: Where, entries: dict[str, Value]) -> None:
+        """Takes in what `<<: *anchor` names; keys that stand beside it win."""
+        merged = self.value(node, (*where, "<<"))
+        sources = merged if isinstance(merged, list) else [merged]
+        for position, source in enumerate(sources):
+            if not isinstance(source, dict):
+                self.wrong(node.start_mark.line + 1, (*where, "<<"), shown(source), "expected an alias of a mapping")
+                continue
+            begin: Where = (*where, "<<", position) if isinstance(merged, list) else (*where, "<<")
+            for key, value in source.items():
+                if key not in entries:
+                    entries[key] = value
+                    self._move_lines((*begin, key), (*where, key))
+
+    def _move_lines(self, old: Where, new: Where) -> None:
+        lines = self.document.lines
+        for where in [known for known in lines if known[: len(old)] == old]:
+            lines.setdefault((*new, *where[len(old) :]), lines[where])
+
+
+def plain(text: str, tag: str) -> Value:
+    """The value that YAML 1.2 gives a scalar; dates stay text, other tags raise `ValueError`.
+
+    >>> plain("1e-3", "tag:yaml.org,2002:float"), plain("0o17", "tag:yaml.org,2002:int")
+    (0.001, 15)
+    """
+    kind = tag.removeprefix(_TAG)
+    if kind in ("str", "timestamp", "value"):
+        return text
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else text
+    if kind == "int":
+        return _integer(text.replace("_", ""))
+    if kind == "float":
+        return float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+    raise ValueError(f"the tag {tag} is not known")
+
+
+def _integer(text: str) -> int:
+    digits = text.lstrip("+-").lower()
+    bases: Mapping[str, int] = {"0x": 16, "0o": 8, "0b": 2}
+    size = int(digits[2:], bases[digits[:2]]) if digits[:2] in bases else int(digits)
+    return -size if text.startswith("-") else size

@@ -1,0 +1,1 @@
+"""What is handed out: curated sets with their cards, defended models."""

@@ -1,0 +1,116 @@
+"""`assay export --model`: a defended model of a run as a folder that any pipeline can name as its subject."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from assay.flows.configuration.mistakes import suggestion
+from assay.flows.export.curated_sets import appearing_whole, require_new
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError, RunError
+from assay.infra.manifests import RunRecord
+from assay.infra.store import Store
+from assay.tasks.subjects.images.model import CARD, WEIGHTS
+
+PIPELINE = "subject.yaml"
+_CONFIG = "config.json"
+
+
+def export_model(store: Store, record: RunRecord, name: str, target: Path) -> str:
+    """Writes weights, card and the lines for pipelines.yaml, whole or not at all; returns what lies there.
+
+    >>> import tempfile
+    >>> store = Store(tempfile.mkdtemp())
+    >>> export_model(store, RunRecord("r1", "p", "2026-11-21", 0, "host", 1), "plain+maadvt", Path("new"))
+    Traceback (most recent call last):
+        ...
+    assay.infra.errors.InputError: Run r1 has no defended model: its pipeline configures no defenses.
+    """
+    require_new(target)
+    models = defended_models(store, record)
+    if not models:
+        raise InputError(f"Run {record.id} has no defended model: its pipeline configures no defenses.")
+    if name not in models:
+        variants = [one for one in models if one.startswith(f"{name}-")]
+        said = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
+        raise InputError(f"Run {record.id} has no defended model {name!r}; {said}")
+    contents = files_of(store, models[name])
+    card = json.loads(contents[CARD])
+    lines = subject_lines(name, card, target) if "network" in card else classifier_lines(name, card, contents, target)
+    with appearing_whole(target) as draft:
+        for file, content in contents.items():
+            (draft / file).write_bytes(content)
+        (draft / PIPELINE).write_text(lines, encoding="utf-8")
+    return f"{target}: {WEIGHTS}, {CARD}, and in {PIPELINE} how a pipeline names it as its subject"
+
+
+def defended_models(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]:
+    """The files of every defended model of a run, by name."""
+    found: dict[str, Artifact[Any]] = {}
+    for stage in record.stages:
+        if stage.stage == "defend_subject" and (manifest := store.manifest(stage.stage, stage.key)) is not None:
+            found[str(manifest.ingredients["arguments"]["name"])] = Artifact.from_json(stage.outputs["files"])
+    return found | defended_classifiers(store, record)
+
+
+def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]:
+    """The files of every text classifier of a run that is none of its pipeline's own subjects, by name.
+
+    A stage that trains knows no name; the one that measures does, and what it measures leads back to the files.
+    """
+    trained = {one.outputs["files"]["digest"]: one.outputs["files"] for one in record.stages if "files" in one.outputs}
+    given = {str(one.get("name")) for one in record.settings.get("subjects", ())}
+    asked: dict[str, str] = {}
+    found: dict[str, Artifact[Any]] = {}
+    for stage in record.stages:
+        if stage.stage not in ("predict_texts", "measure_texts"):
+            continue
+        manifest = store.manifest(stage.stage, stage.key)
+        if manifest is None:
+            continue
+        arguments = manifest.ingredients["arguments"]
+        if stage.stage == "predict_texts":
+            asked |= {output["digest"]: arguments["files"]["digest"] for output in stage.outputs.values()}
+            continue
+        files = asked.get(arguments["predictions"]["digest"])
+        if arguments["name"] not in given and files in trained:
+            found[str(arguments["name"])] = Artifact.from_json(trained[files])
+    return found
+
+
+def files_of(store: Store, artifact: Artifact[Any]) -> dict[str, bytes]:
+    """The files behind a handle, by name, each checked against its sha256."""
+    output, contents = store.output(artifact), dict[str, bytes]()
+    for file in (one.file for part in output.parts for one in part.files):
+        content = store.folder.read(file) if store.folder.exists(file) else b""
+        name = Path(file).name
+        if hashlib.sha256(content).hexdigest() != output.checksums[name]:
+            raise RunError(f"The file {store.folder.url}/{file} is not what was written there: run the pipeline again.")
+        contents[name] = content
+    return contents
+
+
+def classifier_lines(name: str, card: dict[str, Any], contents: dict[str, bytes], target: Path) -> str:
+    """What to write under `subjects:` for a text classifier; refused of one that no folder of Hugging Face can hold."""
+    if _CONFIG not in contents:
+        raise InputError(
+            f"{name} is a layer on MiniLM's features, which is no model of its own that a folder could hold: defend a "
+            "`small-bert` or a Hugging Face model to hand one out."
+        )
+    values = {"name": name, "classifier": str(target), "text": card["text"]}
+    written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in values.items())
+    classes = ", ".join(card["class_names"])
+    about = f"# {name}: trained on attacked copies too; its classes in their order: {classes}\n"
+    return f"{about}subjects:\n  - {{{written}}}\n"
+
+
+def subject_lines(name: str, card: dict[str, Any], target: Path) -> str:
+    """What to write under `subjects:`; mean and std are the model's own, and go with its weights."""
+    values = {"name": name, "network": card["network"], "width": card["width"], "weights": f"{target}/{WEIGHTS}",
+              "mean": card["mean"], "std": card["std"]}  # fmt: skip
+    about = f"# {name}: {card['defence']['defense']}, made of {card['defends']}\n"
+    written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in values.items())
+    return f"{about}subjects:\n  - {{{written}}}\n"

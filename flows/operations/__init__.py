@@ -1,0 +1,1 @@
+"""What is done around runs: plan, check, workers, data sets, documents."""

@@ -1,0 +1,268 @@
+"""docs/pipelines.md out of the settings models: `make docs` writes it, a test compares."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from assay.flows.configuration.expectations import expected_of_field, tags, writable, written
+from assay.flows.pipeline import Pipeline, ProjectFile
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "pipelines.md"
+
+INTRODUCTION = """\
+# pipelines.yaml: every setting
+
+<!-- Written by `make docs` from the settings models. Do not edit; a test compares. -->
+
+`pipelines.yaml` is the one file a team edits. It is YAML 1.2 (`1e-3` is a number, `on` is text) and strict: unknown
+keys, keys given twice, wrong types and settings that cannot be together are refused before anything runs, all at once,
+each with its line:
+
+```
+pipelines.yaml:12: pruning.correlation: 1.5 — expected a number between 0 and 1
+pipelines.yaml:17: ordering.dataset — unknown key; did you mean datasets?
+```
+
+`assay check` prints what is wrong or what was understood. Where a number is expected a fraction will do (`4/255`).
+Relative paths start from the folder of `pipelines.yaml`. Environment variables are not filled in. Anchors, aliases and
+merge keys (`<<: *night`) work. A stage that a pipeline leaves out is skipped, and the report says that it was not
+asked for.
+
+On the command line `--set key=value` changes a setting for one run, checked in the same way: keys are those of the
+pipeline (`--set pruning.correlation=0.4`, `--set 'weak_labels.labelers=[majority]'`, `--set gates.0.at_most=0.05`), or
+begin with `compute.` or `store`; `null` takes a stage out (`--set subject=null`).
+
+## A whole file
+
+```yaml
+{example}```
+"""
+
+
+SHOWN = {
+    "ProjectFile.pipelines": "{night: {source: {csv: data.csv}}}",
+    "Pipeline.description": "Tumours, judged by 30 threshold rules",
+    "Pipeline.subjects": "[{name: ours, model: logistic}, {name: theirs, predictions: their_answer}]",
+    "Pipeline.statistics": "{significance: 0.01}",
+    "Compute.engine": "tls://scheduler:8786",
+    "Compute.options": "{n_workers: 4}",
+    "Compute.workers": "4",
+    "Compute.gpu_workers": "1",
+    "Compute.partitions": "40",
+    "Compute.memory": "4GiB",
+    "Source.dataset": "sample/breast-cancer",
+    "Source.parquet": "data/*.parquet",
+    "Source.csv": "[2026-01.csv, 2026-02.csv]",
+    "Source.jsonl": "reviews.jsonl",
+    "Source.votes": "votes.parquet",
+    "Source.id": "patient",
+    "Source.label": "diagnosis",
+    "Source.classes": "[benign, malignant]",
+    "Source.columns": "{age: int, note: text}",
+    "Source.features": "[age, note]",
+    "Source.required": "[age]",
+    "Source.split": "part",
+    "Source.gold_in": "[valid, test]",
+    "Source.masked": "true",
+    "Source.delimiter": '";"',
+    "WeakLabelling.default_label": "benign",
+    "Pipeline.evaluation": "{split: test, limit: 500}",
+    "Subject.network": "resnet50",
+    "Subject.width": "0.25",
+    "Subject.mean": "[0.5]",
+    "Subject.std": "[0.25]",
+    "Subject.classifier": "models/sentiment",
+    "Subject.revision": "a1b2c3d",
+    "Subject.text": "review",
+    "Subject.train": "{epochs: 15}",
+    "Training.augment": "[flip-horizontal, shift]",
+    "Evaluation.column": "part",
+    "Evaluation.limit": "500",
+    "ImageAttack.name": "pgd-20",
+    "ImageAttack.eps": "[0, 4/255, 0.1]",
+    "ImageAttack.target": "3",
+    "PGD.step_size": "1/255",
+    "MomentumPGD.step_size": "1/255",
+    "Corruptions.reference": "attnmel",
+    "Diagnostics.subjects": "[plain, plain+maadvt]",
+    "Diagnostics.layers": "[stages.3, before head]",
+    "Diagnostics.feature_map": "stages.1",
+    "Diagnostics.attacks": "[pgd, gap]",
+    "Diagnostics.eps": "4/255",
+    "Defence.name": "madry",
+    "Defence.eps": "[0.05, 0.1]",
+    "Defence.start": "[subject, scratch]",
+    "Defence.step_size": "1/255",
+    "Defence.train": "{epochs: 30}",
+    "MPAdvT.range": "[0.01, 0.04]",
+    "MAAdvT.lambda": "[3, 6]",
+    "Subject.tagger": "small-tagger",
+    "Subject.scorer": "small-scorer",
+    "WordAttack.name": "a2t-strict",
+    "WordAttack.encoder": "word-vectors",
+    "A2T.vectors": "fasttext",
+    "A2T.min_cosine": "related",
+    "Guided.min_cosine": "0.5",
+    "Guided.explainer": "lime",
+    "Noise.name": "keyboard-trouble",
+    "TermAttack.name": "swap-half",
+    "Synonymy.synonyms": "synonyms.tsv",
+    "AttackedCopies.name": "trained-on-typos",
+    "AttackedCopies.attack": "swap",
+    "AttackedCopies.control": "true",
+    "Overfitting.translations": "{eps: 2}",
+    "Overfitting.orbit": "{orbit: question, original: published}",
+    "Overfitting.synthetic": "{runs: 10, models: [1, 10]}",
+    "Translations.dishonest": "{epochs: 10}",
+    "Translations.fresh": "fresh",
+    "Orbit.orbit": "question",
+    "Orbit.original": "published",
+    "Trust.providers": "[fasttext, ppmi, subject]",
+    "Trust.theta_relate": "0.4",
+    "Trust.synonyms": "synonyms.tsv",
+    "Trust.rationales": "rationale",
+    "Trust.truth": "verdicts.csv",
+    "Trust.class_names": '{"0": negative, "1": positive}',
+    "Subject.name": "night-model",
+    "Subject.model": "net.py:build",
+    "Subject.predictions": "their_answer",
+    "Subject.weights": "net.safetensors",
+    "Subject.crop": "20",
+    "Subject.features": "[age, note]",
+    "Gate.finding": "ordering.permutation_p",
+    "Gate.of": "ours",
+    "Gate.group": "majority",
+    "Gate.subject": "night-model",
+    "Gate.at_most": "0.01",
+    "Gate.at_least": "0.9",
+    "Gate.verdict": "adverse",
+}
+"""Examples of settings whose type alone does not show how they are written."""
+
+HEADINGS = {
+    "subject": "`subject`, and each of `subjects`",
+    "attacks": "Each of `attacks`",
+    "defenses": "Each of `defenses`",
+    "gates": "Each of `gates`",
+}
+
+
+def page(example: str) -> str:
+    """The whole page; `example` is a pipelines.yaml to show."""
+    sections = [INTRODUCTION.replace("{example}", example)]
+    for heading, model in _models():
+        sections.append(_section(heading, model))
+    return "\n".join(sections)
+
+
+def _models() -> Iterator[tuple[str, type[BaseModel]]]:
+    """Every model with the key it stands under, outermost first."""
+    yield "The file", ProjectFile
+    yield "`compute`", _model_in(ProjectFile.model_fields["compute"])
+    yield "A pipeline: `pipelines.NAME`", Pipeline
+    for name, field in Pipeline.model_fields.items():
+        if name != "subjects":
+            yield from _with_inner(HEADINGS.get(name, f"`{name}`"), _models_in(field.annotation))
+
+
+def _with_inner(heading: str, models: list[type[BaseModel]]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The models that may stand under a heading, and those inside them."""
+    for model in models:
+        kind = next((f"{heading}: `{field.default}`" for field in tags(model)), heading)
+        yield kind, model
+        for name, field in model.model_fields.items():
+            yield from _with_inner(f"`{name}` inside {heading[0].lower()}{heading[1:]}", _models_in(field.annotation))
+
+
+def _section(heading: str, model: type[BaseModel]) -> str:
+    lines = [f"## {heading}", "", _sentence(model.__doc__ or ""), ""]
+    lines += ["| setting | what it is | type | default | example |", "|---|---|---|---|---|"]
+    for name in writable(model):
+        field = written(model)[name]
+        cells = [
+            f"`{name}`",
+            _sentence(field.description or ""),
+            _type_of(field),
+            default_of(field),
+            ", ".join(f"`{name}: {example}`" for example in examples_of(model, name)),
+        ]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def default_of(field: FieldInfo) -> str:
+    """The default as it would be written; "required" where there is none, "not set" for null."""
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is None:
+        return "not set"
+    if isinstance(value, BaseModel):
+        return "as below"
+    return f"`{_written(value)}`" if value != "" else "empty"
+
+
+def examples_of(model: type[BaseModel], name: str) -> list[str]:
+    """Values of a setting as they may be written: those its field gives, those shown here, or what its type offers."""
+    field = written(model)[name]
+    shown = next((SHOWN[key] for kind in model.__mro__ if (key := f"{kind.__name__}.{name}") in SHOWN), None)
+    if field.examples or shown:
+        return [*map(_written, field.examples or ()), *([shown] if shown else [])]
+    if get_origin(field.annotation) is Literal:
+        choices = get_args(field.annotation)
+        return [str(next((choice for choice in choices if choice != field.default), field.default))]
+    if isinstance(field.default, bool):
+        return [_written(not field.default)]
+    return [_written(field.default)] if field.default not in (None, PydanticUndefined) else []
+
+
+def _type_of(field: FieldInfo) -> str:
+    inner = _models_in(field.annotation)
+    if not inner:
+        return expected_of_field(field)
+    origin = get_origin(field.annotation)
+    kind = "a list of mappings" if origin is tuple else "names, each with a mapping" if origin is dict else "a mapping"
+    return f"{kind}, as below"
+
+
+def _written(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_written(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _model_in(field: FieldInfo) -> type[BaseModel]:
+    return _models_in(field.annotation)[0]
+
+
+def _models_in(annotation: object) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    arguments = get_args(annotation)
+    inner = arguments[:1] if get_origin(annotation) is Annotated else arguments
+    return [model for part in inner for model in _models_in(part)]
+
+
+def current_page() -> str:
+    """The page as it should stand in docs/."""
+    return page((PAGE.parents[1] / "pipelines.yaml").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(current_page(), encoding="utf-8")
+    sys.stdout.write(f"{PAGE} written\n")
