@@ -58,6 +58,8 @@ class Run:
         self._began = time.perf_counter()
         self.masked = False
         """Whether no error may quote the data: see `told`."""
+        self.failures: list[AssayError] = []
+        """The errors of the branches that failed."""
 
     @property
     def id(self) -> str:
