@@ -14,7 +14,7 @@ import time
 from contextlib import nullcontext
 
 from assay.flows.audit import audit
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.engines.opening import open_engine
 from assay.infra.environment import prepare_environment

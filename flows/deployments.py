@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @flow(name="assay", flow_run_name="{pipeline}", persist_result=False)
 def nightly(pipeline: str, config: str, store: str | None = None, seed: int = 0) -> dict[str, object]:
     """One scheduled run of a pipeline: its settings are read anew, so that tonight's pipelines.yaml counts."""
-    from assay.flows.pipeline import load_project
+    from assay.flows.configuration.loading import load_project
     from assay.flows.running import run_inside_prefect
 
     project = load_project(config, pipeline=pipeline, store=store)

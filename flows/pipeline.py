@@ -1,4 +1,4 @@
-"""Pipelines: the settings of each audit, loaded from pipelines.yaml, with errors a person can act on."""
+"""Pipelines: the settings of each audit, put together from the keys of the kinds of audit."""
 
 from __future__ import annotations
 
@@ -7,53 +7,32 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, ClassVar, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, create_model, field_validator
 
 from assay.data.catalog import is_masked
-from assay.flows.configuration.combinations import clashes
+from assay.flows.audits.kind import AuditKind
 from assay.flows.configuration.cron import trouble_with
-from assay.flows.configuration.expectations import GIVEN, writable
-from assay.flows.configuration.mistakes import ConfigurationError, Mistake, Where, dotted, nearest, shown
-from assay.flows.configuration.overrides import FLAG, apply_overrides, file_name
-from assay.flows.configuration.short_forms import write_out, write_out_presets
-from assay.flows.configuration.truth_columns import with_truth
-from assay.flows.configuration.validation import validate, value_or_nothing
+from assay.flows.configuration.expectations import GIVEN
+from assay.flows.configuration.mistakes import nearest
+from assay.flows.configuration.overrides import file_name
 from assay.flows.configuration.written_lines import Lines
-from assay.flows.configuration.yaml_source import Document, Value, read_yaml
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
 from assay.tasks.attacks.menu import AnyAttack, AnyTermAttack, AnyTextAttack
-from assay.tasks.attacks.settings import PRESETS, AnyImageAttack
-from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.attacks.settings import AnyImageAttack
 from assay.tasks.defenses.menu import AnyDefence
 from assay.tasks.defenses.settings import AnyImageDefence
-from assay.tasks.defenses.smoothing_settings import Smoothing
 from assay.tasks.defenses.text_settings import AttackedCopies
-from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.ingest.settings import Source
-from assay.tasks.labeling.settings import Labeling
-from assay.tasks.ordering.settings import Ordering
-from assay.tasks.overfitting.settings import Overfitting
-from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.gates import Gate
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.settings import Evaluation, Subject
-from assay.tasks.trust.settings import Trust
-from assay.tasks.weak_labels.settings import WeakLabelling
 
-DEFAULT_FILE = "pipelines.yaml"
+S = TypeVar("S", bound=Settings)
+
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
-OUTSIDE = frozenset({"store", "compute"})
-ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyAttack)[0]) for name in attack.model_fields)
-DEFENCE_FIELDS = frozenset(name for kind in get_args(get_args(AnyDefence)[0]) for name in writable(kind))
-SHORT_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "subjects": ("model", frozenset(Subject.model_fields)),
-    "attacks": ("attack", ATTACK_FIELDS),
-    "defenses": ("defense", DEFENCE_FIELDS),
-}
-"""Lists whose items may be written `- name: {options}`: the setting that the name stands for, and all settings."""
 
 
 class Pipeline(Settings):
@@ -71,18 +50,6 @@ class Pipeline(Settings):
     source: Source = Field(examples=["{dataset: sample/breast-cancer}", "{parquet: data/*.parquet, label: gold}"])
     """Where the samples come from."""
 
-    labeling: Labeling | None = Field(default=None, examples=["{functions: breast-cancer}"])
-    """Which labelling functions vote on the samples."""
-
-    pruning: Pruning | None = Field(default=None, examples=["{correlation: 0.5}"])
-    """Which labelling functions are kept; left out, all of them are."""
-
-    weak_labels: WeakLabelling | None = Field(default=None, examples=["{labelers: [majority, snorkel]}"])
-    """How votes become a label and a confidence."""
-
-    ordering: Ordering | None = Field(default=None, examples=["{alpha: 0.05, datasets: 10, compare: true}"])
-    """How the samples are ordered into data sets D1 … DN, ever more adversarial."""
-
     subject: Subject | None = Field(default=None, examples=["{model: logistic}"])
     """The model under audit, where there is one; several go into `subjects`."""
 
@@ -95,23 +62,8 @@ class Pipeline(Settings):
     attacks: tuple[AnyAttack, ...] = Field(default=(), examples=["[{attack: pgd, eps: [0, 4/255, 0.1], steps: 20}]"])
     """What is done to images, texts or terms to make the subjects wrong."""
 
-    corruptions: Corruptions | None = Field(default=None, examples=["{severities: [1, 3, 5]}"])
-    """Sequences of perturbed images along which a prediction should not flip."""
-
     defenses: tuple[AnyDefence, ...] = Field(default=(), examples=["[{defense: maadvt, eps: 0.1, lambda: 6}]"])
     """How subjects are trained to withstand attacks; each defended model is audited like the original."""
-
-    diagnostics: Diagnostics | None = Field(default=None, examples=["{images: 6}", "{attacks: [pgd], eps: 0.1}"])
-    """What is looked at inside image subjects: maps, layers, labels named together; `{}` takes every default."""
-
-    smoothing: Smoothing | None = Field(default=None, examples=["{sigma: 0.25}"])
-    """How far image subjects can be certified in L2, by randomised smoothing; `{}` takes every default."""
-
-    trust: Trust | None = Field(default=None, examples=["{explainers: [lime], top_words: 10}"])
-    """Whether correct predictions on texts are right for the right reasons."""
-
-    overfitting: Overfitting | None = Field(default=None, examples=["{translations: {eps: 2}}"])
-    """Whether the test score can be believed, or the subject has been fitted to the samples it is measured on."""
 
     statistics: Statistics = Statistics()
     """How the findings are judged together."""
@@ -121,13 +73,26 @@ class Pipeline(Settings):
     )
     """Bounds on findings; `assay run` and `assay gate` return 1 when one is not kept."""
 
+    kinds: ClassVar[tuple[AuditKind[Any], ...]] = ()
+    """The kinds of audit whose keys it may have."""
+
+    @property
+    def parts(self) -> dict[str, Settings]:
+        """The settings of the audits that are asked for, by key."""
+        keys = [key.name for kind in self.kinds for key in kind.keys]
+        return {key: settings for key in keys if (settings := getattr(self, key)) is not None}
+
+    def asked(self, settings: type[S]) -> S | None:
+        """The settings of that model, where the pipeline has them."""
+        return next((part for part in self.parts.values() if isinstance(part, settings)), None)
+
     @property
     def masked(self) -> bool:
         """Whether no word of the texts may be shown, in reports or errors: as the source says, or its data set does in
-        the catalogue, or `trust`."""
+        the catalogue, or one of its audits."""
         if self.source.masked is not None:
             return self.source.masked
-        return is_masked(self.source.dataset) or (self.trust is not None and self.trust.masked)
+        return is_masked(self.source.dataset) or any(getattr(part, "masked", False) for part in self.parts.values())
 
     @property
     def image_attacks(self) -> tuple[AnyImageAttack, ...]:
@@ -172,6 +137,18 @@ class Pipeline(Settings):
         return schedule
 
 
+def pipeline_model(kinds: Sequence[AuditKind[Any]]) -> type[Pipeline]:
+    """The model of a pipeline that may ask for these kinds of audit: each brings its keys."""
+    keys: dict[str, Any] = {
+        key.name: (key.settings | None, Field(default=None, description=key.about, examples=[key.example]))
+        for kind in kinds
+        for key in kind.keys
+    }
+    model = create_model("Pipeline", __base__=Pipeline, __module__=__name__, __doc__=Pipeline.__doc__, **keys)
+    model.kinds = tuple(kinds)
+    return model
+
+
 class ProjectFile(Settings):
     """What pipelines.yaml may say."""
 
@@ -183,6 +160,13 @@ class ProjectFile(Settings):
 
     pipelines: dict[str, Pipeline]
     """The audits, by name."""
+
+
+def file_model(kinds: Sequence[AuditKind[Any]]) -> type[ProjectFile]:
+    """The model of a pipelines.yaml whose pipelines may ask for these kinds of audit."""
+    pipelines: Any = dict[str, pipeline_model(kinds)]  # type: ignore[misc]  # a type that is made as the program runs
+    field = Field(description="The audits, by name.")
+    return create_model("ProjectFile", __base__=ProjectFile, __module__=__name__, pipelines=(pipelines, field))
 
 
 @dataclass(frozen=True)
@@ -212,120 +196,3 @@ def known_pipeline(name: str, names: Mapping[str, object], file: Path) -> str:
     match = nearest(name, names)
     meant = f" Did you mean {match}?" if match else ""
     raise InputError(f'There is no pipeline "{name}" in {file_name(file)}.{meant}  (assay list shows all)')
-
-
-def load_project(
-    path: str | Path = DEFAULT_FILE,
-    *,
-    pipeline: str | None = None,
-    overrides: Sequence[str] = (),
-    store: str | None = None,
-) -> Project:
-    """The project in a pipelines.yaml; raises `ConfigurationError` with every mistake in it.
-
-    `overrides` are `key=value` texts for the one `pipeline` (or for `store` and `compute`); `store` replaces the
-    configured store and, if it is a folder, is relative to where the person stands.
-    """
-    file = Path(path).absolute()
-    document = read_yaml(_text_of(file), file_name(file))
-    names = _pipelines_of(document)
-    if pipeline is not None and not document.mistakes:
-        known_pipeline(pipeline, names, file)
-    for name in names:
-        for field, (key, fields) in SHORT_FORMS.items():
-            write_out(document, ("pipelines", name, field), key, fields)
-        write_out_presets(document, ("pipelines", name, "attacks"), "attack", attack_presets())
-    inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
-    changed = apply_overrides(document, overrides, inside, OUTSIDE)
-    settings = _settings(document, changed)
-    chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
-    pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
-    return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)))
-
-
-def attack_presets() -> dict[str, dict[str, Value]]:
-    """The attacks that go by a name, as they would be written out."""
-    written = {name: attack.model_dump(mode="json", exclude_unset=True) for name, attack in PRESETS.items()}
-    return {name: {"attack": str(getattr(PRESETS[name], "attack", "")), **one} for name, one in written.items()}
-
-
-def _settings(document: Document, changed: set[Where]) -> ProjectFile:
-    found = list(document.mistakes)
-    settings = None
-    if not isinstance(document.value, dict):
-        if not document.mistakes:
-            said = (
-                "expected a mapping with pipelines:, and found nothing"
-                if document.value is None
-                else (f"expected a mapping with pipelines:, and found {shown(document.value)}")
-            )
-            found.append(((), Mistake(document.file, document.line(()), "", "", said)))
-    else:
-        found += _checked_names(document)
-        settings, wrong = validate(ProjectFile, document, {"attack": PRESETS})
-        found += wrong + _clashing(document, {where for where, _ in wrong})
-    if found or settings is None:
-        mistakes = dict.fromkeys(_told(mistake, where, changed) for where, mistake in found)
-        raise ConfigurationError(sorted(mistakes, key=lambda mistake: (mistake.file == FLAG, mistake.line or 0)))
-    return settings
-
-
-def _checked_names(document: Document) -> list[tuple[Where, Mistake]]:
-    """Gives each pipeline the name it stands under; a `name` of its own is a mistake."""
-    found: list[tuple[Where, Mistake]] = []
-    for name, pipeline in _pipelines_of(document).items():
-        if not isinstance(pipeline, dict):
-            continue
-        where: Where = ("pipelines", name, "name")
-        if "name" in pipeline:
-            said = "a pipeline is named by the key it stands under; remove this line"
-            found.append((where, Mistake(document.file, document.line(where), dotted(where), "", said)))
-        pipeline["name"] = name
-    return found
-
-
-def _clashing(document: Document, wrong: set[Where]) -> list[tuple[Where, Mistake]]:
-    found: list[tuple[Where, Mistake]] = []
-    for name, pipeline in _pipelines_of(document).items():
-        for clash in clashes(value_or_nothing(pipeline)):
-            where: Where = ("pipelines", name, *clash.where)
-            if where not in wrong:
-                value = document.found(where)
-                written = "" if isinstance(value, dict | list | None) else shown(value)
-                found.append((where, Mistake(document.file, document.line(where), dotted(where), written, clash.why)))
-    return found
-
-
-def _told(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
-    """The mistake as a person reads it: within its pipeline, and blamed on `--set` where that brought it in."""
-    path = dotted(where[2:]) if len(where) > 2 and where[0] == "pipelines" else mistake.path
-    if any(where[: len(set_here)] == set_here for set_here in changed):
-        return dataclasses.replace(mistake, file=FLAG, line=None, path=path)
-    return dataclasses.replace(mistake, path=path)
-
-
-def _gathered(pipeline: Pipeline) -> Pipeline:
-    """The pipeline with its one `subject`, if it has one, among its `subjects`, each with its columns of truth."""
-    subjects = pipeline.subjects if pipeline.subject is None else (pipeline.subject,)
-    return pipeline.model_copy(update={"subjects": tuple(with_truth(one, pipeline.source) for one in subjects)})
-
-
-def _pipelines_of(document: Document) -> dict[str, Value]:
-    return value_or_nothing(value_or_nothing(document.value).get("pipelines"))
-
-
-def _place(store: str, folder: Path) -> str:
-    return store if "://" in store else str((folder / Path(store).expanduser()).absolute())
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"There is no file {file_name(file)}; say which one with --config FILE.") from None
-    except IsADirectoryError:
-        raise InputError(f"{file_name(file)} is a folder; name the file in it with --config FILE.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file_name(file)} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"{file_name(file)} cannot be read: {error.strerror or error}.") from None

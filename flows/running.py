@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
-from assay.flows.audits.overfitting.look_ups import judge_tests
-from assay.flows.audits.trust.seconds import seconds_spent
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.all_nights import write_index
+from assay.infra.branches import start
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import AssayError, InputError, RunError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
-from assay.infra.plans import CACHED, Plan
 from assay.infra.prefect_server import PrefectServer, configured_api, prefect_api
 from assay.infra.progress import Progress, open_progress
 from assay.infra.runs import Run
@@ -56,7 +54,7 @@ def run_pipeline(
     server = None if configured_api() else PrefectServer().launch()
     try:
         with _open_run(project, pipeline, store, seed, fresh, console.file if console is not None else None) as run:
-            if anything_to_compute(run, project, pipeline):
+            if not has_run_before(store, run.record):
                 run.warm_up()
             with prefect_api(server):
                 return perform(run, project, pipeline)
@@ -100,7 +98,8 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     began = time.perf_counter()
     run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.slots()}")
     made = audit(pipeline, project.folder)
-    findings = _named_findings(run, made, pipeline)
+    made, of_this_run = complete(run, made)
+    findings = _named_findings(run, made, of_this_run)
     gates = judge(pipeline.gates, findings)
     code = _exit_code(made, gates)
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
@@ -131,15 +130,10 @@ def _recorded(record: RunRecord) -> Iterator[None]:
         raise
 
 
-def anything_to_compute(run: Run, project: Project, pipeline: Pipeline) -> bool:
-    """Whether the store lacks anything; if not, no worker is started."""
-    conductor, failures, walked = run.conductor, list(run.record.failures), Plan()
-    run.conductor = walked
-    try:
-        audit(pipeline, project.folder)
-    finally:  # what is wrong will be found, and written down, when the audit is performed
-        run.conductor, run.record.failures = conductor, failures
-    return any(stage.outlook != CACHED for stage in walked.stages)
+def has_run_before(store: Store, record: RunRecord) -> bool:
+    """Whether the store has this run already, so that likely nothing will be computed and no worker is needed."""
+    alike = (record.pipeline, record.seed, record.settings)
+    return any(run.status == "done" and (run.pipeline, run.seed, run.settings) == alike for run in store.runs())
 
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
@@ -170,15 +164,24 @@ def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
     return open_it
 
 
-def _named_findings(run: Run, made: Audit, pipeline: Pipeline) -> list[Finding]:
-    """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share.
+def complete(run: Run, made: Audit) -> tuple[Audit, list[Finding]]:
+    """The audit with what only this run can say of it, and the findings on that.
 
     Whatever else failed: a test set that was looked at has been looked at.
     """
-    of_this_run = [] if made.trust is None else seconds_spent(made.trust, run.store)
-    if made.overfitting is not None and pipeline.overfitting is not None:
-        made.curation.branches.attempt("overfitting verdicts", judge_tests, made.overfitting, pipeline, run)
-        of_this_run += made.overfitting.said
+    ground, findings = made.ground, list[Finding]()
+    results = dict(ground.results)
+    for kind in ground.pipeline.kinds:
+        if kind.name in results:
+            told = start(f"{kind.name}, afterwards", kind.afterwards, ground, results[kind.name], run).outcome()
+            if told is not None:
+                results[kind.name] = told[0]
+                findings += told[1]
+    return replace(made, ground=replace(ground, results=results), failures=tuple(run.failures)), findings
+
+
+def _named_findings(run: Run, made: Audit, of_this_run: Sequence[Finding]) -> list[Finding]:
+    """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share."""
     measured = [] if made.findings is None else findings_from(collect(made.findings, Findings.schema.names))
     return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in [*measured, *of_this_run]]
 

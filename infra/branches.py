@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar
 from assay.infra.errors import AssayError, RunError, told
 from assay.infra.runs import current_run
 
-K = TypeVar("K")
 R = TypeVar("R")
 
 
@@ -23,7 +22,7 @@ class Branch(Generic[R]):
         return self._result
 
 
-def start(what: str, work: Callable[..., R], *args: Any, **kwargs: Any) -> Branch[R]:
+def start(what: str, work: Callable[..., R | None], *args: Any, **kwargs: Any) -> Branch[R]:
     """Starts work as a branch of the run. Branches among the arguments are waited for, and what they made is handed in.
 
     A failure is written down in the run's record, as `what`; branches that stand on one that failed are not begun.
@@ -43,7 +42,7 @@ def start(what: str, work: Callable[..., R], *args: Any, **kwargs: Any) -> Branc
     return Branch(what, None)
 
 
-def outcomes(branches: Mapping[K, Branch[R]]) -> dict[K, R]:
+def outcomes(branches: Mapping[Any, Branch[R]]) -> dict[Any, R]:
     """What every branch made, in the order they were started; those that made nothing are not there."""
     ended = {name: branch.outcome() for name, branch in branches.items()}
     return {name: result for name, result in ended.items() if result is not None}
@@ -57,17 +56,3 @@ def _note(what: str, error: AssayError) -> None:
     run, told_of = current_run(), str(error)
     run.failures.append(error)
     run.record.failures.append(told_of if told_of.startswith(f"{what} broke") else f"{what}: {told_of}")
-
-
-class Branches:
-    """Runs branches one after the other and remembers the errors of those that failed."""
-
-    def __init__(self) -> None:
-        self.failures: list[AssayError] = []
-
-    def attempt(self, what: str, branch: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        """Run a branch; if it fails, the others go on, and the run ends with the first error."""
-        run = current_run()
-        before = len(run.failures)
-        start(what, branch, *args, **kwargs)
-        self.failures += run.failures[before:]

@@ -30,8 +30,8 @@ def check(ctx: click.Context, config: str, store: str | None, overrides: tuple[s
 @config_option
 def list_pipelines(config: str) -> None:
     """List the pipelines, their schedules and what they audit."""
+    from assay.flows.configuration.loading import load_project
     from assay.flows.operations.checking import source_in_words
-    from assay.flows.pipeline import load_project
 
     rows = [
         [name, one.schedule or "on request", source_in_words(one.source), one.description]

@@ -15,8 +15,8 @@ def deploy(config: str) -> None:
     One deployment per pipeline; the workers of your pool run them.
     """
     _prepare()
+    from assay.flows.configuration.loading import load_project
     from assay.flows.deployments import deploy as deploy_all
-    from assay.flows.pipeline import load_project
 
     project = load_project(config)
     deploy_all(project, project.file)
@@ -30,8 +30,8 @@ def serve(config: str) -> None:
     A night that still runs when the next one is due is not started twice.
     """
     _prepare()
+    from assay.flows.configuration.loading import load_project
     from assay.flows.deployments import serve as serve_all
-    from assay.flows.pipeline import load_project
 
     project = load_project(config)
     serve_all(project, project.file)

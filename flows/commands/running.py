@@ -45,7 +45,7 @@ def run(
     answer: dict[str, object] = dict.fromkeys(("run", "status", "report", "findings", "seconds"))
     try:
         with standard_output_kept_clean() if as_json else contextlib.nullcontext():
-            from assay.flows.pipeline import load_project
+            from assay.flows.configuration.loading import load_project
 
             project = load_project(config, pipeline=name, overrides=overrides, store=store)
             from rich.console import Console
@@ -76,7 +76,7 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
 
     Which stages are cached, which will run, and where.
     """
-    from assay.flows.pipeline import load_project
+    from assay.flows.configuration.loading import load_project
 
     project = load_project(config, pipeline=name, overrides=overrides, store=store)
     from assay.flows.operations.planning import plan as plan_pipeline

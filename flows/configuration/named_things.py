@@ -5,24 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.data.catalog import catalog
 from assay.flows.configuration.mistakes import Where, dotted, nearest, shown
 from assay.flows.configuration.named_columns import named_columns, no_such_column
-from assay.flows.pipeline import Pipeline, Project
 from assay.infra.errors import AssayError, InputError, SettingError
 from assay.infra.settings import Settings
-from assay.tasks.attacks.terms.settings import Synonymy, TermAttack
-from assay.tasks.attacks.words.settings import A2T, Guided
 from assay.tasks.ingest.settings import ORIGINS, Source
 from assay.tasks.subjects.settings import WAYS
+
+if TYPE_CHECKING:
+    from assay.flows.pipeline import Pipeline, Project
 
 Known = Mapping[str, Sequence[str]]
 """Settings that name something, each with the names that Assay has something for."""
 
-_SUBJECT: Known = {
+SUBJECT: Known = {
     "classifier": ("small-bert", "minilm-linear"), "tagger": ("small-tagger", "minilm"),
     "scorer": ("small-scorer", "minilm"), "network": (), "model": ("logistic",), "weights": (), "revision": (),
 }  # fmt: skip
@@ -48,21 +48,18 @@ class MissingThing:
 
 
 def missing_things(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
-    """Everything that a pipeline names and that cannot be had, in the order of the pipeline."""
-    from assay.tasks.labeling.rulebook_source import refer_to_rulebook
+    """Everything that a pipeline names and that cannot be had."""
+    for kind in pipeline.kinds:
+        yield from kind.missing(pipeline, folder)
 
-    source, labeling = pipeline.source, pipeline.labeling
+
+def missing_in_source(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+    """What the source names and cannot be had; where its files are there, columns that they do not have."""
+    source, columns = pipeline.source, list[str]()
     origins: Known = dict.fromkeys(ORIGINS, ())
-    columns: list[str] = []
-    yield from _tried(("source",), source, origins, lambda: columns.extend(_columns_of(source, folder)))
+    yield from tried(("source",), source, origins, lambda: columns.extend(_columns_of(source, folder)))
     if columns:
         yield from missing_columns(pipeline, columns)
-    if labeling is not None:
-        attempt = partial(refer_to_rulebook, labeling.functions, folder)
-        yield from _tried(("labeling",), labeling, {"functions": ()}, attempt)
-    yield from _missing_subjects(pipeline, folder)
-    yield from _missing_in_attacks(pipeline, folder)
-    yield from _missing_in_trust(pipeline, folder)
 
 
 def missing_columns(pipeline: Pipeline, columns: Sequence[str]) -> Iterator[MissingThing]:
@@ -87,53 +84,12 @@ def _columns_of(source: Source, folder: Path) -> Sequence[str]:
     return layout_of(found).features
 
 
-def _missing_subjects(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
-    """Of the subjects, those whose code, weights or model files cannot be had."""
-    from assay.tasks.subjects.resolved import resolve_subject
-
-    for position, subject in enumerate(pipeline.subjects):
-        where: Where = ("subject",) if pipeline.subject is not None else ("subjects", position)
-        yield from _tried(where, subject, _SUBJECT, partial(resolve_subject, subject, folder))
-
-
 def is_subject(missing: MissingThing) -> bool:
     """Whether it is a model under audit that is missing: of several, the others can do without it."""
     return missing.where[0] in ("subject", "subjects")
 
 
-def _missing_in_attacks(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
-    from assay.tasks.attacks.terms.resolved import require_attack
-    from assay.tasks.attacks.words.resolved import COUNTERFITTED, MINILM, WORD_VECTORS, resolve_word_attack
-    from assay.tasks.language.catalogue_lexicon import CATALOGUE
-    from assay.tasks.language.embeddings.ensemble import NAMES
-
-    terms: Known = {"terms": ("gold", "lexicon", CATALOGUE)}
-    words: Known = {
-        "encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, COUNTERFITTED), "antonyms": ("refuse", "wordnet"),
-        "keep": (),
-    }  # fmt: skip
-    for position, attack in enumerate(pipeline.attacks):
-        where: Where = ("attacks", position)
-        if isinstance(attack, A2T | Guided):
-            yield from _tried(where, attack, words, partial(resolve_word_attack, attack, folder))
-        elif isinstance(attack, TermAttack):
-            known = {**terms, "synonyms": (CATALOGUE,)} if isinstance(attack, Synonymy) else terms
-            yield from _tried(where, attack, known, partial(require_attack, attack, folder))
-
-
-def _missing_in_trust(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
-    from assay.tasks.language.embeddings.ensemble import NAMES
-    from assay.tasks.language.synonyms import OPEN_WORDNET, WORDNET
-    from assay.tasks.trust.resolved import COUNTERFACTUAL, require_named
-
-    asked = pipeline.trust
-    if asked is None:
-        return
-    known: Known = {"providers": NAMES, "synonyms": (WORDNET, OPEN_WORDNET), "truth": (COUNTERFACTUAL,)}
-    yield from _tried(("trust",), asked, known, partial(require_named, asked, folder))
-
-
-def _tried(where: Where, settings: Settings, known: Known, attempt: Callable[[], object]) -> Iterator[MissingThing]:
+def tried(where: Where, settings: Settings, known: Known, attempt: Callable[[], object]) -> Iterator[MissingThing]:
     """Nothing, or what the attempt could not find, blamed on the setting whose word the error quotes."""
     try:
         attempt()

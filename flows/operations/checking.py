@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.flows.commands.answers import columns
-from assay.flows.pipeline import Pipeline, Project, load_project
+from assay.flows.configuration.loading import load_project
+from assay.flows.pipeline import Pipeline, Project
+from assay.flows.report.pages import stages_of
 from assay.flows.report.records import in_bytes
 from assay.infra.errors import AssayError
 from assay.tasks.ingest.settings import ORIGINS, Source
 
-STAGES = (
-    "labeling", "pruning", "weak_labels", "ordering", "subjects", "attacks", "corruptions", "defenses",
-    "diagnostics", "smoothing", "trust", "overfitting", "gates",
-)  # fmt: skip
 PACKAGES = ("prefect", "dask", "distributed", "pyarrow", "numpy", "pandas", "torch", "snorkel", "great-expectations")
 
 
@@ -68,8 +66,8 @@ def pipeline_rows(project: Project) -> list[list[object]]:
     """Per pipeline: its source, the stages it configures, those it leaves out."""
     rows: list[list[object]] = []
     for name, pipeline in project.pipelines.items():
-        asked = [stage for stage in STAGES if getattr(pipeline, stage)]
-        skipped = [stage for stage in STAGES if stage not in asked]
+        asked = [stage for stage in stages_of(pipeline) if getattr(pipeline, stage)]
+        skipped = [stage for stage in stages_of(pipeline) if stage not in asked]
         stages = ", ".join(_stage_in_words(pipeline, stage) for stage in asked) or "ingest only"
         rows.append(
             [name, source_in_words(pipeline.source), stages, ", ".join(skipped) or "nothing", pipeline.schedule or "–"]

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from assay.flows.audits.table import KINDS
 from assay.flows.configuration.expectations import expected_of_field, tags, writable, written
-from assay.flows.pipeline import Pipeline, ProjectFile
+from assay.flows.pipeline import file_model, pipeline_model
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pipelines.md"
 
@@ -165,10 +166,11 @@ def page(example: str) -> str:
 
 def _models() -> Iterator[tuple[str, type[BaseModel]]]:
     """Every model with the key it stands under, outermost first."""
-    yield "The file", ProjectFile
-    yield "`compute`", _model_in(ProjectFile.model_fields["compute"])
-    yield "A pipeline: `pipelines.NAME`", Pipeline
-    for name, field in Pipeline.model_fields.items():
+    file, pipeline = file_model(KINDS), pipeline_model(KINDS)
+    yield "The file", file
+    yield "`compute`", _model_in(file.model_fields["compute"])
+    yield "A pipeline: `pipelines.NAME`", pipeline
+    for name, field in pipeline.model_fields.items():
         if name != "subjects":
             yield from _with_inner(HEADINGS.get(name, f"`{name}`"), _models_in(field.annotation))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.flows.report.records import find_run, findings_of, open_store
 from assay.infra.manifests import RunRecord
 from assay.tasks.statistics.gates import Gate, GateResult, judge

@@ -11,7 +11,7 @@ import pytest
 from markdown_pages import PAGES, ROOT, anchors, blocks, code_spans, links
 
 from assay.flows.cli import assay
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 
 _LONELY = "pipelines:\n  night: {source: {dataset: sample/breast-cancer}}\n"
 _CONTINUED = (

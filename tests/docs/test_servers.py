@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from assay import __version__
 from assay.flows.cli import assay
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 
 INFRA = ROOT / "infra"
 MANIFESTS = sorted((INFRA / "k8s").glob("*.yaml"))

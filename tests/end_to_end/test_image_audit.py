@@ -16,7 +16,7 @@ from quiet_browser import QUIET, browser_here
 
 from assay.flows.audit import audit
 from assay.flows.cli import answer
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
 from assay.infra import prefect_server
 from assay.infra.progress import SilentProgress

@@ -10,7 +10,7 @@ from command_line import Command, digests, environment, records, stages, still_t
 from team_project import team_project
 
 from assay.flows.audit import audit
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
 from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run

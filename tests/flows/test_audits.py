@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay.flows.audit import audit
-from assay.flows.pipeline import Project, load_project
+from assay.flows.configuration.loading import load_project
+from assay.flows.pipeline import Project
 from assay.flows.running import engine_of
 from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run

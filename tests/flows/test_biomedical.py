@@ -10,10 +10,11 @@ import pytest
 
 from assay.data.schemas import Classes, Samples
 from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.table import KINDS
 from assay.flows.audits.terms.flow import audit_terms
 from assay.flows.audits.terms.page import term_parts
 from assay.flows.configuration.combinations import clashes
-from assay.flows.pipeline import Pipeline
+from assay.flows.pipeline import Pipeline, pipeline_model
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import Branches
 from assay.infra.partitions import collect, map_pieces
@@ -81,7 +82,7 @@ def no_classes() -> Artifact[Classes]:
 
 
 def settings(*subjects: dict, attacks: list, defenses: list | None = None) -> Pipeline:
-    return Pipeline(
+    return pipeline_model(KINDS)(
         name="mine", source={"parquet": "mine.parquet"}, subjects=subjects, attacks=attacks, defenses=defenses or []
     )
 

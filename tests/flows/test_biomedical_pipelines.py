@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.flows.audit import audit
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.infra.partitions import collect
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.gates import judge

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.flows.audit import Audit, audit
+from assay.flows.configuration.loading import load_project
 from assay.flows.operations.planning import plan
-from assay.flows.pipeline import Project, load_project
+from assay.flows.pipeline import Project
 from assay.flows.running import engine_of
 from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.progress import SilentProgress

@@ -13,8 +13,9 @@ from assay.data.published.xu import TABLE_5
 from assay.flows.audit import Audit, audit
 from assay.flows.audits.images.defending import audited_eps, telling_eps, variants
 from assay.flows.cli import answer
+from assay.flows.configuration.loading import load_project
 from assay.flows.export.models import export_model
-from assay.flows.pipeline import Project, load_project
+from assay.flows.pipeline import Project
 from assay.flows.report.at_a_glance import verdicts_of
 from assay.flows.report.pages import parts_of, settings_of
 from assay.flows.running import engine_of

@@ -13,8 +13,8 @@ from prefect.client.schemas.objects import StateType
 from prefect.states import Completed, Pending, Running
 from team_project import team_project
 
+from assay.flows.configuration.loading import load_project
 from assay.flows.deployments import deploy, deployments_of
-from assay.flows.pipeline import load_project
 from assay.infra.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("prefect")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay.flows.configuration.gated_findings import METRICS, unknown_metric
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.infra.errors import InputError
 
 ROOMS = Path(__file__).parents[2] / "tasks"

@@ -11,8 +11,9 @@ import pytest
 
 from assay.flows.audit import Audit, audit
 from assay.flows.audits.images.looking_inside import watched
+from assay.flows.configuration.loading import load_project
 from assay.flows.configuration.mistakes import ConfigurationError
-from assay.flows.pipeline import Pipeline, load_project
+from assay.flows.pipeline import Pipeline
 from assay.flows.report.pages import parts_of
 from assay.flows.running import engine_of
 from assay.infra.partitions import collect

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from assay.flows.configuration.loading import load_project
 from assay.flows.operations.checking import named_things
-from assay.flows.pipeline import Project, load_project
+from assay.flows.pipeline import Project
 from assay.flows.running import check_inputs
 from assay.infra.errors import InputError
 

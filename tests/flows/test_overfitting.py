@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from direct_nights import Heard, found, latest, perform_night, project_in
 
+from assay.flows.configuration.loading import load_project
 from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.operations.planning import plan
-from assay.flows.pipeline import load_project
 from assay.flows.reproduce.tables import reproduce
 from assay.infra.errors import RunError
 from assay.infra.plans import CACHED

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from assay.flows.configuration.loading import load_project
 from assay.flows.configuration.mistakes import ConfigurationError
-from assay.flows.pipeline import Project, load_project
+from assay.flows.pipeline import Project
 from assay.infra.errors import InputError
 
 GOOD = """\

@@ -6,13 +6,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from assay.flows.pipeline import Pipeline, ProjectFile, load_project
+from assay.flows.audits.table import KINDS
+from assay.flows.configuration.loading import load_project
+from assay.flows.pipeline import file_model, pipeline_model
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
 from assay.tasks.ingest.settings import Source
 from assay.tasks.subjects.settings import Subject
 
-MODELS = (ProjectFile, Pipeline, Source, Subject, Compute)
+Pipeline = pipeline_model(KINDS)
+MODELS = (file_model(KINDS), Pipeline, Source, Subject, Compute)
 WORDS = [name for model in MODELS for name in model.model_fields] + [
     "majority", "snorkel", "ordering.permutation_p", "4/255", "1/0", "auto", "logistic", "sample/x", "../..",
     "0 2 * * *",

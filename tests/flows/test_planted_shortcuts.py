@@ -13,7 +13,8 @@ from planted_reviews import put_classes, put_reviews
 
 from assay.flows.audits.subjects.flow import Examination, examine_one
 from assay.flows.audits.trust.flow import ask_oracle
-from assay.flows.pipeline import Pipeline, load_project
+from assay.flows.configuration.loading import load_project
+from assay.flows.pipeline import Pipeline
 from assay.infra.branches import Branches
 from assay.infra.partitions import collect
 from assay.tasks.statistics.findings import Finding, findings_from

@@ -7,7 +7,7 @@ import pytest
 
 from assay.data.published.toki import TABLE_4
 from assay.flows.commands.running import TABLES
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.flows.reproduce.runs import DATA_SETS
 from assay.flows.reproduce.tables import list_of_tables, reproduce, tables_to_reproduce
 from assay.tasks.statistics.findings import Finding, findings_table

@@ -9,7 +9,7 @@ import pytest
 
 from assay.data.published.xu import CONDITIONS, TABLE_1, TABLE_2, TABLE_3, TABLE_4
 from assay.flows.cli import answer
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.data.published import araujo
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.flows.reproduce.terms import ARAUJO_TABLES
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store

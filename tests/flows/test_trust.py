@@ -8,10 +8,11 @@ import trust_case
 
 from assay.data.classes import class_names
 from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.table import KINDS
 from assay.flows.audits.trust.flow import TrustAudit, ask_oracle
 from assay.flows.audits.trust.page import planted_strengths, trust_parts
 from assay.flows.audits.trust.seconds import seconds_spent
-from assay.flows.pipeline import Pipeline
+from assay.flows.pipeline import Pipeline, pipeline_model
 from assay.flows.reproduce.trust import toki_3
 from assay.infra.branches import Branches
 from assay.infra.partitions import collect
@@ -28,7 +29,7 @@ SETTINGS = {
 
 
 def pipeline(**trust) -> Pipeline:
-    return Pipeline(
+    return pipeline_model(KINDS)(
         name="mine", source={"parquet": "mine.parquet"},
         subjects=[{"name": "mine", "classifier": "mine.py:classify"}], trust=SETTINGS | trust,
     )  # fmt: skip

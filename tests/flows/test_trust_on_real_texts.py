@@ -14,7 +14,7 @@ from assay.flows.audits.curation.flow import curate
 from assay.flows.audits.subjects.flow import examine
 from assay.flows.audits.trust.flow import ask_oracle
 from assay.flows.audits.trust.page import trust_parts
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.infra.partitions import collect
 from assay.tasks.language.words import words_of
 from assay.tasks.reporting.layout import render_report

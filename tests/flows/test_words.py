@@ -10,12 +10,14 @@ from ruamel.yaml import YAML
 
 from assay.data.classes import class_names
 from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.table import KINDS
 from assay.flows.audits.texts.flow import WordAudit, attack_texts
 from assay.flows.audits.texts.page import word_parts
 from assay.flows.audits.trust.flow import ask_oracle
+from assay.flows.configuration.loading import load_project
 from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.export.models import export_model
-from assay.flows.pipeline import Pipeline, load_project
+from assay.flows.pipeline import pipeline_model
 from assay.flows.report.at_a_glance import verdicts_of
 from assay.infra.branches import Branches
 from assay.infra.errors import InputError
@@ -46,7 +48,7 @@ def attacked(tmp_path):
     trust_case.write_code(tmp_path)
 
     def attack(subjects=(OWN,), attacks=(A2T, GUIDED, NOISE), masked=False, oracle=True, source=None, **options):
-        settings = Pipeline(
+        settings = pipeline_model(KINDS)(
             name="mine", source={"parquet": "mine.parquet"} | (source or {}), subjects=subjects, attacks=attacks,
             trust=ORACLE | {"masked": masked} if oracle else None, **options,
         )  # fmt: skip
@@ -121,7 +123,7 @@ def test_masking_is_a_property_of_the_source_and_needs_no_oracle(run, attacked):
     ],
 )  # fmt: skip
 def test_hateful_and_private_texts_are_masked_unless_somebody_says_otherwise(source, trust, masked):
-    assert Pipeline(name="mine", source=source, trust=trust).masked is masked
+    assert pipeline_model(KINDS)(name="mine", source=source, trust=trust).masked is masked
 
 
 def test_what_a_classifier_raises_on_masked_texts_is_told_without_its_words(run, attacked, tmp_path):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.flows.pipeline import Project, load_project
+from assay.flows.configuration.loading import load_project
+from assay.flows.pipeline import Project
 from assay.flows.report.records import findings_of
 from assay.flows.running import RunResult, engine_of, perform
 from assay.infra.manifests import RunRecord

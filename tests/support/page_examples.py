@@ -11,7 +11,7 @@ import pytest
 from markdown_pages import Block
 
 from assay.flows.audit import Audit, audit
-from assay.flows.pipeline import load_project
+from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
 from assay.infra.partitions import collect
 from assay.infra.progress import SilentProgress

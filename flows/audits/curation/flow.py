@@ -1,9 +1,9 @@
-"""Ingest → label → prune → weak labels → order: naturally adversarial data sets D1 … DN, and whether they are."""
+"""Label → prune → weak labels → order: naturally adversarial data sets D1 … DN, and whether they are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from assay.data.schemas import (
@@ -15,132 +15,200 @@ from assay.data.schemas import (
     LabelModel,
     OrderingCurve,
     Panel,
-    Predictions,
-    Samples,
     Votes,
     WeakLabels,
 )
+from assay.flows.audits.data import Data
+from assay.flows.audits.kind import Ground
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
+from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
-from assay.tasks.ingest.sources import resolve
-from assay.tasks.ingest.task import Ingested, ingest
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
-from assay.tasks.labeling.task import apply_labeling_functions, summarize_labeling, take_votes
+from assay.tasks.labeling.settings import Labeling
+from assay.tasks.labeling.task import LabelingSummary, apply_labeling_functions, summarize_labeling, take_votes
 from assay.tasks.ordering.approaches import APPROACHES, OURS, Approach
-from assay.tasks.ordering.task import bound_confidence, check_order, measure_ordering, order_adversarially, sketch_order
-from assay.tasks.pruning.task import prune_labeling_functions
+from assay.tasks.ordering.settings import Ordering
+from assay.tasks.ordering.task import Measured as MeasuredOrder
+from assay.tasks.ordering.task import (
+    bound_confidence,
+    check_order,
+    measure_ordering,
+    order_adversarially,
+    sketch_order,
+)
+from assay.tasks.pruning.settings import Pruning
+from assay.tasks.pruning.task import Pruned, prune_labeling_functions
+from assay.tasks.weak_labels.settings import WeakLabelling
 from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 
+Functions = Literal["panel", "all"]
 
-@dataclass
+
+@dataclass(frozen=True)
+class Labelled:
+    """What one labeler makes of the votes, with the panel or with all functions."""
+
+    model: Artifact[LabelModel]
+    labels: Artifact[WeakLabels]
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """D1 … DN of one labeler, a sketch of them, and what their contract says."""
+
+    curated: Artifact[CuratedSets]
+    contract: Artifact[ContractResults]
+    sketch: Artifact[CuratedSets]
+
+
+@dataclass(frozen=True)
+class LabelerBranch:
+    """What came of one labeler: its labels with our panel, its order, and how valid each approach's order is."""
+
+    labelled: Labelled
+    ordered: Ordered | None
+    measured: tuple[MeasuredOrder, ...]
+
+
+@dataclass(frozen=True)
 class Curation:
     """Everything that curation made, as handles; what the pipeline did not ask for is not there."""
 
-    ingested: Ingested
-    votes: Artifact[Votes] | None = None
-    table: Artifact[LabelingTable] | None = None
-    panel: Artifact[Panel] | None = None
-    models: dict[str, Artifact[LabelModel]] = field(default_factory=dict)
-    labels: dict[str, Artifact[WeakLabels]] = field(default_factory=dict)
-    curated: dict[str, Artifact[CuratedSets]] = field(default_factory=dict)
-    sketches: dict[str, Artifact[CuratedSets]] = field(default_factory=dict)
-    curves: list[Artifact[OrderingCurve]] = field(default_factory=list)
-    findings: list[Artifact[Findings]] = field(default_factory=list)
-    contracts: list[Artifact[ContractResults]] = field(default_factory=list)
-    predictions: dict[str, Artifact[Predictions]] = field(default_factory=dict)
-    branches: Branches = field(default_factory=Branches)
+    summary: LabelingSummary | None = None
+    pruned: Pruned | None = None
+    labelers: Mapping[str, LabelerBranch] = field(default_factory=dict)
 
     @property
-    def samples(self) -> Artifact[Samples]:
-        """The samples that entered."""
-        return self.ingested.samples
+    def labels(self) -> dict[str, Artifact[WeakLabels]]:
+        """The weak labels by labeler."""
+        return {name: one.labelled.labels for name, one in self.labelers.items()}
+
+    @property
+    def models(self) -> dict[str, Artifact[LabelModel]]:
+        """What every labeler learned."""
+        return {name: one.labelled.model for name, one in self.labelers.items()}
+
+    @property
+    def orders(self) -> dict[str, Ordered]:
+        """The order of every labeler."""
+        return {name: one.ordered for name, one in self.labelers.items() if one.ordered is not None}
+
+    @property
+    def headline(self) -> Ordered | None:
+        """The order that subjects are measured on and the report begins with: that of the first labeler."""
+        return next(iter(self.orders.values()), None)
+
+    @property
+    def curves(self) -> list[Artifact[OrderingCurve]]:
+        """How right the labels are along every order that was measured."""
+        return [one.curve for branch in self.labelers.values() for one in branch.measured]
+
+    @property
+    def contracts(self) -> list[Artifact[ContractResults]]:
+        """What the contracts say of the curated sets."""
+        return [one.contract for one in self.orders.values()]
+
+    @property
+    def panel(self) -> Artifact[Panel] | None:
+        """The functions that were kept."""
+        return None if self.pruned is None else self.pruned.panel
+
+    @property
+    def table(self) -> Artifact[LabelingTable] | None:
+        """What every function voted."""
+        return None if self.summary is None else self.summary.table
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured of votes, panel and orders."""
+        parts = [one.findings for one in (self.summary, self.pruned) if one is not None]
+        return parts + [one.findings for branch in self.labelers.values() for one in branch.measured]
 
 
 @subflow("curation")
-def curate(pipeline: Pipeline, folder: Path) -> Curation:
+def curate(ground: Ground) -> Curation:
     """The curated sets of a pipeline, and everything on the way to them."""
-    source = resolve(pipeline.source, folder)
-    curation = Curation(ingest(source, source.settings))
-    vote(curation, pipeline, folder)
-    if curation.votes is not None and pipeline.pruning is not None:
-        pruned = prune_labeling_functions(curation.votes, curation.ingested.classes, pipeline.pruning)
-        curation.panel = pruned.panel
-        curation.findings.append(pruned.findings)
-    if curation.votes is not None and pipeline.weak_labels is not None:
-        for labeler in pipeline.weak_labels.labelers:
-            curation.branches.attempt(f"labeler {labeler}", order, curation, pipeline, labeler)
-    return curation
+    pipeline, data = ground.pipeline, ground.of(Data)
+    votes = cast_votes(ground, data)
+    if votes is None:
+        return Curation()
+    summary = summarize_labeling(votes, data.samples, data.classes)
+    pruning, labelling = pipeline.asked(Pruning), pipeline.asked(WeakLabelling)
+    pruned = None if pruning is None else prune_labeling_functions(votes, data.classes, pruning)
+    if labelling is None:
+        return Curation(summary, pruned)
+    voted = Voted(data, votes, None if pruned is None else pruned.panel, labelling, pipeline.asked(Ordering))
+    branches = {name: start(f"labeler {name}", label_and_order, voted, name) for name in labelling.labelers}
+    return Curation(summary, pruned, outcomes(branches))
 
 
-def vote(curation: Curation, pipeline: Pipeline, folder: Path) -> None:
-    """Let the rulebook vote on the samples, or take the votes that came with them, and sum them up."""
-    if pipeline.labeling is not None:
-        rulebook = refer_to_rulebook(pipeline.labeling.functions, folder)
-        classes = curation.ingested.classes
-        curation.votes = apply_labeling_functions(curation.samples, rulebook, classes, pipeline.labeling)
-    elif pipeline.source.votes is not None or carries_votes(pipeline):
-        curation.votes = take_votes(curation.samples)
-    if curation.votes is not None:
-        summary = summarize_labeling(curation.votes, curation.samples, curation.ingested.classes)
-        curation.table = summary.table
-        curation.findings.append(summary.findings)
+def cast_votes(ground: Ground, data: Data) -> Artifact[Votes] | None:
+    """The rulebook's votes on the samples, or those that came with them."""
+    labeling = ground.pipeline.asked(Labeling)
+    if labeling is not None:
+        rulebook = refer_to_rulebook(labeling.functions, ground.folder)
+        return apply_labeling_functions(data.samples, rulebook, data.classes, labeling)
+    return take_votes(data.samples) if carries_votes(ground.pipeline) else None
 
 
-def order(curation: Curation, pipeline: Pipeline, labeler: str) -> None:
+@dataclass(frozen=True)
+class Voted:
+    """What every labeler starts from."""
+
+    data: Data
+    votes: Artifact[Votes]
+    panel: Artifact[Panel] | None
+    labelling: WeakLabelling
+    ordering: Ordering | None
+
+
+def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
     """Label with one labeler, order by each approach that is asked for, and measure whether the order is adverse."""
-    choices: tuple[Literal["panel", "all"], ...] = ("panel", "all")
+    choices: tuple[Functions, ...] = ("panel", "all")
+    ours, ordered, measured = None, None, list[MeasuredOrder]()
     for functions in choices:
-        approaches = [one for one in wanted_approaches(pipeline) if one.functions == functions]
+        approaches = [one for one in wanted_approaches(voted.ordering) if one.functions == functions]
         if not approaches:
             continue
-        labels = weak_labels(curation, pipeline, labeler, functions)
-        if pipeline.ordering is None:
+        labelled = weak_labels(voted, labeler, functions)
+        is_ours = functions == OURS.functions
+        ours = labelled if is_ours else ours
+        if voted.ordering is None:
             continue
-        intervals = bound_confidence(labels, pipeline.ordering)
-        if functions == OURS.functions:
-            curation.curated[labeler] = order_adversarially(intervals, curation.samples, pipeline.ordering, labeler)
-            classes = curation.ingested.classes
-            curation.contracts.append(check_order(curation.curated[labeler], classes, pipeline.ordering))
-            curation.sketches[labeler] = sketch_order(curation.curated[labeler])
-        for approach in approaches:
-            measure(curation, pipeline, intervals, approach, labeler)
+        intervals = bound_confidence(labelled.labels, voted.ordering)
+        if is_ours:
+            ordered = order(voted, intervals, voted.ordering, labeler)
+        measured += [
+            measure_ordering(intervals, voted.data.samples, voted.ordering, approach.name, labeler)
+            for approach in approaches
+        ]
+    assert ours is not None, "ours is among the approaches always"
+    return LabelerBranch(ours, ordered, tuple(measured))
 
 
-def weak_labels(
-    curation: Curation, pipeline: Pipeline, labeler: str, functions: Literal["all", "panel"]
-) -> Artifact[WeakLabels]:
+def order(voted: Voted, intervals: Artifact[Intervals], settings: Ordering, labeler: str) -> Ordered:
+    """D1 … DN by the lower ends of the confidence intervals."""
+    curated = order_adversarially(intervals, voted.data.samples, settings, labeler)
+    return Ordered(curated, check_order(curated, voted.data.classes, settings), sketch_order(curated))
+
+
+def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:
     """The labels that one labeler gives with the panel, or with all functions."""
-    assert curation.votes is not None
-    assert pipeline.weak_labels is not None
-    classes = curation.ingested.classes
-    chosen: Literal["all", "panel"] = functions if curation.panel is not None else "all"
-    model = train_labeler(curation.votes, curation.panel, classes, pipeline.weak_labels, labeler, chosen)
-    labels = label_probabilistically(curation.votes, model, classes, pipeline.weak_labels)
-    if functions == OURS.functions:
-        curation.models[labeler], curation.labels[labeler] = model, labels
-    return labels
+    chosen: Functions = functions if voted.panel is not None else "all"
+    model = train_labeler(voted.votes, voted.panel, voted.data.classes, voted.labelling, labeler, chosen)
+    return Labelled(model, label_probabilistically(voted.votes, model, voted.data.classes, voted.labelling))
 
 
-def measure(
-    curation: Curation, pipeline: Pipeline, intervals: Artifact[Intervals], approach: Approach, labeler: str
-) -> None:
-    """Test one order for validity."""
-    assert pipeline.ordering is not None
-    measured = measure_ordering(intervals, curation.samples, pipeline.ordering, approach.name, labeler)
-    curation.curves.append(measured.curve)
-    curation.findings.append(measured.findings)
-
-
-def wanted_approaches(pipeline: Pipeline) -> list[Approach]:
+def wanted_approaches(ordering: Ordering | None) -> list[Approach]:
     """Ours, and with `compare` the paper's three others; without pruning, the panel is all functions."""
-    return list(APPROACHES) if pipeline.ordering is not None and pipeline.ordering.compare else [OURS]
+    return list(APPROACHES) if ordering is not None and ordering.compare else [OURS]
 
 
 def carries_votes(pipeline: Pipeline) -> bool:
-    """Whether the pipeline's data set is itself a table of votes, such as crowd workers' answers."""
+    """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
     from assay.data.catalog import is_votes
 
     name = pipeline.source.dataset
-    return name is not None and not name.startswith("sample/") and is_votes(name)
+    in_catalog = name is not None and not name.startswith("sample/") and is_votes(name)
+    return pipeline.source.votes is not None or in_catalog

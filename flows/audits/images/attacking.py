@@ -1,159 +1,212 @@
-"""Attacks → corruptions: how little it takes to make each subject wrong, and how often it flips for nothing."""
+"""Image subjects under attack: how little it takes to make each wrong, what defends it, and what that gains."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from assay.data.image_schemas import AdversarialImages, Attacked, GeneratorFiles
+from assay.data.image_schemas import Attacked, GeneratorFiles
 from assay.data.schemas import Findings, Samples
-from assay.flows.audits.subjects.flow import Examination, Examined
+from assay.flows.audits.challenging import Challenged, Shares, challenge
+from assay.flows.audits.kind import Ground
+from assay.flows.audits.subjects.flow import Examination, Examined, Model
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
-from assay.infra.errors import RunError
+from assay.infra.errors import InputError
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.gap_task import train_generator
 from assay.tasks.attacks.judging_task import measure_attacks, probe_subject
 from assay.tasks.attacks.settings import GAP, AnyImageAttack, eps_name
 from assay.tasks.attacks.task import Attacks, attack_subject, transfer_attacks, worst_case
-from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.corruptions.task import Corrupted, corrupt_subjects, measure_corruptions
+from assay.tasks.defenses.comparing import NONE
+from assay.tasks.defenses.settings import AnyImageDefence, each_of
+from assay.tasks.defenses.task import defend_subject, measure_defences
+from assay.tasks.subjects.images.task import measure_images, predict_images
 
-Generators = dict[str, Artifact[GeneratorFiles]]
+Generators = Mapping[str, Artifact[GeneratorFiles]]
 
 
-@dataclass
+@dataclass(frozen=True)
+class ImageAttack:
+    """One attack on one model: what it did to the audited images and, where generators learned it, to theirs."""
+
+    audited: Attacks
+    on_training: Attacks | None = None
+    generators: Generators | None = None
+    """One per ε."""
+
+
+@dataclass(frozen=True)
+class ImageMeasures:
+    """What the attacks on one model come to, and their worst case where there are several."""
+
+    findings: tuple[Artifact[Findings], ...]
+    worst: Artifact[Attacked] | None = None
+
+
+@dataclass(frozen=True)
 class Robustness:
-    """Everything that was done to the subjects, as handles; what was not asked for is not there."""
+    """What was done to image subjects and to their defended copies."""
 
-    attacked: dict[str, dict[str, Attacks]] = field(default_factory=dict)
-    """By subject and attack."""
-    on_training: dict[str, dict[str, Attacks]] = field(default_factory=dict)
-    """Generators on the images they learned from, by subject and attack."""
-    worst: dict[str, Artifact[Attacked]] = field(default_factory=dict)
-    generators: dict[str, dict[str, Generators]] = field(default_factory=dict)
-    """By attack and subject."""
-    transfers: list[Artifact[Findings]] = field(default_factory=list)
-    corrupted: Corrupted | None = None
-    findings: list[Artifact[Findings]] = field(default_factory=list)
-
-    def under(self, attack: str) -> list[str]:
-        """The subjects that came through the attack of that name."""
-        return [subject for subject, made in self.attacked.items() if attack in made]
+    challenged: Challenged[ImageAttack, ImageMeasures] = field(
+        default_factory=lambda: Challenged({}, {}, {}, {}, {}, {})
+    )
 
     @property
-    def images(self) -> list[Artifact[AdversarialImages]]:
-        """The adversarial images that were kept."""
-        return [made.images for attacks in self.attacked.values() for made in attacks.values()]
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured."""
+        return self.challenged.findings
+
+    @property
+    def models(self) -> list[Examined]:
+        """The subjects and their defended copies."""
+        return list(self.challenged.models.values())
+
+    @property
+    def attacked(self) -> dict[str, dict[str, Attacks]]:
+        """By model and attack."""
+        return {
+            model: {name: one.audited for name, one in by_attack.items()}
+            for model, by_attack in self.challenged.attacked.items()
+            if by_attack
+        }
 
 
-@subflow("robustness")
-def challenge(pipeline: Pipeline, examination: Examination, branches: Branches) -> Robustness:
-    """Attack every image subject, see which attack is worst and what transfers, then corrupt the images."""
-    result = Robustness()
-    subjects = examination.of("network")
-    for subject in subjects if pipeline.image_attacks else ():
-        branches.attempt(f"probes of {subject.name}", probe, result, examination, subject)
-        for settings in pipeline.image_attacks:
-            branches.attempt(f"{settings.called} on {subject.name}", attack, result, examination, subject, settings)
-    for settings in pipeline.image_attacks:
-        if settings.transfer and len(result.under(settings.called)) > 1:
-            branches.attempt(f"transfer of {settings.called}", transfer, result, examination, settings)
-    for subject in subjects:
-        if subject.name in result.attacked:
-            branches.attempt(
-                f"attacks on {subject.name}", measure, result, examination, subject, pipeline.image_attacks
-            )
-    if pipeline.corruptions is not None and subjects:
-        branches.attempt("corruptions", corrupt, result, examination, pipeline.corruptions)
-    return result
+@subflow("attacks and defences of images")
+def challenge_images(ground: Ground) -> Robustness:
+    """Attack every image subject, defend it, attack the defended copies, and compare."""
+    examination = ground.of(Examination)
+    return Robustness(challenge(Images(ground.pipeline, examination), examination.of("network")))
 
 
-def probe(result: Robustness, examination: Examination, subject: Examined) -> None:
-    """Look whether the subject can be attacked honestly."""
-    probed = probe_subject(examination.evaluation, examination.classes, subject.files, subject.resolved, subject.name)
-    result.findings.append(probed)
+@dataclass(frozen=True)
+class Images:
+    """How image subjects are attacked and defended."""
+
+    pipeline: Pipeline
+    examination: Examination
+
+    @property
+    def attacks(self) -> Sequence[AnyImageAttack]:
+        """The attacks on images."""
+        return self.pipeline.image_attacks
+
+    def defences(self, _subject: Examined) -> Sequence[AnyImageDefence]:
+        """Every model that the pipeline's defences make of a subject."""
+        return variants(self.pipeline)
+
+    def attack(self, model: Examined, _original: Examined, attack: AnyImageAttack) -> ImageAttack:
+        """One attack; a generator also on the images that it learned from."""
+        generators = self.learn(model, attack)
+        audited = self._against(self.examination.evaluation, model, attack, generators)
+        if generators is None:
+            return ImageAttack(audited)
+        return ImageAttack(audited, self._against(self.examination.training, model, attack, generators), generators)
+
+    def learn(self, model: Examined, attack: AnyImageAttack) -> Generators | None:
+        """The generators of an attack that has them, one per ε."""
+        if not isinstance(attack, GAP):
+            return None
+        return {
+            eps_name(eps): train_generator(self.examination.training, *model.model, attack.for_training(eps), eps)
+            for eps in attack.eps
+            if eps > 0
+        }
+
+    def _against(
+        self, samples: Artifact[Samples], model: Examined, attack: AnyImageAttack, generators: Generators | None
+    ) -> Attacks:
+        learned = None if generators is None else dict(generators)
+        return attack_subject(samples, *model.model, attack.for_attacking(), model.name, learned)
+
+    def across(
+        self, attack: AnyImageAttack, attacked: Mapping[str, ImageAttack], models: Mapping[str, Examined]
+    ) -> Artifact[Findings] | None:
+        """Show the images that were made against each model to all of them."""
+        if not attack.transfer or len(attacked) < 2:
+            return None
+        generators = {name: dict(one.generators) for name, one in attacked.items() if one.generators is not None}
+        return transfer_attacks(
+            self.examination.evaluation, self.examination.classes, attack.for_transfer(),
+            {name: models[name].files for name in attacked}, {name: models[name].resolved for name in attacked},
+            generators or None,
+        )  # fmt: skip
+
+    def measure(
+        self, model: Examined, attacked: Mapping[str, ImageAttack], across: Sequence[Artifact[Findings]]
+    ) -> ImageMeasures:
+        """Whether the model can be attacked honestly, and what the attacks come to, their worst case included."""
+        if not self.attacks:
+            return ImageMeasures(())
+        probed = probe_subject(self.examination.evaluation, *model.model, model.name)
+        tables, worst = [one.audited.attacked for one in attacked.values()], None
+        if not tables:
+            return ImageMeasures((probed,))
+        if len(tables) > 1:
+            worst = worst_case(tables)
+            tables.append(worst)
+        classes, listed = self.examination.classes, list(self.attacks)
+        findings = [probed, measure_attacks(tables, classes, listed, model.name, list(across))]
+        learned_from = [one.on_training.attacked for one in attacked.values() if one.on_training is not None]
+        if learned_from:
+            findings.append(measure_attacks(learned_from, classes, listed, model.name, [], split="training"))
+        return ImageMeasures(tuple(findings), worst)
+
+    def defend(self, subject: Examined, defence: AnyImageDefence) -> Examined:
+        """Train one defended model, let it predict, and measure it on clean samples."""
+        name, examination = f"{subject.name}+{defence.called}", self.examination
+        settings = subject.resolved.settings.model_copy(update={"name": name})
+        resolved = replace(subject.resolved, settings=settings)
+        files, curve = defend_subject(examination.training, *subject.model, defence, name)
+        predictions = predict_images(examination.evaluation, examination.classes, files, resolved)
+        clean = measure_images(predictions, examination.evaluation, examination.classes, name)
+        model = Model(examination.classes, files, resolved)
+        return Examined(model, curve, predictions, examination.training, clean)
+
+    def compare(
+        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[ImageAttack, ImageMeasures]
+    ) -> Shares:
+        """Hold every defended model against its original, sample by sample."""
+        compared = {NONE: subject, **models}
+        gained = measure_defences(
+            {defence: one.predictions for defence, one in compared.items()},
+            {defence: _tables(challenged, one.name) for defence, one in compared.items()},
+            self.examination.evaluation, self.examination.classes, subject.name, eps_name(telling_eps(self.pipeline)),
+            self.pipeline.statistics.significance,
+        )  # fmt: skip
+        return Shares((gained,))
 
 
-def attack(result: Robustness, examination: Examination, subject: Examined, settings: AnyImageAttack) -> None:
-    """Attack the subject in one way; a generator also on the images that it learned from."""
-    generators = learned(result, examination, subject, settings)
-    made = against(examination.evaluation, examination, subject, settings, generators)
-    result.attacked.setdefault(subject.name, {})[settings.called] = made
-    if isinstance(settings, GAP):
-        on_training = against(examination.training, examination, subject, settings, generators)
-        result.on_training.setdefault(subject.name, {})[settings.called] = on_training
+def _tables(challenged: Challenged[ImageAttack, ImageMeasures], model: str) -> list[Artifact[Attacked]]:
+    tables = [one.audited.attacked for one in challenged.attacked.get(model, {}).values()]
+    measures = challenged.measures.get(model)
+    return tables if measures is None or measures.worst is None else [*tables, measures.worst]
 
 
-def learned(
-    result: Robustness, examination: Examination, subject: Examined, settings: AnyImageAttack
-) -> Generators | None:
-    """The generators of an attack that has them, one per ε."""
-    if not isinstance(settings, GAP):
-        return None
-    generators = {
-        eps_name(eps): train_generator(
-            examination.training, examination.classes, subject.files, subject.resolved, settings.for_training(eps), eps
-        )
-        for eps in settings.eps
-        if eps > 0
-    }
-    result.generators.setdefault(settings.called, {})[subject.name] = generators
-    return generators
+def variants(pipeline: Pipeline) -> list[AnyImageDefence]:
+    """Every model that the pipeline's defences make of a subject."""
+    given = all(defense.eps is not None for defense in pipeline.image_defenses)
+    return list(each_of(pipeline.image_defenses, 0.0 if given else audited_eps(pipeline.image_attacks)))
 
 
-def against(
-    samples: Artifact[Samples], examination: Examination, subject: Examined, settings: AnyImageAttack,
-    generators: Generators | None,
-) -> Attacks:  # fmt: skip
-    """One subject under one attack, on these samples."""
-    return attack_subject(
-        samples,
-        examination.classes,
-        subject.files,
-        subject.resolved,
-        settings.for_attacking(),
-        subject.name,
-        generators,
+def audited_eps(attacks: Sequence[AnyImageAttack]) -> float:
+    """The ε that a defence defends against where it names none: the largest that all attacks try, else the first's."""
+    grids = [{eps for eps in attack.eps if eps > 0} for attack in attacks]
+    shared = set.intersection(*grids) if grids else set()
+    for found in (shared, *grids):
+        if found:
+            return max(found)
+    raise InputError(
+        "A defence needs an ε to defend against: give it one (`maadvt: {eps: 0.1}`), or add attacks whose ε it takes."
     )
 
 
-def transfer(result: Robustness, examination: Examination, settings: AnyImageAttack) -> None:
-    """Show the images that were made against each subject to all of them."""
-    subjects = {name: examination.subjects[name] for name in result.under(settings.called)}
-    found = transfer_attacks(
-        examination.evaluation, examination.classes, settings.for_transfer(),
-        {name: one.files for name, one in subjects.items()}, {name: one.resolved for name, one in subjects.items()},
-        result.generators.get(settings.called),
-    )  # fmt: skip
-    result.transfers.append(found)
-    result.findings.append(found)
-
-
-def measure(
-    result: Robustness, examination: Examination, subject: Examined, attacks: tuple[AnyImageAttack, ...],
-) -> None:  # fmt: skip
-    """What the attacks on a subject come to, the worst case of all of them included."""
-    tables = [made.attacked for made in result.attacked[subject.name].values()]
-    if len(tables) > 1:
-        result.worst[subject.name] = worst_case(tables)
-        tables.append(result.worst[subject.name])
-    listed = list(attacks)
-    result.findings.append(measure_attacks(tables, examination.classes, listed, subject.name, result.transfers))
-    on_training = result.on_training.get(subject.name)
-    if on_training:
-        seen = [made.attacked for made in on_training.values()]
-        result.findings.append(measure_attacks(seen, examination.classes, listed, subject.name, [], split="training"))
-
-
-def corrupt(result: Robustness, examination: Examination, settings: Corruptions) -> None:
-    """Perturb the audited images step by step, each frame once for all subjects, and count the flips."""
-    subjects = {one.name: one for one in examination.of("network")}
-    result.corrupted = corrupt_subjects(
-        examination.evaluation, examination.classes, {name: one.files for name, one in subjects.items()},
-        {name: one.resolved for name, one in subjects.items()}, settings,
-    )  # fmt: skip
-    reference = settings.reference or next(iter(subjects))
-    if reference not in subjects:
-        raise RunError(f"The subject {reference}, which flips are compared with, could not be measured itself.")
-    result.findings.append(measure_corruptions(result.corrupted.flips, settings, reference))
+def telling_eps(pipeline: Pipeline) -> float:
+    """The ε at which defences are compared: the one that most of them were made for, of those that are attacked."""
+    tried = {eps for attack in pipeline.image_attacks for eps in attack.eps if eps > 0}
+    made_for = Counter(variant.budget for variant in variants(pipeline))
+    attacked = [eps for eps, _ in made_for.most_common() if eps in tried]
+    if attacked:
+        return attacked[0]
+    return audited_eps(pipeline.image_attacks) if tried else made_for.most_common(1)[0][0]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from assay.data.image_schemas import Certified
 from assay.data.schemas import Findings
+from assay.flows.audits.images.attacking import Robustness
+from assay.flows.audits.kind import Ground
 from assay.flows.audits.subjects.flow import Examination, Examined
-from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
+from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
 from assay.tasks.defenses.smoothing_settings import Smoothing
 from assay.tasks.defenses.smoothing_task import (
@@ -21,34 +23,56 @@ from assay.tasks.defenses.smoothing_task import (
 )
 
 
-@dataclass
-class Certificates:
-    """The certified samples as handles: by subject, and by whether it was trained under noise."""
+@dataclass(frozen=True)
+class Certificate:
+    """The certified samples of one model, and what they come to."""
 
-    certified: dict[tuple[str, str], Artifact[Certified]] = field(default_factory=dict)
-    findings: list[Artifact[Findings]] = field(default_factory=list)
+    certified: Artifact[Certified]
+    measured: Artifact[Findings]
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """By subject, and by whether it was trained under noise."""
+
+    subjects: Mapping[str, Mapping[str, Certificate]]
+
+    @property
+    def certified(self) -> dict[tuple[str, str], Artifact[Certified]]:
+        """The certified samples by subject, and by whether it was trained under noise."""
+        return {(name, how): one.certified for name, by_how in self.subjects.items() for how, one in by_how.items()}
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """How far the subjects are certified."""
+        return [one.measured for by_how in self.subjects.values() for one in by_how.values()]
 
 
 @subflow("smoothing")
-def certify(pipeline: Pipeline, examination: Examination, branches: Branches) -> Certificates:
+def certify(ground: Ground) -> Certificates:
     """Certify the pipeline's own image subjects by randomised smoothing, and the defended ones where that is asked."""
-    result = Certificates()
-    settings, own = pipeline.smoothing, {subject.name for subject in pipeline.subjects}
-    for subject in examination.of("network") if settings is not None else ():
-        if settings is not None and (subject.name in own or settings.defended):
-            chosen = settings if subject.name in own else settings.model_copy(update={"train": False})
-            branches.attempt(f"smoothing of {subject.name}", certify_one, result, examination, subject, chosen)
-    return result
+    examination, settings = ground.of(Examination), ground.pipeline.asked(Smoothing) or Smoothing()
+    own = {subject.name for subject in ground.pipeline.subjects}
+    as_they_come = settings.model_copy(update={"train": False})
+    return Certificates(outcomes({
+        subject.name: start(
+            f"smoothing of {subject.name}", certify_one, examination, subject,
+            settings if subject.name in own else as_they_come,
+        )
+        for subject in ground.of(Robustness).models
+        if subject.name in own or settings.defended
+    }))  # fmt: skip
 
 
-def certify_one(result: Certificates, examination: Examination, subject: Examined, settings: Smoothing) -> None:
+def certify_one(examination: Examination, subject: Examined, settings: Smoothing) -> dict[str, Certificate]:
     """The subject's certificates as it is and, where it is ours to train, after a training under noise."""
-    files = {AS_IT_IS: subject.files}
+    weights = {AS_IT_IS: subject.files}
     if settings.train and subject.resolved.settings.train is not None:
-        files[UNDER_NOISE] = train_under_noise(
-            examination.training, examination.classes, subject.resolved, settings.sigma
-        ).files
-    for how, one in files.items():
-        certified = certify_subject(examination.evaluation, one, subject.resolved, settings.for_certifying())
-        result.certified[subject.name, how] = certified
-        result.findings.append(measure_certified(certified, subject.name, how, settings.for_certifying()))
+        learned = train_under_noise(examination.training, examination.classes, subject.resolved, settings.sigma)
+        weights[UNDER_NOISE] = learned.files
+    made: dict[str, Certificate] = {}
+    for how, files in weights.items():
+        certified = certify_subject(examination.evaluation, files, subject.resolved, settings.for_certifying())
+        measured = measure_certified(certified, subject.name, how, settings.for_certifying())
+        made[how] = Certificate(certified, measured)
+    return made

@@ -1,84 +1,35 @@
-"""What cannot be together of attacks, corruptions, defences and diagnostics, and of them and the subjects."""
+"""What audits of image subjects cannot be together with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.flows.configuration.mistakes import Where, suggestion
+from assay.flows.audits.challenge_clashes import attack_name, needs_subject, several_labels
+from assay.flows.configuration.mistakes import suggestion
 from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
-from assay.tasks.attacks.noise.settings import NOISE_KINDS
-from assay.tasks.attacks.terms.settings import TERM_KINDS
-from assay.tasks.attacks.words.settings import WORD_KINDS
-from assay.tasks.statistics.controls import controlled_by
 from assay.tasks.subjects.eps import as_number
 
-READERS = {
-    "images": (("network",), "images"),
-    "texts": (("classifier",), "texts"),
-    "terms": (("tagger", "scorer"), "tagged sentences or pairs of sentences"),
-    "copies": (("classifier", "tagger", "scorer"), "texts, tagged sentences or pairs"),
-}
-"""Which subjects, and how they are called, an attack or a defence of each kind can be on."""
 
-
-def challenge_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
-    """Audits of images need a subject that looks at images, those of texts one that reads."""
-    kinds = {way for _, subject in each_subject(pipeline) for way in subject}
-    for stage, way, kind in (
-        ("corruptions", "network", "images"), ("diagnostics", "network", "images"), ("smoothing", "network", "images"),
-        ("trust", "classifier", "texts"),
-    ):  # fmt: skip
-        if pipeline.get(stage) not in (None, [], ()) and way not in kinds:
-            yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
-    for stage, key, told in (("attacks", "attack", _attack_kind), ("defenses", "defense", _defense_kind)):
-        for position, item in enumerate(as_list(pipeline.get(stage))):
-            ways, kind = READERS[told(item)]
-            if not kinds.intersection(ways):
-                named = as_dict(item).get(key) or "it"
-                yield Clash(
-                    (stage, position), f"{named} needs a subject for {kind}: add one with {ways[0]}, "
-                    f"as in subject: {{{ways[0]}: …}}",
-                )  # fmt: skip
-    yield from _attacks(pipeline)
-    yield from _defenses(pipeline)
-    yield from _diagnostics(pipeline)
+def corruption_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """The subject that flips are compared with is there."""
+    yield from needs_subject(pipeline, "corruptions", "network", "images")
     reference = as_dict(pipeline.get("corruptions")).get("reference")
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
     if isinstance(reference, str) and reference not in subjects:
         yield Clash(("corruptions", "reference"), f"there is no such subject; {suggestion(reference, subjects)}")
-    evaluation = as_dict(pipeline.get("evaluation"))
-    audited, learned = evaluation.get("split", "test"), evaluation.get("train", "train")
-    if audited == learned:
-        where = ("evaluation", "split" if "split" in evaluation else "train")
-        yield Clash(where, "is audited and may train; what is audited must not train: choose another split")
 
 
-def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
-    """Attacks are told apart by their names, and those that aim at a class say at which."""
-    called = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
-    for position, attack in enumerate(as_list(pipeline.get("attacks"))):
-        settings, name = as_dict(attack), called[position]
-        if name and called.index(name) < position:
-            yield Clash(("attacks", position), f"another attack is called {name} as well; give this one a name")
-        lonely = sum("network" in subject for _, subject in each_subject(pipeline)) == 1
-        if settings.get("transfer") is True and lonely and not pipeline.get("defenses"):
-            yield Clash(("attacks", position, "transfer"), "there is only one subject, and nothing to transfer to")
-        if _attack_kind(attack) == "terms" and _names_terms(attack) == "gold" and _has_pairs(pipeline):
-            where: Where = ("attacks", position, "terms") if "terms" in settings else ("attacks", position)
-            yield Clash(where, "pairs of sentences have no gold tags; say who finds the terms, as in terms: lexicon")
-        if settings.get("goal") != "targeted":
-            continue
-        if settings.get("attack") == "gap":
-            yield Clash(
-                ("attacks", position, "goal"), "a generator aims at no class: leave goal out, or use another attack"
-            )
-        elif settings.get("target") is None:
-            yield Clash(("attacks", position, "goal"), "names no class to aim at: add target, as in target: 0")
+def smoothing_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Images bear one class each."""
+    yield from needs_subject(pipeline, "smoothing", "network", "images")
+    if several_labels(pipeline) and pipeline.get("smoothing") is not None:
+        yield Clash(("smoothing",), "certifies one class per image, and these bear several labels: leave it out")
 
 
-def _diagnostics(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def diagnostics_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """What is looked into exists: attacks and subjects of those names, and an ε that each of the attacks tries."""
+    yield from needs_subject(pipeline, "diagnostics", "network", "images")
     settings = as_dict(pipeline.get("diagnostics"))
     attacks = {attack_name(attack): as_dict(attack) for attack in as_list(pipeline.get("attacks"))}
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
@@ -91,8 +42,6 @@ def _diagnostics(pipeline: dict[str, Value]) -> Iterator[Clash]:
             yield Clash(
                 ("diagnostics", "subjects", position), f"there is no such subject; {suggestion(name, subjects)}"
             )
-    if several_labels(pipeline) and pipeline.get("smoothing") is not None:
-        yield Clash(("smoothing",), "certifies one class per image, and these bear several labels: leave it out")
 
 
 def _eps_looked_at(settings: dict[str, Value], attacks: dict[str, dict[str, Value]]) -> Iterator[Clash]:
@@ -115,79 +64,3 @@ def _number(value: Value) -> object:
         return as_number(value)
     except ValueError:
         return value
-
-
-def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
-    """Defences are told apart by their names, know what they defend against, and suit what the subjects answer."""
-    defenses = [as_dict(defense) for defense in as_list(pipeline.get("defenses"))]
-    called = [_defense_name(defense) for defense in defenses]
-    for position, (defense, name) in enumerate(zip(defenses, called, strict=True)):
-        where: Where = ("defenses", position)
-        if name and called.index(name) < position:
-            yield Clash(where, f"another defence is called {name} as well; give this one a name")
-        tested = controlled_by(name, called)
-        if tested is not None and defenses[called.index(tested)].get("control"):
-            yield Clash(where, f"{name} is what the control of {tested} is called; give this one another name")
-        if _defense_kind(defense) == "copies":
-            attacks = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
-            meant = defense.get("attack")
-            if isinstance(meant, str) and meant != "mixed" and meant not in attacks:
-                yield Clash((*where, "attack"), f"there is no such attack; {suggestion(meant, [*attacks, 'mixed'])}")
-            continue
-        if defense and defense.get("eps") is None and not pipeline.get("attacks"):
-            yield Clash(where, "names no ε to defend against, and there are no attacks to take it from: add eps")
-        if defense.get("defense") == "maadvt" and several_labels(pipeline):
-            yield Clash(where, "is for one class per image, and these bear several labels: use standard or mpadvt")
-
-
-def several_labels(pipeline: dict[str, Value]) -> bool:
-    """Whether the samples are known to bear several labels each."""
-    from assay.data.samples.registry import EMBEDDED
-
-    source = as_dict(pipeline.get("source"))
-    sample = EMBEDDED.get(str(source.get("dataset")))
-    return source.get("labels") is not None or (sample is not None and sample.several_labels)
-
-
-def _defense_name(defense: dict[str, Value]) -> str:
-    """What a defence is called."""
-    unnamed = f"on-{defense.get('attack')}" if defense.get("attack") else defense.get("defense")
-    return str(defense.get("name") or unnamed or "")
-
-
-def _attack_kind(attack: Value) -> str:
-    """What an attack is done to: images, texts or terms."""
-    settings = as_dict(attack)
-    word = attack if isinstance(attack, str) else settings.get("attack", next(iter(settings), ""))
-    return "texts" if word in (*WORD_KINDS, *NOISE_KINDS) else "terms" if word in TERM_KINDS else "images"
-
-
-def _names_terms(attack: Value) -> Value:
-    """Who finds the terms that an attack is on."""
-    settings = as_dict(attack)
-    if len(settings) == 1 and "attack" not in settings:
-        settings = as_dict(next(iter(settings.values())))
-    return settings.get("terms", "gold")
-
-
-def _has_pairs(pipeline: dict[str, Value]) -> bool:
-    """Whether a subject reads pairs of sentences."""
-    return any(subject.get("scorer") is not None for _, subject in each_subject(pipeline))
-
-
-def _defense_kind(defense: Value) -> str:
-    """What a defence trains: subjects for images, or for texts."""
-    settings = as_dict(defense)
-    word = defense if isinstance(defense, str) else settings.get("defense", next(iter(settings), ""))
-    return "copies" if word == "attacked-copies" else "images"
-
-
-def attack_name(attack: Value) -> str:
-    """What an attack is called, also where `--set` brought it in short: `fgsm`, or `pgd: {steps: 3}`."""
-    if isinstance(attack, str):
-        return attack
-    settings = as_dict(attack)
-    if len(settings) == 1 and "attack" not in settings:
-        ((kind, options),) = settings.items()
-        return str(as_dict(options).get("name") or kind)
-    return str(settings.get("name") or settings.get("attack") or "")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from assay.data.image_schemas import CoOccurrence, DiagnosticImages, LayerPoints
 from assay.data.schemas import Findings, Samples
-from assay.flows.audits.images.attacking import Robustness
+from assay.flows.audits.images.attacking import ImageAttack, Robustness
+from assay.flows.audits.kind import Ground
 from assay.flows.audits.subjects.flow import Examination, Examined
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
+from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.settings import GAP, AnyImageAttack, eps_name
 from assay.tasks.attacks.task import Attacks, attack_subject
@@ -18,14 +20,26 @@ from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.diagnostics.task import choose_samples, count_labels, embed_layers, look_inside
 
 
-@dataclass
+@dataclass(frozen=True)
 class Inside:
-    """What was seen inside the subjects, as handles by the subjects' names."""
+    """What was seen inside one subject."""
 
-    pictures: dict[str, Artifact[DiagnosticImages]] = field(default_factory=dict)
-    points: dict[str, Artifact[LayerPoints]] = field(default_factory=dict)
-    counts: dict[str, list[Artifact[CoOccurrence]]] = field(default_factory=dict)
-    findings: list[Artifact[Findings]] = field(default_factory=list)
+    pictures: Artifact[DiagnosticImages]
+    points: Artifact[LayerPoints]
+    counts: tuple[Artifact[CoOccurrence], ...]
+    findings: tuple[Artifact[Findings], ...]
+
+
+@dataclass(frozen=True)
+class Insides:
+    """What was seen inside the subjects, by their names."""
+
+    subjects: Mapping[str, Inside]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured inside."""
+        return [findings for one in self.subjects.values() for findings in one.findings]
 
 
 @dataclass(frozen=True)
@@ -37,28 +51,27 @@ class Chosen:
 
 
 @subflow("diagnostics")
-def look(pipeline: Pipeline, examination: Examination, robustness: Robustness, branches: Branches) -> Inside:
+def look(ground: Ground) -> Insides:
     """Look inside every image subject, clean and under the attacks that were named."""
-    result = Inside()
-    settings = pipeline.diagnostics
-    if settings is None:
-        return result
+    pipeline, examination, robustness = ground.pipeline, ground.of(Examination), ground.of(Robustness)
+    settings = pipeline.asked(Diagnostics) or Diagnostics()
     wanted = settings.subjects or tuple(one.name for one in pipeline.subjects)
-    subjects = [one for one in examination.of("network") if one.name in wanted]
+    subjects = [one for one in robustness.models if one.name in wanted]
     if not subjects:
-        return result
+        return Insides({})
     chosen = Chosen(
         choose_samples(examination.evaluation, settings.tsne_samples),
         choose_samples(examination.training, settings.tsne_samples),
     )
-    for subject in subjects:
-        attacks = [
-            one for one in watched(pipeline, settings) if one.called in robustness.attacked.get(subject.name, {})
-        ]
-        branches.attempt(
-            f"inside of {subject.name}", look_into, result, examination, robustness, subject, chosen, settings, attacks
+    watching = watched(pipeline, settings)
+    return Insides(outcomes({
+        subject.name: start(
+            f"inside of {subject.name}", look_into, subject, chosen, settings,
+            {one: made for one in watching
+             if (made := robustness.challenged.attacked.get(subject.name, {}).get(one.called)) is not None},
         )
-    return result
+        for subject in subjects
+    }))  # fmt: skip
 
 
 def watched(pipeline: Pipeline, settings: Diagnostics) -> list[AnyImageAttack]:
@@ -70,37 +83,30 @@ def watched(pipeline: Pipeline, settings: Diagnostics) -> list[AnyImageAttack]:
 
 
 def look_into(
-    result: Inside, examination: Examination, robustness: Robustness, subject: Examined, chosen: Chosen,
-    settings: Diagnostics, attacks: list[AnyImageAttack],
-) -> None:  # fmt: skip
+    subject: Examined, chosen: Chosen, settings: Diagnostics, attacks: Mapping[AnyImageAttack, ImageAttack]
+) -> Inside:
     """Make one subject's pictures, embed its layers, and count the classes it names together."""
     eps = {one.called: settings.eps or max(one.eps) for one in attacks}
-    made = {one.called: on_chosen(examination, robustness, subject, chosen, one, eps[one.called]) for one in attacks}
-    images = {name: one.images for name, one in made.items()}
-    result.pictures[subject.name] = look_inside(
+    again = {one.called: on_chosen(subject, chosen, one, made, eps[one.called]) for one, made in attacks.items()}
+    images = {name: one.images for name, one in again.items()}
+    pictures = look_inside(
         chosen.audited, subject.files, subject.resolved, settings,
-        {name: one.attacked for name, one in made.items()}, images, eps,
+        {name: one.attacked for name, one in again.items()}, images, eps,
     )  # fmt: skip
     embedded = embed_layers(chosen.training, chosen.audited, subject.files, subject.resolved, settings, images, eps)
-    result.points[subject.name] = embedded.points
-    result.findings.append(embedded.findings)
-    for name, one in robustness.attacked.get(subject.name, {}).items():
-        if name in eps:
-            counted = count_labels(one.attacked, examination.classes, subject.name, name, eps[name])
-            result.counts.setdefault(subject.name, []).append(counted.counts)
-            result.findings.append(counted.findings)
+    counted = [
+        count_labels(made.audited.attacked, subject.model.classes, subject.name, one.called, eps[one.called])
+        for one, made in attacks.items()
+    ]
+    findings = (embedded.findings, *(one.findings for one in counted))
+    return Inside(pictures, embedded.points, tuple(one.counts for one in counted), findings)
 
 
-def on_chosen(
-    examination: Examination, robustness: Robustness, subject: Examined, chosen: Chosen, attack: AnyImageAttack,
-    eps: float,
-) -> Attacks:  # fmt: skip
+def on_chosen(subject: Examined, chosen: Chosen, attack: AnyImageAttack, made: ImageAttack, eps: float) -> Attacks:
     """The attack once more on the chosen samples alone, every image kept: the same images that the audit made."""
     alone = attack.model_copy(
         update={"eps": (eps,), "keep": 0, "keep_all": True, "only_accuracy": False, "transfer": False}
     )
-    trained = robustness.generators.get(attack.called, {}).get(subject.name)
+    trained = made.generators
     generators = None if trained is None else {at: one for at, one in trained.items() if at == eps_name(eps)}
-    return attack_subject(
-        chosen.audited, examination.classes, subject.files, subject.resolved, alone, subject.name, generators
-    )
+    return attack_subject(chosen.audited, *subject.model, alone, subject.name, generators)

@@ -2,98 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from assay.data.overfitting_schemas import IndependenceTests, SyntheticRuns, SyntheticTests
 from assay.data.schemas import Findings, Predictions, Samples
-from assay.flows.audits.curation.flow import Curation
-from assay.flows.audits.overfitting.shifted_windows import shift_all
+from assay.flows.audits.data import Data
+from assay.flows.audits.kind import Ground
+from assay.flows.audits.overfitting.shifted_windows import ShiftedSubject, shift_all
 from assay.flows.audits.subjects.flow import Examination
-from assay.flows.pipeline import Pipeline
+from assay.flows.audits.subjects.on_tables import TableSubjects
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
+from assay.infra.branches import Branch, outcomes, start
 from assay.infra.subflows import subflow
 from assay.tasks.overfitting.judging import Judged
 from assay.tasks.overfitting.orbit_task import compare_orbits
-from assay.tasks.overfitting.settings import Synthetic
+from assay.tasks.overfitting.settings import Overfitting, Synthetic
 from assay.tasks.overfitting.synthetic import EXPERIMENTS, Experiment
 from assay.tasks.overfitting.synthetic_task import average_models, measure_synthetic, run_synthetic
-from assay.tasks.statistics.findings import Finding
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """One synthetic experiment: all runs, and the N-model tests over them."""
+    """One synthetic experiment: all runs, the N-model tests over them, and what they come to."""
 
     runs: Artifact[SyntheticRuns]
     tests: Artifact[SyntheticTests]
+    measured: Artifact[Findings]
 
 
-@dataclass
+@dataclass(frozen=True)
 class OverfittingAudit:
     """The tests of independence that were made, and, once the run knows which look at the test set it is, judged."""
 
-    tests: list[Artifact[IndependenceTests]] = field(default_factory=list)
-    simulated: dict[Experiment, Simulated] = field(default_factory=dict)
-    findings: list[Artifact[Findings]] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
-    said: list[Finding] = field(default_factory=list)
-    alpha: float = 0.05
+    shifted: Mapping[str, ShiftedSubject]
+    orbits: Mapping[str, Artifact[IndependenceTests]]
+    simulated: Mapping[Experiment, Simulated]
+    alpha: float
+    judged: Sequence[Judged] = ()
+
+    @property
+    def tests(self) -> list[Artifact[IndependenceTests]]:
+        """Every test of independence."""
+        return [*(one.tests for one in self.shifted.values()), *self.orbits.values()]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured along the windows, and in the experiments; the tests are judged later."""
+        return [*(one.measured for one in self.shifted.values()), *(one.measured for one in self.simulated.values())]
 
 
 @subflow("overfitting")
-def doubt_score(
-    pipeline: Pipeline, curation: Curation, examination: Examination | None, branches: Branches
-) -> OverfittingAudit:
+def doubt_score(ground: Ground) -> OverfittingAudit:
     """Every test of independence that the pipeline asks for, of every subject that it can be made on."""
-    asked = pipeline.overfitting
-    if asked is None:
-        return OverfittingAudit()
-    result = OverfittingAudit(alpha=asked.alpha)
-    if asked.translations is not None and examination is not None:
-        shifted = shift_all(pipeline, examination, branches)
-        result.tests += shifted.tests.values()
-        result.findings += shifted.findings
-    if asked.orbit is not None:
-        compare_all(result, pipeline, curation, examination, branches)
-    if asked.synthetic is not None:
-        for experiment in EXPERIMENTS:
-            branches.attempt(f"{experiment} experiment", simulate, result, experiment, asked.synthetic, asked.alpha)
-    return result
+    asked, examination = ground.pipeline.asked(Overfitting) or Overfitting(), ground.maybe(Examination)
+    shifting = shift_all(ground, examination, asked) if examination is not None else {}
+    comparing = compare_all(ground, examination, asked)
+    simulating = {
+        experiment: start(f"{experiment} experiment", simulate, experiment, asked.synthetic, asked.alpha)
+        for experiment in (EXPERIMENTS if asked.synthetic is not None else ())
+    }
+    return OverfittingAudit(outcomes(shifting), outcomes(comparing), outcomes(simulating), asked.alpha)
 
 
 def compare_all(
-    result: OverfittingAudit, pipeline: Pipeline, curation: Curation, examination: Examination | None,
-    branches: Branches,
-) -> None:  # fmt: skip
-    """The exact test of every subject that answers with a class."""
-    for name, predictions in curation.predictions.items():
-        branches.attempt(f"orbits of {name}", compare, result, pipeline, curation.samples, predictions, name)
+    ground: Ground, examination: Examination | None, asked: Overfitting
+) -> dict[str, Branch[Artifact[IndependenceTests]]]:
+    """The exact test of every subject that answers with a class; a defended copy is not asked, since every model that
+    is asked costs a look at the test set."""
+    if asked.orbit is None:
+        return {}
+    tables, told = ground.maybe(TableSubjects), dict[str, tuple[Artifact[Samples], Artifact[Predictions]]]()
+    if tables is not None:
+        told = {name: (ground.of(Data).samples, one.predictions) for name, one in tables.subjects.items()}
     if examination is not None:
-        own = {subject.name for subject in pipeline.subjects}
-        for subject in (*examination.of("network"), *examination.of("classifier")):
-            if subject.name not in own:
-                continue  # a defended copy: every model that is asked costs a look at the test set
-            branches.attempt(
-                f"orbits of {subject.name}", compare, result, pipeline, examination.evaluation, subject.predictions,
-                subject.name,
-            )  # fmt: skip
+        subjects = (*examination.of("network"), *examination.of("classifier"))
+        told |= {one.name: (examination.evaluation, one.predictions) for one in subjects}
+    return {
+        name: start(f"orbits of {name}", compare_orbits, *table, asked.orbit, asked.bound, asked.alpha, name)
+        for name, table in told.items()
+    }
 
 
-def compare(
-    result: OverfittingAudit, pipeline: Pipeline, samples: Artifact[Samples], predictions: Artifact[Predictions],
-    name: str,
-) -> None:  # fmt: skip
-    """The exact test of one subject."""
-    asked = pipeline.overfitting
-    assert asked is not None
-    assert asked.orbit is not None
-    result.tests.append(compare_orbits(samples, predictions, asked.orbit, asked.bound, asked.alpha, name))
-
-
-def simulate(result: OverfittingAudit, experiment: Experiment, settings: Synthetic, alpha: float) -> None:
+def simulate(experiment: Experiment, settings: Synthetic, alpha: float) -> Simulated:
     """One synthetic experiment: its runs, the test of one model and of several, and what they come to."""
     runs = run_synthetic(experiment, settings.eps, settings.runs, settings.steps, settings.fixed_test_set)
     tests = average_models(runs, settings.eps, settings.models)
-    result.simulated[experiment] = Simulated(runs, tests)
-    result.findings.append(measure_synthetic(runs, tests, alpha))
+    return Simulated(runs, tests, measure_synthetic(runs, tests, alpha))

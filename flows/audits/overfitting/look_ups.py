@@ -7,6 +7,7 @@ does. A model that answers the same to the same samples, asked the same, is no n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from assay.flows.audits.overfitting.flow import OverfittingAudit
 from assay.flows.pipeline import Pipeline
@@ -17,30 +18,32 @@ from assay.infra.runs import Run
 from assay.tasks.ingest.settings import ORIGINS
 from assay.tasks.overfitting.judging import judge, judged_findings
 from assay.tasks.overfitting.records import records_from
+from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.statistics.findings import Finding
 
 _COUNTED, _HIGHEST = "overfitting.look_up", "overfitting.look_ups"
 
 
-def judge_tests(audit: OverfittingAudit, pipeline: Pipeline, run: Run) -> None:
-    """Judge every test at the level that its look-up leaves; the audit keeps the verdicts, and the findings on them.
+def judge_tests(audit: OverfittingAudit, pipeline: Pipeline, run: Run) -> tuple[OverfittingAudit, list[Finding]]:
+    """Every test judged at the level that its look-up leaves, and the findings on the verdicts.
 
     Every run hands on the highest number of each test set in the store, so that none is given back when the runs that
     spent it are forgotten.
     """
-    assert pipeline.overfitting is not None
+    settings = pipeline.asked(Overfitting) or Overfitting()
     records = [record for tests in audit.tests for record in records_from(collect(tests, None))]
     history, stream = earlier_look_ups(run), stream_of(pipeline)
-    audit.judged = judge(records, pipeline.overfitting, history, stream)
-    audit.said = judged_findings(audit.judged)
+    judged = judge(records, settings, history, stream)
+    findings = judged_findings(judged)
     numbers = {name: max(known.values()) for name, known in history.items()}
-    for one in audit.judged:
+    for one in judged:
         if one.verdict is not None:
-            audit.said.append(Finding(_COUNTED, stream, one.look_up, one.record.subject, value=one.look))
+            findings.append(Finding(_COUNTED, stream, one.look_up, one.record.subject, value=one.look))
             for name in (stream, one.record.test_set):
                 numbers[name] = max(one.look, numbers.get(name, 0))
-    audit.said = list(dict.fromkeys(audit.said))  # tests that are one look-up are counted once
-    audit.said += [Finding(_HIGHEST, of=name, value=number) for name, number in sorted(numbers.items())]
+    findings = list(dict.fromkeys(findings))  # tests that are one look-up are counted once
+    findings += [Finding(_HIGHEST, of=name, value=number) for name, number in sorted(numbers.items())]
+    return replace(audit, judged=judged), findings
 
 
 def stream_of(pipeline: Pipeline) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
 from assay.data.schemas import Findings, Samples, SubjectFiles
+from assay.flows.audits.kind import Ground
 from assay.flows.audits.subjects.flow import Examination, Examined
-from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
+from assay.infra.branches import Branch, start
 from assay.infra.errors import InputError
-from assay.tasks.overfitting.settings import Bound, Translations
+from assay.tasks.overfitting.settings import Bound, Overfitting, Translations
 from assay.tasks.overfitting.task import (
     learned_samples,
     measure_windows,
@@ -21,12 +21,12 @@ from assay.tasks.overfitting.task import (
 )
 
 
-@dataclass
-class Shifting:
-    """The tests by shifted windows as handles, by subject."""
+@dataclass(frozen=True)
+class ShiftedSubject:
+    """The tests of one subject by shifted windows, and what was measured along the windows."""
 
-    tests: dict[str, Artifact[IndependenceTests]] = field(default_factory=dict)
-    findings: list[Artifact[Findings]] = field(default_factory=list)
+    tests: Artifact[IndependenceTests]
+    measured: Artifact[Findings]
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,22 @@ class WindowTest:
     bound: Bound
     alpha: float
     examination: Examination
-    fresh: Artifact[Samples] | None
 
 
-def shift_all(pipeline: Pipeline, examination: Examination, branches: Branches) -> Shifting:
+def shift_all(ground: Ground, examination: Examination, asked: Overfitting) -> dict[str, Branch[ShiftedSubject]]:
     """The tests of every image subject of the pipeline, yet to be judged."""
-    result, asked = Shifting(), pipeline.overfitting
-    if asked is None or asked.translations is None:
-        return result
-    test = WindowTest(asked.translations, asked.bound, asked.alpha, examination, examination.fresh)
-    own = {subject.name for subject in pipeline.subjects}
-    for subject in examination.of("network"):
-        if subject.name in own:
-            branches.attempt(f"overfitting of {subject.name}", shift_one, result, test, subject)
-    return result
+    if asked.translations is None:
+        return {}
+    test = WindowTest(asked.translations, asked.bound, asked.alpha, examination)
+    own = {subject.name for subject in ground.pipeline.subjects}
+    return {
+        subject.name: start(f"overfitting of {subject.name}", shift_one, test, subject)
+        for subject in examination.of("network")
+        if subject.name in own
+    }
 
 
-def shift_one(result: Shifting, test: WindowTest, subject: Examined) -> None:
+def shift_one(test: WindowTest, subject: Examined) -> ShiftedSubject:
     """One subject on the test set, with each of its seeds, and on the controls."""
     settings, examination = test.settings, test.examination
     _require_seeds(settings, subject)
@@ -66,16 +65,15 @@ def shift_one(result: Shifting, test: WindowTest, subject: Examined) -> None:
     if settings.training and subject.resolved.settings.train is not None:
         learned = learned_samples(examination.training, subject.resolved)
         shifted["training"] = [_shift(test, learned, subject, subject.files)]
-    if test.fresh is not None:
-        shifted["fresh"] = [_shift(test, test.fresh, subject, files) for files in seeds]
+    if examination.fresh is not None:
+        shifted["fresh"] = [_shift(test, examination.fresh, subject, files) for files in seeds]
     if settings.dishonest is not None:
         copy = train_dishonestly(
             examination.evaluation, examination.classes, subject.files, subject.resolved, settings.dishonest
         )
         shifted["dishonest"] = [_shift(test, examination.evaluation, subject, copy.files)]
-    made = measure_windows(shifted, subject.name, settings.generators, test.bound, test.alpha)
-    result.tests[subject.name] = made.tests
-    result.findings.append(made.findings)
+    measured = measure_windows(shifted, subject.name, settings.generators, test.bound, test.alpha)
+    return ShiftedSubject(measured.tests, measured.findings)
 
 
 def _shift(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.image_schemas import TrainingCurve
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
+from assay.flows.audits.data import Data
+from assay.flows.audits.kind import Ground
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
+from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
-from assay.tasks.ingest.task import Ingested
+from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.overfitting.task import fresh_samples
 from assay.tasks.subjects.holding_out_task import HeldOut, hold_out
 from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
@@ -23,15 +25,38 @@ from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagge
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
 
+Answers = Artifact[Predictions] | Artifact[Tagged] | Artifact[Scored]
+
+
+class Model(NamedTuple):
+    """What every stage needs that asks a subject: the classes, the files of its weights, its settings and code."""
+
+    classes: Artifact[Classes]
+    files: Artifact[SubjectFiles]
+    resolved: ResolvedSubject
+
 
 @dataclass(frozen=True)
 class Examined:
-    """A subject that is ready to be challenged: its files, how it learned, and what it says of the audited samples."""
+    """A subject that is ready to be challenged: the model, how it learned, and what it says of the audited samples."""
 
-    resolved: ResolvedSubject
-    files: Artifact[SubjectFiles]
+    model: Model
     curve: Artifact[TrainingCurve]
-    answers: Artifact[Predictions] | Artifact[Tagged] | Artifact[Scored]
+    answers: Answers
+    learned_from: Artifact[Samples]
+    clean: Artifact[Findings] | None = None
+    """How good it is on clean samples. Taggers and scorers are measured where the attacks on them are, since the same
+    measures are compared there."""
+
+    @property
+    def resolved(self) -> ResolvedSubject:
+        """Its settings, and its code."""
+        return self.model.resolved
+
+    @property
+    def files(self) -> Artifact[SubjectFiles]:
+        """Its weights."""
+        return self.model.files
 
     @property
     def predictions(self) -> Artifact[Predictions]:
@@ -39,29 +64,18 @@ class Examined:
         return cast("Artifact[Predictions]", self.answers)
 
     @property
-    def tagged(self) -> Artifact[Tagged]:
-        """The tags that a tagger gives each word."""
-        return cast("Artifact[Tagged]", self.answers)
-
-    @property
-    def scored(self) -> Artifact[Scored]:
-        """The score that a scorer gives each pair."""
-        return cast("Artifact[Scored]", self.answers)
-
-    @property
     def name(self) -> str:
         """What findings call it."""
         return self.resolved.settings.name
 
 
-@dataclass
+@dataclass(frozen=True)
 class Examination:
     """The samples that are audited, those that may train, and every subject that came through."""
 
     classes: Artifact[Classes]
     held_out: HeldOut
-    subjects: dict[str, Examined] = field(default_factory=dict)
-    findings: list[Artifact[Findings]] = field(default_factory=list)
+    subjects: Mapping[str, Examined] = field(default_factory=dict)
     fresh: Artifact[Samples] | None = None
     """The samples that nobody has measured a subject on, where the overfitting test asks for some."""
 
@@ -74,6 +88,11 @@ class Examination:
     def training(self) -> Artifact[Samples]:
         """The samples that subjects and generators learn from."""
         return self.held_out.training
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """How good the subjects are on clean samples."""
+        return [one.clean for one in self.subjects.values() if one.clean is not None]
 
     def of(self, kind: str) -> list[Examined]:
         """The subjects of one kind: `network` (images), `classifier` (texts), `tagger` (tags) or `scorer` (pairs)."""
@@ -100,43 +119,47 @@ def read_columns(subject: Subject) -> tuple[str, ...]:
 
 
 @subflow("subjects")
-def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: Path) -> Examination:
+def examine(ground: Ground) -> Examination:
     """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
+    pipeline, data = ground.pipeline, ground.of(Data)
     apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
-    asked = learners(pipeline)
-    texts = sorted({column for one in asked for column in read_columns(one)})
-    found = Examination(ingested.classes, hold_out(ingested.samples, apart, texts))
-    test = pipeline.overfitting.translations if pipeline.overfitting is not None else None
+    texts = sorted({column for subject in learners(pipeline) for column in read_columns(subject)})
+    held_out, fresh = hold_out(data.samples, apart, texts), None
+    asked = pipeline.asked(Overfitting)
+    test = None if asked is None else asked.translations
     if test is not None and test.fresh is not None:  # here, so that a wrong name is refused before anything trains
-        found.fresh = fresh_samples(ingested.samples, (found.training, found.evaluation), apart, test.fresh)
-    for subject in asked:
-        branches.attempt(f"subject {subject.name}", examine_one, found, subject, folder, pipeline.masked)
-    return found
+        fresh = fresh_samples(data.samples, (held_out.training, held_out.evaluation), apart, test.fresh)
+    waiting = Examination(data.classes, held_out, fresh=fresh)
+    branches = {
+        subject.name: start(f"subject {subject.name}", examine_one, waiting, subject, ground)
+        for subject in learners(pipeline)
+    }
+    return replace(waiting, subjects=outcomes(branches))
 
 
-def examine_one(found: Examination, subject: Subject, folder: Path, masked: bool = False) -> None:
-    """Train the subject if it is ours to train, let it answer, and measure it on clean samples.
+def examine_one(examination: Examination, subject: Subject, ground: Ground) -> Examined:
+    """Train the subject if it is ours to train, let it answer, and measure it on clean samples."""
+    resolved = replace(resolve_subject(subject, ground.folder), masked=ground.pipeline.masked)
+    return learn(resolved, examination, examination.training)
 
-    Taggers and scorers are measured where the attacks on them are, since the same measures are compared there.
-    """
-    resolved = replace(resolve_subject(subject, folder), masked=masked)
-    if subject.tagger is not None:
-        files, curve = train_tagger(found.training, resolved)
-        found.subjects[subject.name] = Examined(resolved, files, curve, predict_tags(found.evaluation, files, resolved))
-        return
-    if subject.scorer is not None:
-        files, curve = train_scorer(found.training, resolved)
-        found.subjects[subject.name] = Examined(
-            resolved, files, curve, predict_scores(found.evaluation, files, resolved)
-        )
-        return
-    if subject.network is not None:
-        files, curve = train_network(found.training, found.classes, resolved)
-        predictions = predict_images(found.evaluation, found.classes, files, resolved)
-        findings = measure_images(predictions, found.evaluation, found.classes, subject.name)
+
+def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[Samples]) -> Examined:
+    """The subject as these samples teach it; one that comes as it is learns nothing from them."""
+    evaluation, classes, settings = examination.evaluation, examination.classes, resolved.settings
+    if settings.tagger is not None:
+        files, curve = train_tagger(training, resolved)
+        tagged = predict_tags(evaluation, files, resolved)
+        return Examined(Model(classes, files, resolved), curve, tagged, training)
+    if settings.scorer is not None:
+        files, curve = train_scorer(training, resolved)
+        scored = predict_scores(evaluation, files, resolved)
+        return Examined(Model(classes, files, resolved), curve, scored, training)
+    if settings.network is not None:
+        files, curve = train_network(training, classes, resolved)
+        predictions = predict_images(evaluation, classes, files, resolved)
+        clean = measure_images(predictions, evaluation, classes, settings.name)
     else:
-        files, curve = train_classifier(found.training, found.classes, resolved)
-        predictions = predict_texts(found.evaluation, found.classes, files, resolved)
-        findings = measure_texts(predictions, found.evaluation, found.classes, subject.name)
-    found.findings.append(findings)
-    found.subjects[subject.name] = Examined(resolved, files, curve, predictions)
+        files, curve = train_classifier(training, classes, resolved)
+        predictions = predict_texts(evaluation, classes, files, resolved)
+        clean = measure_texts(predictions, evaluation, classes, settings.name)
+    return Examined(Model(classes, files, resolved), curve, predictions, training, clean)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.flows.audits.images.clashes import attack_name
+from assay.flows.audits.challenge_clashes import attack_name
 from assay.flows.configuration.mistakes import Where
 from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value

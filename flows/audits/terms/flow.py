@@ -7,17 +7,17 @@ copies of the training sentences that defended subjects learn from (Tables 4-6).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from assay.data.biomedical_schemas import Scored, Tagged
-from assay.data.schemas import Findings, Samples, SubjectFiles
+from assay.data.schemas import Findings, Samples
 from assay.data.term_schemas import EntityMatches
-from assay.flows.audits.subjects.flow import Examination, Examined
-from assay.flows.pipeline import Pipeline
+from assay.flows.audits.challenging import Challenged, Shares, challenge
+from assay.flows.audits.kind import Ground
+from assay.flows.audits.subjects.flow import Answers, Examination, Examined, learn
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
+from assay.infra.branches import outcomes, start
 from assay.infra.errors import InputError
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.terms.estimates import CLEAN
@@ -33,125 +33,186 @@ from assay.tasks.attacks.terms.rows import SentenceColumns
 from assay.tasks.attacks.terms.settings import AnyTermAttack
 from assay.tasks.attacks.terms.task import Perturbed, perturb_terms
 from assay.tasks.defenses.copies_task import join_samples
-from assay.tasks.defenses.text_settings import AttackedCopies
+from assay.tasks.defenses.text_settings import MIXED, AttackedCopies
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
-from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
+from assay.tasks.subjects.sequences.scorer_task import predict_scores
+from assay.tasks.subjects.sequences.tagger_task import predict_tags
 from assay.tasks.subjects.sequences.usual_training import options_of
 
-MIXED = "mixed"
 ORIGINAL = f"{CLEAN}|"
-Answers = Artifact[Tagged] | Artifact[Scored]
 T = TypeVar("T")
 
 
-@dataclass
-class Tested:
-    """One model on every set of samples, by `attack|severity`: what it said, and for taggers what that comes to."""
+@dataclass(frozen=True)
+class Asked:
+    """What one model says of one set of samples and, for a tagger, which entities it found."""
 
-    resolved: ResolvedSubject
-    answers: dict[str, Answers] = field(default_factory=dict)
-    matches: dict[str, Artifact[EntityMatches]] = field(default_factory=dict)
+    answers: Answers
+    matches: Artifact[EntityMatches] | None
+    perturbed: Perturbed | None = None
+    """The attacked samples; none where they are the original ones."""
+
+
+SetsAsked = Mapping[str, Asked]
+"""By `attack|severity`."""
+
+
+@dataclass(frozen=True)
+class TermMeasures:
+    """One model on every set of samples, and what that comes to."""
+
+    sets: SetsAsked
+    findings: tuple[Artifact[Findings], ...]
+
+
+@dataclass(frozen=True)
+class CopiesOf:
+    """One training on attacked copies; with `control`, on unchanged copies of the same samples."""
+
+    defence: AttackedCopies
+    control: bool
 
     @property
-    def scored(self) -> dict[str, Artifact[Scored]]:
-        """What a scorer said."""
-        return cast("dict[str, Artifact[Scored]]", self.answers)
+    def called(self) -> str:
+        """What its model is called."""
+        return self.defence.control_called if self.control else self.defence.called
 
 
-@dataclass
+@dataclass(frozen=True)
 class TermAudit:
-    """The attacked samples by the columns that were attacked, the models on them by name, and what they come to."""
+    """What was done to the terms that taggers and scorers read, and what attacked copies taught."""
 
-    perturbed: dict[SentenceColumns, dict[str, Perturbed]] = field(default_factory=dict)
-    tested: dict[str, Tested] = field(default_factory=dict)
-    findings: list[Artifact[Findings]] = field(default_factory=list)
+    challenged: Challenged[SetsAsked, TermMeasures]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured."""
+        return self.challenged.findings
 
 
-@subflow("biomedical text")
-def audit_terms(pipeline: Pipeline, examination: Examination, branches: Branches, folder: Path) -> TermAudit:
+@subflow("terms")
+def audit_terms(ground: Ground) -> TermAudit:
     """Attack the terms of what taggers and scorers read, measure them, and train them on attacked copies."""
-    result = TermAudit()
+    examination = ground.of(Examination)
     subjects = [*examination.of("tagger"), *examination.of("scorer")]
-    called = {MIXED, *(attack.called for attack in pipeline.term_attacks)}
-    for subject in subjects:
-        for attack in pipeline.term_attacks:
-            branches.attempt(attack.called, perturb, result, examination, subject, attack, folder)
-    for subject in subjects:
-        branches.attempt(f"terms before {subject.name}", challenge_one, result, pipeline, examination, subject)
-        for defence in pipeline.text_defenses if pipeline.term_attacks else ():
-            if defence.attack not in called:
-                continue  # copies of whole texts, for classifiers
-            what = f"{defence.called} of {subject.name}"
-            branches.attempt(what, train_one, result, pipeline, examination, subject, defence, folder)
-    return result
+    return TermAudit(challenge(Terms(ground, examination), subjects))
 
 
-def perturb(
-    result: TermAudit, examination: Examination, subject: Examined, attack: AnyTermAttack, folder: Path
-) -> None:
-    """The audited samples under one attack at every severity, unless another subject reads the same columns."""
-    columns = attacked_columns(subject.resolved, attack)
-    made = result.perturbed.setdefault(columns, {})
-    for one in attack.each():
-        name = f"{attack.called}|{one.group}"
-        if name not in made:
-            made[name] = perturb_terms(examination.evaluation, [resolve_attack(one, folder)], columns)
+@dataclass(frozen=True)
+class Terms:
+    """How taggers and scorers are attacked and defended."""
 
+    ground: Ground
+    examination: Examination
 
-def challenge_one(result: TermAudit, pipeline: Pipeline, examination: Examination, subject: Examined) -> None:
-    """What a subject says of the original samples and of the attacked ones, and what that comes to."""
-    sets: dict[str, Answers] = {ORIGINAL: cast("Answers", subject.answers)}
-    sets |= {
-        name: answers(subject.resolved, subject.files, samples)
-        for name, samples in attacked_samples(result, pipeline, subject.resolved).items()
-    }
-    training = examination.training if learns(subject.resolved) else None
-    result.tested[subject.name] = tested(examination, subject.resolved, sets, training)
-    result.findings.append(measured(pipeline, result.tested[subject.name], subject.name))
+    @property
+    def attacks(self) -> Sequence[AnyTermAttack]:
+        """The attacks on terms."""
+        return self.ground.pipeline.term_attacks
 
+    def defences(self, _subject: Examined) -> Sequence[CopiesOf]:
+        """The trainings on attacked copies, and their controls."""
+        called = {MIXED, *(attack.called for attack in self.attacks)}
+        asked = [one for one in self.ground.pipeline.text_defenses if self.attacks and one.attack in called]
+        return [CopiesOf(one, control) for one in asked for control in ((True, False) if one.control else (False,))]
 
-def train_one(
-    result: TermAudit, pipeline: Pipeline, examination: Examination, subject: Examined, defence: AttackedCopies,
-    folder: Path,
-) -> None:  # fmt: skip
-    """The subject trained anew on the training samples and one attacked copy, tested on every attack's first severity,
-    and compared with the subject as it was and with the control, where one is asked for."""
-    if not learns(subject.resolved):
-        raise InputError(
-            f"The subject {subject.name} comes trained, and cannot learn from attacked copies: give it `train`, or "
-            f"take {defence.called} out of `defenses`."
+    def attack(self, model: Examined, original: Examined, attack: AnyTermAttack) -> SetsAsked:
+        """What a model says of the attacked samples at every severity; a defended one at the first."""
+        columns = attacked_columns(model.resolved, attack)
+        asked: dict[str, Asked] = {}
+        for one in attack.each()[: None if model.name == original.name else 1]:
+            perturbed = perturb_terms(self.examination.evaluation, [resolve_attack(one, self.ground.folder)], columns)
+            answers = answers_of(model, perturbed.samples)
+            asked[f"{attack.called}|{one.group}"] = Asked(answers, self.matches(model, answers), perturbed)
+        return asked
+
+    def matches(self, model: Examined, answers: Answers) -> Artifact[EntityMatches] | None:
+        """Which entities a tagger found, and which of them it had seen in what it learned from."""
+        settings = model.resolved.settings
+        if settings.tagger is None:
+            return None
+        columns = SentenceColumns(words=settings.tokens, tags=settings.tags)
+        learned_from = model.learned_from if learns(model.resolved) else None
+        return match_entities(cast("Artifact[Tagged]", answers), self.examination.evaluation, learned_from, columns)
+
+    def across(
+        self, _attack: AnyTermAttack, _attacked: Mapping[str, SetsAsked], _models: Mapping[str, Examined]
+    ) -> None:
+        """Nothing: the attacked samples are the same for all models as it is."""
+
+    def measure(
+        self, model: Examined, attacked: Mapping[str, SetsAsked], _across: Sequence[Artifact[Findings]]
+    ) -> TermMeasures:
+        """What a model says of the original samples and of the attacked ones, and what that comes to."""
+        sets = {ORIGINAL: Asked(model.answers, self.matches(model, model.answers))}
+        sets |= {name: one for by_severity in attacked.values() for name, one in by_severity.items()}
+        if model.resolved.settings.tagger is not None:
+            measured = measure_tagger(matches_in(sets, sets), model.name, self.ground.pipeline.statistics)
+        else:
+            measured = measure_scorer(scores_in(sets, sets), model.name)
+        return TermMeasures(sets, (measured,))
+
+    def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
+        """The subject trained anew on the training samples and one attacked copy of them."""
+        asked = defence.defence
+        if not learns(subject.resolved):
+            raise InputError(
+                f"The subject {subject.name} comes trained, and cannot learn from attacked copies: give it `train`, "
+                f"or take {asked.called} out of `defenses`."
+            )
+        attacks = self.meant_by(asked)
+        columns, *others = dict.fromkeys(attacked_columns(subject.resolved, attack) for attack in attacks)
+        if others:
+            raise InputError(
+                f"The copies of {asked.called} mix attacks on both sentences of a pair; give the attacks one "
+                "`sentence`."
+            )
+        meant = [resolve_attack(attack.each()[0], self.ground.folder) for attack in attacks]
+        copy, training = (
+            perturb_terms(self.examination.training, meant, columns, asked.share),
+            self.examination.training,
         )
-    attacks = [one for one in pipeline.term_attacks if defence.attack in (one.called, MIXED)]
-    columns, *others = dict.fromkeys(attacked_columns(subject.resolved, attack) for attack in attacks)
-    if others:
-        raise InputError(
-            f"The copies of {defence.called} mix attacks on both sentences of a pair; give the attacks one `sentence`."
+        joined = (
+            join_samples(training, copy.samples, unchanged=True)
+            if defence.control
+            else (join_samples(training, copy.samples))
         )
-    meant = [resolve_attack(attack.each()[0], folder) for attack in attacks]
-    copy = perturb_terms(examination.training, meant, columns, defence.share)
-    control = None
-    if defence.control:
-        unchanged = join_samples(examination.training, copy.samples, unchanged=True)
-        control = learn_and_test(result, pipeline, examination, subject, unchanged, defence.control_called)
-    training, own = join_samples(examination.training, copy.samples), [attack.called for attack in attacks]
-    learn_and_test(result, pipeline, examination, subject, training, defence.called, own, control)
+        settings = subject.resolved.settings.model_copy(update={"name": f"{subject.name}+{defence.called}"})
+        return learn(replace(subject.resolved, settings=settings), self.examination, joined)
 
+    def meant_by(self, defence: AttackedCopies) -> list[AnyTermAttack]:
+        """The attacks that a defence makes copies with."""
+        return [one for one in self.attacks if defence.attack in (one.called, MIXED)]
 
-def learn_and_test(
-    result: TermAudit, pipeline: Pipeline, examination: Examination, subject: Examined, training: Artifact[Samples],
-    called: str, trained_on: Sequence[str] = (), control: Tested | None = None,
-) -> Tested:  # fmt: skip
-    """The subject trained anew on these samples, tested on the original ones and under every attack, and compared."""
-    files, name = trained(subject.resolved, training), f"{subject.name}+{called}"
-    sets = {ORIGINAL: examination.evaluation, **attacked_samples(result, pipeline, subject.resolved, first_only=True)}
-    said = {key: answers(subject.resolved, files, samples) for key, samples in sets.items()}
-    made = result.tested[name] = tested(examination, subject.resolved, said, training)
-    result.findings.append(measured(pipeline, made, name))
-    before = result.tested.get(subject.name)
-    if before is not None:
-        result.findings.append(compared(before, made, name, trained_on, control))
-    return made
+    def compare(
+        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[SetsAsked, TermMeasures]
+    ) -> Shares:
+        """What a subject gained by training on attacked copies, and how much of that over its control."""
+        sets = {name: one.sets for name, one in challenged.measures.items()}
+        if subject.name not in sets:
+            return Shares(())
+        gains = {
+            defence.called: start(f"gain of {models[defence.called].name}", self.gain, sets, subject, models, defence)
+            for defence in self.defences(subject)
+            if defence.called in models and models[defence.called].name in sets
+        }
+        return Shares(tuple(outcomes(gains).values()))
+
+    def gain(
+        self, sets: Mapping[str, SetsAsked], subject: Examined, models: Mapping[str, Examined], defence: CopiesOf
+    ) -> Artifact[Findings]:
+        """What one defended model gained."""
+        model = models[defence.called]
+        before, after = sets[subject.name], sets[model.name]
+        shared = [name for name in after if name in before]
+        control = None if defence.control else models.get(defence.defence.control_called)
+        beside = None if control is None else sets.get(control.name)
+        trained_on = () if defence.control else [attack.called for attack in self.meant_by(defence.defence)]
+        if subject.resolved.settings.tagger is not None:
+            other = None if beside is None else matches_in(beside, shared)
+            return compare_taggers(matches_in(before, shared), matches_in(after, shared), model.name, trained_on, other)
+        same = None if beside is None else scores_in(beside, shared)
+        return compare_scorers(scores_in(before, shared), scores_in(after, shared), model.name, trained_on, same)
 
 
 def learns(subject: ResolvedSubject) -> bool:
@@ -167,63 +228,18 @@ def attacked_columns(subject: ResolvedSubject, attack: AnyTermAttack) -> Sentenc
     return SentenceColumns(words=settings.pair[0 if attack.sentence == "first" else 1])
 
 
-def attacked_samples(
-    result: TermAudit, pipeline: Pipeline, subject: ResolvedSubject, *, first_only: bool = False
-) -> dict[str, Artifact[Samples]]:
-    """The attacked samples that a subject reads, by `attack|severity`, as far as they could be made."""
-    found = {}
-    for attack in pipeline.term_attacks:
-        made = result.perturbed.get(attacked_columns(subject, attack), {})
-        for one in attack.each()[: 1 if first_only else None]:
-            name = f"{attack.called}|{one.group}"
-            if name in made:
-                found[name] = made[name].samples
-    return found
-
-
-def trained(subject: ResolvedSubject, training: Artifact[Samples]) -> Artifact[SubjectFiles]:
-    """The files of the subject, trained on these samples."""
-    learn = train_tagger if subject.settings.tagger is not None else train_scorer
-    return learn(training, subject).files
-
-
-def answers(subject: ResolvedSubject, files: Artifact[SubjectFiles], samples: Artifact[Samples]) -> Answers:
+def answers_of(model: Examined, samples: Artifact[Samples]) -> Answers:
     """What a model says of the samples."""
-    if subject.settings.tagger is not None:
-        return predict_tags(samples, files, subject)
-    return predict_scores(samples, files, subject)
+    if model.resolved.settings.tagger is not None:
+        return predict_tags(samples, model.files, model.resolved)
+    return predict_scores(samples, model.files, model.resolved)
 
 
-def tested(
-    examination: Examination, subject: ResolvedSubject, said: Mapping[str, Answers], training: Artifact[Samples] | None
-) -> Tested:
-    """The answers of a model, and for a tagger which entities it found; `training` is all that it learned from."""
-    found = Tested(subject, dict(said))
-    if subject.settings.tagger is not None:
-        columns = SentenceColumns(words=subject.settings.tokens, tags=subject.settings.tags)
-        for name, one in cast("Mapping[str, Artifact[Tagged]]", said).items():
-            found.matches[name] = match_entities(one, examination.evaluation, training, columns)
-    return found
+def matches_in(sets: SetsAsked, names: Iterable[str]) -> dict[str, Artifact[EntityMatches]]:
+    """Which entities a tagger found, in the sets of these names."""
+    return {name: sets[name].matches for name in names if sets[name].matches is not None}  # type: ignore[misc]
 
 
-def measured(pipeline: Pipeline, found: Tested, name: str) -> Artifact[Findings]:
-    """The findings about one model."""
-    if found.matches:
-        return measure_tagger(found.matches, name, pipeline.statistics)
-    return measure_scorer(found.scored, name)
-
-
-def compared(
-    before: Tested, after: Tested, name: str, trained_on: Sequence[str], control: Tested | None = None
-) -> Artifact[Findings]:
-    """The findings about what a model gained by training on attacked copies, and how much of that over its control."""
-    shared = [one for one in after.answers if one in before.answers]
-    if after.matches:
-        other = None if control is None else _of(control.matches, shared)
-        return compare_taggers(_of(before.matches, shared), _of(after.matches, shared), name, trained_on, other)
-    same = None if control is None else _of(control.scored, shared)
-    return compare_scorers(_of(before.scored, shared), _of(after.scored, shared), name, trained_on, same)
-
-
-def _of(tables: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:
-    return {name: tables[name] for name in names}
+def scores_in(sets: SetsAsked, names: Iterable[str]) -> dict[str, Artifact[Scored]]:
+    """What a scorer said, of the sets of these names."""
+    return {name: cast("Artifact[Scored]", sets[name].answers) for name in names}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.flows.audits.images.clashes import attack_name
-from assay.flows.audits.terms.clashes import term_clashes
+from assay.flows.audits.challenge_clashes import attack_name
 from assay.flows.configuration.mistakes import suggestion
 from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
@@ -37,7 +36,6 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
                 ("attacks", position, "explainer"), f"is not among trust.explainers; {suggestion(explainer, asked)}"
             )
     yield from _compared(pipeline)
-    yield from term_clashes(pipeline)
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)
         meant = kinds.get(str(defense.get("attack")), "")

@@ -17,21 +17,23 @@ _CARRIERS = ["status", "originals", "replacements"]
 
 def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings: Sequence[Finding]) -> Iterator[Part]:
     """The part about attacks on texts, where one came through, and the one about attacked copies."""
-    if audit.attacked or audit.noised:
+    if any(audit.challenged.attacked.values()):
         yield page(findings, list(_shown(audit, classes, masked)))
-    if audit.models:
+    if audit.challenged.defended:
         yield copies_page(findings)
 
 
 def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[Shown]:
-    """Word attacks with their examples and what carries them, and noise with its examples; originals only."""
-    for subject, by_attack in audit.attacked.items():
-        for attack, attacked in by_attack.items() if subject not in audit.names else ():
-            examples = audit.shown.get(subject, {}).get(attack)
-            table = None if examples is None else collect(examples, None)
-            yield Shown(subject, attack, classes, table, collect(attacked, _CARRIERS), masked)
-    for subject, by_noise in audit.noised.items():
-        for attack in by_noise:
-            examples = audit.shown.get(subject, {}).get(attack)
-            if examples is not None:
-                yield Shown(subject, attack, classes, collect(examples, None), None, masked)
+    """Word attacks with their examples and what carries them, then noise with its examples; originals only."""
+    attacks = [
+        (subject, name, one)
+        for subject, by_attack in audit.challenged.attacked.items() if subject not in audit.challenged.copies
+        for name, one in by_attack.items()
+    ]  # fmt: skip
+    for subject, name, one in attacks:
+        if one.attacked is not None:
+            table = None if one.shown is None else collect(one.shown, None)
+            yield Shown(subject, name, classes, table, collect(one.attacked, _CARRIERS), masked)
+    for subject, name, one in attacks:
+        if one.noisy is not None and one.shown is not None:
+            yield Shown(subject, name, classes, collect(one.shown, None), None, masked)

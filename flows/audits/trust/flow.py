@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from assay.data.schemas import Findings, Predictions
 from assay.data.text_schemas import Explanations, Keywords, TrustExamples, TrustLabels, TrustSettings, TrustTruth
+from assay.flows.audits.kind import Ground
 from assay.flows.audits.subjects.flow import Examination, Examined
-from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
+from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
 from assay.tasks.subjects.texts.task import predict_texts
 from assay.tasks.trust.explainers.settings import ExplainerName, Explaining
 from assay.tasks.trust.explaining_task import explain_predictions
 from assay.tasks.trust.measuring_task import average_trust, measure_trust, show_trust
 from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
+from assay.tasks.trust.settings import Trust
 from assay.tasks.trust.task import Embedded, embed_words, identify_keywords, label_trust, try_thresholds
 from assay.tasks.trust.truth_task import counterfactual_truth, human_truth, rationale_truth
 
@@ -56,12 +57,16 @@ class Opinion:
         return self.repeats[0]
 
 
-@dataclass
+@dataclass(frozen=True)
 class TrustAudit:
-    """The oracle's opinions by subject and explainer, and the findings of those that came through."""
+    """The oracle's opinions by subject and explainer, of those subjects that came through."""
 
-    opinions: dict[str, dict[ExplainerName, Opinion]] = field(default_factory=dict)
-    findings: list[Artifact[Findings]] = field(default_factory=list)
+    opinions: Mapping[str, Mapping[ExplainerName, Opinion]]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """How many right predictions are trusted, and how good the oracle is where the truth is known."""
+        return [one.findings for opinions in self.opinions.values() for one in opinions.values()]
 
 
 @dataclass(frozen=True)
@@ -76,30 +81,27 @@ class Case:
 
 
 @subflow("trust")
-def ask_oracle(pipeline: Pipeline, examination: Examination, branches: Branches, folder: Path) -> TrustAudit:
+def ask_oracle(ground: Ground) -> TrustAudit:
     """Ask of every text subject why it is right, by every explainer."""
-    result = TrustAudit()
-    if pipeline.trust is not None:
-        for subject in examination.of("classifier"):
-            branches.attempt(f"trust in {subject.name}", ask_about, result, pipeline, examination, subject, folder)
-    return result
+    examination, settings = ground.of(Examination), ground.pipeline.asked(Trust) or Trust()
+    return TrustAudit(outcomes({
+        subject.name: start(f"trust in {subject.name}", ask_about, ground, examination, subject, settings)
+        for subject in examination.of("classifier")
+    }))  # fmt: skip
 
 
 def ask_about(
-    result: TrustAudit, pipeline: Pipeline, examination: Examination, subject: Examined, folder: Path
-) -> None:
+    ground: Ground, examination: Examination, subject: Examined, settings: Trust
+) -> dict[ExplainerName, Opinion]:
     """Explain one subject's right predictions in every way, find the keywords of its classes, label and measure."""
-    assert pipeline.trust is not None
-    trust = resolve_trust(pipeline.trust, subject.resolved, folder)
-    on_training = predict_texts(examination.training, examination.classes, subject.files, subject.resolved)
-    case = Case(examination, subject, on_training, trust, pipeline.masked)
+    trust = resolve_trust(settings, subject.resolved, ground.folder)
+    on_training = predict_texts(examination.training, *subject.model)
+    case = Case(examination, subject, on_training, trust, ground.pipeline.masked)
     truth = known_truth(case)
     repeats = [one_repeat(case, truth, repeat) for repeat in range(trust.settings.repeats)]
-    opinions = {
+    return {
         explainer: opinion(case, [repeat[explainer] for repeat in repeats]) for explainer in trust.settings.explainers
     }
-    result.opinions[subject.name] = opinions
-    result.findings += [one.findings for one in opinions.values()]
 
 
 def known_truth(case: Case) -> Artifact[TrustTruth] | None:
@@ -109,9 +111,7 @@ def known_truth(case: Case) -> Artifact[TrustTruth] | None:
         return human_truth(examination.evaluation, subject.predictions, examination.classes, case.trust.verdicts)
     if case.trust.settings.truth is None:
         return None
-    return counterfactual_truth(
-        examination.evaluation, subject.predictions, examination.classes, subject.files, subject.resolved
-    )
+    return counterfactual_truth(examination.evaluation, subject.predictions, *subject.model)
 
 
 def one_repeat(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -> dict[ExplainerName, Oracle]:
@@ -120,7 +120,7 @@ def one_repeat(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -> d
     explained = {explainer: explain(case, explainer, repeat) for explainer in settings.explainers}
     embedded = embed_words(
         examination.training, [table for one in explained.values() for table in (one.pooled, one.tested)],
-        examination.classes, subject.files, subject.resolved, case.trust.providers, case.trust.synonyms,
+        *subject.model, case.trust.providers, case.trust.synonyms,
         settings.naming, settings.theta_relate, repeat,
     )  # fmt: skip
     return {name: judged(case, name, one, embedded, truth) for name, one in explained.items()}
@@ -131,11 +131,11 @@ def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
     examination, subject, settings = case.examination, case.subject, case.trust.settings
     options = Explaining(explainer=explainer, top_words=settings.top_words, samples=settings.samples)
     pooled = explain_predictions(
-        examination.training, case.on_training, examination.classes, subject.files, subject.resolved, options,
+        examination.training, case.on_training, *subject.model, options,
         limit=settings.training_texts, repeat=repeat,
     )  # fmt: skip
     tested = explain_predictions(
-        examination.evaluation, subject.predictions, examination.classes, subject.files, subject.resolved, options,
+        examination.evaluation, subject.predictions, *subject.model, options,
         repeat=repeat,
     )  # fmt: skip
     return Explained(pooled, tested)

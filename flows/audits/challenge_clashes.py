@@ -1,0 +1,156 @@
+"""What attacks and defences cannot be together with: each other's names, and subjects that they cannot be on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assay.flows.configuration.mistakes import Where, suggestion
+from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject
+from assay.flows.configuration.yaml_source import Value
+from assay.tasks.attacks.noise.settings import NOISE_KINDS
+from assay.tasks.attacks.terms.settings import TERM_KINDS
+from assay.tasks.attacks.words.settings import WORD_KINDS
+from assay.tasks.statistics.controls import controlled_by
+
+WORST_CASE = "worst-case"
+READERS = {
+    "images": (("network",), "images"),
+    "texts": (("classifier",), "texts"),
+    "terms": (("tagger", "scorer"), "tagged sentences or pairs of sentences"),
+    "copies": (("classifier", "tagger", "scorer"), "texts, tagged sentences or pairs"),
+}
+"""Which subjects, and how they are called, an attack or a defence of each kind can be on."""
+
+
+def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Attacks and defences of images need a subject that looks at images, those of texts one that reads."""
+    for stage, key, kind_of in (("attacks", "attack", attack_kind), ("defenses", "defense", _defense_kind)):
+        for position, item in enumerate(as_list(pipeline.get(stage))):
+            ways, kind = READERS[kind_of(item)]
+            if not ways_of(pipeline).intersection(ways):
+                named = as_dict(item).get(key) or "it"
+                yield Clash(
+                    (stage, position), f"{named} needs a subject for {kind}: add one with {ways[0]}, "
+                    f"as in subject: {{{ways[0]}: …}}",
+                )  # fmt: skip
+    yield from _attacks(pipeline)
+    yield from _defenses(pipeline)
+
+
+def needs_subject(pipeline: dict[str, Value], stage: str, way: str, kind: str) -> Iterator[Clash]:
+    """A stage whose subjects are not there."""
+    if pipeline.get(stage) not in (None, [], ()) and way not in ways_of(pipeline):
+        yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
+
+
+def ways_of(pipeline: dict[str, Value]) -> set[str]:
+    """Everything that is set of a subject."""
+    return {way for _, subject in each_subject(pipeline) for way in subject}
+
+
+def attack_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+    """A gate on attacks names one that is there, or the worst case of several."""
+    of = gate.get("of")
+    called = [*filter(None, map(attack_name, as_list(pipeline.get("attacks"))))]
+    known = [*called, WORST_CASE] if len(called) > 1 else called
+    if gate.get("finding") != "attack.red_flag" and isinstance(of, str) and called and of not in known:
+        yield Clash((*where, "of"), f"there is no such attack; {suggestion(of, known)}")
+
+
+def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Attacks are told apart by their names, and those that aim at a class say at which."""
+    called = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
+    for position, attack in enumerate(as_list(pipeline.get("attacks"))):
+        settings, name = as_dict(attack), called[position]
+        if name and called.index(name) < position:
+            yield Clash(("attacks", position), f"another attack is called {name} as well; give this one a name")
+        lonely = sum("network" in subject for _, subject in each_subject(pipeline)) == 1
+        if settings.get("transfer") is True and lonely and not pipeline.get("defenses"):
+            yield Clash(("attacks", position, "transfer"), "there is only one subject, and nothing to transfer to")
+        if attack_kind(attack) == "terms" and _names_terms(attack) == "gold" and _has_pairs(pipeline):
+            where: Where = ("attacks", position, "terms") if "terms" in settings else ("attacks", position)
+            yield Clash(where, "pairs of sentences have no gold tags; say who finds the terms, as in terms: lexicon")
+        if settings.get("goal") != "targeted":
+            continue
+        if settings.get("attack") == "gap":
+            yield Clash(
+                ("attacks", position, "goal"), "a generator aims at no class: leave goal out, or use another attack"
+            )
+        elif settings.get("target") is None:
+            yield Clash(("attacks", position, "goal"), "names no class to aim at: add target, as in target: 0")
+
+
+def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Defences are told apart by their names, know what they defend against, and suit what the subjects answer."""
+    defenses = [as_dict(defense) for defense in as_list(pipeline.get("defenses"))]
+    called = [_defense_name(defense) for defense in defenses]
+    for position, (defense, name) in enumerate(zip(defenses, called, strict=True)):
+        where: Where = ("defenses", position)
+        if name and called.index(name) < position:
+            yield Clash(where, f"another defence is called {name} as well; give this one a name")
+        tested = controlled_by(name, called)
+        if tested is not None and defenses[called.index(tested)].get("control"):
+            yield Clash(where, f"{name} is what the control of {tested} is called; give this one another name")
+        if _defense_kind(defense) == "copies":
+            attacks = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
+            meant = defense.get("attack")
+            if isinstance(meant, str) and meant != "mixed" and meant not in attacks:
+                yield Clash((*where, "attack"), f"there is no such attack; {suggestion(meant, [*attacks, 'mixed'])}")
+            continue
+        if defense and defense.get("eps") is None and not pipeline.get("attacks"):
+            yield Clash(where, "names no ε to defend against, and there are no attacks to take it from: add eps")
+        if defense.get("defense") == "maadvt" and several_labels(pipeline):
+            yield Clash(where, "is for one class per image, and these bear several labels: use standard or mpadvt")
+
+
+def several_labels(pipeline: dict[str, Value]) -> bool:
+    """Whether the samples are known to bear several labels each."""
+    from assay.data.samples.registry import EMBEDDED
+
+    source = as_dict(pipeline.get("source"))
+    sample = EMBEDDED.get(str(source.get("dataset")))
+    return source.get("labels") is not None or (sample is not None and sample.several_labels)
+
+
+def _defense_name(defense: dict[str, Value]) -> str:
+    """What a defence is called."""
+    unnamed = f"on-{defense.get('attack')}" if defense.get("attack") else defense.get("defense")
+    return str(defense.get("name") or unnamed or "")
+
+
+def attack_kind(attack: Value) -> str:
+    """What an attack is done to: images, texts or terms."""
+    settings = as_dict(attack)
+    word = attack if isinstance(attack, str) else settings.get("attack", next(iter(settings), ""))
+    return "texts" if word in (*WORD_KINDS, *NOISE_KINDS) else "terms" if word in TERM_KINDS else "images"
+
+
+def _names_terms(attack: Value) -> Value:
+    """Who finds the terms that an attack is on."""
+    settings = as_dict(attack)
+    if len(settings) == 1 and "attack" not in settings:
+        settings = as_dict(next(iter(settings.values())))
+    return settings.get("terms", "gold")
+
+
+def _has_pairs(pipeline: dict[str, Value]) -> bool:
+    """Whether a subject reads pairs of sentences."""
+    return any(subject.get("scorer") is not None for _, subject in each_subject(pipeline))
+
+
+def _defense_kind(defense: Value) -> str:
+    """What a defence trains: subjects for images, or for texts."""
+    settings = as_dict(defense)
+    word = defense if isinstance(defense, str) else settings.get("defense", next(iter(settings), ""))
+    return "copies" if word == "attacked-copies" else "images"
+
+
+def attack_name(attack: Value) -> str:
+    """What an attack is called, also where `--set` brought it in short: `fgsm`, or `pgd: {steps: 3}`."""
+    if isinstance(attack, str):
+        return attack
+    settings = as_dict(attack)
+    if len(settings) == 1 and "attack" not in settings:
+        ((kind, options),) = settings.items()
+        return str(as_dict(options).get("name") or kind)
+    return str(settings.get("name") or settings.get("attack") or "")

@@ -1,0 +1,153 @@
+"""Attack → defend → attack the defended → compare: written once, for subjects of images, of texts and of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from assay.data.schemas import Findings
+from assay.flows.audits.subjects.flow import Examined
+from assay.infra.artifacts import Artifact
+from assay.infra.branches import Branch, outcomes, start
+
+
+class Named(Protocol):
+    """The settings of an attack or a defence."""
+
+    @property
+    def called(self) -> str:
+        """The name by which findings tell it apart."""
+
+
+A = TypeVar("A", bound=Named)
+D = TypeVar("D", bound=Named)
+T = TypeVar("T")
+M = TypeVar("M", bound="Measures")
+
+
+class Measures(Protocol):
+    """What attacks on one model come to."""
+
+    @property
+    def findings(self) -> Sequence[Artifact[Findings]]:
+        """What was measured."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What attacks on one model come to, where nothing but findings is made of it."""
+
+    findings: tuple[Artifact[Findings], ...]
+
+
+class Medium(Protocol[A, D, T, M]):
+    """How subjects of one sort are attacked, measured and defended: calls of stages, a handful of lines each."""
+
+    @property
+    def attacks(self) -> Sequence[A]:
+        """The attacks that are asked for."""
+
+    def defences(self, subject: Examined) -> Sequence[D]:
+        """The defences that the subject can have, each a training of its own."""
+
+    def attack(self, model: Examined, original: Examined, attack: A) -> T:
+        """One attack on one model; a defended one has an `original`, others are their own."""
+
+    def across(self, attack: A, attacked: Mapping[str, T], models: Mapping[str, Examined]) -> Artifact[Findings] | None:
+        """What an attack made against each model does to the others, where that is asked for."""
+
+    def measure(self, model: Examined, attacked: Mapping[str, T], across: Sequence[Artifact[Findings]]) -> M:
+        """What all attacks on one model come to."""
+
+    def defend(self, subject: Examined, defence: D) -> Examined:
+        """The subject, trained anew to withstand more."""
+
+    def compare(self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[T, M]) -> Shares:
+        """What each defence of a subject gains and costs; `models` are the defended ones, by defence."""
+
+
+@dataclass(frozen=True)
+class Challenged(Generic[T, M]):
+    """What was done to the subjects and to their defended copies; what broke is not there."""
+
+    attacked: Mapping[str, Mapping[str, T]]
+    """By model and attack."""
+    measures: Mapping[str, M]
+    """By model."""
+    models: Mapping[str, Examined]
+    """Every model: the subjects and their defended copies."""
+    defended: Mapping[str, Mapping[str, str]]
+    """By subject and defence the name under which the defended copy is a model of its own."""
+    across: Mapping[str, Artifact[Findings]]
+    gains: Mapping[str, Shares]
+    """By subject."""
+
+    @property
+    def copies(self) -> list[str]:
+        """The names of all defended copies."""
+        return [name for by_defence in self.defended.values() for name in by_defence.values()]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured: the copies clean, everything under attack, and what the defences gain."""
+        clean = [self.models[name].clean for name in self.copies]
+        parts: list[Measures] = [*self.measures.values(), *self.gains.values()]
+        measured = [*self.across.values(), *(findings for part in parts for findings in part.findings)]
+        return [*(one for one in clean if one is not None), *measured]
+
+
+def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Challenged[T, M]:
+    """Attack every subject and defend it against that; attack the defended copies alike; compare."""
+    training = {
+        (subject.name, defence.called): start(
+            f"defence {defence.called} of {subject.name}", medium.defend, subject, defence
+        )
+        for subject in subjects
+        for defence in medium.defences(subject)
+    }
+    originals = {subject.name: subject for subject in subjects}
+    attacking = {name: _attack_all(medium, subject, subject, name) for name, subject in originals.items()}
+    for (name, defence), branch in training.items():
+        attacking[f"{name}+{defence}"] = _attack_all(medium, branch, originals[name], f"{name}+{defence}")
+    defended = outcomes(training)
+    models = {**originals, **{copy.name: copy for copy in defended.values()}}
+    attacked = {name: outcomes(branches) for name, branches in attacking.items() if name in models}
+    across = outcomes({one.called: _across(medium, one, attacked, models) for one in medium.attacks})
+    transfers = list(across.values())
+    measures = outcomes({
+        name: start(f"attacks on {name}", medium.measure, models[name], by_attack, transfers)
+        for name, by_attack in attacked.items()
+    })  # fmt: skip
+    by_subject: dict[str, dict[str, Examined]] = {}
+    for (name, defence), copy in defended.items():
+        by_subject.setdefault(name, {})[defence] = copy
+    names = {name: {defence: copy.name for defence, copy in copies.items()} for name, copies in by_subject.items()}
+    challenged = Challenged(attacked, measures, models, names, across, {})
+    gains = outcomes({
+        name: start(f"defences of {name}", medium.compare, originals[name], copies, challenged)
+        for name, copies in by_subject.items()
+    })  # fmt: skip
+    return Challenged(attacked, measures, models, names, across, gains)
+
+
+def _attack_all(
+    medium: Medium[A, D, T, M], model: Examined | Branch[Examined], original: Examined, name: str
+) -> dict[str, Branch[T]]:
+    return {
+        attack.called: start(f"{attack.called} on {name}", medium.attack, model, original, attack)
+        for attack in medium.attacks
+    }
+
+
+def _across(
+    medium: Medium[A, D, T, M], attack: Any, attacked: Mapping[str, Mapping[str, T]], models: Mapping[str, Examined]
+) -> Branch[Artifact[Findings]]:
+    by_model = {name: by_attack[attack.called] for name, by_attack in attacked.items() if attack.called in by_attack}
+    return start(f"transfer of {attack.called}", medium.across, attack, by_model, models)
+
+
+def copies_of(challenged: Challenged[Any, Any] | None) -> Iterator[Examined]:
+    """The defended copies."""
+    if challenged is not None:
+        yield from (challenged.models[name] for name in challenged.copies)

@@ -1,0 +1,125 @@
+"""Curation as a kind of audit: data sets that are hard as they are, found without true labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.curation.clashes import clashes, comes_with_votes, ordering_gate
+from assay.flows.audits.kind import AuditKind, Ground, Key, measured
+from assay.tasks.labeling.settings import Labeling
+from assay.tasks.ordering.settings import Ordering
+from assay.tasks.pruning.settings import Pruning
+from assay.tasks.weak_labels.settings import WeakLabelling
+
+if TYPE_CHECKING:
+    from assay.flows.audits.curation.flow import Curation
+    from assay.flows.configuration.named_things import MissingThing
+    from assay.flows.pipeline import Pipeline
+    from assay.tasks.reporting.following import Headline
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.statistics.findings import Finding
+
+
+def run(ground: Ground) -> Curation:
+    """Label, prune, label weakly, order."""
+    from assay.flows.audits.curation.flow import curate
+
+    return curate(ground)
+
+
+def asked(pipeline: Pipeline) -> bool:
+    """Whether the samples get, or come with, votes."""
+    from assay.flows.audits.curation.flow import carries_votes
+
+    return pipeline.asked(Labeling) is not None or carries_votes(pipeline)
+
+
+def page(ground: Ground, curation: Curation, findings: Sequence[Finding]) -> Iterator[Part]:
+    """Whether the labels get worse along D1 … DN."""
+    if curation.headline is None or not curation.curves:
+        return
+    import pyarrow as pa
+
+    from assay.data.classes import class_names
+    from assay.data.schemas import CuratedSets, OrderingCurve
+    from assay.flows.audits.data import Data
+    from assay.infra.partitions import collect
+    from assay.tasks.ordering.page import page as ordering_page
+
+    curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in curation.curves])
+    classes = dict(enumerate(class_names(collect(ground.of(Data).classes, None))))
+    sketch = collect(curation.headline.sketch, CuratedSets.schema.names)
+    yield ordering_page(curves, findings, sketch, classes, samples=curation.headline.curated.rows)
+
+
+def background(ground: Ground, curation: Curation, findings: Sequence[Finding]) -> Iterator[Part]:
+    """What the labelers learned, which functions were kept, and what each voted."""
+    from assay.infra.partitions import collect
+    from assay.tasks.labeling.page import page as labeling_page
+    from assay.tasks.pruning.page import page as pruning_page
+    from assay.tasks.weak_labels.page import page as weak_labels_page
+
+    if curation.models:
+        yield weak_labels_page({name: collect(model, None) for name, model in curation.models.items()}, findings)
+    pruning, panel = ground.pipeline.asked(Pruning), None
+    if curation.panel is not None and pruning is not None:
+        panel = collect(curation.panel, None)
+        yield pruning_page(panel, pruning.correlation)
+    if curation.table is not None:
+        yield labeling_page(collect(curation.table, None), findings, panel)
+
+
+def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+    """Whether the order is adverse."""
+    from assay.tasks.ordering.page import verdict as of_the_order
+
+    yield from filter(None, [of_the_order(findings)])
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """The order, the rules' labels, and how many rules are kept."""
+    from assay.tasks.labeling.followed import followed as of_labelling
+    from assay.tasks.ordering.followed import followed as of_the_order
+    from assay.tasks.pruning.followed import followed as of_pruning
+
+    for room in (of_the_order, of_labelling, of_pruning):
+        yield from room(findings)
+
+
+def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+    """The rulebook."""
+    labeling = pipeline.asked(Labeling)
+    if labeling is not None:
+        from assay.flows.configuration.named_things import tried
+        from assay.tasks.labeling.rulebook_source import refer_to_rulebook
+
+        attempt = partial(refer_to_rulebook, labeling.functions, folder)
+        yield from tried(("labeling",), labeling, {"functions": ()}, attempt)
+
+
+CURATION = AuditKind(
+    "curation", asked, run,
+    keys=(
+        Key("labeling", Labeling, "Which labelling functions vote on the samples.", "{functions: breast-cancer}"),
+        Key("pruning", Pruning, "Which labelling functions are kept; left out, all of them are.", "{correlation: 0.5}"),
+        Key("weak_labels", WeakLabelling, "How votes become a label and a confidence.",
+            "{labelers: [majority, snorkel]}"),
+        Key("ordering", Ordering, "How the samples are ordered into data sets D1 … DN, ever more adversarial.",
+            "{alpha: 0.05, datasets: 10, compare: true}"),
+    ),
+    stands_on=("data",),
+    measures=(
+        measured("labeling", "accuracy conflicts coverage faults functions overlaps", ["labeling"],
+                 also=comes_with_votes),
+        measured("pruning", "constant kept", ["pruning"]),
+        measured("weak_labels", "undecided", ["weak_labels"]),
+        measured(
+            "ordering", "accuracy accuracy_easiest accuracy_hardest distinct_scores largest_tie permutation_p "
+            "permutation_p_violation spearman spearman_disjoint spearman_tie_free", ["ordering"], gate=ordering_gate,
+        ),
+    ),
+    clashes=clashes, missing=missing, page=page, background=background, verdict=verdict, followed=followed,
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""A kind of audit is a value: its settings, what it stands on, what it runs, measures and shows, all in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from assay.infra.settings import Settings
+
+if TYPE_CHECKING:
+    from assay.data.schemas import Findings
+    from assay.flows.configuration.mistakes import Where
+    from assay.flows.configuration.named_columns import NamedColumn
+    from assay.flows.configuration.named_things import MissingThing
+    from assay.flows.configuration.written import Clash
+    from assay.flows.configuration.yaml_source import Value
+    from assay.flows.pipeline import Pipeline
+    from assay.infra.artifacts import Artifact
+    from assay.infra.runs import Run
+    from assay.tasks.reporting.following import Headline
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.statistics.findings import Finding
+
+    Written = dict[str, Value]
+    """A pipeline as it stands in the file, before it is validated."""
+
+
+class Result(Protocol):
+    """What an audit made, as handles: frozen, complete or absent."""
+
+    @property
+    def findings(self) -> Sequence[Artifact[Findings]]:
+        """What was measured, in the order it is read."""
+
+
+R = TypeVar("R", bound=Result)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What an audit stands on: the pipeline, the folder that its paths start from, and the results of other audits."""
+
+    pipeline: Pipeline
+    folder: Path
+    results: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, result: type[T]) -> T:
+        """The result of that type; the audit says in `stands_on` whose it is."""
+        found = self.maybe(result)
+        if found is None:
+            raise LookupError(
+                f"no audit below gave {result.__name__}: it is missing in stands_on, or was not asked for"
+            )
+        return found
+
+    def maybe(self, result: type[T]) -> T | None:
+        """The result of that type, where the audit that gives it was asked for."""
+        return next((one for one in self.results.values() if isinstance(one, result)), None)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that an audit has in pipelines.yaml: the model of its settings, a sentence, and how it may be written."""
+
+    name: str
+    settings: type[Settings]
+    about: str
+    example: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The findings of one stage (`ordering.…`) that gates may name, and the keys any of which makes them exist."""
+
+    stage: str
+    metrics: frozenset[str]
+    keys: tuple[str, ...]
+    gate: Callable[[Written, Written, Where], Iterator[Clash]] | None = None
+    """What cannot be in a gate on this stage, given the pipeline, the gate, and where it stands."""
+    spread: str = ""
+    """What may stand behind a metric's name where repeats are averaged, and says how far they lie apart."""
+    also: Callable[[Written], bool] = lambda _pipeline: False
+    """Whether the findings exist although none of the keys is there."""
+
+
+def measured(stage: str, metrics: str, keys: Sequence[str], **options: Any) -> Measured:
+    """The findings of a stage, their names in one line.
+
+    >>> sorted(measured("pruning", "kept constant", ["pruning"]).metrics)
+    ['constant', 'kept']
+    """
+    return Measured(stage, frozenset(metrics.split()), tuple(keys), **options)
+
+
+def nothing(*_: object) -> Iterator[Any]:
+    """Nothing: what an audit has to say that has nothing to say."""
+    return iter(())
+
+
+@dataclass(frozen=True)
+class AuditKind(Generic[R]):
+    """One kind of audit. `asked` says of a pipeline whether it wants it; `run` calls stages and returns handles."""
+
+    name: str
+    asked: Callable[[Pipeline], bool]
+    run: Callable[[Ground], R]
+    keys: tuple[Key, ...] = ()
+    stands_on: tuple[str, ...] = ()
+    """The audits whose results it takes, as far as they were asked for; the rest runs at once."""
+    measures: tuple[Measured, ...] = ()
+    clashes: Callable[[Written], Iterator[Clash]] = nothing
+    """What cannot be together, in a pipeline as it was written."""
+    columns: Callable[[Pipeline], Iterator[NamedColumn]] = nothing
+    """The columns of the samples that it reads by name."""
+    missing: Callable[[Pipeline, Path], Iterator[MissingThing]] = nothing
+    """What the pipeline names and cannot be had, looked for before anything runs."""
+    afterwards: Callable[[Ground, R, Run], tuple[R, Sequence[Finding]]] = lambda _ground, result, _run: (result, ())
+    """The result with what only this run can say of it (how long, which look), and the findings on that."""
+    page: Callable[[Ground, R, Sequence[Finding]], Iterator[Part]] = nothing
+    """The parts of the report that a reader came for."""
+    background: Callable[[Ground, R, Sequence[Finding]], Iterator[Part]] = nothing
+    """The parts about how it came about, which stand behind the results of all audits."""
+    verdict: Callable[[Sequence[Finding]], Iterable[Verdict]] = nothing
+    """What is read first: a sentence or a few, where there is something to say."""
+    followed: Callable[[Sequence[Finding]], Iterable[Headline]] = nothing
+    """The numbers that are followed over the nights."""

@@ -1,0 +1,64 @@
+"""What subjects cannot be together with: each other's names, the data, and what they are to learn from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from assay.flows.configuration.mistakes import Where
+from assay.flows.configuration.written import Clash, as_dict, each_subject, name_of
+from assay.flows.configuration.yaml_source import Value
+
+TABLES = ("csv", "parquet", "jsonl", "iob", "votes")
+"""Sources that have images only where `image` says in which column."""
+LABELLED = ("dataset", "images", "label", "labels")
+"""What gives a source gold labels: any one of these."""
+
+
+def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Subjects that cannot be told apart, learn from nothing, or look at what is not there."""
+    if pipeline.get("subject") is not None and pipeline.get("subjects") is not None:
+        yield Clash(("subjects",), "stands beside subject; put them all into subjects")
+    names = Counter(name for _, subject in each_subject(pipeline) for name in [name_of(subject)])
+    source = as_dict(pipeline.get("source"))
+    dataset = source.get("dataset")
+    for where, subject in each_subject(pipeline):
+        if names[name_of(subject)] > 1:
+            yield Clash(
+                (*where, "name"), f"{names[name_of(subject)]} subjects are called {name_of(subject)}; name each"
+            )
+        if subject.get("predictions") is not None:
+            if isinstance(dataset, str) and dataset.startswith("sample/"):
+                yield Clash(
+                    (*where, "predictions"), f"{dataset} has no column of predictions; give parquet, csv or jsonl"
+                )
+            if subject.get("train_on") is not None:
+                yield Clash((*where, "train_on"), "predictions are already made; nothing is trained")
+        if subject.get("train_on") == "weak" and pipeline.get("weak_labels") is None:
+            yield Clash((*where, "train_on"), "needs weak labels: add weak_labels, or train on gold")
+        yield from _unlabelled(subject, source, where)
+        tables = any(source.get(name) is not None for name in TABLES)
+        if subject.get("network") is not None and tables and source.get("image") is None:
+            yield Clash(
+                (*where, "network"), "looks at images, and the source names none: say which column holds them with "
+                "source.image, or give a folder of them as source.images",
+            )  # fmt: skip
+    evaluation = as_dict(pipeline.get("evaluation"))
+    audited, learned = evaluation.get("split", "test"), evaluation.get("train", "train")
+    if audited == learned:
+        place = ("evaluation", "split" if "split" in evaluation else "train")
+        yield Clash(place, "is audited and may train; what is audited must not train: choose another split")
+
+
+def _unlabelled(subject: dict[str, Value], source: dict[str, Value], where: Where) -> Iterator[Clash]:
+    """What learns from gold labels has none to learn from."""
+    if not source or any(source.get(name) is not None for name in LABELLED):
+        return
+    if subject.get("model") == "logistic" and subject.get("train_on") in (None, "gold"):
+        yield Clash((*where, "model"), "learns from gold labels: give source.label, or train_on: weak")
+    if subject.get("network") is None:
+        return
+    if subject.get("train") is not None:
+        yield Clash((*where, "train"), "learns from gold labels: give source.label, or source.labels for several")
+    elif source.get("classes") is None:
+        yield Clash((*where, "network"), "answers with classes, and none is known: give source.label or source.classes")

@@ -1,0 +1,141 @@
+"""The models under audit as kinds of audit: on tables along the order, and on images and texts before any challenge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.kind import AuditKind, Ground, measured
+from assay.flows.audits.subjects.clashes import clashes
+from assay.tasks.subjects.settings import Subject
+
+if TYPE_CHECKING:
+    from assay.flows.audits.subjects.flow import Examination
+    from assay.flows.audits.subjects.on_tables import TableSubjects
+    from assay.flows.configuration.mistakes import Where
+    from assay.flows.configuration.named_columns import NamedColumn
+    from assay.flows.configuration.named_things import MissingThing
+    from assay.flows.pipeline import Pipeline
+    from assay.tasks.reporting.following import Headline
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.statistics.findings import Finding
+
+MEASURES = measured(
+    "subject", "accuracy auc class_auc degenerate majority_rate prediction_entropy recall spearman trend_p",
+    ["subject", "subjects"],
+)  # fmt: skip
+
+
+def measure_tables(ground: Ground) -> TableSubjects:
+    """Let every subject of tables predict, and hold it against D1 … DN."""
+    from assay.flows.audits.subjects.on_tables import measure_all
+
+    return measure_all(ground)
+
+
+def are_tables(pipeline: Pipeline) -> bool:
+    """Whether a subject looks at columns of numbers."""
+    from assay.flows.audits.subjects.on_tables import of_tables
+
+    return bool(of_tables(pipeline))
+
+
+def examine_subjects(ground: Ground) -> Examination:
+    """Train every subject of images and texts, let it answer, measure it clean."""
+    from assay.flows.audits.subjects.flow import examine
+
+    return examine(ground)
+
+
+def are_learners(pipeline: Pipeline) -> bool:
+    """Whether a subject looks at images or texts."""
+    from assay.flows.audits.subjects.flow import learners
+
+    return bool(learners(pipeline))
+
+
+def tables_page(_ground: Ground, _subjects: TableSubjects, findings: Sequence[Finding]) -> Iterator[Part]:
+    """How right subjects of tables are along the order."""
+    from assay.tasks.subjects.page import page
+
+    if any(one.stage == "subject" and one.of != "clean" for one in findings):
+        yield page(findings)
+
+
+def clean_page(_ground: Ground, examination: Examination, findings: Sequence[Finding]) -> Iterator[Part]:
+    """How right subjects of images and texts are before anything is done to them, and how they learned."""
+    from assay.infra.partitions import collect
+    from assay.tasks.subjects.clean_page import page
+
+    if any(one.stage == "subject" and one.of == "clean" for one in findings):
+        yield page(findings, {name: collect(one.curve, None) for name, one in examination.subjects.items()})
+
+
+def tables_verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+    """Whether a subject finds the hard end hard."""
+    from assay.tasks.subjects.page import verdict
+
+    yield from filter(None, [verdict(findings)])
+
+
+def clean_verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+    """How right a subject is on clean samples."""
+    from assay.tasks.subjects.clean_page import verdict
+
+    yield from filter(None, [verdict(findings)])
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """How right the subjects are."""
+    from assay.tasks.subjects.followed import followed as of_subjects
+
+    yield from of_subjects(findings)
+
+
+def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+    """The columns that every subject reads, or is held against."""
+    for where, subject in placed(pipeline):
+        for step, column, reader in _columns_of(subject):
+            yield (*where, *step), column, reader
+
+
+def _columns_of(subject: Subject) -> Iterator[NamedColumn]:
+    if subject.classifier is not None:
+        yield ("text",), subject.text, "the classifier reads"
+    if subject.tagger is not None:
+        yield ("tokens",), subject.tokens, "the tagger reads"
+        yield ("tags",), subject.tags, "the tagger is held against"
+    if subject.scorer is not None:
+        yield from ((("pair", at), column, "the scorer reads") for at, column in enumerate(subject.pair))
+        yield ("score",), subject.score, "the scorer is held against"
+    if subject.predictions is not None:
+        yield ("predictions",), subject.predictions, "the predictions are in"
+    for at, column in enumerate(subject.features or ()):
+        yield ("features", at), column, "the model sees"
+
+
+def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+    """Of the subjects, those whose code, weights or model files cannot be had."""
+    from functools import partial
+
+    from assay.flows.configuration.named_things import SUBJECT, tried
+    from assay.tasks.subjects.resolved import resolve_subject
+
+    for where, subject in placed(pipeline):
+        yield from tried(where, subject, SUBJECT, partial(resolve_subject, subject, folder))
+
+
+def placed(pipeline: Pipeline) -> Iterator[tuple[Where, Subject]]:
+    """Every subject, and where it stands in the pipeline."""
+    for position, subject in enumerate(pipeline.subjects):
+        yield ("subject",) if pipeline.subject is not None else ("subjects", position), subject
+
+
+TABLES = AuditKind(
+    "tables", are_tables, measure_tables, stands_on=("data", "curation"), measures=(MEASURES,), clashes=clashes,
+    columns=columns, missing=missing, background=tables_page, verdict=tables_verdict, followed=followed,
+)  # fmt: skip
+SUBJECTS = AuditKind(
+    "subjects", are_learners, examine_subjects, stands_on=("data",), background=clean_page, verdict=clean_verdict
+)

@@ -1,0 +1,78 @@
+"""Attacks on the terms of tagged sentences and of pairs, and training on attacked copies, as a kind of audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.kind import AuditKind, Ground, measured
+from assay.flows.audits.terms.clashes import term_clashes
+
+if TYPE_CHECKING:
+    from assay.flows.audits.terms.flow import TermAudit
+    from assay.flows.configuration.named_things import MissingThing
+    from assay.flows.pipeline import Pipeline
+    from assay.tasks.reporting.following import Headline
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.statistics.findings import Finding
+
+_GAINS = "cost cut drop drop_p gain gain_over_control own_gain own_gain_over_control recovered"
+
+
+def attack(ground: Ground) -> TermAudit:
+    """Attack terms, teach taggers and scorers attacked copies, attack again."""
+    from assay.flows.audits.terms.flow import audit_terms
+
+    return audit_terms(ground)
+
+
+def asked(pipeline: Pipeline) -> bool:
+    """Whether a subject tags words or scores pairs."""
+    return any(one.tagger is not None or one.scorer is not None for one in pipeline.subjects)
+
+
+def page(ground: Ground, audit: TermAudit, findings: Sequence[Finding]) -> Iterator[Part]:
+    """What attacks on terms did, shown, and what attacked copies taught."""
+    from assay.flows.audits.terms.page import term_parts
+
+    yield from term_parts(ground, audit, findings)
+
+
+def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+    """How much a tagger or a scorer loses."""
+    from assay.tasks.attacks.terms.page import verdict as of_the_terms
+
+    yield from filter(None, [of_the_terms(findings)])
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """How good taggers and scorers are, clean and attacked."""
+    from assay.tasks.attacks.terms.followed import followed as of_terms
+
+    yield from of_terms(findings)
+
+
+def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+    """Lexicons of terms and of synonyms."""
+    from assay.flows.configuration.named_things import tried
+    from assay.tasks.attacks.terms.resolved import require_attack
+    from assay.tasks.attacks.terms.settings import Synonymy, TermAttack
+    from assay.tasks.language.catalogue_lexicon import CATALOGUE
+
+    terms = {"terms": ("gold", "lexicon", CATALOGUE)}
+    for position, settings in enumerate(pipeline.attacks):
+        if isinstance(settings, TermAttack):
+            known = {**terms, "synonyms": (CATALOGUE,)} if isinstance(settings, Synonymy) else terms
+            yield from tried(("attacks", position), settings, known, partial(require_attack, settings, folder))
+
+
+TERMS = AuditKind(
+    "terms", asked, attack, stands_on=("subjects",),
+    measures=(
+        measured("ner", f"f1 precision recall {_GAINS}", ["attacks", "subject", "subjects"]),
+        measured("sts", f"mae pearson spearman {_GAINS}", ["attacks", "subject", "subjects"]),
+    ),
+    clashes=term_clashes, missing=missing, page=page, verdict=verdict, followed=followed,
+)  # fmt: skip

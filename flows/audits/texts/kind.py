@@ -1,0 +1,79 @@
+"""Attacks on whole texts, and training on attacked copies, as a kind of audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.kind import AuditKind, Ground
+from assay.flows.audits.texts.clashes import text_clashes
+
+if TYPE_CHECKING:
+    from assay.flows.audits.texts.flow import WordAudit
+    from assay.flows.configuration.named_things import MissingThing
+    from assay.flows.pipeline import Pipeline
+    from assay.tasks.reporting.following import Headline
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.statistics.findings import Finding
+
+
+def attack(ground: Ground) -> WordAudit:
+    """Attack texts, teach classifiers attacked copies, attack again."""
+    from assay.flows.audits.texts.flow import attack_texts
+
+    return attack_texts(ground)
+
+
+def asked(pipeline: Pipeline) -> bool:
+    """Whether there is an attack on texts, and a classifier that reads them."""
+    return bool(pipeline.text_attacks) and any(one.classifier is not None for one in pipeline.subjects)
+
+
+def page(ground: Ground, audit: WordAudit, findings: Sequence[Finding]) -> Iterator[Part]:
+    """What attacks did to texts, and what attacked copies taught."""
+    from assay.data.classes import class_names
+    from assay.flows.audits.data import Data
+    from assay.flows.audits.texts.page import word_parts
+    from assay.infra.partitions import collect
+
+    classes = class_names(collect(ground.of(Data).classes, None))
+    yield from word_parts(audit, classes, ground.pipeline.masked, findings)
+
+
+def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+    """How few words make a classifier wrong, and what attacked copies teach it."""
+    from assay.tasks.attacks.words.page import verdict as of_text_attacks
+    from assay.tasks.defenses.text_page import verdict as of_attacked_copies
+
+    yield from filter(None, [of_text_attacks(findings), of_attacked_copies(findings)])
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """How often attacks on texts succeed."""
+    from assay.tasks.attacks.words.followed import followed as of_words
+
+    yield from of_words(findings)
+
+
+def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+    """Encoders, word vectors, and lists of words that attacks name."""
+    from assay.flows.configuration.named_things import tried
+    from assay.tasks.attacks.words.resolved import COUNTERFITTED, MINILM, WORD_VECTORS, resolve_word_attack
+    from assay.tasks.attacks.words.settings import A2T, Guided
+    from assay.tasks.language.embeddings.ensemble import NAMES
+
+    known = {
+        "encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, COUNTERFITTED), "antonyms": ("refuse", "wordnet"),
+        "keep": (),
+    }  # fmt: skip
+    for position, settings in enumerate(pipeline.attacks):
+        if isinstance(settings, A2T | Guided):
+            yield from tried(("attacks", position), settings, known, partial(resolve_word_attack, settings, folder))
+
+
+TEXTS = AuditKind(
+    "texts", asked, attack, stands_on=("data", "subjects", "trust"), clashes=text_clashes, missing=missing, page=page,
+    verdict=verdict, followed=followed,
+)  # fmt: skip

@@ -1,0 +1,110 @@
+"""Trust as a kind of audit: is a prediction right for the right reasons?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.challenge_clashes import needs_subject
+from assay.flows.audits.kind import AuditKind, Ground, Key, measured
+from assay.flows.configuration.yaml_source import Value
+from assay.tasks.trust.settings import Trust
+
+if TYPE_CHECKING:
+    from assay.flows.audits.trust.flow import TrustAudit
+    from assay.flows.configuration.named_columns import NamedColumn
+    from assay.flows.configuration.named_things import MissingThing
+    from assay.flows.configuration.written import Clash
+    from assay.flows.pipeline import Pipeline
+    from assay.infra.runs import Run
+    from assay.tasks.reporting.following import Headline
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.statistics.findings import Finding
+
+
+def ask(ground: Ground) -> TrustAudit:
+    """Ask the oracle about every text subject."""
+    from assay.flows.audits.trust.flow import ask_oracle
+
+    return ask_oracle(ground)
+
+
+def asked(pipeline: Pipeline) -> bool:
+    """Whether there is a text subject to ask about."""
+    return pipeline.asked(Trust) is not None and any(one.classifier is not None for one in pipeline.subjects)
+
+
+def time_spent(_ground: Ground, audit: TrustAudit, run: Run) -> tuple[TrustAudit, Sequence[Finding]]:
+    """What keyword identification and labelling took."""
+    from assay.flows.audits.trust.seconds import seconds_spent
+
+    return audit, seconds_spent(audit, run.store)
+
+
+def page(ground: Ground, audit: TrustAudit, findings: Sequence[Finding]) -> Iterator[Part]:
+    """What the oracle says, with examples."""
+    from assay.data.classes import class_names
+    from assay.flows.audits.data import Data
+    from assay.flows.audits.trust.page import trust_parts
+    from assay.infra.partitions import collect
+
+    classes = class_names(collect(ground.of(Data).classes, None))
+    yield from trust_parts(audit, classes, ground.pipeline.masked, findings)
+
+
+def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+    """How many right predictions the oracle trusts."""
+    from assay.tasks.trust.page import verdict as of_the_oracle
+
+    yield from filter(None, [of_the_oracle(findings)])
+
+
+def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+    """How many right predictions the oracle trusts."""
+    from assay.tasks.trust.followed import followed as of_trust
+
+    yield from of_trust(findings)
+
+
+def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """The oracle is asked about texts."""
+    yield from needs_subject(pipeline, "trust", "classifier", "texts")
+
+
+def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+    """The column of people's rationales."""
+    trust = pipeline.asked(Trust)
+    if trust is not None and trust.rationales is not None:
+        yield ("trust", "rationales"), trust.rationales, "the trust oracle reads"
+
+
+def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+    """Word vectors, synonyms and verdicts."""
+    trust = pipeline.asked(Trust)
+    if trust is None:
+        return
+    from functools import partial
+
+    from assay.flows.configuration.named_things import tried
+    from assay.tasks.language.embeddings.ensemble import NAMES
+    from assay.tasks.language.synonyms import OPEN_WORDNET, WORDNET
+    from assay.tasks.trust.resolved import COUNTERFACTUAL, require_named
+
+    known = {"providers": NAMES, "synonyms": (WORDNET, OPEN_WORDNET), "truth": (COUNTERFACTUAL,)}
+    yield from tried(("trust",), trust, known, partial(require_named, trust, folder))
+
+
+TRUST = AuditKind(
+    "trust", asked, ask,
+    keys=(Key("trust", Trust, "Whether correct predictions on texts are right for the right reasons.",
+              "{explainers: [lime], top_words: 10}"),),
+    stands_on=("data", "subjects"),
+    measures=(measured(
+        "trust", "accuracy accuracy_difference balance confidence_auc explanation_precision f1 faint g_mean "
+        "g_mean_difference keyword_seconds label_seconds out_of_scope precision sensitivity specificity theta_relate "
+        "trustworthy truth undecided untrustworthy", ["trust"], spread="_spread",
+    ),),
+    clashes=clashes, columns=columns, missing=missing, afterwards=time_spent, page=page, verdict=verdict,
+    followed=followed,
+)  # fmt: skip

@@ -1,0 +1,154 @@
+"""From a pipelines.yaml to settings, with errors a person can act on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from assay.flows.audits.kind import AuditKind
+from assay.flows.audits.table import KINDS
+from assay.flows.configuration.combinations import clashes
+from assay.flows.configuration.expectations import writable
+from assay.flows.configuration.mistakes import ConfigurationError, Mistake, Where, dotted, shown
+from assay.flows.configuration.overrides import FLAG, apply_overrides, file_name
+from assay.flows.configuration.short_forms import write_out, write_out_presets
+from assay.flows.configuration.truth_columns import with_truth
+from assay.flows.configuration.validation import validate, value_or_nothing
+from assay.flows.configuration.written_lines import Lines
+from assay.flows.configuration.yaml_source import Document, Value, read_yaml
+from assay.flows.pipeline import Pipeline, Project, ProjectFile, file_model, known_pipeline
+from assay.infra.errors import InputError
+from assay.tasks.attacks.menu import AnyAttack
+from assay.tasks.attacks.settings import PRESETS
+from assay.tasks.defenses.menu import AnyDefence
+from assay.tasks.subjects.settings import Subject
+
+DEFAULT_FILE = "pipelines.yaml"
+OUTSIDE = frozenset({"store", "compute"})
+ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyAttack)[0]) for name in attack.model_fields)
+DEFENCE_FIELDS = frozenset(name for kind in get_args(get_args(AnyDefence)[0]) for name in writable(kind))
+SHORT_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "subjects": ("model", frozenset(Subject.model_fields)),
+    "attacks": ("attack", ATTACK_FIELDS),
+    "defenses": ("defense", DEFENCE_FIELDS),
+}
+"""Lists whose items may be written `- name: {options}`: the setting that the name stands for, and all settings."""
+
+
+def load_project(
+    path: str | Path = DEFAULT_FILE,
+    *,
+    pipeline: str | None = None,
+    overrides: Sequence[str] = (),
+    store: str | None = None,
+) -> Project:
+    """The project in a pipelines.yaml; raises `ConfigurationError` with every mistake in it.
+
+    `overrides` are `key=value` texts for the one `pipeline` (or for `store` and `compute`); `store` replaces the
+    configured store and, if it is a folder, is relative to where the person stands.
+    """
+    file = Path(path).absolute()
+    document = read_yaml(_text_of(file), file_name(file))
+    names = _pipelines_of(document)
+    if pipeline is not None and not document.mistakes:
+        known_pipeline(pipeline, names, file)
+    for name in names:
+        for field, (key, fields) in SHORT_FORMS.items():
+            write_out(document, ("pipelines", name, field), key, fields)
+        write_out_presets(document, ("pipelines", name, "attacks"), "attack", attack_presets())
+    inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
+    changed = apply_overrides(document, overrides, inside, OUTSIDE)
+    settings = _settings(document, changed, KINDS)
+    chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
+    pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
+    return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)))
+
+
+def attack_presets() -> dict[str, dict[str, Value]]:
+    """The attacks that go by a name, as they would be written out."""
+    written = {name: attack.model_dump(mode="json", exclude_unset=True) for name, attack in PRESETS.items()}
+    return {name: {"attack": str(getattr(PRESETS[name], "attack", "")), **one} for name, one in written.items()}
+
+
+def _settings(document: Document, changed: set[Where], kinds: Sequence[AuditKind[Any]]) -> ProjectFile:
+    found = list(document.mistakes)
+    settings = None
+    if not isinstance(document.value, dict):
+        if not document.mistakes:
+            said = (
+                "expected a mapping with pipelines:, and found nothing"
+                if document.value is None
+                else (f"expected a mapping with pipelines:, and found {shown(document.value)}")
+            )
+            found.append(((), Mistake(document.file, document.line(()), "", "", said)))
+    else:
+        found += _checked_names(document)
+        settings, wrong = validate(file_model(kinds), document, {"attack": PRESETS})
+        found += wrong + _clashing(document, {where for where, _ in wrong}, kinds)
+    if found or settings is None:
+        mistakes = dict.fromkeys(_told(mistake, where, changed) for where, mistake in found)
+        raise ConfigurationError(sorted(mistakes, key=lambda mistake: (mistake.file == FLAG, mistake.line or 0)))
+    return settings
+
+
+def _checked_names(document: Document) -> list[tuple[Where, Mistake]]:
+    """Gives each pipeline the name it stands under; a `name` of its own is a mistake."""
+    found: list[tuple[Where, Mistake]] = []
+    for name, pipeline in _pipelines_of(document).items():
+        if not isinstance(pipeline, dict):
+            continue
+        where: Where = ("pipelines", name, "name")
+        if "name" in pipeline:
+            said = "a pipeline is named by the key it stands under; remove this line"
+            found.append((where, Mistake(document.file, document.line(where), dotted(where), "", said)))
+        pipeline["name"] = name
+    return found
+
+
+def _clashing(document: Document, wrong: set[Where], kinds: Sequence[AuditKind[Any]]) -> list[tuple[Where, Mistake]]:
+    found: list[tuple[Where, Mistake]] = []
+    for name, pipeline in _pipelines_of(document).items():
+        for clash in clashes(value_or_nothing(pipeline), kinds):
+            where: Where = ("pipelines", name, *clash.where)
+            if where not in wrong:
+                value = document.found(where)
+                written = "" if isinstance(value, dict | list | None) else shown(value)
+                found.append((where, Mistake(document.file, document.line(where), dotted(where), written, clash.why)))
+    return found
+
+
+def _told(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
+    """The mistake as a person reads it: within its pipeline, and blamed on `--set` where that brought it in."""
+    path = dotted(where[2:]) if len(where) > 2 and where[0] == "pipelines" else mistake.path
+    if any(where[: len(set_here)] == set_here for set_here in changed):
+        return dataclasses.replace(mistake, file=FLAG, line=None, path=path)
+    return dataclasses.replace(mistake, path=path)
+
+
+def _gathered(pipeline: Pipeline) -> Pipeline:
+    """The pipeline with its one `subject`, if it has one, among its `subjects`, each with its columns of truth."""
+    subjects = pipeline.subjects if pipeline.subject is None else (pipeline.subject,)
+    return pipeline.model_copy(update={"subjects": tuple(with_truth(one, pipeline.source) for one in subjects)})
+
+
+def _pipelines_of(document: Document) -> dict[str, Value]:
+    return value_or_nothing(value_or_nothing(document.value).get("pipelines"))
+
+
+def _place(store: str, folder: Path) -> str:
+    return store if "://" in store else str((folder / Path(store).expanduser()).absolute())
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"There is no file {file_name(file)}; say which one with --config FILE.") from None
+    except IsADirectoryError:
+        raise InputError(f"{file_name(file)} is a folder; name the file in it with --config FILE.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file_name(file)} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"{file_name(file)} cannot be read: {error.strerror or error}.") from None
