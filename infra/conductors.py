@@ -34,6 +34,9 @@ class Playable(Protocol):
 class Conductor(Protocol):
     """What becomes of a stage, or of a part of a flow, that is called inside a run."""
 
+    at_once: bool
+    """Whether branches of a flow may go on at once: then it is called from several threads."""
+
     def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the stage's caller gets."""
 
@@ -43,6 +46,8 @@ class Conductor(Protocol):
 
 class Direct:
     """Stages are performed, parts of flows are called; nobody watches."""
+
+    at_once = True
 
     def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The stage's handles."""

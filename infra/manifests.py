@@ -123,6 +123,7 @@ class RunRecord:
     report: str | None = None
     findings: str | None = None
     failures: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
 

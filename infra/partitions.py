@@ -22,7 +22,7 @@ from assay.infra.parquet import open_parquet, read_part, read_rows
 from assay.infra.partition_work import PartitionWork, Tallied, count_partition, write_partition
 from assay.infra.runs import current_run
 from assay.infra.tallies import decode_tally
-from assay.infra.workbench import Workbench, current_workbench
+from assay.infra.workbench import Workbench, current_workbench, workbench_here
 
 __all__ = [
     "Tallied",
@@ -121,6 +121,8 @@ def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
     for part in sorted(output.parts, key=lambda part: part.index):
         table = read_part(folder, part.files[output.place], None if columns is None else list(columns))
         size += table.nbytes
+        if (bench := workbench_here()) is not None:
+            bench.run.collected.take(bench, table.nbytes)
         if size > _COLLECT_BYTES:
             named = ", ".join(columns or ["all columns"])
             raise RunError(

@@ -30,6 +30,7 @@ class Plan:
     """The stages that a flow came across, in order."""
 
     stages: list[PlannedStage] = field(default_factory=list)
+    at_once: bool = field(default=False, init=False)
 
     def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the stage would return: its handles where the store has them, promises of handles where not."""

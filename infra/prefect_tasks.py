@@ -31,6 +31,8 @@ _SECONDS_BETWEEN_UPDATES = 2.0
 class Orchestrated:
     """Every stage a Prefect task run, every part of a flow a Prefect flow run."""
 
+    at_once = True
+
     def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The stage's handles, computed inside a task run or taken from the store (it then shows `Cached`)."""
 

@@ -8,18 +8,21 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+from assay.infra.bounds import Bodies, Collected, OneEach, Stop
 from assay.infra.compute import Call, Slots
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.devices import accelerator_here
 from assay.infra.engines.opening import expected_slots
 from assay.infra.errors import AssayError
 from assay.infra.keys import numeric_profile
-from assay.infra.manifests import RunRecord
+from assay.infra.manifests import RunRecord, StageRecord
+from assay.infra.positions import InOrder, Position, next_position, standing_at
 from assay.infra.settings import Compute
 from assay.infra.store import Store
 from assay.infra.sweep import Lease
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from assay.infra.compute import Engine
     from assay.infra.progress import Progress
 
+_GRACE_SECONDS = 5.0
 _current: ContextVar[Run | None] = ContextVar("assay_run", default=None)
 
 
@@ -51,15 +55,25 @@ class Run:
         self.conductor: Conductor = conductor or Direct()
         self._open_engine, self._engine_lock = engine, threading.Lock()
         self._engine: Engine | None = None
+        self._opening: threading.Thread | None = None
         self._accelerator: dict[str, str] | None = None
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
         self._lease = Lease(store, self.record.id)
-        self._token: Token[Run | None] | None = None
+        self._surroundings = ExitStack()
         self._began = time.perf_counter()
         self.masked = False
         """Whether no error may quote the data: see `told`."""
         self.failures: list[AssayError] = []
-        """The errors of the branches that failed."""
+        """The errors of the branches that failed, in the order in which the flow declares them."""
+        self.threads: list[threading.Thread] = []
+        """Those of its branches."""
+        self.stop = Stop()
+        self.bodies = Bodies(self._most_at_once, self.stop)
+        self.one_each, self.collected = OneEach(self.stop), Collected(self.stop)
+        self._record_lock, self._closed = threading.RLock(), False
+        self._stages, self._errors = InOrder(self.record.stages), InOrder(self.failures)
+        self._failed, self._missing = InOrder(self.record.failures), InOrder(self.record.missing)
+        self._notices = InOrder(self.record.notices)
 
     @property
     def id(self) -> str:
@@ -78,6 +92,27 @@ class Run:
         """The CPU and GPU slots of the run's engine; asking for them starts it only where nothing else can tell."""
         expected = expected_slots(self.compute) if self._engine is None else None
         return expected or self.engine.slots()
+
+    @property
+    def goes_on_at_once(self) -> bool:
+        """Whether branches go on at once, in threads; else one after the other, as they are declared."""
+        if not self.conductor.at_once:
+            return False
+        if self.compute.at_once != "auto":
+            return self.compute.at_once > 1
+        return self._slots_here is None or _together(self._slots_here) > 1
+
+    def _most_at_once(self) -> int:
+        """How many stages may compute at once: as many as the engine has slots, unless the settings say how many."""
+        if self.compute.at_once != "auto":
+            return self.compute.at_once
+        return _together(self._slots_here or self.slots())
+
+    @cached_property
+    def _slots_here(self) -> Slots | None:
+        if self.compute.engine == "serial":
+            return Slots(1, 0)
+        return expected_slots(self.compute)
 
     def numeric_profile(self) -> dict[str, str]:
         """The profile of where partitions are computed: this machine, or the workers of a cluster."""
@@ -99,8 +134,8 @@ class Run:
                 self._accelerator = cast(dict[str, str], outcome.value)
         return self._accelerator
 
-    def warm_up(self) -> threading.Thread:
-        """Open the engine in the background, while other things start."""
+    def warm_up(self) -> None:
+        """Open the engine in the background, while other things start; once, however often it is asked for."""
 
         def open_quietly() -> None:
             try:
@@ -108,15 +143,48 @@ class Run:
             except Exception:  # noqa: BLE001 - whoever needs the engine opens it again and gets the error then
                 return
 
-        thread = threading.Thread(target=open_quietly, name="assay-engine", daemon=True)
-        thread.start()
-        return thread
+        with self._record_lock:
+            if self._opening is None:
+                self._opening = threading.Thread(target=open_quietly, name="assay-engine", daemon=True)
+                self._opening.start()
+
+    def begin(self, writing: str) -> None:
+        """Write down that a stage works under a key, so that no clean-up takes what it writes."""
+        with self._record_lock:
+            self.stop.check()
+            self.record.writing.append(writing)
+            self.save()
+
+    def finish(self, writing: str, position: Position, stage: StageRecord) -> None:
+        """Write down what a stage did, where it stands in the flow."""
+        with self._record_lock:
+            self.stop.check()
+            self._stages.add(position, stage)
+            self.record.writing.remove(writing)
+            self.save()
+
+    def fail(self, position: Position, error: AssayError, text: str) -> None:
+        """Write down that a branch failed, where it stands in the flow; not what only the run's end brought down."""
+        with self._record_lock:
+            if self.stop:
+                return
+            self._errors.add(position, error)
+            self._failed.add(position, text)
+
+    def leave_out(self, position: Position, text: str) -> None:
+        """Write down that a branch was not begun, and because of what."""
+        with self._record_lock:
+            if self.stop:
+                return
+            self._missing.add(position, text)
+        self.progress.notice(text)
 
     def notice(self, text: str) -> None:
-        """Say a sentence that a person should read, and keep it in the record; once, though flows are walked twice."""
-        if text in self.record.notices:
-            return
-        self.record.notices.append(text)
+        """Say a sentence that a person should read, and keep it in the record; once, though branches may repeat it."""
+        with self._record_lock:
+            if text in self.record.notices:
+                return
+            self._notices.add(next_position(), text)
         self.progress.notice(text)
 
     def save(self) -> None:
@@ -124,40 +192,68 @@ class Run:
 
         Until there is a report, the time is that so far: a run that ends early keeps it.
         """
-        if self.record.report is None:
-            self.record.seconds = round(time.perf_counter() - self._began, 2)
-        if self._engine is not None:
-            said = [text for text in self._engine.notices if text not in self.record.notices]
-            self.record.notices.extend(said)
-        self.store.save_run(self.record)
+        with self._record_lock:
+            if self._closed:
+                return
+            if self.record.report is None:
+                self.record.seconds = round(time.perf_counter() - self._began, 2)
+            if self._engine is not None:
+                new = [text for text in self._engine.notices if text not in self.record.notices]
+                self.record.notices.extend(new)
+            self.store.save_run(self.record)
 
     @contextmanager
     def unrecorded(self) -> Iterator[Run]:
         """The run as surroundings only: nothing is written, no lease is taken; for plans."""
+        with self._around():
+            yield self
+
+    @contextmanager
+    def _around(self) -> Iterator[None]:
+        """Within the block, the run is the current one, and its parts are numbered from the first."""
         token = _current.set(self)
         try:
-            yield self
+            with standing_at(()):
+                yield
         finally:
             _current.reset(token)
 
     def __enter__(self) -> Run:
-        self._token = _current.set(self)
+        self._surroundings.enter_context(self._around())
         self._lease.take()
         self.save()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if self._token is not None:
-            _current.reset(self._token)
-        if kind is not None and self.record.status == "running":
-            self.record.status = "broken"
-            said = "Interrupted (Ctrl-C)." if kind is KeyboardInterrupt else f"{kind.__name__}: {error}"
-            said = kind.__name__ if self.masked and not isinstance(error, AssayError) else said
-            self.record.failures.append(said)
         try:
-            self.save()
+            self._end_branches(kind)
         finally:
-            self._let_go()
+            self._surroundings.close()
+            self._close_record(kind, error)
+
+    def _end_branches(self, kind: type[BaseException] | None) -> None:
+        """Wait for what is under way; after an error, stop it, and wait no longer than it takes to notice."""
+        if kind is None:
+            for thread in self.threads:
+                thread.join()
+            return
+        self.stop.set()
+        deadline = time.monotonic() + _GRACE_SECONDS
+        for thread in self.threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _close_record(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
+        with self._record_lock:
+            if kind is not None and self.record.status == "running":
+                self.record.status = "broken"
+                text = "Interrupted (Ctrl-C)." if kind is KeyboardInterrupt else f"{kind.__name__}: {error}"
+                text = kind.__name__ if self.masked and not isinstance(error, AssayError) else text
+                self.record.failures.append(text)
+            try:
+                self.save()
+            finally:
+                self._closed = True
+                self._let_go()
 
     def _let_go(self) -> None:
         """Close the engine and give the lease back, whatever became of the record."""
@@ -176,6 +272,10 @@ def current_run() -> Run:
     if run is None:
         raise LookupError("a stage can be called only inside a run: `with Run(...)`")
     return run
+
+
+def _together(slots: Slots) -> int:
+    return max(1, slots.cpu + slots.gpu)
 
 
 def new_run_id() -> str:

@@ -39,6 +39,9 @@ class Compute(Settings):
     """How often a partition that failed, or that lost its worker, is tried again."""
     quarantine: int = Field(default=0, ge=0)
     """How many partitions of a stage may fail for good before the run does; each is reported by name."""
+    at_once: Literal["auto"] | Annotated[int, Field(ge=1, le=256)] = "auto"
+    """How many stages that need nothing of each other work at once: `auto` is as many as there are CPU and GPU workers
+    (one with `serial`); 1 is one after the other."""
     memory: Annotated[str, BeforeValidator(_as_written)] = Field(
         default="auto", pattern=r"^(auto|0?\.\d+|\d+(\.\d+)?\s*[kKMGT]?i?B)$", examples=["auto", "0.5"]
     )

@@ -19,6 +19,7 @@ from assay.infra.conductors import OnProgress
 from assay.infra.errors import RunError
 from assay.infra.keys import git_commit, ingredient, package_versions, stage_key
 from assay.infra.manifests import Manifest, Output, Part, PartFile, StageRecord
+from assay.infra.positions import current_position, next_position, standing_at
 from assay.infra.runs import Run, current_run
 from assay.infra.seeds import Seeds
 from assay.infra.sweep import is_shared
@@ -42,7 +43,8 @@ class Stage(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handles of what the stage made, now or in an earlier run."""
-        return typing.cast(R, current_run().conductor.play(self, args, kwargs))
+        with standing_at(next_position()):
+            return typing.cast(R, current_run().conductor.play(self, args, kwargs))
 
     def ingredients(self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the stage's key is made of."""
@@ -71,20 +73,20 @@ class Stage(Generic[P, R]):
         run, began = current_run(), time.perf_counter()
         ingredients = self.ingredients(run, args, kwargs)
         key = stage_key(ingredients)
-        run.record.writing.append(f"{self.name}/{key}")
-        run.save()
-        run.progress.stage_started(self.title)
-        manifest = None if run.fresh else run.store.find(self.name, key)
-        cached = manifest is not None
-        bench = Workbench(
-            run, self.name, self.title, key, self.gpu, Seeds(run.seed, self.name) if self.draws else None, on_progress
-        )
-        if manifest is None:
-            try:
-                manifest = self._compute(bench, ingredients, args, kwargs)
-            except Exception as error:
-                run.progress.stage_failed(self.title, str(error))
-                raise
+        writing = f"{self.name}/{key}"
+        run.begin(writing)
+        with run.one_each(writing):
+            manifest = None if run.fresh else run.store.find(self.name, key)
+            cached, bench = manifest is not None, None
+            if manifest is None:
+                run.warm_up()
+                with run.bodies():
+                    began = time.perf_counter()
+                    bench = Workbench(
+                        run, self.name, self.title, key, self.gpu,
+                        Seeds(run.seed, self.name) if self.draws else None, on_progress,
+                    )  # fmt: skip
+                    manifest = self._compute(bench, ingredients, args, kwargs)
         record = StageRecord(
             self.name,
             self.title,
@@ -93,28 +95,34 @@ class Stage(Generic[P, R]):
             round(time.perf_counter() - began, 3),
             manifest.summary,
             {name: output.artifact.to_json() for name, output in manifest.outputs.items()},
-            bench.computed,
-            bench.reused,
+            bench.computed if bench else 0,
+            bench.reused if bench else 0,
         )
-        run.record.stages.append(record)
-        run.record.writing.remove(f"{self.name}/{key}")
-        run.save()
+        run.finish(writing, current_position(), record)
         run.progress.stage_done(self.title, manifest.summary, record.seconds, cached)
         return self.handles(manifest), record
 
     def _compute(
         self, bench: Workbench, ingredients: dict[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Manifest:
-        cpu = time.process_time()
-        with bench:
-            result = self.body(*args, **kwargs)
+        cpu = time.thread_time()
+        bench.run.progress.stage_started(self.title)
+        try:
+            with bench:
+                result = self.body(*args, **kwargs)
+            return self._commit(bench, ingredients, result, time.thread_time() - cpu)
+        except Exception as error:
+            bench.run.progress.stage_failed(self.title, str(error))
+            raise
+
+    def _commit(self, bench: Workbench, ingredients: dict[str, Any], result: R, cpu_seconds: float) -> Manifest:
         outputs = {name: bench.output(artifact) for name, artifact in _named(result).items()}
         manifest = Manifest(
             stage=self.name, version=self.version, key=bench.key, title=self.title,
             outputs=outputs, ingredients=ingredients,
             summary=bench.summary, run=bench.run.id, created=datetime.now(UTC).isoformat(timespec="seconds"),
             wall_seconds=round(time.perf_counter() - bench.started, 3),
-            cpu_seconds=round(bench.cpu_seconds + time.process_time() - cpu, 3),
+            cpu_seconds=round(bench.cpu_seconds + cpu_seconds, 3),
             packages=package_versions(), commit=git_commit(), quarantined=tuple(bench.quarantined),
         )  # fmt: skip
         committed = bench.run.store.commit(manifest)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _current: ContextVar[Workbench | None] = ContextVar("assay_workbench", default=None)
 
 
-@dataclass
+@dataclass(eq=False)
 class Workbench:
     """The state of one stage in one run, from its start to its commit."""
 
@@ -126,7 +126,13 @@ class Workbench:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.run.collected.release(self)
         _current.reset(self._token)
+
+
+def workbench_here() -> Workbench | None:
+    """The workbench of the stage whose body calls; None outside of stages."""
+    return _current.get()
 
 
 def current_workbench() -> Workbench:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Literal
 
@@ -18,13 +19,15 @@ class Notices(list[str]):
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__()
-        self._say = say
+        self._say, self._lock = say, threading.Lock()
 
     def once(self, text: str) -> None:
         """Say it, unless it was said before."""
-        if text not in self:
+        with self._lock:
+            if text in self:
+                return
             self.append(text)
-            self._say(text)
+        self._say(text)
 
 
 def route(

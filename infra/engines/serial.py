@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
@@ -23,6 +24,7 @@ class SerialEngine:
 
     def __init__(self, settings: Compute, notice: Callable[[str], None] = lambda _: None) -> None:
         self._settings = settings
+        self._slot = threading.Lock()  # stages may go on at once; calls have one process and its global states
         self.notices: list[str] = (notices := Notices(notice))
         self._say = notices
         wanted = settings.gpu_workers
@@ -79,7 +81,8 @@ class SerialEngine:
     def _outcome(self, call: Call, slot: Slot) -> Outcome:
         for attempt in range(1, self._settings.retries + 2):
             try:
-                piece = timed(call.index, call.function, call.args, call.kwargs, "this process", slot)
+                with self._slot:
+                    piece = timed(call.index, call.function, call.args, call.kwargs, "this process", slot)
             except InputError as error:
                 return Outcome(call.index, error=error, slot=slot, attempts=attempt)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this call's outcome and not the run's end

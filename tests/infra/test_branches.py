@@ -1,0 +1,282 @@
+"""What does not need each other goes on at once, and what a run says of it is the same as one after the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from plumbing_workload import Numbers, Piece, Scaled, double, make_numbers
+from shuffled_stages import Shuffled
+
+from assay.infra.artifacts import Artifact
+from assay.infra.bounds import Bodies, Collected, OneEach, Stop
+from assay.infra.branches import Branch, outcomes, start
+from assay.infra.errors import InputError, RunError, Stopped
+from assay.infra.partitions import collect, map_partitions, map_pieces
+from assay.infra.plans import Plan
+from assay.infra.runs import Run, current_run
+from assay.infra.stage import say, stage
+from assay.infra.subflows import subflow
+
+MEETING: dict[str, Callable[[], object]] = {}
+"""What bodies of stages do, by name: a callable is no argument that a key could be made of."""
+
+
+@stage(version=1)
+def make(rows: int) -> Artifact[Numbers]:
+    return map_pieces(make_numbers, [Piece(0, rows)], into=Numbers)
+
+
+@stage(version=1)
+def scale(numbers: Artifact[Numbers], factor: int, meeting: str = "") -> Artifact[Scaled]:
+    if meeting:
+        MEETING[meeting]()
+    say(f"times {factor}")
+    return map_partitions(double, numbers, into=Scaled, factor=factor)
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@subflow("family")
+def family(name: str, numbers: Artifact[Numbers], number: int) -> Artifact[Scaled]:
+    """One after the other, then two at once."""
+    scaled = scale(numbers, 10 * number)
+    if number == 2:
+        raise InputError(f"{name} has no children.")
+    current_run().notice(f"{name} is well.")
+    children = {at: start(f"{name} {at}", scale, scaled, 10 * number + at) for at in (1, 2)}
+    return outcomes(children)[2]
+
+
+@subflow("night")
+def night() -> dict[str, Artifact[Scaled]]:
+    """Four families, what stands on them, and a last stage."""
+    numbers = make(6)
+    families = {name: start(name, family, name, numbers, at) for at, name in enumerate(["a", "b", "c", "d"])}
+    pairs = {
+        f"{one}{other}": start(f"pair {one}{other}", scale, families[one], len(one + other))
+        for one, other in ("ab", "bc", "cd", "da")
+    }
+    return outcomes({**families, **pairs})
+
+
+def told(run: Run) -> dict[str, Any]:
+    """What a record says, but for times, names and what was found in the store."""
+    record = run.record.to_json()
+    stages = [{name: stage[name] for name in ("stage", "key", "summary", "outputs")} for stage in record["stages"]]
+    kept = {name: record[name] for name in ("failures", "missing", "notices", "writing")}
+    for stage_told in stages:
+        for output in stage_told["outputs"].values():
+            output["uri"] = output["uri"].split("/stages/")[-1]
+    return {**kept, "stages": stages, "errors": [str(error) for error in run.failures]}
+
+
+def perform(make_run: Callable[..., Run], store: str, conductor: object = None, **compute: object) -> tuple[Any, Any]:
+    with make_run(store=store, **compute) as run:
+        if conductor is not None:
+            run.conductor = conductor
+        made = {name: artifact.digest for name, artifact in night().items()}
+    return made, told(run)
+
+
+def test_the_record_is_the_same_one_after_the_other_at_once_and_in_a_shuffled_order(make_run, tmp_path):
+    expected = perform(make_run, str(tmp_path / "one"), at_once=1)
+    made, record = expected
+    assert list(made) == ["a", "b", "d", "ab", "bc", "da"]
+    assert record["failures"] == ["c: c has no children."]
+    assert record["missing"] == ["pair cd: not begun, since c failed"]
+    assert record["notices"] == ["a is well.", "b is well.", "d is well."]
+    assert [one["summary"] for one in record["stages"]][1:5] == ["times 0", "times 1", "times 2", "times 10"]
+    assert perform(make_run, str(tmp_path / "four"), at_once=4) == expected
+    for seed in range(5):
+        assert perform(make_run, str(tmp_path / f"shuffled {seed}"), Shuffled(seed), at_once=4) == expected
+
+
+def test_stages_of_two_branches_meet(make_run):
+    MEETING["two"] = threading.Barrier(2, timeout=20).wait
+    with make_run(at_once=2):
+        numbers = make(3)
+        branches = [start(f"branch {factor}", scale, numbers, factor, "two") for factor in (2, 3)]
+        assert [collect(branch.outcome(), ["x"])["x"].to_pylist() for branch in branches] == [[0, 2, 4], [0, 3, 6]]
+
+
+def test_no_more_stages_compute_than_the_settings_say_and_waiting_for_another_branch_takes_no_place(make_run):
+    inside, most = [], []
+
+    def meet() -> None:
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.02)
+        inside.pop()
+
+    MEETING["count"] = meet
+    with make_run(at_once=2) as run:
+        branch = start("first", make, 3)
+        for factor in range(2, 10):  # each waits for the one before
+            branch = start(f"after {factor}", scale, branch, factor, "count")
+        many = [start(f"branch {factor}", scale, make(4), factor, "count") for factor in range(20, 30)]
+        assert branch.outcome() is not None
+        assert all(one.outcome() for one in many)
+    assert max(most) == 2
+    assert run.record.failures == []
+
+
+def test_one_after_the_other_no_thread_is_started(make_run):
+    threads = []
+    MEETING["who"] = lambda: threads.append(threading.current_thread())
+    with make_run() as run:  # the serial engine
+        start("branch", scale, make(3), 2, "who")
+        assert threads == [threading.main_thread()]
+        run.compute = run.compute.model_copy(update={"at_once": 4})
+        run.conductor = Plan()
+        assert not run.goes_on_at_once
+
+
+def test_a_bug_in_a_branch_is_a_failure_of_the_run_and_others_go_on(make_run):
+    with make_run(at_once=4) as run:
+        broken = start("broken", lambda: 1 // 0)
+        fine = start("fine", scale, make(3), 2)
+        unborn = start("unborn", scale, broken, 2)
+        grandchild = start("grandchild", scale, unborn, 2)
+        assert broken.outcome() is unborn.outcome() is grandchild.outcome() is None
+        assert fine.outcome() is not None
+    [error] = run.failures
+    assert isinstance(error, RunError)
+    assert run.record.failures == [
+        "broken broke: ZeroDivisionError: integer division or modulo by zero. Run again with --debug to see where."
+    ]
+    assert run.record.missing == [
+        "unborn: not begun, since broken failed", "grandchild: not begun, since broken failed"
+    ]  # fmt: skip
+
+
+def test_two_branches_that_need_the_same_compute_it_once(make_run):
+    bodies = []
+    MEETING["slow"] = lambda: (bodies.append(1), time.sleep(0.1))
+    with make_run(at_once=4) as run:
+        numbers = make(3)
+        for branch in [start(f"branch {at}", scale, numbers, 2, "slow") for at in range(4)]:
+            branch.outcome()
+    assert len(bodies) == 1
+    assert sorted(stage.cached for stage in run.record.stages) == [False, False, True, True, True]
+
+
+def test_a_part_of_a_flow_is_over_when_its_branches_are(make_run):
+    ended = []
+
+    @subflow("part")
+    def part() -> None:
+        """Starts a branch and does not wait for it."""
+        start("slow", lambda: (time.sleep(0.1), start("slower", lambda: (time.sleep(0.1), ended.append(1)))))
+
+    with make_run(at_once=2):
+        part()
+        assert ended == [1]
+
+
+def test_a_failed_part_of_a_flow_lets_its_branches_finish(make_run):
+    ended = []
+
+    @subflow("part")
+    def part() -> None:
+        """Fails while a branch is under way."""
+        start("slow", lambda: (time.sleep(0.1), ended.append(1)))
+        raise InputError("no")
+
+    with make_run(at_once=2):
+        with pytest.raises(InputError, match="no"):
+            part()
+        assert ended == [1]
+
+
+def test_an_interrupted_run_stops_its_branches_and_says_nothing_of_them(make_run):
+    branches: list[Branch[Any]] = []
+    begun = threading.Event()
+
+    @subflow("part")
+    def part() -> None:
+        """Is interrupted while a branch computes, one waits for it, and one waits for room."""
+        MEETING["hang"] = lambda: (begun.set(), [run.stop.check() for _ in iter(lambda: time.sleep(0.01), 0)])
+        numbers = make(3)
+        branches.append(start("hangs", scale, numbers, 2, "hang"))
+        branches.append(start("waits", scale, branches[0], 3))
+        assert begun.wait(20)
+        raise KeyboardInterrupt
+
+    run = make_run(at_once=2)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), run:
+        part()
+    assert time.monotonic() - began < 4
+    assert not any(thread.is_alive() for thread in run.threads)
+    assert (run.record.status, run.record.failures) == ("broken", ["Interrupted (Ctrl-C)."])
+    assert run.record.missing == []
+    assert [stage.stage for stage in run.record.stages] == ["make"]
+    assert run.store.record(run.id).to_json() == run.record.to_json()
+    with pytest.raises(Stopped):
+        branches[1].outcome()
+
+
+def test_a_stopped_run_begins_nothing(make_run):
+    with make_run(at_once=2) as run:
+        run.stop.set()
+        with pytest.raises(Stopped):
+            make(3)
+        with pytest.raises(Stopped):
+            start("branch", make, 3)
+
+
+def test_columns_are_collected_in_turn_and_the_eldest_never_waits():
+    budget = Collected(Stop(), budget=10)
+    budget.take("first", 6)
+    waiting = threading.Thread(target=budget.take, args=("second", 6), daemon=True)
+    waiting.start()
+    budget.take("first", 20)
+    time.sleep(0.05)
+    assert waiting.is_alive()
+    budget.release("first")
+    waiting.join(10)
+    assert not waiting.is_alive()
+
+
+def test_a_stage_gives_back_what_it_collected(make_run):
+    @stage(version=1)
+    def copy(numbers: Artifact[Numbers]) -> Artifact[Scaled]:
+        collect(numbers, ["x"])
+        assert sum(run.collected._held.values()) == 3 * 8
+        return map_partitions(double, numbers, into=Scaled, factor=1)
+
+    with make_run(at_once=2) as run:
+        copy(make(3))
+        assert run.collected._held == {}
+
+
+def test_who_waits_for_room_gives_up_when_the_run_is_over():
+    stop = Stop()
+    bodies, one_each = Bodies(lambda: 1, stop), OneEach(stop)
+    ended = []
+
+    def enter(bound: Any, *key: str) -> None:
+        try:
+            with bound(*key):
+                pass
+        except Stopped:
+            ended.append(bound)
+
+    with bodies(), one_each("key"):
+        waiting = [threading.Thread(target=enter, args=args, daemon=True) for args in ((bodies,), (one_each, "key"))]
+        for thread in waiting:
+            thread.start()
+        time.sleep(0.05)
+        stop.set()
+        for thread in waiting:
+            thread.join(10)
+    assert len(ended) == 2
