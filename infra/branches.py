@@ -39,7 +39,7 @@ class Branch(Generic[R]):
     def carry_out(self, work: Callable[..., R | None], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Do the work once the branches among its arguments are over; what became of it is remembered."""
         try:
-            with standing_at(self._position):
+            with standing_at(self._position, self.what):
                 if self._stands_on_what_is_there((*args, *kwargs.values())):
                     self._result = work(*map(_settled, args), **{name: _settled(kwargs[name]) for name in kwargs})
         except AssayError as error:

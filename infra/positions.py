@@ -16,8 +16,8 @@ T = TypeVar("T")
 class _Scope:
     """The flow, or the branch or stage inside it, whose parts are numbered as they are declared."""
 
-    def __init__(self, position: Position) -> None:
-        self.position, self.numbers = position, count()
+    def __init__(self, position: Position, name: str) -> None:
+        self.position, self.name, self.numbers = position, name, count()
 
 
 _scope: ContextVar[_Scope | None] = ContextVar("assay_scope", default=None)
@@ -37,10 +37,16 @@ def current_position() -> Position:
     return scope.position if scope is not None else ()
 
 
+def current_branch() -> str:
+    """The name of the branch that the caller is in; empty outside of branches."""
+    scope = _scope.get()
+    return scope.name if scope is not None else ""
+
+
 @contextmanager
-def standing_at(position: Position) -> Iterator[None]:
-    """Within the block, what is declared stands below this position."""
-    token = _scope.set(_Scope(position))
+def standing_at(position: Position, branch: str | None = None) -> Iterator[None]:
+    """Within the block, what is declared stands below this position, in this branch or that of the caller."""
+    token = _scope.set(_Scope(position, current_branch() if branch is None else branch))
     try:
         yield
     finally:

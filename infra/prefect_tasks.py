@@ -21,6 +21,7 @@ from prefect.tasks import Task
 
 from assay.infra.conductors import Playable
 from assay.infra.errors import AssayError
+from assay.infra.positions import current_position
 from assay.infra.runs import current_run
 
 R = TypeVar("R")
@@ -46,7 +47,7 @@ class Orchestrated:
                 return Completed(name="Cached", data=result, message=message)
             return result
 
-        perform.__name__ = perform.__qualname__ = stage.name
+        perform.__name__ = perform.__qualname__ = _unique(stage.name)
         as_task: Task[[], Any] = task(
             name=stage.title,
             description=(stage.body.__doc__ or "").strip(),
@@ -70,8 +71,22 @@ class Orchestrated:
             validate_parameters=False,
             persist_result=False,
         )
+
+        def led() -> R:
+            return _untagged(part)
+
+        led.__name__ = led.__qualname__ = _unique(name)
         with tags("assay", run.record.pipeline):
-            return as_flow(lambda: _untagged(part))()
+            return as_flow(led)()
+
+
+def _unique(name: str) -> str:
+    """The name, made unique by where the caller stands in the flow.
+
+    Prefect numbers the runs that go by the same name inside a flow run, and does not expect two threads to ask for a
+    number at the same moment: both would get the same one, and one of the runs would be lost.
+    """
+    return "-".join([name, *map(str, current_position())])
 
 
 def _untagged(part: Callable[[], R]) -> R:

@@ -6,29 +6,41 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol, TextIO
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
 WIDTH = 78
 TITLE_WIDTH = 12
 QUIET_SECONDS = 30.0
+MOST_BARS = 8
+
+
+class ShownStage(NamedTuple):
+    """A stage at work: a number of its own (two of the same title may be at work), its title, and its branch's name."""
+
+    number: int
+    title: str
+    branch: str = ""
 
 
 class Progress(Protocol):
-    """Hears how a run goes. Stages may overlap, so each message names its stage by its title."""
+    """Hears how a run goes, from several threads: stages may overlap."""
 
-    def stage_started(self, title: str, total: int | None = None) -> None:
-        """A stage began; `total` is the number of its partitions, where known."""
+    def stage_started(self, stage: ShownStage, total: int | None = None) -> None:
+        """A stage computes from now on; `total` is the number of its partitions, where known."""
 
-    def advance(self, title: str, done: int, total: int) -> None:
+    def advance(self, stage: ShownStage, done: int, total: int) -> None:
         """So many of the stage's partitions are done."""
 
-    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
-        """The stage is over: what came out, in one line."""
+    def stage_done(self, stage: ShownStage, summary: str, seconds: float, cached: bool = False) -> None:
+        """The stage is over: what came out, in one line. One that was in the store already has not been started."""
 
-    def stage_failed(self, title: str, reason: str) -> None:
+    def stage_failed(self, stage: ShownStage, reason: str) -> None:
         """The stage is over without a result."""
 
     def notice(self, text: str) -> None:
@@ -76,16 +88,16 @@ def open_progress(stream: TextIO | None = None) -> Progress:
 class SilentProgress:
     """Says nothing; for tests and for callers that draw their own."""
 
-    def stage_started(self, title: str, total: int | None = None) -> None:
+    def stage_started(self, stage: ShownStage, total: int | None = None) -> None:
         """Nothing."""
 
-    def advance(self, title: str, done: int, total: int) -> None:
+    def advance(self, stage: ShownStage, done: int, total: int) -> None:
         """Nothing."""
 
-    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+    def stage_done(self, stage: ShownStage, summary: str, seconds: float, cached: bool = False) -> None:
         """Nothing."""
 
-    def stage_failed(self, title: str, reason: str) -> None:
+    def stage_failed(self, stage: ShownStage, reason: str) -> None:
         """Nothing."""
 
     def notice(self, text: str) -> None:
@@ -101,26 +113,30 @@ class PlainProgress:
     def __init__(self, stream: TextIO | None = None, quiet_seconds: float = QUIET_SECONDS) -> None:
         self._stream = stream or sys.stderr
         self._quiet = quiet_seconds
-        self._spoke: dict[str, float] = {}
+        self._spoke: dict[ShownStage, float] = {}
         self._lock = threading.Lock()
 
-    def stage_started(self, title: str, total: int | None = None) -> None:  # noqa: ARG002 - a part of the protocol
+    def stage_started(self, stage: ShownStage, total: int | None = None) -> None:  # noqa: ARG002 - of the protocol
         """Remember when, for the next sign of life."""
-        self._spoke[title] = time.monotonic()
+        self._spoke[stage] = time.monotonic()
 
-    def advance(self, title: str, done: int, total: int) -> None:
+    def advance(self, stage: ShownStage, done: int, total: int) -> None:
         """A line, if the last one is long ago."""
-        if time.monotonic() - self._spoke.get(title, 0.0) >= self._quiet and done < total:
-            self._spoke[title] = time.monotonic()
-            self._write(f"  {title:<{TITLE_WIDTH}} {done} of {total} …")
+        now = time.monotonic()
+        if now - self._spoke.get(stage, now) >= self._quiet and done < total:
+            self._spoke[stage] = now
+            where = f" · {stage.branch}" if stage.branch else ""
+            self._write(f"  {stage.title:<{TITLE_WIDTH}} {done} of {total} …{where}")
 
-    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+    def stage_done(self, stage: ShownStage, summary: str, seconds: float, cached: bool = False) -> None:
         """The line that stays."""
-        self._write(line_of(title, summary, seconds, cached))
+        self._spoke.pop(stage, None)
+        self._write(line_of(stage.title, summary, seconds, cached))
 
-    def stage_failed(self, title: str, reason: str) -> None:
+    def stage_failed(self, stage: ShownStage, reason: str) -> None:
         """A line with the reason."""
-        self._write(f"  {title:<{TITLE_WIDTH}} failed: {reason}")
+        self._spoke.pop(stage, None)
+        self._write(f"  {stage.title:<{TITLE_WIDTH}} failed: {reason}")
 
     def notice(self, text: str) -> None:
         """The sentence on its own line."""
@@ -139,43 +155,32 @@ class TerminalProgress:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bars
 
         self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
-        self._bars = Bars(
-            TextColumn("  {task.description:<" + str(TITLE_WIDTH) + "}", markup=False),
-            SpinnerColumn(),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=self._console,
-            transient=True,
-        )
-        self._tasks: dict[str, TaskID] = {}
+        self._bars = _bars(self._console)
+        self._tasks: dict[ShownStage, TaskID] = {}
         self._lock = threading.Lock()
 
-    def stage_started(self, title: str, total: int | None = None) -> None:
+    def stage_started(self, stage: ShownStage, total: int | None = None) -> None:
         """A bar appears; it pulses while the number of partitions is unknown."""
         with self._lock:
             if not self._tasks:
                 self._bars.start()
-            if title not in self._tasks:
-                self._tasks[title] = self._bars.add_task(title, total=total)
+            self._tasks[stage] = self._bars.add_task(stage.title, total=total, branch=stage.branch)
 
-    def advance(self, title: str, done: int, total: int) -> None:
+    def advance(self, stage: ShownStage, done: int, total: int) -> None:
         """The bar grows."""
         with self._lock:
-            if title in self._tasks:
-                self._bars.update(self._tasks[title], completed=done, total=total)
+            if stage in self._tasks:
+                self._bars.update(self._tasks[stage], completed=done, total=total)
 
-    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+    def stage_done(self, stage: ShownStage, summary: str, seconds: float, cached: bool = False) -> None:
         """The bar gives way to the line that stays."""
-        self._leave(title, line_of(title, summary, seconds, cached, min(WIDTH, self._console.width)))
+        self._leave(stage, line_of(stage.title, summary, seconds, cached, min(WIDTH, self._console.width)))
 
-    def stage_failed(self, title: str, reason: str) -> None:
+    def stage_failed(self, stage: ShownStage, reason: str) -> None:
         """The bar gives way to the reason."""
-        self._leave(title, f"  {title:<{TITLE_WIDTH}} failed: {reason}")
+        self._leave(stage, f"  {stage.title:<{TITLE_WIDTH}} failed: {reason}")
 
     def notice(self, text: str) -> None:
         """The sentence, above the bars."""
@@ -188,13 +193,42 @@ class TerminalProgress:
             self._tasks.clear()
             self._bars.stop()
 
-    def _leave(self, title: str, line: str) -> None:
+    def _leave(self, stage: ShownStage, line: str) -> None:
         with self._lock:
-            if title in self._tasks:
-                self._bars.remove_task(self._tasks.pop(title))
+            if stage in self._tasks:
+                self._bars.remove_task(self._tasks.pop(stage))
             self._print(line)
             if not self._tasks:
                 self._bars.stop()
 
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False)
+
+
+def _bars(console: Console) -> Bars:
+    """Rich's bars, one line each and no more than `MOST_BARS`: a screen that scrolls cannot be drawn anew."""
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+    from rich.table import Column
+    from rich.text import Text
+
+    class Bounded(Bars):
+        """The first bars, and how many more there are."""
+
+        def get_renderables(self) -> Iterable[RenderableType]:
+            """The table of bars and, below it, a line for those that it does not hold."""
+            tasks = self.tasks
+            yield self.make_tasks_table(tasks[:MOST_BARS])
+            if len(tasks) > MOST_BARS:
+                yield Text(f"  … and {len(tasks) - MOST_BARS} more")
+
+    return Bounded(
+        TextColumn("  {task.description:<" + str(TITLE_WIDTH) + "}", markup=False),
+        SpinnerColumn(),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[branch]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+        console=console,
+        transient=True,
+    )

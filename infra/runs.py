@@ -19,7 +19,7 @@ from assay.infra.compute import Call, Slots
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.devices import accelerator_here
 from assay.infra.engines.opening import expected_slots
-from assay.infra.errors import AssayError
+from assay.infra.errors import AssayError, Stopped
 from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.positions import InOrder, Position, next_position, standing_at
@@ -85,6 +85,7 @@ class Run:
         """The engine that computes partitions; opened when it is first needed."""
         with self._engine_lock:
             if self._engine is None:
+                self.stop.check()
                 self._engine = self._open_engine()
             return self._engine
 
@@ -140,7 +141,7 @@ class Run:
         def open_quietly() -> None:
             try:
                 _ = self.engine
-            except Exception:  # noqa: BLE001 - whoever needs the engine opens it again and gets the error then
+            except (Exception, Stopped):  # noqa: BLE001 - whoever needs the engine opens it again and gets the error
                 return
 
         with self._record_lock:
@@ -226,21 +227,19 @@ class Run:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         try:
-            self._end_branches(kind)
+            if kind is None:
+                for thread in self.threads:
+                    thread.join()
+        except BaseException as interruption:
+            kind, error = type(interruption), interruption
+            raise
         finally:
+            self.stop.set()
             self._surroundings.close()
-            self._close_record(kind, error)
-
-    def _end_branches(self, kind: type[BaseException] | None) -> None:
-        """Wait for what is under way; after an error, stop it, and wait no longer than it takes to notice."""
-        if kind is None:
-            for thread in self.threads:
-                thread.join()
-            return
-        self.stop.set()
-        deadline = time.monotonic() + _GRACE_SECONDS
-        for thread in self.threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            try:
+                self._close_record(kind, error)
+            finally:
+                self._let_go()
 
     def _close_record(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
         with self._record_lock:
@@ -253,15 +252,20 @@ class Run:
                 self.save()
             finally:
                 self._closed = True
-                self._let_go()
 
     def _let_go(self) -> None:
-        """Close the engine and give the lease back, whatever became of the record."""
+        """Close the engine, which ends what branches wait for, and give the lease back, whatever became of the record.
+
+        Branches that compute in this process end at their next step; none is waited for longer than a few seconds.
+        """
         with self._engine_lock:
             engine, self._engine = self._engine, None
         try:
             if engine is not None:
                 engine.close()
+            deadline = time.monotonic() + _GRACE_SECONDS
+            for thread in self.threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
         finally:
             self._lease.release()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import time
 import typing
 from collections.abc import Callable, Mapping
@@ -19,7 +20,8 @@ from assay.infra.conductors import OnProgress
 from assay.infra.errors import RunError
 from assay.infra.keys import git_commit, ingredient, package_versions, stage_key
 from assay.infra.manifests import Manifest, Output, Part, PartFile, StageRecord
-from assay.infra.positions import current_position, next_position, standing_at
+from assay.infra.positions import current_branch, current_position, next_position, standing_at
+from assay.infra.progress import ShownStage
 from assay.infra.runs import Run, current_run
 from assay.infra.seeds import Seeds
 from assay.infra.sweep import is_shared
@@ -30,6 +32,7 @@ if typing.TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_numbers = itertools.count()
 
 
 class Stage(Generic[P, R]):
@@ -74,6 +77,7 @@ class Stage(Generic[P, R]):
         ingredients = self.ingredients(run, args, kwargs)
         key = stage_key(ingredients)
         writing = f"{self.name}/{key}"
+        shown = ShownStage(next(_numbers), self.title, current_branch())
         run.begin(writing)
         with run.one_each(writing):
             manifest = None if run.fresh else run.store.find(self.name, key)
@@ -84,7 +88,7 @@ class Stage(Generic[P, R]):
                     began = time.perf_counter()
                     bench = Workbench(
                         run, self.name, self.title, key, self.gpu,
-                        Seeds(run.seed, self.name) if self.draws else None, on_progress,
+                        Seeds(run.seed, self.name) if self.draws else None, on_progress, shown,
                     )  # fmt: skip
                     manifest = self._compute(bench, ingredients, args, kwargs)
         record = StageRecord(
@@ -99,20 +103,20 @@ class Stage(Generic[P, R]):
             bench.reused if bench else 0,
         )
         run.finish(writing, current_position(), record)
-        run.progress.stage_done(self.title, manifest.summary, record.seconds, cached)
+        run.progress.stage_done(shown, manifest.summary, record.seconds, cached)
         return self.handles(manifest), record
 
     def _compute(
         self, bench: Workbench, ingredients: dict[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Manifest:
         cpu = time.thread_time()
-        bench.run.progress.stage_started(self.title)
+        bench.run.progress.stage_started(bench.shown)
         try:
             with bench:
                 result = self.body(*args, **kwargs)
             return self._commit(bench, ingredients, result, time.thread_time() - cpu)
         except Exception as error:
-            bench.run.progress.stage_failed(self.title, str(error))
+            bench.run.progress.stage_failed(bench.shown, str(error))
             raise
 
     def _commit(self, bench: Workbench, ingredients: dict[str, Any], result: R, cpu_seconds: float) -> Manifest:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from assay.infra.branches import waited_for
+from assay.infra.positions import next_position, standing_at
 from assay.infra.runs import current_run
 
 P = ParamSpec("P")
@@ -28,7 +29,8 @@ def subflow(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 with waited_for():
                     return function(*args, **kwargs)
 
-            return current_run().conductor.lead(name, about, part)
+            with standing_at(next_position()):
+                return current_run().conductor.lead(name, about, part)
 
         return call
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.compute import Call
-from assay.infra.errors import AssayError, RunError
+from assay.infra.errors import AssayError, RunError, Stopped
 from assay.infra.folders import Folder
 from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import conform, write_part
@@ -200,7 +200,7 @@ def _watched(bench: Workbench, checkpoints: Checkpoints) -> Iterator[None]:
     def watch() -> None:
         while not over.wait(_POLL_SECONDS):
             # A store or a server that does not answer for a moment is no reason to end the training.
-            with suppress(Exception):
+            with suppress(Exception, Stopped):
                 if (progress := checkpoints.progress()) is not None:
                     bench.progress(*progress)
 

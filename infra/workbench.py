@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from assay.infra.artifacts import Artifact, Files, Kind, Table
 from assay.infra.digests import RowSums, files_digest, table_digest
 from assay.infra.manifests import Output, Part
+from assay.infra.progress import ShownStage
 from assay.infra.runs import Run
 from assay.infra.seeds import Seeds
 
@@ -32,6 +33,7 @@ class Workbench:
     gpu: bool
     seeds: Seeds | None
     on_progress: Callable[[int, int], None]
+    shown: ShownStage
     outputs: dict[str, Output] = field(default_factory=dict)
     summary: str = ""
     computed: int = 0
@@ -117,8 +119,9 @@ class Workbench:
         return pieces
 
     def progress(self, done: int, total: int) -> None:
-        """Tell whoever watches how far the stage is."""
-        self.run.progress.advance(self.title, done, total)
+        """Tell whoever watches how far the stage is; it goes no further once the run is over."""
+        self.run.stop.check()
+        self.run.progress.advance(self.shown, done, total)
         self.on_progress(done, total)
 
     def __enter__(self) -> Workbench:

@@ -12,7 +12,8 @@ from distributed import Future
 from assay.infra.compute import Call, Folded, Outcome, Profile, Slot, Slots
 from assay.infra.engines.dask_losses import Losses
 from assay.infra.engines.dask_start import Connection
-from assay.infra.engines.dask_window import PATIENCE_SECONDS, Landing, Shared, Window
+from assay.infra.engines.dask_turns import Blame, Turns
+from assay.infra.engines.dask_window import LEAST_AHEAD, PATIENCE_SECONDS, Finished, Pool, Shared, Window
 from assay.infra.engines.dask_workers import Workers
 from assay.infra.engines.routing import Notices, route
 from assay.infra.engines.versions import refuse_mismatch, versions_here
@@ -42,6 +43,8 @@ class DaskEngine:
         self.notices: list[str] = self._say
         self._workers = Workers(self._client, connection.name)
         self._losses = Losses(self._client, self._workers, self._say.once)
+        self._turns: dict[Slot, Turns] = {"CPU": Turns(LEAST_AHEAD), "GPU": Turns(LEAST_AHEAD)}
+        self._pool = Pool(connection, self._workers, self._losses, self._turns, Blame(), self._say)
         self._processors: dict[Slot, set[str]] = {}
         for worker, (versions, _) in self._workers.facts().items():
             refuse_mismatch(versions_here(), versions, worker)
@@ -68,13 +71,13 @@ class DaskEngine:
         levels: list[list[Future]] = []
         attempts: dict[int, int] = {}
         outcomes: list[Outcome] = []
-        for landings in window.land(calls, fetch=False):
-            for landing in landings:
-                attempts[landing.flight.call.index] = landing.flight.attempts
-                if landing.error is None:
-                    _climb(levels, landing.future, lambda futures: window.join(packed, futures))
+        for batch in window.finished(calls, fetch=False):
+            for one in batch:
+                attempts[one.attempt.call.index] = one.attempt.number
+                if one.error is None:
+                    _climb(levels, one.future, lambda futures: window.join(packed, futures))
                 else:
-                    outcomes.append(_failure(landing))
+                    outcomes.append(_failure(one))
             finished(len(attempts))
         rest = [future for level in levels for future in level]
         if not rest:
@@ -93,7 +96,7 @@ class DaskEngine:
     def profile(self, *, gpu: bool = False) -> Profile:
         """What the workers on that kind of slot are; processors that differ are all named."""
         window = self._window(gpu)
-        window.wait_for_somebody()
+        window.wait_for_worker()
         crew = self._workers.crew()
         members = crew.gpu if window.slot == "GPU" else crew.plain or crew.gpu
         seen = self._processors.setdefault(window.slot, set())
@@ -102,6 +105,8 @@ class DaskEngine:
 
     def close(self) -> None:
         """Let go of the client, and of the workers where they are ours."""
+        for turns in self._turns.values():
+            turns.close()
         try:
             self._losses.stop()
         finally:
@@ -116,19 +121,17 @@ class DaskEngine:
         self.close()
 
     def _window(self, gpu: bool) -> Window:
+        self._turns["CPU"].check()
         slot = route(gpu, self._settings.gpu, self.slots(), self._settings.engine, self._say)
-        return Window(
-            self._connection, self._workers, slot, self._settings.retries, self._say, self._patience,
-            self._losses.watch(),
-        )  # fmt: skip
+        return Window(self._pool, slot, self._settings.retries, self._patience)
 
     def _outcomes(self, window: Window, calls: Iterable[Call]) -> Iterator[Outcome]:
-        for landings in window.land(calls, fetch=True):
-            for landing in landings:
-                if landing.piece is None:
-                    yield _failure(landing)
+        for batch in window.finished(calls, fetch=True):
+            for one in batch:
+                if one.piece is None:
+                    yield _failure(one)
                 else:
-                    yield _success(landing.piece.places[0], landing.piece.value, landing.flight.attempts)
+                    yield _success(one.piece.places[0], one.piece.value, one.attempt.number)
 
 
 def _climb(levels: list[list[Future]], future: Future, joined: Callable[[list[Future]], Future]) -> None:
@@ -146,5 +149,5 @@ def _success(place: Place, value: object, attempts: int) -> Outcome:
     return Outcome(place.index, value, None, place.worker, place.slot, place.seconds, place.cpu_seconds, attempts)
 
 
-def _failure(landing: Landing) -> Outcome:
-    return Outcome(landing.flight.call.index, error=landing.error, attempts=landing.flight.attempts)
+def _failure(finished: Finished) -> Outcome:
+    return Outcome(finished.attempt.call.index, error=finished.error, attempts=finished.attempt.number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,12 +33,14 @@ class Losses:
         self._workers = workers
         self._say = say
         self._windows: WeakSet[Submitted] = WeakSet()
+        self._lock = threading.Lock()
         client.subscribe_topic(TOPIC, self._hear)
 
     def watch(self) -> Submitted:
         """A place for the calls of a run or fold; watched as long as somebody holds it."""
         submitted = Submitted()
-        self._windows.add(submitted)
+        with self._lock:
+            self._windows.add(submitted)
         return submitted
 
     def stop(self) -> None:
@@ -57,7 +60,8 @@ class Losses:
 
     def _named(self, keys: Collection[object]) -> list[str]:
         """The calls of ours among the keys, by name."""
-        windows = list(self._windows)
+        with self._lock:
+            windows = list(self._windows)
         return sorted({window.names[str(key)] for key in keys for window in windows if str(key) in window.names})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -14,8 +14,9 @@ import cloudpickle
 from distributed import Future, KilledWorker
 
 from assay.infra.compute import Call, Slot
-from assay.infra.engines.dask_losses import Submitted
+from assay.infra.engines.dask_losses import Losses
 from assay.infra.engines.dask_start import Connection
+from assay.infra.engines.dask_turns import Blame, Turns
 from assay.infra.engines.dask_workers import Crew, Workers, placement, scheduler_lost
 from assay.infra.engines.routing import Notices
 from assay.infra.engines.versions import versions_here
@@ -38,66 +39,91 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Flight:
-    """A call that was submitted: for the how manieth time, and whether nothing else was in the air with it."""
+class Attempt:
+    """A call that was submitted: which attempt it is, and whether it holds one of the turns.
+
+    A suspect holds none; it is the only one at a time, and remembers how many calls were given up before.
+    """
 
     call: Call
-    attempts: int
-    alone: bool = False
+    number: int = 1
+    holds_turn: bool = True
+    given_up_before: int | None = None
 
 
 @dataclass(frozen=True)
-class Landing:
+class Finished:
     """A call that is over: its value is on a worker behind `future` (and here as `piece`), or it ended in `error`."""
 
-    flight: Flight
+    attempt: Attempt
     future: Future
     error: BaseException | None = None
     piece: Piece[object] | None = None
 
 
+@dataclass(frozen=True)
+class Pool:
+    """What all runs and folds of an engine share."""
+
+    connection: Connection
+    workers: Workers
+    losses: Losses
+    turns: Mapping[Slot, Turns]
+    blame: Blame
+    say: Notices
+
+
 class Window:
     """The futures of one run or fold."""
 
-    def __init__(
-        self, connection: Connection, workers: Workers, slot: Slot, retries: int, say: Notices, patience: float,
-        submitted: Submitted,
-    ) -> None:  # fmt: skip
-        self._client = connection.client
-        self._name = connection.name
-        self._workers = workers
+    def __init__(self, pool: Pool, slot: Slot, retries: int, patience: float) -> None:
+        self._client, self._name = pool.connection.client, pool.connection.name
+        self._workers, self._say, self._blame = pool.workers, pool.say, pool.blame
+        self._turns = pool.turns[slot]
+        self._submitted = pool.losses.watch()
         self.slot = slot
-        self._retries = retries
-        self._say = say
-        self._patience = patience
-        self._submitted = submitted
-        self._flying: dict[str, Flight] = {}
-        self._suspects: deque[Flight] = deque()
-        self._landed: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._retries, self._patience = retries, patience
+        self._attempts: dict[str, Attempt] = {}
         self._futures: dict[str, Future] = {}
+        self._suspects: deque[Attempt] = deque()
+        self._events: queue.SimpleQueue[Future | None] = queue.SimpleQueue()
+        """Futures that are over; None where it is this window's turn to submit a call."""
+        self._asked = False
         self._idle_since: float | None = None
-        self._look()
+        self._count_slots()
 
-    def land(self, calls: Iterable[Call], *, fetch: bool) -> Iterator[list[Landing]]:
+    def finished(self, calls: Iterable[Call], *, fetch: bool) -> Iterator[list[Finished]]:
         """The calls as they end, in batches, with their values if asked for; leaving early cancels what still runs."""
         source = iter(calls)
+        upcoming = next(source, None)
         try:
-            while self._fill(source):
-                landings = [landing for future in self._finished() if (landing := self._judge(future))]
+            while upcoming is not None or self._attempts or self._suspects:
+                if upcoming is not None and not self._asked:
+                    self._asked = True
+                    self._turns.ask(self, lambda: self._events.put(None))
+                self._try_suspect(upcoming)
+                futures = []
+                for event in self._next_events():
+                    if event is not None:
+                        futures.append(event)
+                    elif upcoming is not None:
+                        self._asked = False
+                        self._submit(Attempt(upcoming))
+                        upcoming = next(source, None)
+                batch = [one for future in futures if (one := self._judge(future))]
                 if fetch:
-                    landings = self._fetch(landings)
-                if landings:
-                    yield landings
+                    batch = self._fetch(batch)
+                if batch:
+                    yield batch
         finally:
-            if self._futures:
-                self._client.cancel(list(self._futures.values()))
+            self._leave()
 
-    def wait_for_somebody(self) -> None:
+    def wait_for_worker(self) -> None:
         """Return once a worker is there for this kind of slot."""
-        while not self._there:
-            self._worry()
+        while not self._slots:
+            self._check_workers()
             time.sleep(HEARTBEAT_SECONDS / 10)
-            self._look()
+            self._count_slots()
 
     def join(self, merge: bytes, futures: Sequence[Future]) -> Future:
         """The future of the pieces merged; never placed on a GPU slot where there are others."""
@@ -106,16 +132,19 @@ class Window:
 
     def merged(self, future: Future) -> Any:
         """The value at the root of a fan-in tree. What was lost with a worker is computed again first, by Dask."""
-        try:
-            return self._gather([future], errors="raise")[0]
-        except KilledWorker:
-            self._client.retry([future])  # blamed for a neighbour, perhaps: nothing else is in the air now
-        try:
-            return self._gather([future], errors="raise")[0]
-        except KilledWorker as error:
-            raise RunError(
-                "merging partial results killed its worker again and again (out of memory?); raise compute.memory"
-            ) from error
+        given_up: int | None = None
+        while True:
+            try:
+                return self._gather([future], errors="raise")[0]
+            except KilledWorker as error:
+                self._blame.count()
+                if given_up is not None and self._blame.is_proven(given_up):
+                    raise RunError(
+                        "merging partial results killed its worker again and again (out of memory?); "
+                        "raise compute.memory"
+                    ) from error
+                given_up = self._blame.given_up  # blamed for a neighbour, perhaps
+                self._client.retry([future])
 
     def _gather(self, futures: list[Future], errors: str) -> list[Any]:
         """The values behind the futures, here; waits as long as there is somebody to compute what got lost."""
@@ -128,38 +157,37 @@ class Window:
             try:
                 return list(self._client.sync(gather, callback_timeout=patience))
             except TimeoutError:
-                self._look()
-                self._worry()
+                self._turns.check()
+                self._count_slots()
+                self._check_workers()
                 patience *= 2
 
-    def _fetch(self, landings: list[Landing]) -> list[Landing]:
-        """The landings with their values; one whose value was lost and cannot be had again is judged anew."""
-        landed = [landing for landing in landings if landing.error is None]
-        pieces = self._gather([landing.future for landing in landed], errors="skip") if landed else []
+    def _fetch(self, batch: list[Finished]) -> list[Finished]:
+        """The batch with its values; a call whose value was lost and cannot be had again is judged anew."""
+        done = [one for one in batch if one.error is None]
+        pieces = self._gather([one.future for one in done], errors="skip") if done else []
         by_index = {piece.places[0].index: piece for piece in pieces}
-        fetched = [landing for landing in landings if landing.error is not None]
-        for landing in landed:
-            index = landing.flight.call.index
+        fetched = [one for one in batch if one.error is not None]
+        for one in done:
+            index = one.attempt.call.index
             if index in by_index:
-                fetched.append(replace(landing, piece=by_index[index]))
+                fetched.append(replace(one, piece=by_index[index]))
                 continue
-            self._board(landing.flight, landing.future)
-            if (again := self._judge(landing.future)) is not None:
+            self._track(replace(one.attempt, holds_turn=False, given_up_before=None), one.future)
+            if (again := self._judge(one.future)) is not None:
                 fetched.append(again)
         return fetched
 
-    def _fill(self, source: Iterator[Call]) -> bool:
-        """Submit up to the bound; suspects go last, one at a time. False once everything is over."""
-        if time.monotonic() - self._looked > HEARTBEAT_SECONDS:
-            self._look()
-        while len(self._flying) < self._bound and (call := next(source, None)) is not None:
-            self._submit(Flight(call, 1))
-        if not self._flying and self._suspects:
-            self._submit(self._suspects.popleft())
-        return bool(self._flying)
+    def _try_suspect(self, upcoming: Call | None) -> None:
+        """Submit a suspect once everything else of this window is over, and no other window tries one."""
+        if upcoming is not None or self._attempts or not self._suspects:
+            return
+        given_up = self._blame.begin()
+        if given_up is not None:
+            self._submit(replace(self._suspects.popleft(), given_up_before=given_up))
 
-    def _submit(self, flight: Flight) -> None:
-        call = flight.call
+    def _submit(self, attempt: Attempt) -> None:
+        call = attempt.call
         given: dict[int | str, object] = {**dict(enumerate(call.args)), **dict(call.kwargs.items())}
         shared = {place: value.future for place, value in given.items() if isinstance(value, Shared)}
         own = {place: value for place, value in given.items() if place not in shared}
@@ -170,57 +198,82 @@ class Window:
         future = self._client.submit(
             perform, call.index, work, shared, self.slot, dict(versions_here()), key=key, **where
         )
-        self._board(flight, future)
-        future.add_done_callback(self._landed.put)
+        self._track(attempt, future)
+        future.add_done_callback(self._over)
 
-    def _board(self, flight: Flight, future: Future) -> None:
-        self._flying[future.key] = flight
+    def _track(self, attempt: Attempt, future: Future) -> None:
+        self._attempts[future.key] = attempt
         self._futures[future.key] = future
 
-    def _finished(self) -> list[Future]:
-        """The futures that are over, at least one; meanwhile, watch whether anybody is there to work."""
-        while True:
-            try:
-                futures = [self._landed.get(timeout=HEARTBEAT_SECONDS)]
-            except queue.Empty:
-                self._look()
-                self._worry()
-                continue
-            self._idle_since = None
-            while not self._landed.empty():
-                futures.append(self._landed.get())
-            return futures
+    def _over(self, future: Future) -> None:
+        """Called in a thread of the client's."""
+        if future.status == "error" and isinstance(future.exception(), KilledWorker):
+            self._blame.count()
+        self._events.put(future)
 
-    def _judge(self, future: Future) -> Landing | None:
+    def _next_events(self) -> list[Future | None]:
+        """What happened, at least one thing; meanwhile, watch whether anybody is there to work."""
+        if time.monotonic() - self._looked > HEARTBEAT_SECONDS:
+            self._count_slots()
+        waits_for_others = self._suspects and not self._attempts and not self._asked
+        try:
+            events = [self._events.get(timeout=HEARTBEAT_SECONDS / 10 if waits_for_others else HEARTBEAT_SECONDS)]
+        except queue.Empty:
+            self._turns.check()
+            self._count_slots()
+            self._check_workers()
+            return []
+        self._turns.check()
+        self._idle_since = None
+        while not self._events.empty():
+            events.append(self._events.get())
+        return events
+
+    def _judge(self, future: Future) -> Finished | None:
         """What a finished future means; `None` where its call is to be tried again."""
-        flight = self._flying.pop(future.key)
+        attempt = self._attempts.pop(future.key)
         del self._futures[future.key]
+        error = future.exception() if future.status == "error" else None
+        killed = isinstance(error, KilledWorker)
+        proven = killed and attempt.given_up_before is not None and self._blame.is_proven(attempt.given_up_before)
+        if attempt.given_up_before is not None:
+            self._blame.end()
         if future.status == "cancelled":
+            self._turns.check()
             raise scheduler_lost(self._name)
-        if future.status != "error":  # finished; or finished and then lost with its worker, so that Dask does it again
-            return Landing(flight, future)
-        error = future.exception()
-        again = replace(flight, attempts=flight.attempts + 1)
-        if isinstance(error, KilledWorker):
-            if flight.alone:
-                return Landing(flight, future, _killer(flight.call, error))
-            self._suspects.append(replace(again, alone=True))
+        again = replace(attempt, number=attempt.number + 1)
+        failed = error is not None and not killed
+        retry = failed and attempt.number <= self._retries and not isinstance(error, InputError)
+        if retry and attempt.holds_turn:
+            self._submit(again)
             return None
-        if flight.attempts > self._retries or isinstance(error, InputError):
-            return Landing(flight, future, error)
-        self._submit(again)
-        return None
+        if attempt.holds_turn:
+            self._turns.give_back(self)
+        if retry or (killed and not proven):
+            self._suspects.append(replace(again, holds_turn=False, given_up_before=None))
+            return None
+        if isinstance(error, KilledWorker):
+            error = _killed_alone(attempt.call, error)
+        return Finished(attempt, future, error)  # or finished and then lost with its worker: Dask does it again
 
-    def _look(self) -> None:
+    def _leave(self) -> None:
+        """Cancel what still runs, and need no turn any more."""
+        self._turns.leave(self)
+        if any(attempt.given_up_before is not None for attempt in self._attempts.values()):
+            self._blame.end()
+        if self._futures and not self._turns.closed:
+            self._client.cancel(list(self._futures.values()))
+
+    def _count_slots(self) -> None:
         self._crew: Crew = self._workers.crew()
         self._looked = time.monotonic()
         slots = self._crew.slots
-        self._there = slots.gpu if self.slot == "GPU" else slots.cpu
-        self._bound = max(LEAST_AHEAD, PER_SLOT * self._there)
+        self._slots = slots.gpu if self.slot == "GPU" else slots.cpu
+        self._turns.allow(max(LEAST_AHEAD, PER_SLOT * self._slots))
 
-    def _worry(self) -> None:
+    def _check_workers(self) -> None:
         """Say once that nobody is there to work, and give up after a while."""
-        if self._there:
+        if self._slots:
             self._idle_since = None
             return
         self._idle_since = self._idle_since or time.monotonic()
@@ -238,7 +291,7 @@ class Window:
             )
 
 
-def _killer(call: Call, error: KilledWorker) -> RunError:
+def _killed_alone(call: Call, error: KilledWorker) -> RunError:
     """The error of a call that took its worker down every time, even with nothing beside it."""
     return RunError(
         f"{call.name} killed its worker even when it ran alone (tried {error.allowed_failures + 1} times): out of "

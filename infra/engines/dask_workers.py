@@ -44,7 +44,7 @@ class Workers:
         """Who is there now."""
         try:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, KeyError) as error:  # KeyError: the client is closed
             raise scheduler_lost(self._name) from error
         self._names.update({where: str(it["name"]) for where, it in workers.items()})
         gpu = {where: int(it["resources"]["GPU"]) for where, it in workers.items() if it["resources"].get("GPU")}

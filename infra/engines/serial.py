@@ -13,7 +13,7 @@ from assay.infra.engines.gpus import cuda_devices
 from assay.infra.engines.routing import Notices, route
 from assay.infra.engines.versions import processor_here, versions_here
 from assay.infra.engines.work import timed
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, Stopped
 from assay.infra.settings import Compute
 
 V = TypeVar("V")
@@ -24,6 +24,7 @@ class SerialEngine:
 
     def __init__(self, settings: Compute, notice: Callable[[str], None] = lambda _: None) -> None:
         self._settings = settings
+        self._closed = False
         self._slot = threading.Lock()  # stages may go on at once; calls have one process and its global states
         self.notices: list[str] = (notices := Notices(notice))
         self._say = notices
@@ -68,7 +69,8 @@ class SerialEngine:
         return Profile("cuda" if on_gpu else "cpu", processor_here(), versions_here())
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Begin no further call."""
+        self._closed = True
 
     def __enter__(self) -> Self:
         return self
@@ -82,6 +84,8 @@ class SerialEngine:
         for attempt in range(1, self._settings.retries + 2):
             try:
                 with self._slot:
+                    if self._closed:
+                        raise Stopped
                     piece = timed(call.index, call.function, call.args, call.kwargs, "this process", slot)
             except InputError as error:
                 return Outcome(call.index, error=error, slot=slot, attempts=attempt)

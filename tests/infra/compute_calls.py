@@ -19,6 +19,11 @@ def add(one: int, other: int) -> int:
     return one + other
 
 
+def nap(number: int, seconds: float) -> int:
+    time.sleep(seconds)
+    return number
+
+
 def size_of(number: int, constant: bytes) -> int:
     return number + len(constant)
 

@@ -12,7 +12,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import RunError
 from assay.infra.partitions import collect, map_partitions, map_pieces, read_files
-from assay.infra.progress import SilentProgress
+from assay.infra.progress import ShownStage, SilentProgress
 from assay.infra.runs import Run
 from assay.infra.settings import Compute
 from assay.infra.stage import stage
@@ -100,7 +100,7 @@ def test_a_worker_killed_in_the_middle_of_a_training_changes_nothing_and_the_bar
     seen: list[tuple[int, int]] = []
 
     class Watching(SilentProgress):
-        def advance(self, title: str, done: int, total: int) -> None:
+        def advance(self, stage: ShownStage, done: int, total: int) -> None:
             seen.append((done, total))
 
     settings = Compute(workers=1, gpu_workers=0)

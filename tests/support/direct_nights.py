@@ -9,7 +9,7 @@ from assay.flows.pipeline import Project
 from assay.flows.report.records import findings_of
 from assay.flows.running import RunResult, engine_of, perform
 from assay.infra.manifests import RunRecord
-from assay.infra.progress import SilentProgress
+from assay.infra.progress import ShownStage, SilentProgress
 from assay.infra.runs import Run
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
@@ -22,9 +22,9 @@ class Heard(SilentProgress):
         self.stages: list[str] = []
         self.notices: list[str] = []
 
-    def stage_done(self, title: str, summary: str, seconds: float, cached: bool = False) -> None:
+    def stage_done(self, stage: ShownStage, summary: str, seconds: float, cached: bool = False) -> None:
         """What the stage says of itself."""
-        self.stages.append(f"{title}: {summary}")
+        self.stages.append(f"{stage.title}: {summary}")
 
     def notice(self, text: str) -> None:
         """What the run says."""
