@@ -16,12 +16,9 @@ from assay.infra.subflows import subflow
 from assay.tasks.ingest.task import Ingested
 from assay.tasks.overfitting.task import fresh_samples
 from assay.tasks.subjects.holding_out_task import HeldOut, hold_out
-from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
+from assay.tasks.subjects.kinds import kind_of, stages_of
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
-from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
-from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
 
 
 @dataclass(frozen=True)
@@ -77,26 +74,12 @@ class Examination:
 
     def of(self, kind: str) -> list[Examined]:
         """The subjects of one kind: `network` (images), `classifier` (texts), `tagger` (tags) or `scorer` (pairs)."""
-        return [one for one in self.subjects.values() if getattr(one.resolved.settings, kind) is not None]
+        return [one for one in self.subjects.values() if one.resolved.settings.kind == kind]
 
 
 def learners(pipeline: Pipeline) -> list[Subject]:
     """The subjects that look at images or texts, rather than at columns of numbers."""
-    ways = ("network", "classifier", "tagger", "scorer")
-    return [one for one in pipeline.subjects if any(getattr(one, way) is not None for way in ways)]
-
-
-def read_columns(subject: Subject) -> tuple[str, ...]:
-    """The columns of text that a subject reads: those by which copies of a sample are known.
-
-    >>> read_columns(Subject(scorer="small-scorer"))
-    ('first', 'second')
-    """
-    if subject.scorer is not None:
-        return subject.pair
-    if subject.tagger is not None:
-        return (subject.tokens,)
-    return (subject.text,) if subject.classifier is not None else ()
+    return [one for one in pipeline.subjects if kind_of(one).stages is not None]
 
 
 @subflow("subjects")
@@ -104,7 +87,7 @@ def examine(pipeline: Pipeline, ingested: Ingested, branches: Branches, folder: 
     """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
     apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
     asked = learners(pipeline)
-    texts = sorted({column for one in asked for column in read_columns(one)})
+    texts = sorted({column for one in asked for column in kind_of(one).columns(one)})
     found = Examination(ingested.classes, hold_out(ingested.samples, apart, texts))
     test = pipeline.overfitting.translations if pipeline.overfitting is not None else None
     if test is not None and test.fresh is not None:  # here, so that a wrong name is refused before anything trains
@@ -119,24 +102,8 @@ def examine_one(found: Examination, subject: Subject, folder: Path, masked: bool
 
     Taggers and scorers are measured where the attacks on them are, since the same measures are compared there.
     """
-    resolved = replace(resolve_subject(subject, folder), masked=masked)
-    if subject.tagger is not None:
-        files, curve = train_tagger(found.training, resolved)
-        found.subjects[subject.name] = Examined(resolved, files, curve, predict_tags(found.evaluation, files, resolved))
-        return
-    if subject.scorer is not None:
-        files, curve = train_scorer(found.training, resolved)
-        found.subjects[subject.name] = Examined(
-            resolved, files, curve, predict_scores(found.evaluation, files, resolved)
-        )
-        return
-    if subject.network is not None:
-        files, curve = train_network(found.training, found.classes, resolved)
-        predictions = predict_images(found.evaluation, found.classes, files, resolved)
-        findings = measure_images(predictions, found.evaluation, found.classes, subject.name)
-    else:
-        files, curve = train_classifier(found.training, found.classes, resolved)
-        predictions = predict_texts(found.evaluation, found.classes, files, resolved)
-        findings = measure_texts(predictions, found.evaluation, found.classes, subject.name)
-    found.findings.append(findings)
-    found.subjects[subject.name] = Examined(resolved, files, curve, predictions)
+    resolved, stages = replace(resolve_subject(subject, folder), masked=masked), stages_of(subject)
+    files, curve = stages.train(found.training, found.classes, resolved)
+    answers, findings = stages.answer(found.evaluation, found.classes, files, resolved)
+    found.findings.extend(findings)
+    found.subjects[subject.name] = Examined(resolved, files, curve, answers)
