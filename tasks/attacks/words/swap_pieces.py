@@ -33,7 +33,7 @@ from assay.tasks.language.relatedness import theta_relate
 from assay.tasks.language.spaces import Space
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
 
 MOST_OF_CORPUS, MOST_OF_FILE = 10_000, 65_000
 """So many words, the most frequent ones, can be put in: of the training texts, and of a file of vectors."""
