@@ -150,6 +150,13 @@ class Choices(Generic[C]):
             table = table._with(origin)
         return table
 
+    def with_those_of(self, settings: Settings) -> Self:
+        """The table with the plug-ins that settings name."""
+        table = self
+        for origin in settings.plugins_named.values() if isinstance(settings, FromPlugins) else ():
+            table = table._with(origin)
+        return table
+
     def _with(self, origin: Origin) -> Self:
         choice = self._checked(origin)
         written = {} if origin.package else {origin.name: choice.word}

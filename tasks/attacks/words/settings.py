@@ -98,8 +98,8 @@ class Guided(WordAttack):
     """How similar a replacement's vector is to the word's, at least; left out, θ_relate of every provider, and most
     providers decide."""
 
-    explainer: Literal["lime", "lime-package", "omission", "gradient", "gradient-l1"] | None = None
-    """Whose explanations made the word pools; left out, the first of `trust.explainers`."""
+    explainer: str | None = Field(default=None, min_length=1, examples=["lime"])
+    """Whose explanations made the word pools, one of `trust.explainers`; left out, the first."""
 
 
 WORD_KINDS: dict[str, type[WordAttack]] = {"a2t": A2T, "guided": Guided}
