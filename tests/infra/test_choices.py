@@ -192,7 +192,7 @@ def test_a_plug_in_that_is_broken_is_one_sentence(
 
 def test_two_plug_ins_of_one_name_are_refused(folder: Path) -> None:
     (folder / "other.py").write_text(HUM)
-    with pytest.raises(InputError, match='are called "hum", hum.py:HUM and other.py:HUM: rename one.'):
+    with pytest.raises(InputError, match=r'are called "hum", hum.py:HUM and other.py:HUM: rename one\.'):
         SOUNDS.with_plugins(folder, ["hum.py:HUM", "other.py:HUM"])
 
 

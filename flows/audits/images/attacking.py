@@ -14,7 +14,8 @@ from assay.infra.errors import RunError
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.gap_task import train_generator
 from assay.tasks.attacks.judging_task import measure_attacks, probe_subject
-from assay.tasks.attacks.settings import GAP, AnyImageAttack, eps_name
+from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import Attacks, attack_subject, transfer_attacks, worst_case
 from assay.tasks.corruptions.settings import Corruptions
 from assay.tasks.corruptions.task import Corrupted, corrupt_subjects, measure_corruptions
@@ -80,7 +81,7 @@ def attack(result: Robustness, examination: Examination, subject: Examined, sett
     generators = learned(result, examination, subject, settings)
     made = against(examination.evaluation, examination, subject, settings, generators)
     result.attacked.setdefault(subject.name, {})[settings.called] = made
-    if isinstance(settings, GAP):
+    if IMAGE_ATTACKS.of(settings).generator:
         on_training = against(examination.training, examination, subject, settings, generators)
         result.on_training.setdefault(subject.name, {})[settings.called] = on_training
 
@@ -89,7 +90,7 @@ def learned(
     result: Robustness, examination: Examination, subject: Examined, settings: AnyImageAttack
 ) -> Generators | None:
     """The generators of an attack that has them, one per ε."""
-    if not isinstance(settings, GAP):
+    if IMAGE_ATTACKS.of(settings).generator is None:
         return None
     generators = {
         eps_name(eps): train_generator(
