@@ -10,15 +10,16 @@ from assay.tasks.attacks.noise.settings import Noise
 from assay.tasks.attacks.settings import PRESETS, ImageAttack
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.terms.settings import AnyTermAttack as AnyTermAttack
-from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
-from assay.tasks.attacks.words.settings import A2T, Guided
+from assay.tasks.attacks.terms.table import TERM_ATTACKS
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
+from assay.tasks.attacks.words.settings import WordAttack
 
-AnyTextAttack = A2T | Guided | Noise
+AnyTextAttack = WordAttack | Noise
 ATTACKS: TaggedChoices[AttackChoice] = TaggedChoices(
     "attack",
     GROUP,
     AttackChoice,
-    (*IMAGE_ATTACKS, *(AttackChoice(one) for one in (A2T, Guided, Noise, Swap, Keyboard, Synonymy))),
+    (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS),
     presets=PRESETS,
 )
 if TYPE_CHECKING:

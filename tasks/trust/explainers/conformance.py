@@ -90,8 +90,8 @@ def _asked(choice: ExplainerChoice, text: str) -> Explanation:
         )
     if len(found.importance) != len(found.words) or not np.isfinite(found.importance).all():
         raise InputError(
-            f"The explainer {choice.word} gave {len(found.importance)} numbers for {len(found.words)} words, expected a "
-            "finite one for each."
+            f"The explainer {choice.word} gave {len(found.importance)} numbers for {len(found.words)} words, expected "
+            "a finite one for each."
         )
     strange = [word.text for word in found.words if word not in document.words]
     if strange:
