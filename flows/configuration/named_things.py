@@ -14,8 +14,8 @@ from assay.flows.configuration.named_columns import named_columns, no_such_colum
 from assay.flows.pipeline import Pipeline, Project
 from assay.infra.errors import AssayError, InputError, SettingError
 from assay.infra.settings import Settings
-from assay.tasks.attacks.terms.settings import Synonymy, TermAttack
-from assay.tasks.attacks.words.settings import A2T, Guided
+from assay.tasks.attacks.terms.settings import TermAttack
+from assay.tasks.attacks.words.settings import WordAttack
 from assay.tasks.ingest.settings import ORIGINS, Source
 from assay.tasks.subjects.settings import WAYS
 
@@ -107,18 +107,17 @@ def _missing_in_attacks(pipeline: Pipeline, folder: Path) -> Iterator[MissingThi
     from assay.tasks.language.catalogue_lexicon import CATALOGUE
     from assay.tasks.language.embeddings.ensemble import NAMES
 
-    terms: Known = {"terms": ("gold", "lexicon", CATALOGUE)}
+    terms: Known = {"terms": ("gold", "lexicon", CATALOGUE), "synonyms": (CATALOGUE,)}
     words: Known = {
         "encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, COUNTERFITTED), "antonyms": ("refuse", "wordnet"),
         "keep": (),
     }  # fmt: skip
     for position, attack in enumerate(pipeline.attacks):
         where: Where = ("attacks", position)
-        if isinstance(attack, A2T | Guided):
+        if isinstance(attack, WordAttack):
             yield from _tried(where, attack, words, partial(resolve_word_attack, attack, folder))
         elif isinstance(attack, TermAttack):
-            known = {**terms, "synonyms": (CATALOGUE,)} if isinstance(attack, Synonymy) else terms
-            yield from _tried(where, attack, known, partial(require_attack, attack, folder))
+            yield from _tried(where, attack, terms, partial(require_attack, attack, folder))
 
 
 def _missing_in_trust(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:

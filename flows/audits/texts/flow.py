@@ -22,9 +22,10 @@ from assay.infra.subflows import subflow
 from assay.tasks.attacks.menu import AnyTextAttack
 from assay.tasks.attacks.noise.settings import Noise
 from assay.tasks.attacks.noise.task import add_noise, copy_with_noise, measure_noise, show_noise
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.attacks.words.flagging_task import flag_texts
 from assay.tasks.attacks.words.resolved import resolve_word_attack
-from assay.tasks.attacks.words.settings import A2T, Guided
+from assay.tasks.attacks.words.settings import WordAttack
 from assay.tasks.attacks.words.showing_task import limit_texts, show_words
 from assay.tasks.attacks.words.task import (
     Swaps,
@@ -127,10 +128,10 @@ def attack_one(result: WordAudit, scene: Scene, subject: Examined, original: Exa
     branches.attempt(f"red flags of {subject.name}", flag_one, result, scene, subject)
     for settings in scene.pipeline.text_attacks:
         what = f"{settings.called} on {subject.name}"
-        if isinstance(settings, Noise):
-            branches.attempt(what, noise_on, result, scene, subject, settings)
-        else:
+        if isinstance(settings, WordAttack):
             branches.attempt(what, words_on, result, scene, subject, original, settings)
+        else:
+            branches.attempt(what, noise_on, result, scene, subject, settings)
     made = result.attacked.get(subject.name, {})
     for first, second in pairs_of(scene.pipeline.text_attacks):
         if first in made and second in made:
@@ -148,12 +149,12 @@ def flag_one(result: WordAudit, scene: Scene, subject: Examined) -> None:
 
 def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
     """Which word attacks are compared: all with each other, the guided ones first."""
-    words = [one for one in attacks if isinstance(one, A2T | Guided)]
-    first = sorted(words, key=lambda one: not isinstance(one, Guided))
+    words = [one for one in attacks if TEXT_ATTACKS.of(one).swaps_words]
+    first = sorted(words, key=lambda one: not TEXT_ATTACKS.of(one).guided)
     return [(one.called, other.called) for one, other in combinations(first, 2)]
 
 
-def words_on(result: WordAudit, scene: Scene, subject: Examined, original: Examined, settings: A2T | Guided) -> None:
+def words_on(result: WordAudit, scene: Scene, subject: Examined, original: Examined, settings: WordAttack) -> None:
     """One word attack on one subject: what may replace what is found once, for the original and all its defended."""
     examination, samples = scene.examination, scene.examination.evaluation
     if settings.texts is not None:
@@ -170,16 +171,16 @@ def words_on(result: WordAudit, scene: Scene, subject: Examined, original: Exami
         result.shown.setdefault(subject.name, {})[settings.called] = shown
 
 
-def swaps_for(scene: Scene, samples: Artifact[Samples], subject: Examined, settings: A2T | Guided) -> Swaps:
+def swaps_for(scene: Scene, samples: Artifact[Samples], subject: Examined, settings: WordAttack) -> Swaps:
     """What may take the place of the words of these samples: near words, or those that the oracle's pools offer."""
     examination, attack = scene.examination, resolve_word_attack(settings, scene.folder)
-    if isinstance(settings, A2T):
+    if not TEXT_ATTACKS.of(settings).guided:
         return find_neighbours(
             samples, examination.training, examination.classes, subject.files, subject.resolved, attack
         )
     oracle = scene.pipeline.trust
     opinions = scene.trust.opinions.get(subject.name, {}) if scene.trust is not None else {}
-    explainer = settings.explainer or (oracle.explainers[0] if oracle is not None else None)
+    explainer = settings.guided_by or (oracle.explainers[0] if oracle is not None else None)
     if oracle is None or explainer not in opinions:
         raise RunError(
             f"{settings.called} is guided by the trust oracle, which has no opinion of {subject.name} by "
@@ -248,7 +249,7 @@ def attacked_copies(scene: Scene, subject: Examined, defense: AttackedCopies) ->
     noisy: list[Artifact[Samples]] = []
     for part, settings in enumerate(chosen):
         drawn = draw_samples(training, defense.share, part, len(chosen))
-        if isinstance(settings, Noise):
+        if not isinstance(settings, WordAttack):
             noisy.append(copy_with_noise(drawn, text, settings.kinds, settings.severities))
         else:
             swaps = swaps_for(scene, drawn, subject, settings)
