@@ -12,7 +12,7 @@ from assay.flows.audits.kind import AuditKind, Ground
 from assay.flows.audits.table import in_running_order
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branch, start
+from assay.infra.branches import Branch, start, waited_for
 from assay.infra.errors import AssayError
 from assay.infra.runs import current_run
 from assay.infra.subflows import subflow
@@ -46,12 +46,13 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     run = current_run()
     run.masked = pipeline.masked
     branches: dict[str, Branch[Any]] = {}
-    for kind in in_running_order(pipeline.kinds):
-        if kind.asked(pipeline):
-            below = {name: branches[name] for name in kind.stands_on if name in branches}
-            branches[kind.name] = start(kind.name, perform, kind, pipeline, folder, **below)
-            if not kind.stands_on and branches[kind.name].outcome() is None:
-                raise run.failures[0]  # the data itself: nothing stands without it
+    with waited_for():
+        for kind in in_running_order(pipeline.kinds):
+            if kind.asked(pipeline):
+                below = {name: branches[name] for name in kind.stands_on if name in branches}
+                branches[kind.name] = start(kind.name, perform, kind, pipeline, folder, **below)
+                if not kind.stands_on and branches[kind.name].outcome() is None:
+                    raise run.failures[0]  # the data itself: nothing stands without it
     made = {kind.name: branches[kind.name].outcome() for kind in pipeline.kinds if kind.name in branches}
     results = {name: result for name, result in made.items() if result is not None}
     measured = [findings for result in results.values() for findings in result.findings]

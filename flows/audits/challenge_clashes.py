@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from assay.flows.configuration.mistakes import Where, suggestion
 from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject
 from assay.flows.configuration.yaml_source import Value
-from assay.tasks.attacks.noise.settings import NOISE_KINDS
-from assay.tasks.attacks.terms.settings import TERM_KINDS
-from assay.tasks.attacks.words.settings import WORD_KINDS
+from assay.tasks.attacks.terms.table import TERM_ATTACKS
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.statistics.controls import controlled_by
 
 WORST_CASE = "worst-case"
@@ -122,7 +121,7 @@ def attack_kind(attack: Value) -> str:
     """What an attack is done to: images, texts or terms."""
     settings = as_dict(attack)
     word = attack if isinstance(attack, str) else settings.get("attack", next(iter(settings), ""))
-    return "texts" if word in (*WORD_KINDS, *NOISE_KINDS) else "terms" if word in TERM_KINDS else "images"
+    return "texts" if word in TEXT_ATTACKS.words else "terms" if word in TERM_ATTACKS.words else "images"
 
 
 def _names_terms(attack: Value) -> Value:

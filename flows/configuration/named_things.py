@@ -14,7 +14,7 @@ from assay.flows.configuration.named_columns import named_columns, no_such_colum
 from assay.infra.errors import AssayError, InputError, SettingError
 from assay.infra.settings import Settings
 from assay.tasks.ingest.settings import ORIGINS, Source
-from assay.tasks.subjects.settings import WAYS
+from assay.tasks.subjects.settings import KNOWN, WAYS
 
 if TYPE_CHECKING:
     from assay.flows.pipeline import Pipeline, Project
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 Known = Mapping[str, Sequence[str]]
 """Settings that name something, each with the names that Assay has something for."""
 
-SUBJECT: Known = {
-    "classifier": ("small-bert", "minilm-linear"), "tagger": ("small-tagger", "minilm"),
-    "scorer": ("small-scorer", "minilm"), "network": (), "model": ("logistic",), "weights": (), "revision": (),
-}  # fmt: skip
+SUBJECT: Known = {"weights": (), "revision": (), **{str(way): names for way, names in KNOWN.items()}}
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from assay.flows.reproduce.runs import dataset_of, no_run_yet, runs_beside
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.attacks.words.page_shown import WordFindings, limits_in_words
-from assay.tasks.attacks.words.settings import WORD_KINDS
 from assay.tasks.statistics.findings import Finding
 
 PIPELINES = {
@@ -118,8 +118,9 @@ def _measured(store: Store, record: RunRecord) -> Measured | None:
 
 def _names(record: RunRecord) -> dict[str, list[str]]:
     """What the run's pipeline calls its attacks, by their kind; the kind itself where it gives no name."""
-    attacks = [one for one in record.settings.get("attacks", ()) if one.get("attack") in WORD_KINDS]
-    names = {kind: [str(one.get("name") or kind) for one in attacks if one["attack"] == kind] for kind in WORD_KINDS}
+    kinds = [one.word for one in TEXT_ATTACKS if one.swaps_words]
+    attacks = [one for one in record.settings.get("attacks", ()) if one.get("attack") in kinds]
+    names = {kind: [str(one.get("name") or kind) for one in attacks if one["attack"] == kind] for kind in kinds}
     return {kind: found or [kind] for kind, found in names.items()}
 
 

@@ -46,12 +46,3 @@ def ball_around(images: Tensor, eps: float) -> Ball:
 def _rounded_down(value: float) -> float:
     nearest = torch.tensor(value, dtype=torch.float32)
     return float(nearest if float(nearest) <= value else torch.nextafter(nearest, torch.tensor(0.0)))
-
-
-def step_size_for(eps: float, steps: int, given: float | None) -> float:
-    """α: what is given, else max(1/255, 2.5·ε/steps).
-
-    >>> step_size_for(0.1, 20, None), step_size_for(0.001, 20, None) == 1 / 255
-    (0.0125, True)
-    """
-    return given if given is not None else max(1 / 255, 2.5 * eps / steps)

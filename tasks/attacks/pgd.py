@@ -8,10 +8,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from assay.tasks.attacks.ball import step_size_for
 from assay.tasks.attacks.batch import Batch
 from assay.tasks.attacks.ledger import Ledger
-from assay.tasks.attacks.settings import FGSM, PGD, MomentumPGD
+from assay.tasks.attacks.settings import FGSM, PGD, MomentumPGD, step_size_for
 
 Perturb = Callable[[Tensor, float], Tensor]
 """What a trained generator does: images [n, c, h, w] and ε → attacked images."""

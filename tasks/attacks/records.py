@@ -18,6 +18,7 @@ from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.running import AttackResult, Draws, Perturb, run_attack
 from assay.tasks.attacks.settings import ImageAttack, eps_name
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.subjects.images.model import ImageModel, Pixels, Probabilities, load_image_model, said
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -62,11 +63,10 @@ class Assault:
         return sorted({0.0, *self.attack.eps})
 
     def _perturb(self, model: ImageModel, eps: float) -> Perturb | None:
-        if self.generators is None or eps == 0:
+        learned = IMAGE_ATTACKS.of(self.attack).generator
+        if self.generators is None or learned is None or eps == 0:
             return None
-        from assay.tasks.attacks.gap import load_generator
-
-        return load_generator(self.generators[eps_name(eps)], model.device, model.block).perturb
+        return learned.load(self.generators[eps_name(eps)], model.device, model.block)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, Goal, ImageAttack, MomentumPGD, Square
+from assay.tasks.attacks.settings import Goal, ImageAttack
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.trials import Trial
 from assay.tasks.reporting.numerals import p_equals, percent, plural
 from assay.tasks.statistics.classification import OneAnswer, accuracy, answer_name, majority_rate, one_answer
@@ -111,13 +112,13 @@ def flags_of_attacks(
     known = {attack.called: attack for attack in attacks}
     mine = [trial for trial in trials if trial.attack in known]
     one_step = [t for t in mine if _takes_one_step(known[t.attack])]
-    queries = [t for t in mine if isinstance(known[t.attack], Square)]
+    queries = [t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).black_box]
     strongest = _strongest(mine, known)
     return [
         _beaten("one-step-beats-multi-step", one_step, strongest, known),
         _beaten("black-box-beats-white-box", queries, strongest, known),
         beaten_from_outside(transfers, strongest),
-        rising_curve([t for t in mine if not isinstance(known[t.attack], GAP)], known),
+        rising_curve([t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).generator is None], known),
         constant_answer(mine, classes),
     ]
 
@@ -236,13 +237,13 @@ def _surprising(
 def _strongest(trials: Sequence[Trial], known: Mapping[str, ImageAttack]) -> dict[tuple[float, str], Trial]:
     """Per ε and goal, the attack that sees the gradients, takes many steps and does the most.
 
-    With several labels the margin loss of APGD is not what the others climb, so it is no measure for them.
+    With several labels what climbs another loss than the others (the margin of APGD) is no measure for them.
     """
     best: dict[tuple[float, str], tuple[int, Trial]] = {}
     for trial in trials:
         attack = known[trial.attack]
         place, done = (trial.eps, attack.goal), int(trial.harm(attack.goal, trial.ids).sum())
-        apart = trial.truth.ndim == 2 and isinstance(attack, APGD) and attack.loss == "margin"
+        apart = trial.truth.ndim == 2 and not IMAGE_ATTACKS.of(attack).climbs_the_loss(attack)
         if _climbs(attack, trial.eps) and not apart and (place not in best or done > best[place][0]):
             best[place] = done, trial
     return {place: trial for place, (_, trial) in best.items()}
@@ -254,16 +255,10 @@ def _at(group: str) -> str:
 
 
 def _takes_one_step(attack: ImageAttack) -> bool:
-    return isinstance(attack, FGSM) or (isinstance(attack, PGD | MomentumPGD) and attack.steps == 1)
+    return IMAGE_ATTACKS.of(attack).steps(attack) == 1
 
 
 def _climbs(attack: ImageAttack, eps: float) -> bool:
     """Whether it follows gradients for many steps, and could cross the ball with them."""
-    from assay.tasks.attacks.ball import step_size_for  # brings Torch, which a page of findings does without
-
-    if isinstance(attack, APGD):
-        return attack.steps >= ENOUGH_STEPS
-    if isinstance(attack, PGD | MomentumPGD):
-        reach = attack.steps * step_size_for(eps, attack.steps, attack.step_size)
-        return attack.steps >= ENOUGH_STEPS and reach >= eps
-    return False
+    choice = IMAGE_ATTACKS.of(attack)
+    return choice.steps(attack) >= ENOUGH_STEPS and choice.reach(attack, eps) >= eps

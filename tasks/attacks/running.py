@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from assay.infra.errors import InputError, RunError
-from assay.tasks.attacks.apgd import apgd
 from assay.tasks.attacks.batch import Attackable, Batch, pose, require_numbers
 from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.ledger import Ledger
-from assay.tasks.attacks.pgd import Perturb, fgsm, momentum_pgd, perturbed, pgd
-from assay.tasks.attacks.settings import APGD, FGSM, PGD, ImageAttack, MomentumPGD, Square
-from assay.tasks.attacks.square import square
+from assay.tasks.attacks.pgd import Perturb, perturbed
+from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.subjects.images.model import require_pixels
 
 __all__ = ["AttackResult", "Attackable", "Draws", "Perturb", "run_attack"]
@@ -62,17 +61,9 @@ def run_attack(
 
 
 def _algorithm(settings: ImageAttack, perturb: Perturb | None) -> Callable[[Batch], Ledger]:
-    match settings:
-        case PGD():
-            return partial(pgd, settings)
-        case FGSM():
-            return partial(fgsm, settings)
-        case MomentumPGD():
-            return partial(momentum_pgd, settings)
-        case APGD():
-            return partial(apgd, settings)
-        case Square():
-            return partial(square, settings)
+    run = IMAGE_ATTACKS.of(settings).run
+    if run is not None:
+        return partial(run, settings)
     if perturb is None:
         raise RunError(f"The attack {settings.called} needs a trained generator and was handed none.")
     return partial(perturbed, perturb)

@@ -14,6 +14,15 @@ from assay.tasks.subjects.eps import eps_name as eps_name
 Goal = Literal["untargeted", "targeted", "least-likely"]
 
 
+def step_size_for(eps: float, steps: int, given: float | None) -> float:
+    """α: what is given, else max(1/255, 2.5·ε/steps).
+
+    >>> step_size_for(0.1, 20, None), step_size_for(0.001, 20, None) == 1 / 255
+    (0.0125, True)
+    """
+    return given if given is not None else max(1 / 255, 2.5 * eps / steps)
+
+
 class ImageAttack(Settings):
     """What every image attack has."""
 
@@ -55,6 +64,10 @@ class ImageAttack(Settings):
     def for_transfer(self) -> Self:
         """As it enters a stage that keeps no images."""
         return self.model_copy(update={"transfer": False, "keep": 0, "keep_all": False})
+
+    def for_training(self, eps: float) -> Self:
+        """As it enters the training of the generator for one ε: nothing but what that generator depends on."""
+        return self.for_transfer().model_copy(update={"name": None, "eps": (eps,), "only_accuracy": False})
 
     @model_validator(mode="after")
     def _target_fits_the_goal(self) -> Self:
@@ -146,10 +159,6 @@ class GAP(ImageAttack):
     width: int = Field(default=64, ge=4, le=256)
     """The channels of the generator's first layer."""
 
-    def for_training(self, eps: float) -> Self:
-        """As it enters the training of the generator for one ε: nothing but what that generator depends on."""
-        return self.for_transfer().model_copy(update={"name": None, "eps": (eps,), "only_accuracy": False})
-
 
 def _paper(levels: int, steps: int) -> PGD:
     return PGD(name=f"xu-pgd-{levels}", eps=(levels / 255,), steps=steps, step_size=1 / 255, last=True)
@@ -163,9 +172,5 @@ PRESETS: dict[str, ImageAttack] = {
 steps of 1/255 (components 1 to 4; component 4 is component 1's second), of which the last image counts, and GAP at the
 three norms."""
 
-KINDS: dict[str, type[ImageAttack]] = {
-    "pgd": PGD, "fgsm": FGSM, "momentum-pgd": MomentumPGD, "apgd": APGD, "square": Square, "gap": GAP,
-}  # fmt: skip
-
-AnyImageAttack = PGD | FGSM | MomentumPGD | APGD | Square | GAP
+AnyImageAttack = ImageAttack
 """Any attack on images."""

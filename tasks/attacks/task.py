@@ -18,7 +18,8 @@ from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.attacks.keeping import candidates, kept
 from assay.tasks.attacks.records import Assault, attack_partition
-from assay.tasks.attacks.settings import AnyImageAttack, Square, eps_name
+from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.transfer import transfer_findings, transfer_partition
 from assay.tasks.attacks.worst import on_grid, worst_of
 from assay.tasks.statistics.findings import findings_table
@@ -130,7 +131,7 @@ def _rows_for(attack: AnyImageAttack, samples: int, image: tuple[int, int]) -> i
     therefore gains more, the more samples it begins with: 128 end in a block that is mostly filling. Four partitions
     at least are left for the workers, and the images of one must fit in memory a few times over.
     """
-    if not (attack.only_accuracy or isinstance(attack, Square)):
+    if not (attack.only_accuracy or IMAGE_ATTACKS.of(attack).drops_fallen):
         return None
     channels, size = image
     fitting = _BYTES // (4 * channels * size * size)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from assay.infra.seeds import Seeds
-from assay.tasks.attacks.ball import ball_around, step_size_for
+from assay.tasks.attacks.ball import ball_around
 from assay.tasks.attacks.draws import Draws
+from assay.tasks.attacks.settings import step_size_for
 from assay.tasks.subjects.images.training import Batch
 
 

@@ -15,11 +15,11 @@ from assay.data.biomedical_schemas import WORDS
 from assay.infra.errors import InputError, SettingError
 from assay.infra.suggestions import nearest
 from assay.tasks.ingest.casting import TYPES, infer_type, is_blank, plain_type
+from assay.tasks.ingest.files import SourceFile, opened
 from assay.tasks.ingest.iob_rows import DOCUMENT_COLUMN, SPLIT, TAGS, TOKENS, begins_with_a_document, have_parts
 from assay.tasks.ingest.parquet_rows import parquet_file
 from assay.tasks.ingest.scan import RecordScanner, records_in
 from assay.tasks.ingest.settings import Source
-from assay.tasks.ingest.sources import SourceFile, opened
 from assay.tasks.ingest.text_rows import csv_rows, require_utf8
 
 LOOKED_AT = 10_000

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.tasks.ingest.files import SourceFiles, hash_of_file
 from assay.tasks.ingest.image_cells import address_in
 from assay.tasks.ingest.layout import layout_of
 from assay.tasks.ingest.pieces import Reading, index_file, plan_pieces, read_span
 from assay.tasks.ingest.pixels import UnfitError
-from assay.tasks.ingest.sources import hash_of_file
-
-if TYPE_CHECKING:
-    from assay.tasks.ingest.sources import ResolvedSource
 
 
-def referenced_images(source: ResolvedSource) -> list[tuple[str, str, str]]:
+def referenced_images(source: SourceFiles) -> list[tuple[str, str, str]]:
     """Table, path and content hash of every image that the source's column of paths names; none if it holds no paths.
 
     A file that is missing, or that no image may be read from, counts as such: should it appear, the source is another.

@@ -14,13 +14,13 @@ from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
 from assay.tasks.ingest.arrays import is_array
 from assay.tasks.ingest.casting import plain_type
+from assay.tasks.ingest.files import SourceFiles
 from assay.tasks.ingest.heads import Head, columns_of, unknown_column
 from assay.tasks.ingest.image_folder import CLASS, PATH
 from assay.tasks.ingest.image_folder import SPLIT as SPLIT_FOLDER
 from assay.tasks.ingest.multilabel import LabelColumns, label_columns
 from assay.tasks.ingest.pixels import Form
 from assay.tasks.ingest.settings import Pixels, Source
-from assay.tasks.ingest.sources import ResolvedSource
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Layout:
     """Whether what is true of a sample is tags or a number, so that there are no classes."""
 
 
-def layout_of(source: ResolvedSource, given: pa.Table | None = None) -> Layout:
+def layout_of(source: SourceFiles, given: pa.Table | None = None) -> Layout:
     """The layout of a source: names checked, types settled, each file seen to have the columns of the first."""
     settings = source.settings
     if given is not None:

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.tasks.ingest.files import SourceFile, opened
 from assay.tasks.ingest.iob_rows import Shape, index_sentences, iob_rows
 from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.parquet_rows import parquet_file, parquet_rows
 from assay.tasks.ingest.rows import Rows
 from assay.tasks.ingest.scan import TextIndex, index_records
-from assay.tasks.ingest.sources import SourceFile, opened
 from assay.tasks.ingest.tag_conventions import IOB2
 from assay.tasks.ingest.text_rows import csv_rows, json_rows
 

@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import glob
 import hashlib
 import json
-import lzma
 import posixpath
-import zlib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-
-import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.image_folder import folder_of, image_files, names_below
+from assay.tasks.ingest.files import GivenTable, SourceFile, SourceFiles, hash_of_file
+from assay.tasks.ingest.image_folder import image_files, names_below
+from assay.tasks.ingest.image_references import referenced_images
 from assay.tasks.ingest.settings import ORIGINS, Source
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 
 
 @dataclass(frozen=True)
-class SourceFile:
-    """One file: where it is read from, the short name that ids and rejects carry, and its format."""
-
-    url: str
-    name: str
-    format: str
-
-
-@dataclass(frozen=True)
-class GivenTable:
-    """A table that a data set's builder or loader makes in memory: its name, its content hash, and how to get it."""
-
-    name: str
-    fingerprint: str
-    build: Callable[[], pa.Table]
-
-
-@dataclass(frozen=True)
-class ResolvedSource:
-    """A source whose files are found; `settings` are the user's with short names in place of paths.
+class ResolvedSource(SourceFiles):
+    """A source whose files are found.
 
     `fingerprint` is the hash of all its bytes. Neither says where the files lie, so a moved folder is the same source.
     """
-
-    settings: Source
-    files: tuple[SourceFile, ...] = ()
-    given: GivenTable | None = None
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -60,8 +33,6 @@ class ResolvedSource:
             return self.given.fingerprint
         content = [(file.name, file.format, hash_of_file(file.url)) for file in self.files]
         if self.settings.image is not None:
-            from assay.tasks.ingest.image_references import referenced_images
-
             content += referenced_images(self)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
@@ -69,55 +40,6 @@ class ResolvedSource:
         """Refuse what was read if a file became another one meanwhile: it would be kept under the old one's hash."""
         if self.given is None and ResolvedSource(self.settings, self.files).fingerprint != self.fingerprint:
             raise InputError(f"{self.label} changed while being read: run again when nobody writes to it.")
-
-    @property
-    def label(self) -> str:
-        """What an error calls the source: the data set's name, the images' folder, or its first file."""
-        if self.given is not None:
-            return self.given.name
-        if self.settings.images is not None:
-            return f"images below {posixpath.basename(folder_of(self.files[0].url, self.files[0].name))}"
-        more = f" and {len(self.files) - 1} more files" if len(self.files) > 1 else ""
-        return self.files[0].name + more
-
-
-@contextlib.contextmanager
-def opened(url: str, name: str) -> Iterator[BinaryIO]:
-    """A text file's bytes, unpacked where its ending says that it is packed; what cannot be read is said by name."""
-    import fsspec
-
-    try:
-        with fsspec.open(url, "rb", compression="infer") as file:
-            yield file
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise InputError(f"{name} cannot be read ({str(error).rstrip('.')}); write or copy it again.") from error
-
-
-def hash_of_file(url: str) -> str:
-    """The sha256 of a file's bytes as they lie there (compressed files are not unpacked).
-
-    A run asks more than once (to plan, to compute); within one process an unchanged file is read once.
-    """
-    import fsspec
-
-    try:
-        filesystem, path = fsspec.core.url_to_fs(url)
-        info = filesystem.info(path)
-        changed = next((str(info[name]) for name in ("mtime", "ETag", "LastModified", "updated") if name in info), "")
-        return _hash_of_bytes(url, int(info["size"] or 0), changed)
-    except OSError as error:
-        raise InputError(f"{url} cannot be read ({error}); check the path and its permissions.") from error
-
-
-@functools.lru_cache(maxsize=1 << 18)
-def _hash_of_bytes(url: str, size: int, changed: str) -> str:  # noqa: ARG001 - size and time of change make the cache true
-    import fsspec
-
-    digest = hashlib.sha256()
-    with fsspec.open(url, "rb") as file:
-        while chunk := file.read(4 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Literal, get_args
 from assay.infra.code_reference import CodeReference, refer_to_code
 from assay.tasks.subjects.own_functions import answering_function, classifier_function
 from assay.tasks.subjects.sequences.usual_training import options_of
-from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.settings import KindName, Subject
 from assay.tasks.subjects.tables.own import read_weights, require_usable
 from assay.tasks.subjects.token_networks.sources import ModelSource, find_model, minilm_source
 
@@ -44,16 +45,8 @@ class ResolvedSubject:
     def kind(self) -> Literal["logistic", "own", "predictions", "network", "classifier", "tagger", "scorer"]:
         """Who predicts: a model that Assay trains, one of the user's, a network over images, a classifier of texts, a
         tagger of words, a scorer of pairs, or another system that already has."""
-        if self.settings.predictions is not None:
-            return "predictions"
-        if self.settings.network is not None:
-            return "network"
-        if self.settings.classifier is not None:
-            return "classifier"
-        if self.settings.tagger is not None:
-            return "tagger"
-        if self.settings.scorer is not None:
-            return "scorer"
+        if self.settings.kind != "model":
+            return self.settings.kind
         return "logistic" if self.code is None else "own"
 
     @cached_property
@@ -75,8 +68,7 @@ class ResolvedSubject:
         """What a classifier, tagger or scorer is: one that Assay trains, a Hugging Face model, the user's function."""
         if self.code is not None:
             return "own"
-        named = self.settings.classifier or self.settings.tagger or self.settings.scorer
-        return next((one for one in get_args(Way) if one == named), "hugging-face")
+        return next((one for one in get_args(Way) if one == self.settings.named), "hugging-face")
 
 
 def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
@@ -87,21 +79,27 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
     >>> resolve_subject(Subject(model="logistic"), Path()).kind
     'logistic'
     """
-    weights = None if settings.weights is None else read_weights(beside / settings.weights)
-    if settings.network is not None:
-        code = refer_to_code(settings.network, beside) if ":" in settings.network else None
-        if code is not None:
-            code.load()
-        return ResolvedSubject(settings, code, weights)
-    if settings.classifier is not None:
-        return _resolve_classifier(settings, settings.classifier, beside)
-    if settings.tagger is not None or settings.scorer is not None:
-        return _resolve_reader(settings, str(settings.tagger or settings.scorer), beside)
-    if settings.model in (None, "logistic"):
+    return _RESOLVE[settings.kind](settings, settings.named, beside)
+
+
+def _resolve_model(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
+    if written == "logistic":
         return ResolvedSubject(settings)
-    code = refer_to_code(str(settings.model), beside)
+    weights, code = _weights(settings, beside), refer_to_code(written, beside)
     require_usable(code, weights, settings.features)
     return ResolvedSubject(settings, code, weights)
+
+
+def _resolve_network(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
+    weights = _weights(settings, beside)
+    code = refer_to_code(written, beside) if ":" in written else None
+    if code is not None:
+        code.load()
+    return ResolvedSubject(settings, code, weights)
+
+
+def _weights(settings: Subject, beside: Path) -> bytes | None:
+    return None if settings.weights is None else read_weights(beside / settings.weights)
 
 
 def _resolve_classifier(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
@@ -118,7 +116,7 @@ def _resolve_classifier(settings: Subject, written: str, beside: Path) -> Resolv
 
 def _resolve_reader(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
     """A tagger or a scorer, by its name, its folder or hub id, or the user's function."""
-    kind = "tagger" if settings.tagger is not None else "scorer"
+    kind = settings.kind
     if written == f"small-{kind}":
         return ResolvedSubject(settings)
     if written == "minilm":
@@ -128,3 +126,13 @@ def _resolve_reader(settings: Subject, written: str, beside: Path) -> ResolvedSu
     code = refer_to_code(written, beside)
     answering_function(code, kind)
     return ResolvedSubject(settings, code)
+
+
+_RESOLVE: dict[KindName, Callable[[Subject, str, Path], ResolvedSubject]] = {
+    "model": _resolve_model,
+    "network": _resolve_network,
+    "classifier": _resolve_classifier,
+    "tagger": _resolve_reader,
+    "scorer": _resolve_reader,
+    "predictions": lambda settings, _written, _beside: ResolvedSubject(settings),
+}

@@ -1,6 +1,6 @@
 """Options of one subject: a model under audit, or the predictions that another system has already made."""
 
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,17 +13,20 @@ NETWORKS = (
 )  # fmt: skip
 """The image networks that can be built by name."""
 
-WAYS = ("model", "network", "classifier", "tagger", "scorer", "predictions")
-"""The ways to name a subject; each has exactly one."""
+KindName = Literal["model", "network", "classifier", "tagger", "scorer", "predictions"]
+"""The settings that name a subject; each subject has exactly one."""
 
+WAYS: tuple[KindName, ...] = get_args(KindName)
 
-OTHER_WAYS = {
-    **dict.fromkeys(NETWORKS, "network"),
-    **dict.fromkeys(("small-bert", "minilm-linear"), "classifier"),
-    "small-tagger": "tagger",
-    "small-scorer": "scorer",
+KNOWN: dict[KindName, tuple[str, ...]] = {
+    "model": ("logistic",),
+    "network": NETWORKS,
+    "classifier": ("small-bert", "minilm-linear"),
+    "tagger": ("small-tagger", "minilm"),
+    "scorer": ("small-scorer", "minilm"),
+    "predictions": (),
 }
-"""What Assay knows by name and what is no `model`, each with the way that it is named by."""
+"""What Assay knows by name, by the setting that names it."""
 
 
 class Training(Settings):
@@ -168,6 +171,20 @@ class Subject(Settings):
     folds: int = Field(default=5, ge=2, le=100)
     """Into how many parts the samples are split so that `logistic` never predicts a sample it has learned from."""
 
+    @property
+    def kind(self) -> KindName:
+        """Which of the settings names it.
+
+        >>> Subject(scorer="small-scorer").kind
+        'scorer'
+        """
+        return next(name for name in WAYS if getattr(self, name) is not None)
+
+    @property
+    def named(self) -> str:
+        """What that setting says."""
+        return str(getattr(self, self.kind))
+
     @field_validator("network")
     @classmethod
     def _network_is_known(cls, network: str | None) -> str | None:
@@ -183,8 +200,9 @@ class Subject(Settings):
     def _model_is_known(cls, model: str | None) -> str | None:
         if model in (None, "logistic") or ":" in str(model):
             return model
-        if model in OTHER_WAYS:
-            raise ValueError(f"is no model of columns; write {OTHER_WAYS[str(model)]}: {model}")
+        others = [f"{kind}: {model}" for kind, names in KNOWN.items() if model in names]
+        if others:
+            raise ValueError(f"is no model of columns; write {' or '.join(others)}")
         raise ValueError(
             f"there is no such model; {suggestion(str(model), ['logistic'])} (one of your own is written as "
             "module:object or file.py:object)"

@@ -7,8 +7,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-
-Explainer = Literal["lime", "lime-package", "omission", "gradient", "gradient-l1"]
+from assay.tasks.trust.explainers.settings import ExplainerName, Explaining
+from assay.tasks.trust.explainers.table import EXPLAINERS
 
 
 class Naming(Settings):
@@ -37,7 +37,7 @@ class Asking(Naming):
 class Trust(Asking):
     """The trust oracle (TOKI): explain, pool and cluster words, find keywords, label each correct prediction."""
 
-    explainers: tuple[Explainer, ...] = Field(default=("lime",), min_length=1)
+    explainers: tuple[ExplainerName, ...] = Field(default=("lime",), min_length=1)
     """How predictions are explained: LIME by our engine or by the `lime` package, omission, gradient × embedding, or
     the gradient's L1 norm."""
 
@@ -82,6 +82,12 @@ class Trust(Asking):
         if len(set(self.explainers)) < len(self.explainers):
             raise ValueError("`trust.explainers` names one more than once; once is enough")
         return self
+
+    def explaining(self, explainer: str) -> Explaining:
+        """How predictions are explained by one of the explainers."""
+        table = EXPLAINERS.with_those_of(self)
+        options = table.settings_with(Explaining, "explainer")
+        return options(explainer=explainer, top_words=self.top_words, samples=self.samples)
 
     @property
     def naming(self) -> Naming:

@@ -29,7 +29,7 @@ from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.relatedness import Theta, theta_relate
 from assay.tasks.language.spaces import Space, spaces_from
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
 from assay.tasks.subjects.texts.rows import texts_of
 from assay.tasks.trust.keywords import Election, elect_keywords
 from assay.tasks.trust.labelling import TOKI, class_words, in_scope, label_explanations, oracle_of

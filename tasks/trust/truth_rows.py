@@ -11,7 +11,7 @@ from assay.infra.artifacts import Table
 from assay.infra.errors import InputError
 from assay.tasks.language.rationales import Span, rationale_spans, rationale_words
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
 from assay.tasks.subjects.texts.rows import texts_of
 from assay.tasks.trust.pools import spoken_for
 from assay.tasks.trust.truth import explanation_precision, truth_by_deletion, truth_by_rationale, without_spans

@@ -14,11 +14,13 @@ import pyarrow as pa
 
 from assay.data.schemas import WeakLabels
 from assay.infra.errors import InputError
+from assay.tasks.weak_labels.choice import LabelerChoice
 from assay.tasks.weak_labels.models import Labeler
 
 Scores = npt.NDArray[np.float64]  # [q, n], one row per class
 _NUMBERS = list(WeakLabels.schema)[1:]
 _PATTERNS = 4096  # vote patterns of a few functions whose sums are looked up instead of added up
+_NEARLY = 1e-6  # how far probabilities of a labeler's own may be from summing to one
 _BLOCK = 65_536  # rows worked on at a time
 
 
@@ -50,6 +52,38 @@ def weak_labels(votes: pa.Table, labeler: Labeler, classes: int, default: int) -
     ]
     numbers = {field.name: pa.chunked_array([part[field.name] for part in parts], field.type) for field in _NUMBERS}
     return pa.table({"id": votes.column("id"), **numbers}, schema=WeakLabels.schema)
+
+
+def labels_by(choice: LabelerChoice, votes: pa.Table, functions: Sequence[str], classes: int, default: int) -> pa.Table:
+    """The WeakLabels of a partition of votes by a labeler's own probabilities: the most probable class, how probable it
+    is, and as the share of the votes' weight that it wins the same."""
+    cast = np.stack([votes.column(name).to_numpy() for name in functions], axis=1).astype(np.int8)  # [n, m]
+    found = probabilities_of(choice, cast, classes)
+    best = found.max(axis=1)
+    label = np.where(found[:, default] == best, default, found.argmax(axis=1)).astype(np.int16)
+    numbers = [label, best, (cast >= 0).sum(axis=1).astype(np.int32), best, (found == best[:, None]).all(axis=1)]
+    columns = [pa.array(values, field.type) for values, field in zip(numbers, _NUMBERS, strict=True)]
+    return pa.table([votes.column("id"), *columns], schema=WeakLabels.schema)
+
+
+def probabilities_of(choice: LabelerChoice, cast: npt.NDArray[np.int8], classes: int) -> npt.NDArray[np.float64]:
+    """What a labeler's own function makes of votes [n, m], seen to be probabilities, [n, k]."""
+    if choice.probabilities is None:
+        raise InputError(f"The labeler {choice.word} has no probabilities of its own.")
+    found = np.asarray(choice.probabilities(cast.copy(), classes), dtype=np.float64)
+    if found.shape != (len(cast), classes):
+        raise InputError(
+            f"The labeler {choice.word} gave the shape {list(found.shape)} for {len(cast)} samples, expected "
+            f"{[len(cast), classes]}: the probability of every class for every sample."
+        )
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)).all(axis=1) | (np.abs(found.sum(axis=1) - 1) > _NEARLY))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(
+            f"The labeler {choice.word} gave {found[row].tolist()} for the votes {cast[row].tolist()}, expected "
+            "probabilities: none below 0, together 1."
+        )
+    return found
 
 
 def lookup_tables(labeler: Labeler, classes: int) -> npt.NDArray[np.float64]:

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from assay.data.schemas import LabelModel
 
+_BY = "by_"
+
 
 @dataclass(frozen=True)
 class Training:
@@ -35,6 +37,8 @@ class Labeler:
     weights: npt.NDArray[np.float64]  # [m]
     mu: npt.NDArray[np.float32] | None = None  # [m, k, k]
     training: Training | None = field(default=None, compare=False)
+    by: str = ""
+    """Whose own function makes probabilities of the votes; empty where their weights do."""
 
     def to_table(self) -> pa.Table:
         """The labeler as a LabelModel table: one row per function, μ in columns `mu_<vote>_<class>`."""
@@ -51,6 +55,8 @@ class Labeler:
         if self.mu is not None:
             k = self.mu.shape[1]
             table |= {f"mu_{y}_{z}": self.mu[:, y, z].astype(np.float64) for y in range(k) for z in range(k)}
+        if self.by:
+            table[_BY + self.by] = np.ones(m)
         fields = [*LabelModel.schema, *(pa.field(name, pa.float64()) for name in list(table)[2:])]
         return pa.table(table, schema=pa.schema(fields))
 
@@ -75,4 +81,10 @@ def labeler_from(table: pa.Table) -> Labeler:
         weights=numbers["weight"].astype(np.float64),
         mu=np.ascontiguousarray(mu.transpose(2, 0, 1)) if k else None,
         training=training,
+        by=labeled_by(table),
     )
+
+
+def labeled_by(table: pa.Table) -> str:
+    """The labeler whose own function makes probabilities of votes; empty where the table's weights do."""
+    return next((name.removeprefix(_BY) for name in table.column_names if name.startswith(_BY)), "")

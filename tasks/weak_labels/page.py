@@ -10,6 +10,7 @@ import pyarrow as pa
 from assay.tasks.reporting.numerals import interval, number, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.weak_labels.models import labeled_by
 
 _BARS = 40
 
@@ -18,10 +19,10 @@ def page(models: Mapping[str, pa.Table], findings: Sequence[Finding] = ()) -> Pa
     """The part of the report about weak labels, from the `LabelModel` of each labeler, by the labeler's name."""
     sentences = [_labeler(name, table) for name, table in models.items()]
     sentences += _undecided(findings)
-    learned = {name: table for name, table in models.items() if _varies(table)}
-    blocks: list[Block] = [_weights_plot(name, table) for name, table in learned.items()]
-    if models:
-        blocks.append(_weights(models))
+    weighing = {name: table for name, table in models.items() if not labeled_by(table)}
+    blocks: list[Block] = [_weights_plot(name, table) for name, table in weighing.items() if _varies(table)]
+    if weighing:
+        blocks.append(_weights(weighing))
     unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
     return Part(
         "Weak labels",
@@ -35,6 +36,8 @@ def page(models: Mapping[str, pa.Table], findings: Sequence[Finding] = ()) -> Pa
 def _labeler(name: str, table: pa.Table) -> str:
     functions = plural(table.num_rows, "labelling function")
     settled = _training(table)
+    if labeled_by(table):
+        return f"{name.capitalize()} makes probabilities of the votes of {functions} in a way of its own."
     if settled is None:
         return f"{name.capitalize()} counts the votes of {functions}, each with the same weight."
     epochs, first, last = (_first(table, column) for column in ("epochs", "first_loss", "last_loss"))

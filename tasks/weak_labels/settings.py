@@ -1,18 +1,22 @@
 """The options of weak labelling: the labelers, how Snorkel's label model is trained, the class of undecided samples."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, field_validator
 
 from assay.infra.settings import Settings
+from assay.tasks.weak_labels.table import LABELERS
 
-Labeler = Literal["majority", "snorkel"]
+if TYPE_CHECKING:
+    LabelerName = str
+else:
+    LabelerName = LABELERS.literal
 
 
 class WeakLabelling(Settings):
     """Options of the labelers that turn votes into one label and a confidence."""
 
-    labelers: Annotated[tuple[Labeler, ...], Field(min_length=1)] = ("majority", "snorkel")
+    labelers: Annotated[tuple[LabelerName, ...], Field(min_length=1)] = ("majority", "snorkel")
     """Which labelers run: every vote counts the same (majority), or votes weigh what Snorkel's label model learned."""
 
     epochs: int = Field(default=500, ge=1)
@@ -29,7 +33,7 @@ class WeakLabelling(Settings):
 
     @field_validator("labelers")
     @classmethod
-    def _each_once(cls, labelers: tuple[Labeler, ...]) -> tuple[Labeler, ...]:
+    def _each_once(cls, labelers: tuple[LabelerName, ...]) -> tuple[LabelerName, ...]:
         if len(set(labelers)) < len(labelers):
             raise ValueError(f"every labeler once, please; got {', '.join(labelers)}")
         return labelers

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from assay.infra.errors import InputError
 from assay.tasks.statistics.vote_counts import VoteCounts
 from assay.tasks.weak_labels.majority import majority
 from assay.tasks.weak_labels.models import Labeler, Training
-from assay.tasks.weak_labels.settings import WeakLabelling
+
+if TYPE_CHECKING:
+    from assay.tasks.weak_labels.settings import WeakLabelling
 
 FEWEST_FUNCTIONS = 3  # with fewer, agreements do not tell whom to trust; Snorkel refuses them
 _MOMENTUM = 0.9  # of Snorkel's optimizer, torch.optim.SGD; importing that drags in Torch's compiler: two seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
@@ -14,11 +15,13 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
-from assay.tasks.weak_labels.labels import default_class, weak_labels
+from assay.tasks.weak_labels.choice import LabelerChoice
+from assay.tasks.weak_labels.labels import default_class, labels_by, weak_labels
 from assay.tasks.weak_labels.majority import majority
 from assay.tasks.weak_labels.models import Labeler, labeler_from
 from assay.tasks.weak_labels.settings import WeakLabelling
-from assay.tasks.weak_labels.snorkel_counts import FEWEST_FUNCTIONS, snorkel
+from assay.tasks.weak_labels.snorkel_counts import FEWEST_FUNCTIONS
+from assay.tasks.weak_labels.table import LABELERS
 
 
 @stage(version=1, title="labeler")
@@ -30,15 +33,14 @@ def train_labeler(
     labeler: str,
     functions: Literal["all", "panel"],
 ) -> Artifact[LabelModel]:
-    """The labeler `majority` or `snorkel`, listening to all functions or to the panel; fitted on all samples."""
-    if labeler not in ("majority", "snorkel"):
-        raise InputError(f"There is no labeler {labeler!r}; there are majority and snorkel.")
-    if labeler == "majority" and panel is not None:
-        trained = majority(_functions(panel, functions))
+    """A labeler by its word, listening to all functions or to the panel; fitted on all samples."""
+    choice = LABELERS.named(labeler, settings)
+    if choice.learn is None and panel is not None:
+        trained = _untaught(choice, _functions(panel, functions))
     else:
         counts = vote_counts(reduce_partitions(count_partition, votes, classes=classes.rows), classes.rows)
-        trained = _train(counts, panel, functions, settings, labeler)
-    say(_trained_in_words(trained, labeler))
+        trained = _train(counts, panel, functions, settings, choice)
+    say(_trained_in_words(trained, choice))
     return write_table(trained.to_table(), into=LabelModel)
 
 
@@ -51,28 +53,42 @@ def label_probabilistically(
     default = default_class(settings.default_label, names)
     labeler = labeler_from(collect(model, columns=None))
     labels: Artifact[WeakLabels] = map_partitions(
-        label_partition, votes, into=WeakLabels, labeler=labeler, classes=len(names), default=default
+        label_partition,
+        votes,
+        into=WeakLabels,
+        labeler=labeler,
+        classes=len(names),
+        default=default,
+        settings=settings,
     )
     undecided = tally_of(labels)["undecided"]
     say(f"{labels.rows} samples labelled by {len(labeler.functions)} rules · {undecided} undecided")
     return labels
 
 
-def label_partition(votes: pa.Table, labeler: Labeler, classes: int, default: int) -> Tallied:
+def label_partition(votes: pa.Table, labeler: Labeler, classes: int, default: int, settings: WeakLabelling) -> Tallied:
     """One partition's weak labels, with the number of undecided samples as a tally."""
-    labels = weak_labels(votes, labeler, classes, default)
+    if labeler.by:
+        labels = labels_by(LABELERS.named(labeler.by, settings), votes, labeler.functions, classes, default)
+    else:
+        labels = weak_labels(votes, labeler, classes, default)
     return Tallied(labels, {"undecided": pc.sum(labels.column("undecided"), min_count=0).as_py()})
 
 
 def _train(
-    counts: VoteCounts, panel: Artifact[Panel] | None, functions: str, settings: WeakLabelling, labeler: str
+    counts: VoteCounts, panel: Artifact[Panel] | None, functions: str, settings: WeakLabelling, choice: LabelerChoice
 ) -> Labeler:
     if counts.n == 0 or not counts.functions:
         raise InputError("There is nothing to label: no sample, or no labelling function, has arrived with the votes.")
     if functions == "panel" and panel is None:
         raise InputError("There is no panel to label with; add a pruning stage to the pipeline, or use all functions.")
     heard = counts.of(counts.functions if panel is None else _functions(panel, functions))
-    return majority(heard.functions) if labeler == "majority" else snorkel(heard, settings)
+    return _untaught(choice, heard.functions) if choice.learn is None else choice.learn(heard, settings)
+
+
+def _untaught(choice: LabelerChoice, functions: tuple[str, ...]) -> Labeler:
+    """The labeler that every vote weighs the same to, or that makes of votes what it likes."""
+    return replace(majority(functions), by="" if choice.probabilities is None else choice.word)
 
 
 def _functions(panel: Artifact[Panel], functions: str) -> tuple[str, ...]:
@@ -81,9 +97,9 @@ def _functions(panel: Artifact[Panel], functions: str) -> tuple[str, ...]:
     return tuple(row["function"] for row in rows if functions == "all" or row["kept"])
 
 
-def _trained_in_words(trained: Labeler, labeler: str) -> str:
-    rules = f"{labeler} · {len(trained.functions)} rules"
-    if labeler == "majority":
+def _trained_in_words(trained: Labeler, choice: LabelerChoice) -> str:
+    rules = f"{choice.word} · {len(trained.functions)} rules"
+    if choice.learn is None:
         return rules
     if trained.training is None:
         reason = "no votes" if len(trained.functions) >= FEWEST_FUNCTIONS else f"fewer than {FEWEST_FUNCTIONS} rules"

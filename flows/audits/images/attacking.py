@@ -17,7 +17,8 @@ from assay.infra.errors import InputError
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.gap_task import train_generator
 from assay.tasks.attacks.judging_task import measure_attacks, probe_subject
-from assay.tasks.attacks.settings import GAP, AnyImageAttack, eps_name
+from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import Attacks, attack_subject, transfer_attacks, worst_case
 from assay.tasks.defenses.comparing import NONE
 from assay.tasks.defenses.settings import AnyImageDefence, each_of
@@ -106,7 +107,7 @@ class Images:
 
     def learn(self, model: Examined, attack: AnyImageAttack) -> Generators | None:
         """The generators of an attack that has them, one per ε."""
-        if not isinstance(attack, GAP):
+        if IMAGE_ATTACKS.of(attack).generator is None:
             return None
         return {
             eps_name(eps): train_generator(self.examination.training, *model.model, attack.for_training(eps), eps)

@@ -14,7 +14,8 @@ from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
-from assay.tasks.attacks.settings import GAP, AnyImageAttack, eps_name
+from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import Attacks, attack_subject
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.diagnostics.task import choose_samples, count_labels, embed_layers, look_inside
@@ -78,7 +79,7 @@ def watched(pipeline: Pipeline, settings: Diagnostics) -> list[AnyImageAttack]:
     """The attacks under which subjects are looked into: those named, or the first one and the first generator."""
     if settings.attacks is not None:
         return [one for one in pipeline.image_attacks if one.called in settings.attacks]
-    generators = [one for one in pipeline.image_attacks if isinstance(one, GAP)]
+    generators = [one for one in pipeline.image_attacks if IMAGE_ATTACKS.of(one).generator]
     return list(dict.fromkeys([*pipeline.image_attacks[:1], *generators[:1]]))
 
 

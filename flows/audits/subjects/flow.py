@@ -18,12 +18,9 @@ from assay.infra.subflows import subflow
 from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.overfitting.task import fresh_samples
 from assay.tasks.subjects.holding_out_task import HeldOut, hold_out
-from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
+from assay.tasks.subjects.kinds import kind_of, stages_of
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
-from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
-from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
 
 Answers = Artifact[Predictions] | Artifact[Tagged] | Artifact[Scored]
 
@@ -96,26 +93,12 @@ class Examination:
 
     def of(self, kind: str) -> list[Examined]:
         """The subjects of one kind: `network` (images), `classifier` (texts), `tagger` (tags) or `scorer` (pairs)."""
-        return [one for one in self.subjects.values() if getattr(one.resolved.settings, kind) is not None]
+        return [one for one in self.subjects.values() if one.resolved.settings.kind == kind]
 
 
 def learners(pipeline: Pipeline) -> list[Subject]:
     """The subjects that look at images or texts, rather than at columns of numbers."""
-    ways = ("network", "classifier", "tagger", "scorer")
-    return [one for one in pipeline.subjects if any(getattr(one, way) is not None for way in ways)]
-
-
-def read_columns(subject: Subject) -> tuple[str, ...]:
-    """The columns of text that a subject reads: those by which copies of a sample are known.
-
-    >>> read_columns(Subject(scorer="small-scorer"))
-    ('first', 'second')
-    """
-    if subject.scorer is not None:
-        return subject.pair
-    if subject.tagger is not None:
-        return (subject.tokens,)
-    return (subject.text,) if subject.classifier is not None else ()
+    return [one for one in pipeline.subjects if kind_of(one).stages is not None]
 
 
 @subflow("subjects")
@@ -123,7 +106,7 @@ def examine(ground: Ground) -> Examination:
     """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
     pipeline, data = ground.pipeline, ground.of(Data)
     apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
-    texts = sorted({column for subject in learners(pipeline) for column in read_columns(subject)})
+    texts = sorted({column for subject in learners(pipeline) for column in kind_of(subject).columns(subject)})
     held_out, fresh = hold_out(data.samples, apart, texts), None
     asked = pipeline.asked(Overfitting)
     test = None if asked is None else asked.translations
@@ -145,21 +128,7 @@ def examine_one(examination: Examination, subject: Subject, ground: Ground) -> E
 
 def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[Samples]) -> Examined:
     """The subject as these samples teach it; one that comes as it is learns nothing from them."""
-    evaluation, classes, settings = examination.evaluation, examination.classes, resolved.settings
-    if settings.tagger is not None:
-        files, curve = train_tagger(training, resolved)
-        tagged = predict_tags(evaluation, files, resolved)
-        return Examined(Model(classes, files, resolved), curve, tagged, training)
-    if settings.scorer is not None:
-        files, curve = train_scorer(training, resolved)
-        scored = predict_scores(evaluation, files, resolved)
-        return Examined(Model(classes, files, resolved), curve, scored, training)
-    if settings.network is not None:
-        files, curve = train_network(training, classes, resolved)
-        predictions = predict_images(evaluation, classes, files, resolved)
-        clean = measure_images(predictions, evaluation, classes, settings.name)
-    else:
-        files, curve = train_classifier(training, classes, resolved)
-        predictions = predict_texts(evaluation, classes, files, resolved)
-        clean = measure_texts(predictions, evaluation, classes, settings.name)
-    return Examined(Model(classes, files, resolved), curve, predictions, training, clean)
+    stages, classes = stages_of(resolved.settings), examination.classes
+    files, curve = stages.train(training, classes, resolved)
+    answers, clean = stages.answer(examination.evaluation, classes, files, resolved)
+    return Examined(Model(classes, files, resolved), curve, answers, training, next(iter(clean), None))

@@ -8,7 +8,7 @@ from assay.flows.audits.challenge_clashes import attack_name
 from assay.flows.configuration.mistakes import Where
 from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
-from assay.tasks.attacks.terms.settings import TERM_KINDS
+from assay.tasks.attacks.terms.table import TERM_ATTACKS
 from assay.tasks.defenses.text_settings import MIXED
 from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
 
@@ -52,7 +52,7 @@ def _names(pipeline: dict[str, Value]) -> Iterator[Clash]:
     for position, attack in enumerate(as_list(pipeline.get("attacks"))):
         kind, options = kind_and_options(attack)
         name = options.get("name")
-        if kind not in TERM_KINDS or not isinstance(name, str) or (name not in TAKEN and "|" not in name):
+        if kind not in TERM_ATTACKS.words or not isinstance(name, str) or (name not in TAKEN and "|" not in name):
             continue
         where: Where = ("attacks", position, "name") if "attack" in as_dict(attack) else ("attacks", position)
         why = "has a |, which parts an attack from its severity" if "|" in name else "is taken for something else"
@@ -67,7 +67,7 @@ def _names(pipeline: dict[str, Value]) -> Iterator[Clash]:
 def _copies(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Copies with attacked terms need a tagger or a scorer that learns from them, and one sentence of a pair."""
     attacks = {attack_name(one): kind_and_options(one) for one in as_list(pipeline.get("attacks"))}
-    terms = {name: options for name, (kind, options) in attacks.items() if kind in TERM_KINDS}
+    terms = {name: options for name, (kind, options) in attacks.items() if kind in TERM_ATTACKS.words}
     readers = [subject for _, subject in each_subject(pipeline) if _known(subject) is not None]
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)

@@ -58,13 +58,12 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """Lexicons of terms and of synonyms."""
     from assay.flows.configuration.named_things import tried
     from assay.tasks.attacks.terms.resolved import require_attack
-    from assay.tasks.attacks.terms.settings import Synonymy, TermAttack
+    from assay.tasks.attacks.terms.settings import TermAttack
     from assay.tasks.language.catalogue_lexicon import CATALOGUE
 
-    terms = {"terms": ("gold", "lexicon", CATALOGUE)}
+    known = {"terms": ("gold", "lexicon", CATALOGUE), "synonyms": (CATALOGUE,)}
     for position, settings in enumerate(pipeline.attacks):
         if isinstance(settings, TermAttack):
-            known = {**terms, "synonyms": (CATALOGUE,)} if isinstance(settings, Synonymy) else terms
             yield from tried(("attacks", position), settings, known, partial(require_attack, settings, folder))
 
 

@@ -8,12 +8,9 @@ from assay.flows.audits.challenge_clashes import attack_name
 from assay.flows.configuration.mistakes import suggestion
 from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
-from assay.tasks.attacks.noise.settings import NOISE_KINDS
-from assay.tasks.attacks.words.settings import WORD_KINDS
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.defenses.text_settings import MIXED
-
-TAUGHT = ("small-bert", "minilm-linear")
-"""The classifiers that Assay trains in any case; others only with `train`."""
+from assay.tasks.subjects.kinds import kind_called
 
 
 def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
@@ -39,7 +36,8 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)
         meant = kinds.get(str(defense.get("attack")), "")
-        texts = meant in (*WORD_KINDS, *NOISE_KINDS) or defense.get("attack") == MIXED
+        texts = meant in TEXT_ATTACKS.words or defense.get("attack") == MIXED
+        learns = kind_called("classifier").learns
         readers = [one for _, one in each_subject(pipeline) if isinstance(one.get("classifier"), str)] if texts else []
         if readers and not any(learns(str(one["classifier"]), one.get("train")) for one in readers):
             names, comes = " and ".join(map(name_of, readers)), "comes" if len(readers) == 1 else "come"
@@ -50,16 +48,11 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
             )  # fmt: skip
 
 
-def learns(classifier: str, training: object) -> bool:
-    """Whether a classifier can learn from attacked copies; of several, the others are left as they are."""
-    return classifier in TAUGHT or training is not None
-
-
 def _compared(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Word attacks stand beside each other on the same texts, so all attack as many."""
     limits = {
         position: _options(attack).get("texts")
-        for position, attack in enumerate(as_list(pipeline.get("attacks"))) if _kind(attack) in WORD_KINDS
+        for position, attack in enumerate(as_list(pipeline.get("attacks"))) if _swaps_words(attack)
     }  # fmt: skip
     guided = any(_kind(as_list(pipeline.get("attacks"))[position]) == "guided" for position in limits)
     first = next(iter(limits.values()), None)
@@ -70,6 +63,11 @@ def _compared(pipeline: dict[str, Value]) -> Iterator[Clash]:
                 ("attacks", position, *(("texts",) if limit is not None else ())),
                 f"another word attack is on {written}, and they are compared on the same ones: set texts alike",
             )
+
+
+def _swaps_words(attack: Value) -> bool:
+    """Whether it is an attack that swaps words."""
+    return any(one.swaps_words for one in TEXT_ATTACKS if one.word == _kind(attack))
 
 
 def _kind(attack: Value) -> str:

@@ -12,7 +12,6 @@ from assay.data.word_schemas import AttackedTexts
 from assay.flows.audits.challenging import Challenged, Shares, challenge
 from assay.flows.audits.kind import Ground
 from assay.flows.audits.subjects.flow import Examination, Examined, learn
-from assay.flows.audits.texts.clashes import learns
 from assay.flows.audits.trust.flow import TrustAudit
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
@@ -22,9 +21,10 @@ from assay.infra.subflows import subflow
 from assay.tasks.attacks.menu import AnyTextAttack
 from assay.tasks.attacks.noise.settings import Noise
 from assay.tasks.attacks.noise.task import add_noise, copy_with_noise, measure_noise, show_noise
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.attacks.words.flagging_task import flag_texts
 from assay.tasks.attacks.words.resolved import resolve_word_attack
-from assay.tasks.attacks.words.settings import A2T, Guided
+from assay.tasks.attacks.words.settings import WordAttack
 from assay.tasks.attacks.words.showing_task import limit_texts, show_words
 from assay.tasks.attacks.words.task import (
     Swaps,
@@ -38,6 +38,7 @@ from assay.tasks.defenses.comparing import NONE
 from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_texts
 from assay.tasks.defenses.text_settings import MIXED, AttackedCopies
 from assay.tasks.defenses.text_task import measure_text_defences
+from assay.tasks.subjects.kinds import kind_of
 from assay.tasks.subjects.texts.task import predict_texts
 from assay.tasks.trust.resolved import resolve_trust
 from assay.tasks.trust.settings import Trust
@@ -104,7 +105,7 @@ class Texts:
     def defences(self, subject: Examined) -> Sequence[CopiesOf]:
         """The trainings on attacked copies, and their controls; where a subject learns nothing, that is told."""
         asked, settings = self.copies(), subject.resolved.settings
-        if asked and not learns(str(settings.classifier), settings.train):
+        if asked and not kind_of(settings).learns(str(settings.classifier), settings.train):
             current_run().notice(
                 f"{settings.name} comes as it is and learns from no attacked copies: it is not defended."
             )
@@ -119,7 +120,7 @@ class Texts:
 
     def attack(self, model: Examined, original: Examined, attack: AnyTextAttack) -> TextAttack:
         """One attack on the audited texts."""
-        if isinstance(attack, Noise):
+        if not isinstance(attack, WordAttack):
             return self.noise(model, original, attack)
         samples = self.examination.evaluation
         if attack.texts is not None:
@@ -132,20 +133,20 @@ class Texts:
         return TextAttack(attacked, None, None, measured, shown)
 
     def swap_words(
-        self, samples: Artifact[Samples], model: Examined, original: Examined, attack: A2T | Guided
+        self, samples: Artifact[Samples], model: Examined, original: Examined, attack: WordAttack
     ) -> Artifact[AttackedTexts]:
         """The texts with words swapped; what may replace what is found once, for the original and all its copies."""
         swaps, resolved = self.swaps(samples, original, attack), resolve_word_attack(attack, self.ground.folder)
         return attack_words(samples, *model.model, resolved, swaps.swaps, swaps.vectors, swaps.limits)
 
-    def swaps(self, samples: Artifact[Samples], subject: Examined, attack: A2T | Guided) -> Swaps:
+    def swaps(self, samples: Artifact[Samples], subject: Examined, attack: WordAttack) -> Swaps:
         """What may take the place of the words: near words, or those that the oracle's pools offer."""
         training, resolved = self.examination.training, resolve_word_attack(attack, self.ground.folder)
-        if isinstance(attack, A2T):
+        if not TEXT_ATTACKS.of(attack).guided:
             return find_neighbours(samples, training, *subject.model, resolved)
         oracle = self.ground.pipeline.asked(Trust)
         opinions = self.trust.opinions.get(subject.name, {}) if self.trust is not None else {}
-        explainer = attack.explainer or (oracle.explainers[0] if oracle is not None else None)
+        explainer = attack.guided_by or (oracle.explainers[0] if oracle is not None else None)
         if oracle is None or explainer is None or explainer not in opinions:
             raise RunError(
                 f"{attack.called} is guided by the trust oracle, which has no opinion of {subject.name} by "
@@ -224,7 +225,7 @@ class Texts:
         noisy: list[Artifact[Samples]] = []
         for part, attack in enumerate(chosen):
             drawn = draw_samples(training, defence.share, part, len(chosen))
-            if isinstance(attack, Noise):
+            if not isinstance(attack, WordAttack):
                 noisy.append(copy_with_noise(drawn, text, attack.kinds, attack.severities))
             else:
                 attacked.append(self.swap_words(drawn, subject, subject, attack))
@@ -252,6 +253,6 @@ class Texts:
 
 def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
     """Which word attacks are compared: all with each other, the guided ones first."""
-    words = [one for one in attacks if isinstance(one, A2T | Guided)]
-    first = sorted(words, key=lambda one: not isinstance(one, Guided))
+    words = [one for one in attacks if TEXT_ATTACKS.of(one).swaps_words]
+    first = sorted(words, key=lambda one: not TEXT_ATTACKS.of(one).guided)
     return [(one.called, other.called) for one, other in combinations(first, 2)]

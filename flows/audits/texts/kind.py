@@ -61,7 +61,7 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """Encoders, word vectors, and lists of words that attacks name."""
     from assay.flows.configuration.named_things import tried
     from assay.tasks.attacks.words.resolved import COUNTERFITTED, MINILM, WORD_VECTORS, resolve_word_attack
-    from assay.tasks.attacks.words.settings import A2T, Guided
+    from assay.tasks.attacks.words.settings import WordAttack
     from assay.tasks.language.embeddings.ensemble import NAMES
 
     known = {
@@ -69,7 +69,7 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
         "keep": (),
     }  # fmt: skip
     for position, settings in enumerate(pipeline.attacks):
-        if isinstance(settings, A2T | Guided):
+        if isinstance(settings, WordAttack):
             yield from tried(("attacks", position), settings, known, partial(resolve_word_attack, settings, folder))
 
 

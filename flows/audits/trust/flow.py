@@ -13,7 +13,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
 from assay.tasks.subjects.texts.task import predict_texts
-from assay.tasks.trust.explainers.settings import ExplainerName, Explaining
+from assay.tasks.trust.explainers.settings import ExplainerName
 from assay.tasks.trust.explaining_task import explain_predictions
 from assay.tasks.trust.measuring_task import average_trust, measure_trust, show_trust
 from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
@@ -129,7 +129,7 @@ def one_repeat(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -> d
 def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
     """The explanations of right predictions, on some training texts and on all audited ones."""
     examination, subject, settings = case.examination, case.subject, case.trust.settings
-    options = Explaining(explainer=explainer, top_words=settings.top_words, samples=settings.samples)
+    options = settings.explaining(explainer)
     pooled = explain_predictions(
         examination.training, case.on_training, *subject.model, options,
         limit=settings.training_texts, repeat=repeat,

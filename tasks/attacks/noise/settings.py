@@ -34,6 +34,3 @@ class Noise(Settings):
     def called(self) -> str:
         """What findings call it."""
         return self.name or self.attack
-
-
-NOISE_KINDS: dict[str, type[Noise]] = {"noise": Noise}

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.data.catalog import located
+from assay.tasks.attacks.terms.changing import TermMeans
 from assay.tasks.attacks.terms.finders import GOLD, LEXICON, SPACY, GoldFinder, LexiconFinder, TermFinder, spacy_finder
-from assay.tasks.attacks.terms.perturbing import TermMeans
-from assay.tasks.attacks.terms.settings import AnyTermAttack, Synonymy
+from assay.tasks.attacks.terms.settings import TermAttack
+from assay.tasks.attacks.terms.table import TERM_ATTACKS
 from assay.tasks.language.catalogue_lexicon import CATALOGUE, catalogue_lexicon
 from assay.tasks.language.lexicons import Lexicon, read_lexicon, shipped_lexicon
 
@@ -18,7 +19,7 @@ from assay.tasks.language.lexicons import Lexicon, read_lexicon, shipped_lexicon
 class ResolvedAttack:
     """The options of an attack at one severity, ready to travel to the workers."""
 
-    settings: AnyTermAttack
+    settings: TermAttack
     means: TermMeans
 
     @property
@@ -27,16 +28,18 @@ class ResolvedAttack:
         return json.dumps([self.settings.model_dump(mode="json"), self.means.fingerprint], sort_keys=True)
 
 
-def resolve_attack(settings: AnyTermAttack, beside: Path) -> ResolvedAttack:
+def resolve_attack(settings: TermAttack, beside: Path) -> ResolvedAttack:
     """Everything the options name, found before anything runs; paths count from the folder `beside`."""
     finder = _finder(settings.terms, beside)
-    lexicon = _lexicon(settings, finder, beside) if isinstance(settings, Synonymy) else None
+    named = TERM_ATTACKS.of(settings).lexicon
+    lexicon = None if named is None else _lexicon(named(settings), finder, beside)
     return ResolvedAttack(settings.for_perturbing(), TermMeans(finder, lexicon))
 
 
-def require_attack(settings: AnyTermAttack, beside: Path) -> None:
+def require_attack(settings: TermAttack, beside: Path) -> None:
     """Raises where something that the options name is not here, or cannot be read."""
-    for named in (settings.terms, settings.synonyms if isinstance(settings, Synonymy) else None):
+    lexicon = TERM_ATTACKS.of(settings).lexicon
+    for named in (settings.terms, None if lexicon is None else lexicon(settings)):
         if named is None or named in (GOLD, LEXICON):
             continue
         if named == CATALOGUE:
@@ -59,7 +62,7 @@ def _named(name: str, beside: Path) -> Lexicon:
     return catalogue_lexicon() if name == CATALOGUE else read_lexicon(beside / name)
 
 
-def _lexicon(settings: Synonymy, finder: TermFinder, beside: Path) -> Lexicon:
-    if settings.synonyms is not None:
-        return _named(settings.synonyms, beside)
+def _lexicon(named: str | None, finder: TermFinder, beside: Path) -> Lexicon:
+    if named is not None:
+        return _named(named, beside)
     return finder.lexicon if isinstance(finder, LexiconFinder) else shipped_lexicon()

@@ -15,9 +15,11 @@ from assay.infra.errors import InputError
 from assay.infra.partition_work import Tallied
 from assay.infra.seeds import Seeds
 from assay.infra.settings import Settings
+from assay.tasks.attacks.terms.changing import CHANGED, Change
 from assay.tasks.attacks.terms.matching import require_columns
-from assay.tasks.attacks.terms.perturbing import CHANGED, Change, Perturbed, perturb
+from assay.tasks.attacks.terms.perturbing import Perturbed, perturb
 from assay.tasks.attacks.terms.resolved import ResolvedAttack
+from assay.tasks.attacks.terms.table import TERM_ATTACKS
 from assay.tasks.language.words import Word, words_of
 
 
@@ -127,9 +129,10 @@ def _records(
     sample: str, attack: ResolvedAttack, changes: Sequence[Change], places: Sequence[tuple[int, int]],
     offsets: Sequence[tuple[int, int]],
 ) -> list[dict[str, Any]]:  # fmt: skip
+    word = TERM_ATTACKS.of(attack.settings).word
     return [
         {
-            "id": sample, "attack": attack.settings.attack, "kind": change.span.kind, "before": " ".join(change.before),
+            "id": sample, "attack": word, "kind": change.span.kind, "before": " ".join(change.before),
             "after": change.name or " ".join(change.after), "first": change.span.first, "last": change.span.last,
             "new_first": new_first, "new_last": new_last, "start": start, "end": end, "words": change.words,
             "changed": change.changed, "concept": change.concept, "outcome": change.outcome,

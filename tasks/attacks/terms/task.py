@@ -11,9 +11,10 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import map_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds
-from assay.tasks.attacks.terms.perturbing import CHANGED
+from assay.tasks.attacks.terms.changing import CHANGED
 from assay.tasks.attacks.terms.resolved import ResolvedAttack
 from assay.tasks.attacks.terms.rows import SentenceColumns, attacked_rows
+from assay.tasks.attacks.terms.table import TERM_ATTACKS
 
 
 class Perturbed(NamedTuple):
@@ -39,7 +40,7 @@ def perturb_terms(
             f"None of the {untagged} sentences has tags in {sentences.tags!r}, so that nobody can say what an attack "
             "does to them; bring tagged sentences, or name their column with the subject's `tags`."
         )
-    named = " or ".join(dict.fromkeys(one.settings.attack for one in attacks))
+    named = " or ".join(dict.fromkeys(TERM_ATTACKS.of(one.settings).word for one in attacks))
     rest = " · ".join(f"{outcome} {count}" for outcome, count in sorted(outcomes.items()) if outcome != CHANGED)
     severity = attacks[0].settings.group
     stays = f" · {untagged} sentences without tags stay" if untagged else ""

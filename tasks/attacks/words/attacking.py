@@ -23,7 +23,8 @@ from assay.tasks.attacks.words.similarity import (
 from assay.tasks.attacks.words.swapping import EVERY_CLASS
 from assay.tasks.language.words import normalised, words_of
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import TextModel, UnusableTextError, load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
+from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
 from assay.tasks.subjects.texts.rows import texts_of
 
 if TYPE_CHECKING:

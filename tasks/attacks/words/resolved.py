@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from assay.infra.errors import InputError
-from assay.tasks.attacks.words.settings import A2T, RELATED, Guided
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
+from assay.tasks.attacks.words.settings import A2T, RELATED, WordAttack
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
 from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers
 from assay.tasks.language.opposites import Pair, list_of_opposites, reverses, wordnet_opposites
@@ -45,7 +46,7 @@ class NeighbourFile:
 class ResolvedWordAttack:
     """A word attack ready to travel: picklable, with the same fingerprint exactly when it attacks the same."""
 
-    settings: A2T | Guided
+    settings: WordAttack
     encoder: ResolvedEncoder
     providers: ResolvedProviders | None = None
     lists: NeighbourFile | None = None
@@ -74,11 +75,11 @@ class ResolvedWordAttack:
     @property
     def given_cosine(self) -> float | None:
         """The least cosine of a replacement; None where it is to be found from pairs of synonyms."""
-        settings = self.settings
-        if settings.min_cosine == RELATED or self.providers is None:
+        least = self.settings.least_cosine
+        if least == RELATED or self.providers is None:
             return None
-        if isinstance(settings.min_cosine, float):
-            return settings.min_cosine
+        if isinstance(least, float):
+            return least
         made_here = self.providers.providers[0].name.partition(":")[0] in NAMES
         return None if made_here else IN_A_FILE
 
@@ -96,11 +97,13 @@ class Sought:
     @cached_property
     def fingerprint(self) -> str:
         """The hash of the source of words, and of the options by which they are chosen."""
-        attack = self.attack
-        chosen = _CHOOSE if isinstance(attack.settings, Guided) else _CHOOSE - {"part_of_speech", "min_cosine"}
+        attack, choice = self.attack, TEXT_ATTACKS.of(self.attack.settings)
+        if choice.replacements is not None:  # nobody knows what its function looks at
+            return attack.fingerprint
+        chosen = _CHOOSE if choice.guided else _CHOOSE - {"part_of_speech", "min_cosine"}
         parts = [
             attack.settings.model_dump_json(include=chosen),
-            "" if isinstance(attack.settings, Guided) else str(attack.given_cosine is None),
+            "" if choice.guided else str(attack.given_cosine is None),
             attack.providers.fingerprint if attack.providers else "",
             hashlib.sha256(attack.lists.content).hexdigest() if attack.lists else "",
         ]
@@ -118,9 +121,10 @@ def asks_subject(providers: ResolvedProviders) -> bool:
     return any(one.name == "subject" for one in providers.providers)
 
 
-def resolve_word_attack(settings: A2T | Guided, beside: Path) -> ResolvedWordAttack:
+def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttack:
     """Everything the options name, found before anything runs; paths count from the folder `beside`.
 
+    >>> from assay.tasks.attacks.words.settings import Guided
     >>> resolve_word_attack(Guided(encoder="word-vectors"), Path()).encoder.name
     'word-vectors'
     """
@@ -128,7 +132,7 @@ def resolve_word_attack(settings: A2T | Guided, beside: Path) -> ResolvedWordAtt
         settings, _encoder(settings.encoder, beside), keep=_kept(settings.keep, beside),
         antonyms=wordnet_opposites() if settings.antonyms == "wordnet" else frozenset(),
     )  # fmt: skip
-    if isinstance(settings, Guided):
+    if not isinstance(settings, A2T):
         return found
     lists = _lists(settings.vectors, beside)
     if lists is not None:

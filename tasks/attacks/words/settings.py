@@ -61,6 +61,16 @@ class WordAttack(Settings):
         """What findings call it."""
         return self.name or str(getattr(self, "attack", "attack"))
 
+    @property
+    def least_cosine(self) -> float | str | None:
+        """How similar a replacement's vector has to be, where the settings say; `related` is θ_relate."""
+        return None
+
+    @property
+    def guided_by(self) -> str | None:
+        """The explainer that made the word pools that guide it, where the settings say."""
+        return None
+
 
 class A2T(WordAttack):
     """A2T (Yoo and Qi 2021): synonyms from embedding neighbours, tried in the order of the gradient."""
@@ -78,6 +88,11 @@ class A2T(WordAttack):
     """How similar a replacement's vector is to the word's, at least; left out, 0.8 in a file of word vectors, and in
     vectors that are made here the cosine that half of Assay's synonym pairs reach. `related` is θ_relate of these
     vectors, the looser limit that the guided attack goes by: for a comparison under like limits."""
+
+    @property
+    def least_cosine(self) -> float | str | None:
+        """As `min_cosine` says."""
+        return self.min_cosine
 
 
 class Guided(WordAttack):
@@ -98,8 +113,15 @@ class Guided(WordAttack):
     """How similar a replacement's vector is to the word's, at least; left out, θ_relate of every provider, and most
     providers decide."""
 
-    explainer: Literal["lime", "lime-package", "omission", "gradient", "gradient-l1"] | None = None
-    """Whose explanations made the word pools; left out, the first of `trust.explainers`."""
+    explainer: str | None = Field(default=None, min_length=1, examples=["lime"])
+    """Whose explanations made the word pools, one of `trust.explainers`; left out, the first."""
 
+    @property
+    def least_cosine(self) -> float | None:
+        """As `min_cosine` says."""
+        return self.min_cosine
 
-WORD_KINDS: dict[str, type[WordAttack]] = {"a2t": A2T, "guided": Guided}
+    @property
+    def guided_by(self) -> str | None:
+        """As `explainer` says."""
+        return self.explainer

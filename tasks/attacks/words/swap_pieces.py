@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from assay.data.word_schemas import CosineLimits, SynonymCosines, WordSwaps
 from assay.infra.errors import InputError
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.attacks.words.resolved import ResolvedWordAttack, asks_subject
 from assay.tasks.attacks.words.settings import Guided
 from assay.tasks.attacks.words.swapping import (
@@ -33,7 +34,7 @@ from assay.tasks.language.relatedness import theta_relate
 from assay.tasks.language.spaces import Space
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
 
 MOST_OF_CORPUS, MOST_OF_FILE = 10_000, 65_000
 """So many words, the most frequent ones, can be put in: of the training texts, and of a file of vectors."""
@@ -67,9 +68,15 @@ def neighbour_piece(
 ) -> tuple[pa.Table, pa.Table]:
     """The nearest words, however far they are, and what is known of how near synonyms are."""
     asked, count = piece.words, attack.settings.candidates
-    if attack.lists is not None:
+    replacements = TEXT_ATTACKS.of(attack.settings).replacements
+    known: dict[str, object]
+    if replacements is not None:
+        word = TEXT_ATTACKS.of(attack.settings).word
+        rows = listed_rows(asked, replacements(asked, texts, attack.settings, seed), count)
+        known = {"provider": word, "synonyms": None, "related": None}
+    elif attack.lists is not None:
         rows = listed_rows(asked, read_lists(attack.lists.name, attack.lists.content), count)
-        known: dict[str, object] = {"provider": attack.lists.name, "synonyms": None, "related": None}
+        known = {"provider": attack.lists.name, "synonyms": None, "related": None}
     else:
         assert attack.providers is not None
         provider = _provider(attack.providers, 0, texts, inside, seed)

@@ -18,6 +18,7 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, map_pieces, read_files
 from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.attacks.words.attacking import AttackKit, attack_rows
 from assay.tasks.attacks.words.measures import comparison_findings, limits_in, limits_said, summary, word_findings
 from assay.tasks.attacks.words.parts_of_speech import parts_of_speech
@@ -92,7 +93,7 @@ def find_neighbours(
     sought, text = Sought(attack), subject.settings.text
     asked = (subject, files, classes) if sought.of_subject else (None, None, None)
     found = look_for_neighbours(samples, training, text, sought, *asked)
-    wanted = attack.given_cosine if attack.given_cosine is not None else str(attack.settings.min_cosine or SYNONYMS)
+    wanted = attack.given_cosine if attack.given_cosine is not None else str(attack.settings.least_cosine or SYNONYMS)
     near = keep_near(found.swaps, found.known, wanted)
     return Swaps(near.swaps, found.vectors, near.limits)
 
@@ -202,7 +203,7 @@ def attack_words(
     )  # fmt: skip
     attacked: Artifact[AttackedTexts] = map_partitions(attack_rows, samples, into=AttackedTexts, rows=ROWS, kit=kit)
     found = collect(attacked, ["status", "reason", "ranking", "refused"])
-    said = f"{attack.settings.attack} · {summary(found)}"
+    said = f"{TEXT_ATTACKS.of(attack.settings).word} · {summary(found)}"
     refused = sum(one or 0 for one in found["refused"].to_pylist())
     said += f" · {plural(refused, 'replacement')} refused as opposites" if refused else ""
     if attack.settings.ranking != "deletion" and "deletion" in found["ranking"].unique().to_pylist():

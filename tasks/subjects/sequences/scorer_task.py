@@ -14,7 +14,7 @@ from assay.tasks.subjects.cut_short import cut_in_words
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.sequences.cards import card_file
 from assay.tasks.subjects.sequences.score_learning import learn_scores
-from assay.tasks.subjects.sequences.scoring import score_table
+from assay.tasks.subjects.sequences.score_table import score_table
 from assay.tasks.subjects.sequences.usual_training import options_of
 from assay.tasks.subjects.token_networks.cards import CARD
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker, without_epochs

@@ -16,7 +16,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.sequences.cards import card_file
 from assay.tasks.subjects.sequences.rows import sentences_of
 from assay.tasks.subjects.sequences.tag_learning import learn_tags
-from assay.tasks.subjects.sequences.tagging import tag_table
+from assay.tasks.subjects.sequences.tag_table import tag_table
 from assay.tasks.subjects.sequences.usual_training import options_of
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker, without_epochs
 

@@ -28,8 +28,7 @@ def options_of(subject: Subject) -> Training | None:
     >>> options_of(Subject(tagger="some/folder")) is None
     True
     """
-    named = subject.tagger or subject.scorer or ""
-    suits = (TAGGING if subject.tagger is not None else SCORING).get(named)
+    suits = (TAGGING if subject.kind == "tagger" else SCORING).get(subject.named)
     if subject.train is None:
         return suits
     given = {name: getattr(subject.train, name) for name in subject.train.model_fields_set}

@@ -15,7 +15,8 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.gold_codes import codes_known
 from assay.tasks.subjects.predictions import predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import TextModel, UnusableTextError, load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
+from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
 from assay.tasks.subjects.texts.rows import texts_of
 
 

@@ -6,20 +6,14 @@ partition or order.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.built_from import BuiltFrom
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.resolved import ResolvedSubject
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -86,31 +80,3 @@ class TokenModel(TextModel, Protocol):
     def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
         """The input embeddings of tokens, [n, d]."""
         ...
-
-
-def load_text_model(
-    subject: ResolvedSubject, files: dict[str, bytes], classes: int, device: str | None = None
-) -> TextModel:
-    """The model in a subject's files, on the device (a GPU where there is one); each process builds it once.
-
-    Where the model is a network over tokens, what comes back is a `TokenModel`.
-    """
-    model: TextModel = _loaded(BuiltFrom.of(subject, files, classes), device)
-    return model
-
-
-@lru_cache(maxsize=2)
-def _loaded(source: BuiltFrom, device: str | None) -> TextModel:
-    card = json.loads(source.files["card.json"])
-    if card["kind"] == "own":
-        from assay.tasks.subjects.texts.own import OwnTextModel
-
-        assert source.subject.code is not None
-        return OwnTextModel(source.subject.code, source.classes, source.subject.masked)
-    if card["kind"] == "minilm-linear":
-        from assay.tasks.subjects.texts.linear import linear_from_files
-
-        return linear_from_files(source.files, device)
-    from assay.tasks.subjects.texts.hugging_face import network_from_files
-
-    return network_from_files(source.files, device)

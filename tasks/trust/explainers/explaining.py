@@ -8,11 +8,8 @@ from assay.infra.errors import InputError
 from assay.tasks.subjects.texts.model import TextModel, TokenModel
 from assay.tasks.trust.explainers.documents import read_document
 from assay.tasks.trust.explainers.explanation import Explanation
-from assay.tasks.trust.explainers.gradients import explain_by_gradient, explain_by_gradient_norm
-from assay.tasks.trust.explainers.lime import explain_by_lime
-from assay.tasks.trust.explainers.lime_package import explain_by_lime_package
-from assay.tasks.trust.explainers.omission import explain_by_omission
-from assay.tasks.trust.explainers.settings import GRADIENTS, Explaining
+from assay.tasks.trust.explainers.settings import Explaining
+from assay.tasks.trust.explainers.table import EXPLAINERS
 
 
 def explain(
@@ -26,18 +23,12 @@ def explain(
     document = read_document(text, model)
     if not document.words:
         return Explanation((), (), document.text_words, 0)
-    if settings.explainer == "omission":
-        return explain_by_omission(model, document, target, settings.top_words)
-    if isinstance(model, TokenModel) and settings.explainer in GRADIENTS:
-        by = explain_by_gradient if settings.explainer == "gradient" else explain_by_gradient_norm
-        return by(model, document, target, settings.top_words)
-    engine = explain_by_lime if settings.explainer == "lime" else explain_by_lime_package
-    return engine(model, document, target, settings, generator)
+    return EXPLAINERS.named(settings.explainer, settings).explain(model, document, target, settings, generator)
 
 
 def require_explainable(model: TextModel, settings: Explaining) -> None:
     """Raises where the explainer needs more of the subject than it gives."""
-    if settings.explainer in GRADIENTS and not isinstance(model, TokenModel):
+    if EXPLAINERS.named(settings.explainer, settings).looks_inside and not isinstance(model, TokenModel):
         raise InputError(
             f"The explainer `{settings.explainer}` needs to see inside the subject, and this one is a function of "
             "texts: explain it with `lime` or `omission`, or name a Hugging Face model as its `classifier`."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from assay.tasks.subjects.texts.model import TextModel
@@ -10,7 +12,9 @@ from assay.tasks.trust.explainers.explanation import Explanation, explanation
 from assay.tasks.trust.explainers.lime_fit import Moments, explain_class, moments
 from assay.tasks.trust.explainers.lime_masks import Masks, distinct_masks, draw_masks
 from assay.tasks.trust.explainers.perturbing import Perturbed, perturbed
-from assay.tasks.trust.explainers.settings import Explaining
+
+if TYPE_CHECKING:
+    from assay.tasks.trust.explainers.settings import Explaining
 
 
 def explain_by_lime(

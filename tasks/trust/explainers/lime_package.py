@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.subjects.texts.model import TextModel
 from assay.tasks.trust.explainers.documents import Document
 from assay.tasks.trust.explainers.explanation import Explanation, explanation
-from assay.tasks.trust.explainers.settings import Explaining
+
+if TYPE_CHECKING:
+    from assay.tasks.trust.explainers.settings import Explaining
 
 _TEXTS = 256  # of the package's texts, how many the subject is asked about at a time
 

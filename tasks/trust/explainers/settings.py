@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from assay.infra.settings import Settings
+from assay.tasks.trust.explainers.table import EXPLAINERS
 
-ExplainerName = Literal["lime", "lime-package", "omission", "gradient", "gradient-l1"]
-
-GRADIENTS: tuple[ExplainerName, ...] = ("gradient", "gradient-l1")
-"""The explainers that must see inside the subject."""
+if TYPE_CHECKING:
+    ExplainerName = str
+else:
+    ExplainerName = EXPLAINERS.literal
 
 
 class Explaining(Settings):

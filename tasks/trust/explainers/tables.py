@@ -11,7 +11,8 @@ from assay.infra.artifacts import Table
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import TextModel, UnusableTextError, load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
+from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
 from assay.tasks.subjects.texts.rows import texts_of
 from assay.tasks.trust.explainers.explaining import explain
 from assay.tasks.trust.explainers.explanation import Explanation

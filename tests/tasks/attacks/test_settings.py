@@ -4,7 +4,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from assay.tasks.attacks.menu import AnyAttack
-from assay.tasks.attacks.settings import GAP, KINDS, PGD, PRESETS, eps_name
+from assay.tasks.attacks.settings import GAP, PGD, PRESETS, eps_name
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 
 attack = TypeAdapter(AnyAttack).validate_python
 
@@ -71,4 +72,4 @@ def test_what_makes_no_attack_is_refused_in_words(written, said):
 
 
 def test_every_kind_goes_by_its_own_name():
-    assert all(kind().attack == kind().called == name for name, kind in KINDS.items())
+    assert all(one.settings().attack == one.settings().called == one.word for one in IMAGE_ATTACKS)

@@ -96,7 +96,7 @@ def test_a_missing_panel_an_unknown_labeler_and_an_unknown_class_are_sentences(r
     votes, classes = given_votes([0, 90]), given_classes()
     with pytest.raises(InputError, match="There is no panel to label with"):
         train_labeler(votes, None, classes, OPTIONS, "majority", "panel")
-    with pytest.raises(InputError, match="There is no labeler 'oracle'; there are majority and snorkel"):
+    with pytest.raises(InputError, match='There is no such labeler: "oracle"; known here: majority, snorkel'):
         train_labeler(votes, None, classes, OPTIONS, "oracle", "all")
     model = train_labeler(votes, None, classes, OPTIONS, "majority", "all")
     with pytest.raises(InputError, match=r"default_label is 'maybe', which is no class; the classes are 0 \(no\)"):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from assay.data.catalog import located
+from assay.tasks.attacks.terms.changing import CHANGED, TermMeans
 from assay.tasks.attacks.terms.finders import GoldFinder
-from assay.tasks.attacks.terms.perturbing import CHANGED, TermMeans, perturb
+from assay.tasks.attacks.terms.perturbing import perturb
 from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
 from assay.tasks.language.catalogue_lexicon import catalogue_lexicon
 from assay.tasks.statistics.entities import entities_of

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.tasks.attacks.terms.changing import CHANGED, CROSSES, SHORT, SPARED, STUCK, TermMeans
 from assay.tasks.attacks.terms.finders import GoldFinder, LexiconFinder
-from assay.tasks.attacks.terms.perturbing import CHANGED, CROSSES, SHORT, SPARED, STUCK, TermMeans, perturb
+from assay.tasks.attacks.terms.perturbing import perturb
 from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
 from assay.tasks.attacks.terms.spans import entity_spans
 from assay.tasks.attacks.terms.synonyms import choose_synonym

@@ -30,7 +30,7 @@ from assay.tasks.attacks.words.swapping import synonym_cosine
 from assay.tasks.language.relatedness import theta_relate
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import words_of
-from assay.tasks.trust.settings import Explainer
+from assay.tasks.trust.explainers.settings import ExplainerName
 
 LOOSE = WordAttack(part_of_speech=False, similarity=-1.0)
 GERMAN = "der film ist schlecht und langweilig"
@@ -213,5 +213,5 @@ def test_lists_without_cosines_and_a_least_cosine_exclude_each_other(tmp_path):
 
 
 def test_the_guided_attack_goes_by_any_explainer_that_the_oracle_has():
-    for explainer in get_args(Explainer):
+    for explainer in get_args(ExplainerName):
         assert Guided(explainer=explainer).explainer == explainer

@@ -41,7 +41,7 @@ from assay.tasks.language.words import normalised, words_of
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.texts.model import load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
 from assay.tasks.subjects.texts.task import train_classifier
 
 WORDS = sorted({word for text in TEXTS for word in text.replace(",", "").split()})

@@ -16,9 +16,9 @@ from assay.infra.trainings import Checkpoints
 from assay.tasks.statistics.entities import entities_of
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.sequences.score_learning import learn_scores
-from assay.tasks.subjects.sequences.scoring import load_scorer
+from assay.tasks.subjects.sequences.score_table import load_scorer
 from assay.tasks.subjects.sequences.tag_learning import learn_tags
-from assay.tasks.subjects.sequences.tagging import load_tagger
+from assay.tasks.subjects.sequences.tag_table import load_tagger
 from assay.tasks.subjects.settings import Subject
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from assay.infra.seeds import Seeds
 from assay.infra.trainings import Checkpoints
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.sequences.tag_learning import learn_tags
+from assay.tasks.subjects.sequences.tag_table import load_tagger, tag_table
 from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
-from assay.tasks.subjects.sequences.tagging import load_tagger, tag_table
 from assay.tasks.subjects.settings import Subject
 
 WHOLE = [(0, 144)]

@@ -19,7 +19,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject, Training
 from assay.tasks.subjects.texts.exercise import TextExercise
 from assay.tasks.subjects.texts.learning import learn_texts
-from assay.tasks.subjects.texts.model import load_text_model
+from assay.tasks.subjects.texts.loading import load_text_model
 from assay.tasks.subjects.texts.rows import texts_of
 from assay.tasks.subjects.token_networks.epochs import learn as train
 from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary

@@ -1,0 +1,84 @@
+"""What an attack is to everybody else: its settings, its function, and what pages and flags must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from assay.infra.choices import Tagged
+from assay.infra.errors import InputError
+from assay.tasks.attacks.settings import ImageAttack
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.infra.seeds import Seeds
+    from assay.infra.trainings import Checkpoints
+    from assay.tasks.attacks.batch import Batch
+    from assay.tasks.attacks.ledger import Ledger
+    from assay.tasks.subjects.images.lessons import Lessons
+    from assay.tasks.subjects.images.model import ImageModel
+
+    Perturb = Callable[[Tensor, float], Tensor]  # what a trained generator does: images [n, c, h, w] and ε → images
+
+A = TypeVar("A", bound=ImageAttack)
+GROUP = "assay.attacks"
+"""Where installed packages offer attacks, on images, texts and terms alike."""
+
+
+@dataclass(frozen=True)
+class AttackChoice(Tagged):
+    """An attack that a pipeline can name."""
+
+    tag: ClassVar[str] = "attack"
+
+
+@dataclass(frozen=True)
+class Generator(Generic[A]):
+    """How an attack learns before it attacks: `train` gives the files of what it learned at one ε, `load` reads them.
+
+    `train` takes the subject, the training split, the settings, ε, the seeds and where checkpoints lie; `load` the
+    files, the device, and how many images go through it at a time.
+    """
+
+    train: Callable[[ImageModel, Lessons, A, float, Seeds, Checkpoints], dict[str, bytes]]
+    load: Callable[[dict[str, bytes], str, int], Perturb]
+
+
+@dataclass(frozen=True)
+class ImageAttackChoice(AttackChoice, Generic[A]):
+    """An attack on images, which is a function or a generator; functions import Torch when they are called.
+
+    `run` attacks a batch at one ε and keeps the ledger. Attacks that follow gradients, and take several steps, are what
+    others are measured by. `reach` says how far the steps go together at an ε, where that may be short of it.
+    `climbs_the_loss` says whether several labels are attacked by the loss that the others climb.
+    `drops_fallen` is whether it stops asking about a sample as soon as that has fallen.
+    """
+
+    settings: type[A]
+    run: Callable[[A, Batch], Ledger] | None = None
+    generator: Generator[A] | None = None
+    follows_gradients: bool = False
+    reach: Callable[[A, float], float] = lambda _, eps: eps
+    climbs_the_loss: Callable[[A], bool] = lambda _: True
+    drops_fallen: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not issubclass(self.settings, ImageAttack):
+            raise InputError(f"{self.settings.__name__} is no ImageAttack, as the settings of attacks on images are.")
+        if (self.run is None) == (self.generator is None):
+            raise InputError(f"The attack {self.word} is given by its function `run`, or by its `generator`.")
+
+    @property
+    def black_box(self) -> bool:
+        """Whether it sees nothing of the subject but its answers."""
+        return not (self.follows_gradients or self.generator)
+
+    def steps(self, settings: A) -> int:
+        """How many steps along gradients it takes."""
+        return int(getattr(settings, "steps", 1)) if self.follows_gradients else 0
+
+
+AnyImageAttackChoice = ImageAttackChoice[Any]

@@ -1,0 +1,190 @@
+"""The kinds of subject in one table: what names each, what it reads and learns from, and the stages that bring it up.
+
+Nothing heavy is imported before a kind's stages are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from assay.data.biomedical_schemas import Scored, Tagged
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
+from assay.infra.artifacts import Artifact, Table
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
+from assay.tasks.subjects.settings import KNOWN, KindName, Subject
+from assay.tasks.subjects.trained import TrainedSubject
+
+K = TypeVar("K", bound=Table)
+
+
+@dataclass(frozen=True)
+class Stages(Generic[K]):
+    """How a subject is brought to where it can be challenged; `K` is what it answers with."""
+
+    train: Callable[[Artifact[Samples], Artifact[Classes], ResolvedSubject], TrainedSubject]
+    """Its files, trained on the samples where it learns, else as it came; and how it learned."""
+
+    predict: Callable[[Artifact[Samples], Artifact[Classes], Artifact[SubjectFiles], ResolvedSubject], Artifact[K]]
+    """What it says of the samples."""
+
+    measure: Callable[[Artifact[K], Artifact[Samples], Artifact[Classes], str], Artifact[Findings]] | None = None
+    """The findings on its answers to clean samples, under its name; None where they stand beside those of attacks."""
+
+    def answer(
+        self,
+        samples: Artifact[Samples],
+        classes: Artifact[Classes],
+        files: Artifact[SubjectFiles],
+        subject: ResolvedSubject,
+    ) -> tuple[Artifact[K], tuple[Artifact[Findings], ...]]:
+        """What it says of clean samples, and the findings on that, where they are taken here."""
+        answers = self.predict(samples, classes, files, subject)
+        if self.measure is None:
+            return answers, ()
+        return answers, (self.measure(answers, samples, classes, subject.settings.name),)
+
+
+AnyStages = Stages[Predictions] | Stages[Tagged] | Stages[Scored]
+
+
+@dataclass(frozen=True)
+class SubjectKind:
+    """What is known of a kind of subject."""
+
+    name: KindName
+    """The setting that names it: `subject: {network: …}`."""
+
+    looks_at: str
+    """What it looks at, in words: an audit of that needs such a subject."""
+
+    reads: tuple[str, ...] = ()
+    """The settings that name the columns it reads; copies of a sample are known by these."""
+
+    held_against: str | None = None
+    """The setting that names the column of what is true, where that is no class."""
+
+    taught: tuple[str, ...] = ()
+    """The names that Assay trains in any case."""
+
+    trainable: bool = False
+    """Whether others are trained where `train` is given."""
+
+    builders: bool = False
+    """Whether code of the user's own builds something to be trained, rather than coming as it is."""
+
+    stages: Callable[[], AnyStages] | None = None
+    """The stages of what samples are set apart for; None for subjects of columns, which are cross-fitted instead."""
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The names that Assay has something for."""
+        return KNOWN[self.name]
+
+    def learns(self, named: str, train: object) -> bool:
+        """Whether Assay trains what is so named, given what `train` says; if not, it comes as it is.
+
+        >>> kind_of(Subject(classifier="small-bert")).learns("small-bert", None)
+        True
+        """
+        return named in self.taught or (self.trainable and train is not None and (self.builders or ":" not in named))
+
+    def columns(self, subject: Subject) -> tuple[str, ...]:
+        """The columns of text that a subject reads.
+
+        >>> scorer = Subject(scorer="small-scorer")
+        >>> kind_of(scorer).columns(scorer)
+        ('first', 'second')
+        """
+        values = (getattr(subject, setting) for setting in self.reads)
+        return tuple(name for value in values for name in ((value,) if isinstance(value, str) else value))
+
+
+def _of_images() -> Stages[Predictions]:
+    from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
+
+    return Stages(train_network, predict_images, measure_images)
+
+
+def _of_texts() -> Stages[Predictions]:
+    from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
+
+    return Stages(train_classifier, predict_texts, measure_texts)
+
+
+def _of_tags() -> Stages[Tagged]:
+    from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
+
+    return Stages(
+        lambda training, _, subject: train_tagger(training, subject),
+        lambda samples, _, files, subject: predict_tags(samples, files, subject),
+    )
+
+
+def _of_pairs() -> Stages[Scored]:
+    from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
+
+    return Stages(
+        lambda training, _, subject: train_scorer(training, subject),
+        lambda samples, _, files, subject: predict_scores(samples, files, subject),
+    )
+
+
+KINDS = (
+    SubjectKind("model", "columns of numbers", taught=KNOWN["model"]),
+    SubjectKind("network", "images", trainable=True, builders=True, stages=_of_images),
+    SubjectKind("classifier", "texts", reads=("text",), taught=KNOWN["classifier"], trainable=True, stages=_of_texts),
+    SubjectKind(
+        "tagger",
+        "tagged sentences",
+        reads=("tokens",),
+        held_against="tags",
+        taught=tuple(TAGGING),
+        trainable=True,
+        stages=_of_tags,
+    ),
+    SubjectKind(
+        "scorer",
+        "pairs of sentences",
+        reads=("pair",),
+        held_against="score",
+        taught=tuple(SCORING),
+        trainable=True,
+        stages=_of_pairs,
+    ),
+    SubjectKind("predictions", "what another system has said"),
+)
+"""The kinds of subject, in the order in which the settings name them."""
+
+
+def kind_of(subject: Subject) -> SubjectKind:
+    """The kind of a subject.
+
+    >>> kind_of(Subject(network="small-cnn", train={})).looks_at
+    'images'
+    """
+    return kind_called(subject.kind)
+
+
+def kind_called(name: KindName) -> SubjectKind:
+    """The kind that this setting names."""
+    return next(kind for kind in KINDS if kind.name == name)
+
+
+def kinds_written(subject: Mapping[str, object]) -> list[SubjectKind]:
+    """The kinds that a subject names as it is written, before anything is validated: one, unless it is wrong.
+
+    >>> [kind.name for kind in kinds_written({"tagger": "minilm", "name": "mine"})]
+    ['tagger']
+    """
+    return [kind for kind in KINDS if subject.get(kind.name) is not None]
+
+
+def stages_of(subject: Subject) -> AnyStages:
+    """The stages of a subject that samples are set apart for."""
+    stages = kind_of(subject).stages
+    if stages is None:
+        raise ValueError(f"{subject.name} is a subject of columns, which is cross-fitted on all samples.")
+    return stages()

@@ -1,0 +1,101 @@
+"""Whether an explainer keeps what the oracle relies on: an author calls `check_explainer` on their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.errors import InputError
+from assay.tasks.subjects.texts.model import BoolArray, Encoded, IntArray
+from assay.tasks.trust.explainers.choice import ExplainerChoice
+from assay.tasks.trust.explainers.documents import read_document
+from assay.tasks.trust.explainers.explanation import Explanation
+from assay.tasks.trust.explainers.settings import Explaining
+
+TEXTS = ("good and bad, but good", "fine", "a rather long text of words that say nothing, good or bad, of anything")
+WEIGHTS = {"bad": -0.25, "good": 0.2, "fine": 0.1}
+TOP = 4
+
+
+@dataclass
+class _Subject:
+    """A subject whose probability of class 1 is linear in the distinct words, so that all of it is known: a function
+    of texts, and a network over tokens as well."""
+
+    classes: int = 2
+    limit: int = 512
+    word_pieces: bool = True
+    vocabulary: list[str] = field(default_factory=lambda: ["", ""])
+
+    def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        return self.token_probabilities([self.encode(text).ids for text in texts])
+
+    def encode(self, text: str) -> Encoded:
+        found = list(re.finditer(r"\w+|[^\w\s]", text.lower()))[: self.limit - 2]
+        for word in found:
+            if word[0] not in self.vocabulary:
+                self.vocabulary.append(word[0])
+        ids: IntArray = np.array([0, *(self.vocabulary.index(word[0]) for word in found), 1], dtype=np.int64)
+        spans: IntArray = np.array([(0, 0), *(word.span() for word in found), (0, 0)], dtype=np.int64)
+        special: BoolArray = np.array([True, *([False] * len(found)), True])
+        return Encoded(ids, spans[:, 0], spans[:, 1], special)
+
+    def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
+        p = np.array([0.5 + sum(self._weight(token) for token in sorted(set(ids.tolist()))) for ids in batch])
+        return np.stack([1 - p, p], axis=1)
+
+    def gradients(self, text: str, target: int) -> npt.NDArray[np.float32]:
+        ids = self.encode(text).ids
+        sign = np.full(len(ids), 1.0 if target == 1 else -1.0)
+        return np.stack([sign, np.zeros(len(ids))], axis=1).astype(np.float32)
+
+    def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
+        return np.array([[self._weight(token), 1.0] for token in ids.tolist()], dtype=np.float32)
+
+    def _weight(self, token: int) -> float:
+        return WEIGHTS.get(self.vocabulary[token], 0.0)
+
+
+def check_explainer(choice: ExplainerChoice) -> None:
+    """Nothing, or one sentence: it names words of the text, at most as many as asked for and each once, with finite
+    importance, and says the same again, whatever it explained in between.
+
+    >>> from assay.tasks.trust.explainers.table import EXPLAINERS
+    >>> check_explainer(EXPLAINERS.named("omission"))
+    """
+    first = [_asked(choice, text) for text in TEXTS]
+    again = [_asked(choice, text) for text in reversed(TEXTS)][::-1]
+    if first != again:
+        raise InputError(
+            f"The explainer {choice.word} explains the same prediction otherwise when it is asked again with the same "
+            "generator: all draws come from that, and nothing is kept of other texts."
+        )
+
+
+def _asked(choice: ExplainerChoice, text: str) -> Explanation:
+    """The explanation of one text, seen to be one."""
+    subject = _Subject()
+    document = read_document(text, subject)
+    settings = Explaining.model_construct(explainer=choice.word, top_words=TOP, samples=50)
+    found = choice.explain(subject, document, 1, settings, np.random.default_rng(0))
+    if not isinstance(found, Explanation):
+        raise InputError(f"The explainer {choice.word} gave {type(found).__name__}, expected an Explanation.")
+    if len(found.words) > TOP or len(set(found.words)) < len(found.words):
+        raise InputError(
+            f"The explainer {choice.word} gave {len(found.words)} words, expected at most {TOP}, each once."
+        )
+    if len(found.importance) != len(found.words) or not np.isfinite(found.importance).all():
+        raise InputError(
+            f"The explainer {choice.word} gave {len(found.importance)} numbers for {len(found.words)} words, expected "
+            "a finite one for each."
+        )
+    strange = [word.text for word in found.words if word not in document.words]
+    if strange:
+        raise InputError(f"The explainer {choice.word} named {strange[0]!r}, which is no word of the document.")
+    if list(np.abs(found.importance)) != sorted(np.abs(found.importance), reverse=True):
+        raise InputError(f"The explainer {choice.word} gave its words in no order: the largest importance comes first.")
+    return found

@@ -1,0 +1,24 @@
+"""The labelers, each with what must be known of it. A new one is a module of its own, and a line here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.infra.choices import NamedChoices
+from assay.tasks.weak_labels.choice import GROUP, LabelerChoice
+
+if TYPE_CHECKING:
+    from assay.tasks.statistics.vote_counts import VoteCounts
+    from assay.tasks.weak_labels.models import Labeler
+    from assay.tasks.weak_labels.settings import WeakLabelling
+
+
+def _snorkel(counts: VoteCounts, settings: WeakLabelling) -> Labeler:
+    from assay.tasks.weak_labels.snorkel_counts import snorkel
+
+    return snorkel(counts, settings)
+
+
+LABELERS: NamedChoices[LabelerChoice] = NamedChoices(
+    "labeler", GROUP, LabelerChoice, (LabelerChoice("majority"), LabelerChoice("snorkel", learn=_snorkel))
+)

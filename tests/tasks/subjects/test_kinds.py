@@ -1,0 +1,57 @@
+"""The table of kinds of subject: every way to name one is in it, and it knows who learns and what is read."""
+
+import subprocess
+import sys
+
+import pytest
+
+from assay.tasks.subjects.kinds import KINDS, kind_of, kinds_written, stages_of
+from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
+from assay.tasks.subjects.settings import KNOWN, WAYS, Subject
+
+
+def test_every_way_to_name_a_subject_is_a_kind() -> None:
+    assert tuple(kind.name for kind in KINDS) == WAYS == tuple(KNOWN)
+
+
+def test_what_has_a_usual_training_is_known_by_name() -> None:
+    assert (tuple(TAGGING), tuple(SCORING)) == (KNOWN["tagger"], KNOWN["scorer"])
+
+
+@pytest.mark.parametrize(
+    ("named", "train", "learns"),
+    [
+        ({"model": "logistic"}, None, True),
+        ({"model": "mine.py:model"}, None, False),
+        ({"network": "small-cnn"}, {}, True),
+        ({"network": "mine.py:build"}, {}, True),
+        ({"network": "small-cnn"}, None, False),
+        ({"classifier": "small-bert"}, None, True),
+        ({"classifier": "some/folder"}, None, False),
+        ({"classifier": "some/folder"}, {}, True),
+        ({"tagger": "minilm"}, None, True),
+        ({"tagger": "mine.py:tag"}, {}, False),
+        ({"scorer": "some/folder"}, None, False),
+        ({"predictions": "column"}, None, False),
+    ],
+)
+def test_who_learns(named: dict[str, str], train: object, learns: bool) -> None:
+    (kind,) = kinds_written(named)
+    assert kind.learns(next(iter(named.values())), train) is learns
+
+
+def test_columns_that_are_read() -> None:
+    assert kind_of(tagger := Subject(tagger="minilm", tokens="words")).columns(tagger) == ("words",)
+    assert kind_of(given := Subject(predictions="theirs")).columns(given) == ()
+
+
+def test_a_subject_of_columns_has_no_samples_set_apart() -> None:
+    with pytest.raises(ValueError, match="subject of columns"):
+        stages_of(Subject(model="logistic"))
+
+
+def test_the_table_loads_no_model_library() -> None:
+    code = "import sys, assay.tasks.subjects.kinds; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "assay.tasks.subjects.kinds" in loaded
+    assert not {"torch", "transformers", "sklearn"} & set(loaded)

@@ -1,0 +1,106 @@
+"""Labelers of one's own: named beside ours, through the same stages, in the key, and held to what is relied on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect
+from assay.tasks.weak_labels.choice import LabelerChoice
+from assay.tasks.weak_labels.conformance import check_labeler
+from assay.tasks.weak_labels.models import Labeler
+from assay.tasks.weak_labels.page import page
+from assay.tasks.weak_labels.settings import WeakLabelling
+from assay.tasks.weak_labels.table import LABELERS
+from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
+from tests.tasks.weak_labels.test_task import VOTES, given_classes, given_panel, given_votes
+
+CAUTIOUS = """
+import numpy as np
+from assay.tasks.weak_labels.choice import LabelerChoice
+
+def smoothed(votes, classes):
+    counts = (votes[:, :, None] == np.arange(classes)).sum(axis=1) + 1.0
+    return counts / counts.sum(axis=1, keepdims=True)
+
+CAUTIOUS = LabelerChoice("cautious", probabilities=smoothed)
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> WeakLabelling:
+    """Settings that name a labeler in a file of the user's."""
+    (tmp_path / "mine.py").write_text(CAUTIOUS)
+    wider = LABELERS.with_plugins(tmp_path, ["mine.py:CAUTIOUS"]).settings_with(WeakLabelling, "labelers")
+    return wider(labelers=("majority", "mine.py:CAUTIOUS"))
+
+
+@pytest.mark.parametrize("cuts", [[0, 90], [0, 1, 40, 90]])
+def test_a_labeler_of_ones_own_labels_through_the_same_stages(run, settings, cuts):
+    votes, classes = given_votes(cuts), given_classes()
+    model = train_labeler(votes, given_panel(["rule 1", "rule 4"]), classes, settings, "cautious", "panel")
+    table = collect(label_probabilistically(votes, model, classes, settings), None)
+    heard = VOTES[:, [1, 4]]
+    ones = (heard == 1).sum(axis=1) + 1.0
+    zeros = (heard == 0).sum(axis=1) + 1.0
+    np.testing.assert_array_equal(table["confidence"].to_numpy(), np.maximum(ones, zeros) / (ones + zeros))
+    np.testing.assert_array_equal(table["votes_cast"].to_numpy(), (heard >= 0).sum(axis=1))
+    np.testing.assert_array_equal(table["undecided"].to_numpy(), ones == zeros)
+    part = page({"cautious": collect(model, None)})
+    assert part.sentence == "Cautious makes probabilities of the votes of 2 labelling functions in a way of its own."
+
+
+def test_its_source_is_in_the_key(run, settings, tmp_path):
+    def key(options):
+        return train_labeler(given_votes([0, 90]), None, given_classes(), options, "cautious", "all").key
+
+    assert key(settings) == key(settings)
+    (tmp_path / "mine.py").write_text(CAUTIOUS.replace("+ 1.0", "+ 2.0"))
+    changed = LABELERS.with_plugins(tmp_path, ["mine.py:CAUTIOUS"]).settings_with(WeakLabelling, "labelers")
+    assert key(changed(labelers=("majority", "cautious"))) != key(settings)
+
+
+@pytest.mark.parametrize("choice", list(LABELERS), ids=lambda choice: choice.word)
+def test_ours_keep_what_is_relied_on(choice):
+    check_labeler(choice, WeakLabelling(epochs=5))
+
+
+def votes_of_the_batch(votes, classes):
+    share = np.full((len(votes), classes), 1.0) + (np.arange(classes) == 0) * (votes >= 0).mean()
+    return share / share.sum(axis=1, keepdims=True)
+
+
+def drawn(votes, classes, generator=np.random.default_rng(0)):  # noqa: B008  the state that it should not have
+    return generator.dirichlet(np.ones(classes), size=len(votes))
+
+
+def drawn_weights(counts, settings, generator=np.random.default_rng(0)):  # noqa: B008
+    return Labeler(counts.functions, generator.random(len(counts.functions)))
+
+
+@pytest.mark.parametrize(
+    ("labeler", "said"),
+    [
+        ({"probabilities": lambda votes, _: np.full((len(votes), 1), 1.0)}, "gave the shape [60, 1] for 60 samples"),
+        ({"probabilities": lambda votes, k: np.full((len(votes), k), 0.5)}, "none below 0, together 1."),
+        ({"probabilities": lambda votes, k: np.full((len(votes), k), np.nan)}, "none below 0, together 1."),
+        ({"probabilities": drawn}, "gives the same votes other probabilities when it is asked again."),
+        ({"probabilities": votes_of_the_batch}, "a sample's may not depend on the others."),
+        ({"learn": lambda counts, _: Labeler(counts.functions[:2], np.ones(2))}, "expected a finite weight for each"),
+        ({"learn": lambda counts, _: Labeler(counts.functions, np.ones(5), np.zeros((5, 3, 3)))}, "positive numbers"),
+        ({"learn": drawn_weights}, "learns other weights from the same votes"),
+    ],
+)
+def test_a_broken_one_is_caught_in_one_sentence(labeler, said):
+    with pytest.raises(InputError) as caught:
+        check_labeler(LabelerChoice("mine", **labeler))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_labeler_is_one_thing_or_the_other():
+    with pytest.raises(InputError, match="give it `learn` or `probabilities`"):
+        LabelerChoice("mine", learn=lambda counts, _: Labeler(counts.functions, np.ones(5)), probabilities=drawn)
