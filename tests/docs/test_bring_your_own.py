@@ -24,16 +24,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_the_example_runs_and_every_row_enters(folder: Path, name: str, text: str) -> None:
     made, findings = perform(folder, name, text)
-    assert (made.curation.samples.rows, made.curation.ingested.rejects.rows) == (300, 0)
+    assert (made.results["data"].samples.rows, made.results["data"].rejects.rows) == (300, 0)
     if name == "texts":
-        assert made.examination is not None
+        assert "subjects" in made.results
         right = next(one for one in findings if one.metric == "subject.accuracy")
         assert right.value is not None
         assert right.value > 0.7
         return
-    assert made.curation.votes is not None
+    assert made.results["curation"].table is not None
     assert any(one.metric == "labeling.coverage" for one in findings)
-    assert ("ordering" in text.split(f"  {name}:")[1].split("\n\n")[0]) == bool(made.curation.curated)
+    assert ("ordering" in text.split(f"  {name}:")[1].split("\n\n")[0]) == bool(made.results["curation"].orders)
 
 
 def test_the_page_shows_every_way_to_bring_samples_rules_and_models() -> None:

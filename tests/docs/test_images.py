@@ -39,9 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_the_example_runs_every_image_enters_and_the_named_split_is_audited(folder: Path, name: str, text: str) -> None:
     made, findings = perform(folder, name, text)
-    assert (made.curation.samples.rows, made.curation.ingested.rejects.rows) == (160, 0)
-    assert made.examination is not None
-    assert (made.examination.training.rows, made.examination.evaluation.rows) == (120, 30 if name == TWO else 40)
+    assert (made.results["data"].samples.rows, made.results["data"].rejects.rows) == (160, 0)
+    examination = made.results["subjects"]
+    assert (examination.training.rows, examination.evaluation.rows) == (120, 30 if name == TWO else 40)
     clean = [one.value for one in findings if one.metric == "subject.accuracy" and not one.group]
     assert len(clean) == (2 if name == TWO else 1)
     assert all(value is not None and value > 0.9 for value in clean)
@@ -57,8 +57,7 @@ def test_networks_that_are_brought_and_trained_are_attacked_corrupted_and_compar
 
 def test_the_records_lie_where_the_page_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = perform(folder, *EXAMPLES[0])
-    assert made.robustness is not None
-    attacked = made.robustness.attacked["subject"]["fgsm"].attacked
+    attacked = made.results["attacks"].attacked["subject"]["fgsm"].attacked
     shown = next(block.text for block in blocks(PAGE) if block.text.startswith("from glob")).splitlines()
     monkeypatch.chdir(folder)
     loaded: dict[str, object] = {}

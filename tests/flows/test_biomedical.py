@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import pyarrow as pa
 import pytest
+from grounds import examined, pipeline_of
 
 from assay.data.schemas import Classes, Samples
-from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.subjects.flow import Examination
 from assay.flows.audits.table import KINDS
 from assay.flows.audits.terms.flow import audit_terms
 from assay.flows.audits.terms.page import term_parts
-from assay.flows.configuration.combinations import clashes
-from assay.flows.pipeline import Pipeline, pipeline_model
+from assay.flows.configuration.combinations import clashes as clashes_of
+from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branches
 from assay.infra.partitions import collect, map_pieces
+from assay.infra.runs import current_run
 from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.terms.page import verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.holding_out_task import HeldOut
+
+
+def clashes(raw):
+    return clashes_of(raw, KINDS)
+
 
 NAMES = ["warfarin", "aspirin", "hypertension", "migraine", "epilepsy", "metformin"]
 CODE = """
@@ -82,7 +88,7 @@ def no_classes() -> Artifact[Classes]:
 
 
 def settings(*subjects: dict, attacks: list, defenses: list | None = None) -> Pipeline:
-    return pipeline_model(KINDS)(
+    return pipeline_of(
         name="mine", source={"parquet": "mine.parquet"}, subjects=subjects, attacks=attacks, defenses=defenses or []
     )
 
@@ -93,10 +99,8 @@ def audited(tmp_path):
 
     def ask(pipeline: Pipeline, kind: str = "tagged", training: list[int] | None = None):
         held = HeldOut(given(kind, training or [0, 24, 40]), given(kind, [40, 53, 60]))
-        examination, branches = Examination(no_classes(), held), Branches()
-        for subject in pipeline.subjects:
-            examine_one(examination, subject, tmp_path)
-        return audit_terms(pipeline, examination, branches, tmp_path), examination, branches
+        ground = examined(pipeline, tmp_path, no_classes(), held)
+        return audit_terms(ground), ground, current_run()
 
     return ask
 
@@ -141,10 +145,10 @@ def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, a
         SMALL, attacks=[one if isinstance(one, dict) else {"attack": one} for one in attacks],
         defenses=[{"defense": "attacked-copies", **one} for one in defenses],
     )  # fmt: skip
-    audit, examination, branches = audited(pipeline)
+    audit, ground, branches = audited(pipeline)
     assert branches.failures == []
     models = [f"small+on-{name}" for name in ("swap-control", "swap", "mixed")]
-    assert list(audit.tested) == ["small", *models]
+    assert list(audit.challenged.measures) == ["small", *models]
     found = by_name(findings_of(audit))
     gains = {(one[1], one[2]) for one in found if one[0] == "ner.gain"}
     assert gains == {(name, of) for name in models for of in ("clean", "swap", "synonymy")}
@@ -161,7 +165,7 @@ def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, a
         before, control, after = (found["ner.f1", one, name, group].value for one in ("small", *models[:2]))
         assert found["ner.gain", "small+on-swap", name, group].value == pytest.approx(after - before)
         assert found["ner.gain_over_control", "small+on-swap", name, group].value == pytest.approx(after - control)
-    parts = list(term_parts(pipeline, audit, examination, findings_of(audit)))
+    parts = list(term_parts(ground, audit, findings_of(audit)))
     assert [part.anchor for part in parts] == ["ner"]
     html = render_report(Report("r", "mine", "2026-01-01T00:00:00", 1.0, 0, "done", (), parts))
     assert "trained with" in html
@@ -170,18 +174,17 @@ def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, a
 
 def test_pairs_are_attacked_in_one_sentence(run, audited):
     pipeline = settings(SCORER, attacks=[{"attack": "swap", "terms": "lexicon", "sentence": "second", "share": 0.5}])
-    audit, examination, branches = audited(pipeline, "pairs")
+    audit, ground, branches = audited(pipeline, "pairs")
     assert branches.failures == []
     found = by_name(findings_of(audit))
     assert found["sts.pearson", "words", "clean", ""].value == pytest.approx(1.0)
     assert found["sts.drop", "words", "swap", "share=0.5, changes=1"].value > 0
-    ((columns, made),) = audit.perturbed.items()
-    assert columns.words == "second"
-    attacked = collect(made["swap|share=0.5, changes=1"].samples, ["first", "second"])
-    original = collect(examination.evaluation, ["first", "second"])
+    made = audit.challenged.attacked["words"]["swap"]["swap|share=0.5, changes=1"].perturbed
+    attacked = collect(made.samples, ["first", "second"])
+    original = collect(ground.of(Examination).evaluation, ["first", "second"])
     assert attacked["first"].equals(original["first"])
     assert not attacked["second"].equals(original["second"])
-    (part,) = term_parts(pipeline, audit, examination, findings_of(audit))
+    (part,) = term_parts(ground, audit, findings_of(audit))
     assert any("moved most" in block.title for block in part.blocks)
 
 
@@ -196,7 +199,7 @@ def test_a_tagger_that_comes_trained_cannot_be_trained_on_copies(run, audited):
     copies = [{"defense": "attacked-copies", "attack": "swap"}]
     audit, _, branches = audited(settings(OWN, attacks=[{"attack": "swap"}], defenses=copies))
     assert "comes trained" in str(branches.failures[0])
-    assert list(audit.tested) == ["book"]
+    assert list(audit.challenged.measures) == ["book"]
 
 
 def test_without_attacks_the_original_samples_are_measured(run, audited):
@@ -278,11 +281,11 @@ def test_entities_count_as_seen_by_what_each_model_learned_from(run, audited, tm
 
 def test_masked_sentences_are_in_no_example(run, audited):
     pipeline = settings(OWN, attacks=[{"attack": "swap"}])
-    audit, examination, _ = audited(pipeline)
+    audit, ground, _ = audited(pipeline)
     masked = pipeline.model_copy(update={"source": pipeline.source.model_copy(update={"masked": True})})
     shown, hidden = (
         render_report(Report("r", "m", "2026-01-01T00:00:00", 1.0, 0, "done", (), list(
-            term_parts(one, audit, examination, findings_of(audit))
+            term_parts(replace(ground, pipeline=one), audit, findings_of(audit))
         ))) for one in (pipeline, masked)
     )  # fmt: skip
     assert any(name in shown for name in NAMES)

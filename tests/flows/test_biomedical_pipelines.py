@@ -28,7 +28,7 @@ def measured(name: str, *overrides: str) -> Found:
     project = load_project(ROOT / "pipelines.yaml", pipeline=name, overrides=overrides)
     pipeline = project.pipeline(name)
     made = audit(pipeline, project.folder)
-    assert made.failures == []
+    assert made.failures == ()
     assert made.findings is not None
     found = findings_from(collect(made.findings, None))
     assert [gate.sentence for gate in judge(pipeline.gates, found) if not gate.passed] == []

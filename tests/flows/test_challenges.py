@@ -154,7 +154,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def both(folder: Path) -> tuple[Run, Audit]:
     run, made = perform(folder, BOTH)
-    assert made.failures == []
+    assert made.failures == ()
     return run, made
 
 
@@ -190,16 +190,15 @@ def test_every_subject_is_measured_clean_attacked_and_corrupted(both: tuple[Run,
         "attack.red_flag", "corruption.flip_probability", "corruption.accuracy",
     ):  # fmt: skip
         assert {subject for one, subject in measured if one == metric} == {"plain", "half"}, metric
-    assert made.robustness is not None
-    assert {name: list(attacks) for name, attacks in made.robustness.attacked.items()} == {
+    assert {name: list(attacks) for name, attacks in made.results["attacks"].attacked.items()} == {
         "plain": ["pgd", "gap"], "half": ["pgd", "gap"],
     }  # fmt: skip
 
 
 def test_what_is_audited_never_trained(both: tuple[Run, Audit]) -> None:
     run, made = both
-    assert made.examination is not None
-    assert (made.examination.training.rows, made.examination.evaluation.rows) == (39, 21)
+    examination = made.results["subjects"]
+    assert (examination.training.rows, examination.evaluation.rows) == (39, 21)
     assert findings(run)["subject.accuracy", "clean", "", "plain"].n == 21
 
 
@@ -253,7 +252,7 @@ def test_flips_are_relative_to_the_reference_that_was_named(both: tuple[Run, Aud
 
 def test_the_same_again_computes_nothing(both: tuple[Run, Audit], folder: Path) -> None:
     run, made = perform(folder, BOTH)
-    assert made.failures == []
+    assert made.failures == ()
     assert {stage.stage: stage.cached for stage in run.record.stages if not stage.cached} == {}
 
 
@@ -276,6 +275,7 @@ def test_another_attack_leaves_the_others_as_they_are(both: tuple[Run, Audit], f
 
 
 def test_the_report_shows_what_was_made(both: tuple[Run, Audit], folder: Path) -> None:
+    from assay.flows.audits.table import KINDS
     from assay.flows.report.at_a_glance import verdicts_of
     from assay.flows.report.pages import parts_of, settings_of
 
@@ -283,13 +283,14 @@ def test_the_report_shows_what_was_made(both: tuple[Run, Audit], folder: Path) -
     read, name = project(folder, BOTH)
     found = list(findings(run).values())
     with run:
-        parts = list(parts_of(read.pipeline(name), made, found, []))
-    assert [part.title for part in parts][:3] == ["Attacks", "Corruptions", "Subjects on clean samples"]
+        parts = list(parts_of(made, found, []))
+    assert [part.title for part in parts][:2] == ["Attacks", "Corruptions"]
+    assert "Subjects on clean samples" in [part.title for part in parts]
     titles = [block.title for part in parts for block in part.blocks if hasattr(block, "title")]
     assert [title for title in titles if title.startswith(("plain: ", "half: "))] == [
         "plain: pgd at ε = 0.1", "plain: gap at ε = 0.2", "half: pgd at ε = 0.1", "half: gap at ε = 0.2",
     ]  # fmt: skip
-    texts = [one.text for one in verdicts_of(found, [])]
+    texts = [one.text for one in verdicts_of(KINDS, found, [])]
     assert any("right on clean images" in text for text in texts)
     assert any("Under corruptions answers flip" in text for text in texts)
     stages = {row.stage for row in settings_of(read.pipeline(name))}
@@ -298,7 +299,7 @@ def test_the_report_shows_what_was_made(both: tuple[Run, Audit], folder: Path) -
 
 def test_several_labels_go_through_the_whole_chain(folder: Path) -> None:
     run, made = perform(folder, SEVERAL)
-    assert made.failures == []
+    assert made.failures == ()
     found = findings(run)
     assert found["subject.accuracy", "clean", "", "reader"].n == 21
     assert {group for metric, _, group, _ in found if metric == "subject.recall"} == {"mass", "nodule", "edema"}

@@ -11,7 +11,8 @@ import pytest
 
 from assay.data.published.xu import TABLE_5
 from assay.flows.audit import Audit, audit
-from assay.flows.audits.images.defending import audited_eps, telling_eps, variants
+from assay.flows.audits.images.attacking import audited_eps, telling_eps, variants
+from assay.flows.audits.table import KINDS
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.models import export_model
@@ -69,16 +70,16 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Audit, l
     with Run("night", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute):
         made = audit(pipeline, project.folder)
         findings = findings_from(collect(made.findings, None))
-        card = read_files(made.examination.subjects["plain+standard"].files)["card.json"].decode()
-        parts = list(parts_of(pipeline, made, findings, []))
+        card = read_files(made.results["attacks"].challenged.models["plain+standard"].files)["card.json"].decode()
+        parts = list(parts_of(made, findings, []))
     return project, made, findings, card, parts
 
 
 def test_every_defended_model_is_one_more_subject(audited):
     _, made, findings, card, _ = audited
-    assert made.failures == []
+    assert made.failures == ()
     names = ["plain", "plain+standard", "plain+maadvt-lambda=1", "plain+maadvt-lambda=6"]
-    assert list(made.examination.subjects) == names
+    assert list(made.results["attacks"].challenged.models) == names
     for metric, of in (
         ("subject.accuracy", "clean"), ("attack.accuracy", "worst-case"), ("attack.red_flag", "zero-gradients"),
         ("attack.transfer", "pgd"), ("corruption.flip_probability", "mean"),
@@ -111,17 +112,17 @@ def test_defence_accuracy_is_that_of_the_attacked_subject(audited):
 def test_defended_models_are_certified_where_that_is_asked(audited):
     _, made, findings, _, _ = audited
     certified = {one.subject for one in findings if one.metric == "defense.certified_accuracy"}
-    assert certified == set(made.examination.subjects)
-    assert {how for _, how in made.certificates.certified} == {"as-it-is"}
+    assert certified == set(made.results["attacks"].challenged.models)
+    assert {how for _, how in made.results["smoothing"].certified} == {"as-it-is"}
 
 
 def test_the_report_has_a_part_on_defences_and_their_settings(audited):
     project, _, findings, _, parts = audited
     titles = [part.title for part in parts]
-    assert titles.index("Defences") == titles.index("Corruptions") + 1
+    assert titles.index("Defences") == titles.index("Attacks") + 1
     rows = {(row.stage, row.option): row.value for row in settings_of(project.pipeline("night"))}
     assert rows["defence maadvt", "lambda"] == "1.0, 6.0"
-    assert any(verdict.text.startswith("Defences at ε = 0.1") for verdict in verdicts_of(findings, []))
+    assert any(verdict.text.startswith("Defences at ε = 0.1") for verdict in verdicts_of(KINDS, findings, []))
 
 
 def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path, monkeypatch):
@@ -141,8 +142,8 @@ def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path
     progress = SilentProgress()
     with Run("later", Store(again.store).open(), engine_of(again, progress), progress, compute=again.compute):
         other = audit(again.pipeline("night"), again.folder)
-        assert other.failures == []
-        subjects = (made.examination.subjects["plain+standard"], other.examination.subjects["plain+standard"])
+        assert other.failures == ()
+        subjects = [one.results["attacks"].challenged.models["plain+standard"] for one in (made, other)]
         assert subjects[0].predictions.digest == subjects[1].predictions.digest
         found = findings_from(collect(other.findings, None))
         tests = {(one.subject, one.group) for one in found if one.metric == "defense.mcnemar_p"}

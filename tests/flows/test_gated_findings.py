@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from assay.flows.configuration.gated_findings import METRICS, unknown_metric
+from assay.flows.audits.table import KINDS
+from assay.flows.configuration.gated_findings import stages_of, unknown_metric
 from assay.flows.configuration.loading import load_project
 from assay.infra.errors import InputError
 
 ROOMS = Path(__file__).parents[2] / "tasks"
-LITERAL = re.compile(rf'(?:Finding|share|_share|tell)\(\s*"(({"|".join(METRICS)})\.([a-z0-9_]+))"')
+LITERAL = re.compile(rf'(?:Finding|share|_share|tell)\(\s*"(({"|".join(stages_of(KINDS))})\.([a-z0-9_]+))"')
 
 
 def test_every_metric_that_a_room_writes_down_is_known():
     named = {found[1] for file in ROOMS.rglob("*.py") for found in LITERAL.finditer(file.read_text(encoding="utf-8"))}
     assert len(named) > 20
-    assert [one for one in sorted(named) if unknown_metric(one)] == []
+    assert [one for one in sorted(named) if unknown_metric(one, KINDS)] == []
 
 
 @pytest.mark.parametrize(
@@ -35,4 +36,4 @@ def test_a_gate_on_what_no_stage_measures_is_refused_with_its_line(tmp_path, fin
 
 
 def test_the_spread_of_repeats_can_be_gated():
-    assert unknown_metric("trust.g_mean_spread") == ""
+    assert unknown_metric("trust.g_mean_spread", KINDS) == ""

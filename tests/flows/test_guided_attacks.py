@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from grounds import examined, with_results
 from planted_reviews import put_classes, put_reviews
 
-from assay.flows.audits.subjects.flow import Examination, examine_one
 from assay.flows.audits.texts.flow import attack_texts
 from assay.flows.audits.trust.flow import ask_oracle
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Pipeline
-from assay.infra.branches import Branches
 from assay.infra.partitions import collect
+from assay.infra.runs import current_run
 from assay.tasks.attacks.words.settings import A2T, Guided
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
 from assay.tasks.subjects.holding_out_task import hold_out
@@ -48,13 +48,12 @@ def the_pipeline(limit: int) -> Pipeline:
 
 def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
     """Per text that any could attack, whether each attack succeeds and how many words it changed."""
-    branches = Branches()
-    examination = Examination(put_classes(), hold_out(put_reviews(seed, 0.75), pipeline.evaluation))
-    examine_one(examination, pipeline.subjects[0], PIPELINES.parent)
-    trust = ask_oracle(pipeline, examination, branches, PIPELINES.parent)
-    audit = attack_texts(pipeline, examination, trust, branches, PIPELINES.parent)
-    assert branches.failures == []
-    tables = {name: collect(made, ["id", "status", "changed"]) for name, made in audit.attacked["small-bert"].items()}
+    held_out = hold_out(put_reviews(seed, 0.75), pipeline.evaluation)
+    ground = examined(pipeline, PIPELINES.parent, put_classes(), held_out)
+    audit = attack_texts(with_results(ground, trust=ask_oracle(ground)))
+    assert current_run().failures == []
+    attacked = audit.challenged.attacked["small-bert"]
+    tables = {name: collect(made.attacked, ["id", "status", "changed"]) for name, made in attacked.items()}
     columns = {f"{name} {column}": table[column] for name, table in tables.items() for column in ("status", "changed")}
     every = pa.table({"id": tables["a2t"]["id"], **columns})
     tried = [np.array(every[f"{name} status"].to_pylist()) != "skipped" for name in ARMS]

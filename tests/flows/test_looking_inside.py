@@ -70,28 +70,27 @@ def made(
     run = Run("inside", Store(read.store).open(), engine_of(read, progress), progress, seed=0, compute=read.compute)
     with run:
         found = audit(pipeline, read.folder)
-        assert found.failures == []
+        assert found.failures == ()
         assert found.findings is not None
         findings = findings_from(collect(found.findings, None))
-        parts = list(parts_of(pipeline, found, findings, ()))
+        parts = list(parts_of(found, findings, ()))
         run.record.status = "done"
     return found, parts, {(one.metric, one.of, one.group): one.value for one in findings}
 
 
 def test_subjects_are_looked_into_clean_and_under_the_first_attack_and_the_generator(made) -> None:
     found, _, values = made
-    assert found.inside is not None
-    assert list(found.inside.pictures) == list(found.inside.points) == ["plain"]
+    inside = found.results["diagnostics"].subjects
+    assert list(inside) == ["plain"]
     agreements = {(of, group) for metric, of, group in values if metric == "diagnostics.knn_agreement"}
     assert {group for _, group in agreements} == {"train", "clean", "fgsm, eps=0.1", "gap, eps=0.1"}
     assert len(agreements) == 3 * 4
-    assert len(found.inside.counts["plain"]) == 2
+    assert len(inside["plain"].counts) == 2
 
 
 def test_subjects_are_certified_as_they_are_and_trained_under_noise(made) -> None:
     found, _, values = made
-    assert found.certificates is not None
-    assert set(found.certificates.certified) == {("plain", "as-it-is"), ("plain", "under-noise")}
+    assert set(found.results["smoothing"].certified) == {("plain", "as-it-is"), ("plain", "under-noise")}
     for how in ("as-it-is", "under-noise"):
         shares = [values["defense.certified_accuracy", how, f"radius={radius}"] for radius in ("0", "0.25", "0.5")]
         assert shares == sorted(shares, reverse=True)

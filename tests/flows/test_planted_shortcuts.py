@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grounds import examined
 from planted_reviews import put_classes, put_reviews
 
-from assay.flows.audits.subjects.flow import Examination, examine_one
 from assay.flows.audits.trust.flow import ask_oracle
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Pipeline
-from assay.infra.branches import Branches
 from assay.infra.partitions import collect
+from assay.infra.runs import current_run
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.subjects.holding_out_task import hold_out
 
@@ -39,11 +39,9 @@ def the_pipeline(limit: int, **trust: Any) -> Pipeline:
 
 def measured(seed: int, strength: float, pipeline: Pipeline) -> dict[tuple[str, str], Finding]:
     assert pipeline.trust is not None
-    samples, branches = put_reviews(seed, strength), Branches()
-    examination = Examination(put_classes(), hold_out(samples, pipeline.evaluation))
-    examine_one(examination, pipeline.subjects[0], PIPELINES.parent)
-    audit = ask_oracle(pipeline, examination, branches, PIPELINES.parent)
-    assert branches.failures == []
+    held_out = hold_out(put_reviews(seed, strength), pipeline.evaluation)
+    audit = ask_oracle(examined(pipeline, PIPELINES.parent, put_classes(), held_out))
+    assert current_run().failures == []
     found = [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
     return {(one.metric, one.of): one for one in found if one.group == pipeline.trust.explainers[0]}
 

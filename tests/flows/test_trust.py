@@ -5,17 +5,17 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 import trust_case
+from grounds import examined, pipeline_of
 
 from assay.data.classes import class_names
-from assay.flows.audits.subjects.flow import Examination, examine_one
-from assay.flows.audits.table import KINDS
+from assay.flows.audits.subjects.flow import Examination
 from assay.flows.audits.trust.flow import TrustAudit, ask_oracle
 from assay.flows.audits.trust.page import planted_strengths, trust_parts
 from assay.flows.audits.trust.seconds import seconds_spent
-from assay.flows.pipeline import Pipeline, pipeline_model
+from assay.flows.pipeline import Pipeline
 from assay.flows.reproduce.trust import toki_3
-from assay.infra.branches import Branches
 from assay.infra.partitions import collect
+from assay.infra.runs import Run, current_run
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 def pipeline(**trust) -> Pipeline:
-    return pipeline_model(KINDS)(
+    return pipeline_of(
         name="mine", source={"parquet": "mine.parquet"},
         subjects=[{"name": "mine", "classifier": "mine.py:classify"}], trust=SETTINGS | trust,
     )  # fmt: skip
@@ -39,13 +39,12 @@ def pipeline(**trust) -> Pipeline:
 def asked(tmp_path):
     trust_case.write_code(tmp_path)
 
-    def ask(**trust) -> tuple[TrustAudit, Examination, Branches]:
+    def ask(**trust) -> tuple[TrustAudit, Examination, Run]:
         settings = pipeline(**trust)
         training = trust_case.put_samples(list(range(32)), [0, 20, 32], "train")
         evaluation = trust_case.put_samples(list(range(24)), [0, 24], "test")
-        examination, branches = Examination(trust_case.put_classes(), HeldOut(training, evaluation)), Branches()
-        examine_one(examination, settings.subjects[0], tmp_path)
-        return ask_oracle(settings, examination, branches, tmp_path), examination, branches
+        ground = examined(settings, tmp_path, trust_case.put_classes(), HeldOut(training, evaluation))
+        return ask_oracle(ground), ground.of(Examination), current_run()
 
     return ask
 
@@ -147,7 +146,7 @@ def test_table_three_is_reproduced_from_the_latest_runs(run, asked):
 
 
 def test_a_part_without_subjects_is_left_out():
-    assert list(trust_parts(TrustAudit(), ("a", "b"), False, [])) == []
+    assert list(trust_parts(TrustAudit({}), ("a", "b"), False, [])) == []
 
 
 def test_other_strengths_come_from_the_latest_runs_on_them(make_run):

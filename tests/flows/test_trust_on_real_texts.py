@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grounds import with_results
 
 from assay.data.classes import class_names
-from assay.flows.audits.curation.flow import curate
+from assay.flows.audits.data import take_in
+from assay.flows.audits.kind import Ground
 from assay.flows.audits.subjects.flow import examine
 from assay.flows.audits.trust.flow import ask_oracle
 from assay.flows.audits.trust.page import trust_parts
@@ -35,11 +37,10 @@ def audited(run: Any, name: str) -> tuple[Any, str, list[Finding]]:
     """The samples, everything that is said of them (page, verdict, lines of the stages), and the findings."""
     pipeline = load_project(ROOT / "pipelines.yaml", pipeline=name, overrides=QUICK).pipeline(name)
     assert pipeline.trust is not None
-    curation = curate(pipeline, ROOT)
-    examination = examine(pipeline, curation.ingested, curation.branches, ROOT)
-    assert examination is not None
-    audit = ask_oracle(pipeline, examination, curation.branches, ROOT)
-    assert curation.branches.failures == []
+    ground = with_results(Ground(pipeline, ROOT), data=take_in(Ground(pipeline, ROOT)))
+    examination = examine(ground)
+    audit = ask_oracle(with_results(ground, subjects=examination))
+    assert run.failures == []
     found = [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
     classes = class_names(collect(examination.classes, None))
     parts = tuple(trust_parts(audit, classes, pipeline.trust.masked, found))

@@ -6,10 +6,11 @@ import traceback
 
 import pytest
 import trust_case
+from grounds import examined, pipeline_of, with_results
 from ruamel.yaml import YAML
 
 from assay.data.classes import class_names
-from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.subjects.flow import Examination
 from assay.flows.audits.table import KINDS
 from assay.flows.audits.texts.flow import WordAudit, attack_texts
 from assay.flows.audits.texts.page import word_parts
@@ -17,11 +18,11 @@ from assay.flows.audits.trust.flow import ask_oracle
 from assay.flows.configuration.loading import load_project
 from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.export.models import export_model
-from assay.flows.pipeline import pipeline_model
 from assay.flows.report.at_a_glance import verdicts_of
-from assay.infra.branches import Branches
+from assay.infra.branches import start
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
+from assay.infra.runs import current_run
 from assay.tasks.attacks.words.page import verdict
 from assay.tasks.defenses.text_page import verdict as copies_verdict
 from assay.tasks.reporting.layout import render_report
@@ -29,7 +30,6 @@ from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.subjects.holding_out_task import HeldOut
-from assay.tasks.subjects.settings import Subject
 
 ORACLE = {
     "explainers": ["omission"], "top_words": 5, "providers": ["words.py:vectors"], "theta_relate": 0.8,
@@ -48,7 +48,7 @@ def attacked(tmp_path):
     trust_case.write_code(tmp_path)
 
     def attack(subjects=(OWN,), attacks=(A2T, GUIDED, NOISE), masked=False, oracle=True, source=None, **options):
-        settings = pipeline_model(KINDS)(
+        settings = pipeline_of(
             name="mine", source={"parquet": "mine.parquet"} | (source or {}), subjects=subjects, attacks=attacks,
             trust=ORACLE | {"masked": masked} if oracle else None, **options,
         )  # fmt: skip
@@ -56,11 +56,10 @@ def attacked(tmp_path):
             trust_case.put_samples(list(range(32)), [0, 20, 32], "train"),
             trust_case.put_samples(list(range(16)), [0, 16], "test"),
         )
-        examination, branches = Examination(trust_case.put_classes(), held), Branches()
-        for subject in settings.subjects:
-            examine_one(examination, subject, tmp_path, settings.masked)
-        trust = ask_oracle(settings, examination, branches, tmp_path) if oracle else None
-        return attack_texts(settings, examination, trust, branches, tmp_path), examination, branches
+        ground = examined(settings, tmp_path, trust_case.put_classes(), held)
+        if oracle:
+            ground = with_results(ground, trust=ask_oracle(ground))
+        return attack_texts(ground), ground.of(Examination), current_run()
 
     return attack
 
@@ -109,8 +108,8 @@ def test_masking_is_a_property_of_the_source_and_needs_no_oracle(run, attacked):
     html = page(audit, examination, masked=True)
     assert "■■■■" in html
     assert [word for word in ("film", "friday", "monday", "praise") if word in html.lower()] == []
-    for shown in audit.shown["mine"].values():
-        assert set(collect(shown, ["text"])["text"].to_pylist()) == {""}
+    for attack in audit.challenged.attacked["mine"].values():
+        assert set(collect(attack.shown, ["text"])["text"].to_pylist()) == {""}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_masking_is_a_property_of_the_source_and_needs_no_oracle(run, attacked):
     ],
 )  # fmt: skip
 def test_hateful_and_private_texts_are_masked_unless_somebody_says_otherwise(source, trust, masked):
-    assert pipeline_model(KINDS)(name="mine", source=source, trust=trust).masked is masked
+    assert pipeline_of(name="mine", source=source, trust=trust).masked is masked
 
 
 def test_what_a_classifier_raises_on_masked_texts_is_told_without_its_words(run, attacked, tmp_path):
@@ -145,11 +144,14 @@ def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_o
     assert branches.failures == []
     stages = [stage.stage for stage in run.record.stages if not stage.cached]
     assert stages.count("add_noise") == 1
-    assert audit.models["bert"] == {"on-noise-control": "bert+on-noise-control", "on-noise": "bert+on-noise"}
-    assert "bert+on-noise" in examination.subjects
-    assert "mine" not in audit.models  # a function learns nothing: it is left as it is, and that is said
+    assert audit.challenged.defended["bert"] == {
+        "on-noise-control": "bert+on-noise-control",
+        "on-noise": "bert+on-noise",
+    }
+    assert "bert+on-noise" in audit.challenged.models
+    assert "mine" not in audit.challenged.defended  # a function learns nothing: it is left as it is, and that is said
     assert "mine comes as it is and learns from no attacked copies: it is not defended." in run.record.notices
-    assert {"bert", "mine", "bert+on-noise"} <= set(audit.noised)
+    assert {"bert", "mine", "bert+on-noise"} <= set(audit.challenged.attacked)
     found = {(one.metric, one.of, one.group) for one in measured(audit, examination) if one.subject == "bert"}
     for group in ("clean", "typos, severity=5", "every kind, severity=5"):
         assert {("defense.accuracy", "none", group), ("defense.gain", "on-noise", group)} <= found
@@ -165,7 +167,7 @@ def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_o
 
 def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere(run, attacked, tmp_path):
     defended = [{"defense": "attacked-copies", "attack": "noise"}]
-    _, examination, _ = attacked([TAUGHT], [NOISE], oracle=False, defenses=defended)
+    audit, examination, _ = attacked([TAUGHT], [NOISE], oracle=False, defenses=defended)
     run.record.settings = {"subjects": [TAUGHT]}
     folder = tmp_path / "model"
     with pytest.raises(InputError, match=r"known here: bert\+on-noise"):
@@ -173,11 +175,10 @@ def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere
     export_model(run.store, run.record, "bert+on-noise", folder)
     assert {"card.json", "config.json", "model.safetensors", "subject.yaml"} <= {one.name for one in folder.iterdir()}
     (written,) = YAML(typ="safe").load(folder / "subject.yaml")["subjects"]
-    again = Examination(examination.classes, examination.held_out)
-    examine_one(again, Subject.model_validate(written), tmp_path)
-    assert (
-        again.subjects["bert+on-noise"].predictions.digest == examination.subjects["bert+on-noise"].predictions.digest
-    )
+    again = pipeline_of(name="again", source={"csv": "a.csv"}, subjects=[written])
+    ground = examined(again, tmp_path, examination.classes, examination.held_out)
+    copy = audit.challenged.models["bert+on-noise"]
+    assert ground.of(Examination).subjects["bert+on-noise"].predictions.digest == copy.predictions.digest
 
 
 def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passes_no_gate(run, attacked, tmp_path):
@@ -192,7 +193,7 @@ def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passe
     assert (flag.of, flag.value, flag.subject) == ("majority-predictor", 1.0, "same")
     (judged,) = judge([Gate.model_validate(gates[0])], findings)
     assert not judged.passed
-    said = [str(one.text) for one in verdicts_of(findings, [judged])]
+    said = [str(one.text) for one in verdicts_of(KINDS, findings, [judged])]
     assert any(one.startswith("Red flags, so do not trust the robustness: same") for one in said)
     assert any(one.startswith("Attacks say nothing about same, which is degenerate") for one in said)
     assert not any("right" in one and "with typos" in one for one in said)
@@ -201,7 +202,7 @@ def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passe
 def test_a_guided_attack_without_an_opinion_breaks_alone(run, attacked):
     audit, _, branches = attacked(attacks=[NOISE, GUIDED], oracle=False)
     assert "has no opinion of mine" in str(branches.failures[0])
-    assert list(audit.noised["mine"]) == ["noise"]
+    assert list(audit.challenged.attacked["mine"]) == ["noise"]
 
 
 FILE = """pipelines:
@@ -245,11 +246,10 @@ def test_an_error_that_nobody_foresaw_quotes_no_masked_text(run):
     def lose(word):
         raise KeyError(word)
 
-    branches = Branches()
-    branches.attempt("a2t on mine", lose, "friday")
+    start("a2t on mine", lose, "friday").outcome()
     run.masked = True
-    branches.attempt("a2t on mine", lose, "friday")
-    first, second = (str(one) for one in branches.failures)
+    start("a2t on mine", lose, "friday").outcome()
+    first, second = (str(one) for one in run.failures)
     assert "'friday'" in first
     assert second == "a2t on mine broke: KeyError. Run again with --debug to see where."
-    assert branches.failures[1].__cause__ is None
+    assert run.failures[1].__cause__ is None

@@ -47,7 +47,7 @@ def perform(folder: Path, name: str, text: str) -> tuple[Audit, list[Finding]]:
     pipeline, progress = project.pipeline(name), SilentProgress()
     with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute):
         made = audit(pipeline, project.folder)
-        assert made.failures == []
+        assert made.failures == ()
         assert made.findings is not None
         findings = findings_from(collect(made.findings, None))
     gates = judge(pipeline.gates, findings)
