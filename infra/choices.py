@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Un
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from assay.infra.code_reference import CodeReference, refer_to_code
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, told
 from assay.infra.settings import Settings
 from assay.infra.suggestions import suggestion
 
@@ -30,6 +30,10 @@ class Named:
     """A choice without settings of its own: a setting lists its word."""
 
     word: str
+
+    def conformance(self) -> list[str]:
+        """What keeps it from being used like the others, a sentence each; kinds of choice try it out."""
+        return []
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,43 @@ class Tagged:
         """What a setting calls it."""
         return str(self.settings.model_fields[self.tag].default)
 
+    def conformance(self) -> list[str]:
+        """What keeps it from being used like the others, a sentence each; kinds of choice try it out."""
+        name, fields = self.settings.__name__, self.settings.model_fields
+        said = [f"`{field}` of {name} has no sentence: write one in a docstring under it; the documents show it."
+                for field, declared in fields.items() if not declared.description]  # fmt: skip
+        if required := [field for field, declared in fields.items() if declared.is_required()]:
+            return [
+                *said,
+                f"{name} has no default for {', '.join(required)}: a pipeline may name it by its word alone.",
+            ]
+        dumped = self.settings().model_dump(mode="json", by_alias=True)
+        if self.settings.model_validate(dumped) != self.settings():
+            said.append(f"{name} is another after it was written to JSON and read again.")
+        return said
+
+
+def check_plugin(choice: object) -> list[str]:
+    """What keeps a plug-in from being used like what comes with Assay, a sentence each; nothing where all is well."""
+    if not isinstance(choice, Named | Tagged):
+        return [f"It is of the type {type(choice).__name__}, and a plug-in is a choice, such as an ImageAttackChoice."]
+    return choice.conformance()
+
+
+def outcome(what: str, attempt: Callable[[], R]) -> tuple[R | None, list[str]]:
+    """What an attempt of a plug-in's came to, and the sentence that says what it raised."""
+    try:
+        return attempt(), []
+    except Exception as fault:
+        return None, [f"{what} raised {told(fault)}"]
+
 
 AnyChoice = Named | Tagged
 C = TypeVar("C", bound=AnyChoice)
 T = TypeVar("T", bound=Tagged)
 N = TypeVar("N", bound=Named)
 S = TypeVar("S", bound=Settings)
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from markdown_pages import ROOT, blocks
 from page_examples import perform, pipelines_in, save_and_run
 
 from assay.tasks.attacks.settings import KINDS, PGD, PRESETS
-from assay.tasks.corruptions.constants import LEVELS
-from assay.tasks.corruptions.kinds import kind_of
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.subjects.networks.building import _NETWORKS
 from assay.tasks.subjects.settings import NETWORKS
 
@@ -100,10 +99,13 @@ def test_the_presets_of_the_page_are_those_of_the_code() -> None:
 
 def test_the_constants_of_the_page_are_those_of_the_code() -> None:
     rows = {row[0].strip("`"): row[1:] for row in table_under("| perturbation | sequence |")}
-    assert set(rows) == set(LEVELS)
+    assert set(rows) == set(CORRUPTIONS.words)
     for name, (sequence, _, small, large) in rows.items():
-        assert sequence == kind_of(name)
-        for said, there in ((small, LEVELS[name].small), (large, LEVELS[name].large)):
+        assert sequence == CORRUPTIONS.named(name).kind
+        for said, there in (
+            (small, CORRUPTIONS.named(name).levels.small),
+            (large, CORRUPTIONS.named(name).levels.large),
+        ):
             severities = [[float(one) for one in cell.split("/")] for cell in said.split()]
             assert len(severities) == 5
             for numbers, constants in zip(severities, there, strict=True):
