@@ -87,7 +87,7 @@ def outcome(what: str, attempt: Callable[[], R]) -> tuple[R | None, list[str]]:
     """What an attempt of a plug-in's came to, and the sentence that says what it raised."""
     try:
         return attempt(), []
-    except Exception as fault:
+    except Exception as fault:  # noqa: BLE001  an author is told whatever it was
         return None, [f"{what} raised {told(fault)}"]
 
 

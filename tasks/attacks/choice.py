@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.infra.seeds import Seeds
-    from assay.infra.trainings import Checkpoints
     from assay.tasks.attacks.batch import Batch
     from assay.tasks.attacks.ledger import Ledger
     from assay.tasks.subjects.images.lessons import Lessons
     from assay.tasks.subjects.images.model import ImageModel
+    from assay.tasks.subjects.images.training import Checkpoints
 
     Perturb = Callable[[Tensor, float], Tensor]  # what a trained generator does: images [n, c, h, w] and ε → images
 

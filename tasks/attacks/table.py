@@ -10,12 +10,12 @@ from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, PRESETS, Momentum
 
 if TYPE_CHECKING:
     from assay.infra.seeds import Seeds
-    from assay.infra.trainings import Checkpoints
     from assay.tasks.attacks.batch import Batch
     from assay.tasks.attacks.choice import Perturb
     from assay.tasks.attacks.ledger import Ledger
     from assay.tasks.subjects.images.lessons import Lessons
     from assay.tasks.subjects.images.model import ImageModel
+    from assay.tasks.subjects.images.training import Checkpoints
 
 
 def _pgd(settings: PGD, batch: Batch) -> Ledger:

@@ -29,10 +29,8 @@ def corruption_conformance(corruption: Corruption) -> list[str]:
     Its constants are complete, frames keep the shape and the bounds, at a strength of 0 nothing happens and beyond it
     something does, the same draws give the same frames, and no image's frames depend on the other images.
     """
-    levels = corruption.levels
-    if any(
-        len(rows) != 5 or any(len(row) != len(levels.names) for row in rows) for rows in (levels.small, levels.large)
-    ):
+    levels, names = corruption.levels, len(corruption.levels.names)
+    if any([len(row) for row in rows] != [names] * 5 for rows in (levels.small, levels.large)):
         return [f"Its constants are five rows of {', '.join(levels.names)} for each of the two sizes."]
     for severity in (1, 5):
         for shape in SHAPES:

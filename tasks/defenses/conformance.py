@@ -56,7 +56,5 @@ def _sound(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool, 
         return [f"its logits are {list(logits.shape)}, expected a row for each of {SAMPLES} images."]
     again = _descended(choice, variant, multilabel)
     if not isinstance(again, Descent) or not torch.equal(again.loss, loss):
-        return [
-            "the same seeds give another loss: take random numbers from `batch.seeds` or the training's seeds alone."
-        ]
+        return ["the same seeds give another loss: take random numbers from its seeds alone (`batch.seeds`)."]
     return []
