@@ -9,6 +9,7 @@ keys of stages, and its code travels to the workers. Ours stay as they are.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
+from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from assay.infra.code_reference import CodeReference, refer_to_code
 from assay.infra.errors import InputError, told
@@ -63,8 +64,12 @@ class Tagged:
     def conformance(self) -> list[str]:
         """What keeps it from being used like the others, a sentence each; kinds of choice try it out."""
         name, fields = self.settings.__name__, self.settings.model_fields
-        said = [f"`{field}` of {name} has no sentence: write one in a docstring under it; the documents show it."
-                for field, declared in fields.items() if not declared.description]  # fmt: skip
+        mute = [field for field, declared in fields.items() if not declared.description]
+        # Of a file that travelled here only its bytes are known, in which nobody looks for docstrings.
+        said = [
+            f"`{field}` of {name} has no sentence: write one in a docstring under it; the documents show it."
+            for field in (mute if _is_a_file(self.settings) else ())
+        ]
         if required := [field for field, declared in fields.items() if declared.is_required()]:
             return [
                 *said,
@@ -76,6 +81,10 @@ class Tagged:
         return said
 
 
+def _is_a_file(kind: type) -> bool:
+    return getattr(sys.modules.get(kind.__module__), "__file__", None) is not None
+
+
 def check_plugin(choice: object) -> list[str]:
     """What keeps a plug-in from being used like what comes with Assay, a sentence each; nothing where all is well."""
     if not isinstance(choice, Named | Tagged):
@@ -83,12 +92,18 @@ def check_plugin(choice: object) -> list[str]:
     return choice.conformance()
 
 
-def outcome(what: str, attempt: Callable[[], R]) -> tuple[R | None, list[str]]:
-    """What an attempt of a plug-in's came to, and the sentence that says what it raised."""
+class BrokenPromiseError(Exception):
+    """A promise that a plug-in does not keep, as a sentence."""
+
+
+def tried(attempt: Callable[[], list[str]]) -> list[str]:
+    """What trying a plug-in has come to, in sentences, whatever it raises."""
     try:
-        return attempt(), []
+        return attempt()
+    except BrokenPromiseError as broken:
+        return [str(broken)]
     except Exception as fault:  # noqa: BLE001  an author is told whatever it was
-        return None, [f"{what} raised {told(fault)}"]
+        return [f"it raised {told(fault)}"]
 
 
 AnyChoice = Named | Tagged
@@ -96,7 +111,7 @@ C = TypeVar("C", bound=AnyChoice)
 T = TypeVar("T", bound=Tagged)
 N = TypeVar("N", bound=Named)
 S = TypeVar("S", bound=Settings)
-R = TypeVar("R")
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -293,6 +308,17 @@ class TaggedChoices(Choices[T]):
 
     def _settled(self, choice: T, origin: Origin) -> T:
         return replace(choice, settings=_tagged(self.tag, choice.word, origin))
+
+
+def with_types(base: type[M], types: Mapping[str, Any]) -> type[M]:
+    """The model in which some fields take other types: those of a table that plug-ins have joined.
+
+    >>> from assay.infra.settings import Compute
+    >>> with_types(Compute, {"retries": str})(retries="often").retries
+    'often'
+    """
+    fields: dict[str, Any] = {name: (kind, base.model_fields[name]) for name, kind in types.items()}
+    return create_model(base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **fields)
 
 
 def references_among(items: object, tag: str) -> list[str]:

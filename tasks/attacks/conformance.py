@@ -8,14 +8,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from assay.infra.choices import outcome
-from assay.infra.errors import RunError
+from assay.infra.choices import BrokenPromiseError, tried
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.batch import Batch, pose
 from assay.tasks.attacks.choice import AnyImageAttackChoice
 from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.ledger import Ledger
 from assay.tasks.attacks.pgd import Perturb, perturbed
+from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.subjects.images.lessons import Lessons
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.images.practice import answers, practice_images, practice_model
@@ -35,8 +35,7 @@ def attack_conformance(choice: AnyImageAttackChoice) -> list[str]:
     for multilabel in (False, True):
         model = practice_model(multilabel=multilabel)
         for eps in SIZES:
-            said = _tried(choice, model, eps)
-            if said:
+            if said := tried(partial(_tried, choice, model, eps)):
                 several = " (several labels)" if multilabel else ""
                 return [f"At ε = {eps:.3g}{several} {sentence}" for sentence in said]
     return []
@@ -45,14 +44,8 @@ def attack_conformance(choice: AnyImageAttackChoice) -> list[str]:
 def _tried(choice: AnyImageAttackChoice, model: ImageModel, eps: float) -> list[str]:
     images, rows = practice_images(SAMPLES), range(SAMPLES)
     truth = answers(model, images)
-    perturb, said = None, list[str]()
-    if choice.generator is not None:
-        perturb, said = outcome("its generator", partial(_generator, choice, model, images, truth, eps))
-    whole, wrong = outcome("it", partial(_attacked, choice, model, images, truth, rows, eps, perturb))
-    if whole is None or said or wrong:
-        return [*said, *wrong]
-    if not torch.equal(images, practice_images(SAMPLES)):
-        return ["it changes the images that it is handed: work on a copy."]
+    perturb = _generator(choice, model, images, truth, eps) if choice.generator is not None else None
+    whole = _attacked(choice, model, images, truth, rows, eps, perturb)
     if sentences := _bounds(whole, images, eps) or _successes(choice, model, whole, truth):
         return sentences
     again = _attacked(choice, model, images, truth, rows, eps, perturb)
@@ -75,12 +68,14 @@ def _attacked(
     """The images, the steps, the queries, and whether each is a success, of some of the samples."""
     chosen = list(rows)
     draws = Draws(SEEDS, tuple(f"sample {row}" for row in chosen))
-    settings = choice.settings()
+    settings = _brief(choice)
     batch: Batch = pose(settings, model, images[chosen], truth[chosen], eps, draws)
     run = partial(perturbed, perturb) if perturb is not None else partial(choice.run, settings) if choice.run else None
     ledger: object = None if run is None else run(batch)
     if not isinstance(ledger, Ledger):
-        raise RunError(f"nothing to go by: an attack returns its Ledger, and this one a {type(ledger).__name__}.")
+        raise BrokenPromiseError(f"it returns a {type(ledger).__name__}: an attack returns its Ledger.")
+    if not torch.equal(batch.images, images[chosen]):
+        raise BrokenPromiseError("it changes the images that it is handed: work on a copy.")
     return list(ledger.result())
 
 
@@ -88,10 +83,10 @@ def _generator(choice: AnyImageAttackChoice, model: ImageModel, images: Tensor, 
     """The generator, trained twice: the same bytes, or it is not seeded."""
     assert choice.generator is not None
     lessons = Lessons(tuple(f"sample {row}" for row in range(SAMPLES)), images.numpy(), truth.numpy())
-    settings = choice.settings(**_brief(choice)).for_training(eps)
+    settings = _brief(choice).for_training(eps)
     files, again = (choice.generator.train(model, lessons, settings, eps, SEEDS, _Forgetful()) for _ in range(2))
     if files != again:
-        raise RunError("nothing twice: the same seeds train another generator.")
+        raise BrokenPromiseError("the same seeds train another generator: draw from the seeds alone.")
     return choice.generator.load(files, "cpu", model.block)
 
 
@@ -105,10 +100,12 @@ class _Forgetful:
         """Saves nothing."""
 
 
-def _brief(choice: AnyImageAttackChoice) -> dict[str, int]:
-    """Options for a short training of a small generator, where the settings have them."""
-    short = {"epochs": 1, "width": 4}
-    return {name: value for name, value in short.items() if name in choice.settings.model_fields}
+def _brief(choice: AnyImageAttackChoice) -> ImageAttack:
+    """Its settings, with less to do where they have the usual options."""
+    short = {"epochs": 1, "width": 4, "steps": 8, "queries": 40}
+    fields = choice.settings.model_fields
+    settings: ImageAttack = choice.settings(**{name: value for name, value in short.items() if name in fields})
+    return settings
 
 
 def _bounds(result: Sequence[Tensor], images: Tensor, eps: float) -> list[str]:
@@ -133,7 +130,7 @@ def _successes(choice: AnyImageAttackChoice, model: ImageModel, result: Sequence
     attacked, _, _, success = result
     now = answers(model, attacked)
     changed = (now != truth).any(dim=1) if model.multilabel else now != truth
-    if choice.settings().goal == "untargeted" and bool((success.cpu() & ~changed).any()):
+    if _brief(choice).goal == "untargeted" and bool((success.cpu() & ~changed).any()):
         return ["it claims a success on an image that the network still gets right: let the ledger look at it."]
     return []
 

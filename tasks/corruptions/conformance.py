@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from assay.infra.choices import outcome
+from assay.infra.choices import tried
 from assay.infra.seeds import Seeds
 from assay.tasks.corruptions.choice import Corruption
 from assay.tasks.corruptions.constants import constants
@@ -34,8 +34,7 @@ def corruption_conformance(corruption: Corruption) -> list[str]:
         return [f"Its constants are five rows of {', '.join(levels.names)} for each of the two sizes."]
     for severity in (1, 5):
         for shape in SHAPES:
-            said = _tried(corruption, severity, *shape)
-            if said:
+            if said := tried(partial(_tried, corruption, severity, *shape)):
                 where = f"At severity {severity}, on images of {shape[0]}×{shape[1]} with {shape[2]} channels,"
                 return [f"{where} {sentence}" for sentence in said]
     return []
@@ -45,9 +44,7 @@ def _tried(corruption: Corruption, severity: int, height: int, width: int, chann
     images = practice_images(SAMPLES, height, width, channels)
     given, shares = images.clone(), strengths(corruption.kind, FRAMES)
     at = constants(corruption.levels, severity, height, width)
-    raw, said = outcome("it", partial(corruption.make, at, images, _draws(range(SAMPLES)), shares))
-    if raw is None or said:
-        return said
+    raw: object = corruption.make(at, images, _draws(range(SAMPLES)), shares)
     expected = [FRAMES, *images.shape]
     if not isinstance(raw, Tensor) or list(raw.shape) != expected or raw.dtype != images.dtype:
         what = f"{raw.dtype} {list(raw.shape)}" if isinstance(raw, Tensor) else type(raw).__name__

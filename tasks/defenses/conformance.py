@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from assay.infra.choices import outcome
+from assay.infra.choices import tried
 from assay.infra.seeds import Seeds
 from assay.tasks.defenses.settings import Defence
 from assay.tasks.defenses.table import ImageDefenceChoice
@@ -25,12 +25,11 @@ def defence_conformance(choice: ImageDefenceChoice[Any]) -> list[str]:
     Its settings give variants, a batch gives a finite loss with a gradient and logits for every image, and the same
     seeds give the same loss.
     """
-    variants, said = outcome("its settings", lambda: choice.settings().variants(EPS))
-    for variant in variants or ():
+    said = list[str]()
+    for variant in choice.settings().variants(EPS):
         for multilabel in (False,) if choice.one_class else (False, True):
             several = " (several labels)" if multilabel else ""
-            descended, wrong = outcome("it", partial(_descended, choice, variant, multilabel))
-            found = wrong or _sound(choice, variant, multilabel, descended)
+            found = tried(partial(_tried, choice, variant, multilabel))
             said += [f"As {variant.called}{several} {sentence}" for sentence in found]
     return said
 
@@ -46,7 +45,8 @@ def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bo
     return choice.hook(variant, SEEDS)(Batch(model, images, targets, ids, seeds, loss, epoch=1))
 
 
-def _sound(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool, descended: object) -> list[str]:
+def _tried(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> list[str]:
+    descended = _descended(choice, variant, multilabel)
     if not isinstance(descended, Descent):
         return [f"it returns a {type(descended).__name__}: a hook returns a Descent, the loss and the logits."]
     loss, logits = descended.loss, descended.logits
