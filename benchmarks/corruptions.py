@@ -24,7 +24,7 @@ from assay.tasks.corruptions.blur import motion_blur
 from assay.tasks.corruptions.constants import constants
 from assay.tasks.corruptions.draws import Draws
 from assay.tasks.corruptions.sequences import sequence
-from assay.tasks.corruptions.settings import PERTURBATIONS
+from assay.tasks.corruptions.table import CORRUPTIONS
 
 PEERS = ("imagecorruptions==1.1.2", "opencv-python-headless==5.0.0.93")
 FRAMES, SIDE = 31, 224
@@ -70,7 +70,7 @@ def ours(perturbation: str, image: torch.Tensor, seed: int) -> Callable[[], None
     def work() -> None:
         draws = Draws(Seeds(seed, "benchmark"), ["photo"])
         for severity in range(1, 6):
-            sequence(perturbation, severity, image, draws, FRAMES)
+            sequence(CORRUPTIONS.named(perturbation), severity, image, draws, FRAMES)
 
     return work
 
@@ -92,11 +92,11 @@ def difference(name: str, module: types.ModuleType, picture: np.ndarray) -> floa
     """How far a frame at full strength is from the peer's, of 255 levels, on average; None where both draw."""
     image = as_tensor(picture)
     if name == "motion-blur":
-        at = constants(name, 3, SIDE, SIDE)
+        at = constants(CORRUPTIONS.named(name).levels, 3, SIDE, SIDE)
         own = motion_blur(image, [30.0], at["radius"], [at["sigma"]])[0]
         other = module._motion_blur(picture, radius=int(at["radius"]), sigma=at["sigma"], angle=30.0)
     elif name in ("brightness", "gaussian-blur", "zoom-blur"):
-        own = sequence(name, 3, image, Draws(Seeds(0, "benchmark"), ["photo"]), FRAMES)[-1]
+        own = sequence(CORRUPTIONS.named(name), 3, image, Draws(Seeds(0, "benchmark"), ["photo"]), FRAMES)[-1]
         other = getattr(module, name.replace("-", "_"))(picture, 3)
     else:
         return None
@@ -112,7 +112,7 @@ def main() -> None:
     torch.set_num_threads(1)
     module, picture = peer(), photo()
     image = as_tensor(picture)
-    for name in PERTURBATIONS:
+    for name in CORRUPTIONS.words:
         own, other = ours(name, image, 0), None
         if name not in GEOMETRIC:
             other = theirs(getattr(module, name.replace("-", "_")), picture, calls)

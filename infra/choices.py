@@ -9,6 +9,7 @@ keys of stages, and its code travels to the workers. Ours stay as they are.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
@@ -17,10 +18,10 @@ from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
+from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from assay.infra.code_reference import CodeReference, refer_to_code
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, told
 from assay.infra.settings import Settings
 from assay.infra.suggestions import suggestion
 
@@ -30,6 +31,10 @@ class Named:
     """A choice without settings of its own: a setting lists its word."""
 
     word: str
+
+    def conformance(self) -> list[str]:
+        """What keeps it from being used like the others, a sentence each; kinds of choice try it out."""
+        return []
 
 
 @dataclass(frozen=True)
@@ -56,12 +61,57 @@ class Tagged:
         """What a setting calls it."""
         return str(self.settings.model_fields[self.tag].default)
 
+    def conformance(self) -> list[str]:
+        """What keeps it from being used like the others, a sentence each; kinds of choice try it out."""
+        name, fields = self.settings.__name__, self.settings.model_fields
+        mute = [field for field, declared in fields.items() if not declared.description]
+        # Of a file that travelled here only its bytes are known, in which nobody looks for docstrings.
+        said = [
+            f"`{field}` of {name} has no sentence: write one in a docstring under it; the documents show it."
+            for field in (mute if _is_a_file(self.settings) else ())
+        ]
+        if required := [field for field, declared in fields.items() if declared.is_required()]:
+            return [
+                *said,
+                f"{name} has no default for {', '.join(required)}: a pipeline may name it by its word alone.",
+            ]
+        dumped = self.settings().model_dump(mode="json", by_alias=True)
+        if self.settings.model_validate(dumped) != self.settings():
+            said.append(f"{name} is another after it was written to JSON and read again.")
+        return said
+
+
+def _is_a_file(kind: type) -> bool:
+    return getattr(sys.modules.get(kind.__module__), "__file__", None) is not None
+
+
+def check_plugin(choice: object) -> list[str]:
+    """What keeps a plug-in from being used like what comes with Assay, a sentence each; nothing where all is well."""
+    if not isinstance(choice, Named | Tagged):
+        return [f"It is of the type {type(choice).__name__}, and a plug-in is a choice, such as an ImageAttackChoice."]
+    return choice.conformance()
+
+
+class BrokenPromiseError(Exception):
+    """A promise that a plug-in does not keep, as a sentence."""
+
+
+def tried(attempt: Callable[[], list[str]]) -> list[str]:
+    """What trying a plug-in has come to, in sentences, whatever it raises."""
+    try:
+        return attempt()
+    except BrokenPromiseError as broken:
+        return [str(broken)]
+    except Exception as fault:  # noqa: BLE001  an author is told whatever it was
+        return [f"it raised {told(fault)}"]
+
 
 AnyChoice = Named | Tagged
 C = TypeVar("C", bound=AnyChoice)
 T = TypeVar("T", bound=Tagged)
 N = TypeVar("N", bound=Named)
 S = TypeVar("S", bound=Settings)
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -258,6 +308,17 @@ class TaggedChoices(Choices[T]):
 
     def _settled(self, choice: T, origin: Origin) -> T:
         return replace(choice, settings=_tagged(self.tag, choice.word, origin))
+
+
+def with_types(base: type[M], types: Mapping[str, Any]) -> type[M]:
+    """The model in which some fields take other types: those of a table that plug-ins have joined.
+
+    >>> from assay.infra.settings import Compute
+    >>> with_types(Compute, {"retries": str})(retries="often").retries
+    'often'
+    """
+    fields: dict[str, Any] = {name: (kind, base.model_fields[name]) for name, kind in types.items()}
+    return create_model(base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **fields)
 
 
 def references_among(items: object, tag: str) -> list[str]:

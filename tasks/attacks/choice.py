@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.infra.seeds import Seeds
-    from assay.infra.trainings import Checkpoints
     from assay.tasks.attacks.batch import Batch
     from assay.tasks.attacks.ledger import Ledger
     from assay.tasks.subjects.images.lessons import Lessons
     from assay.tasks.subjects.images.model import ImageModel
+    from assay.tasks.subjects.images.training import Checkpoints
 
     Perturb = Callable[[Tensor, float], Tensor]  # what a trained generator does: images [n, c, h, w] and ε → images
 
@@ -35,7 +35,7 @@ class AttackChoice(Tagged):
 
 
 @dataclass(frozen=True)
-class Generator(Generic[A]):
+class GeneratorTraining(Generic[A]):
     """How an attack learns before it attacks: `train` gives the files of what it learned at one ε, `load` reads them.
 
     `train` takes the subject, the training split, the settings, ε, the seeds and where checkpoints lie; `load` the
@@ -58,7 +58,7 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
 
     settings: type[A]
     run: Callable[[A, Batch], Ledger] | None = None
-    generator: Generator[A] | None = None
+    generator: GeneratorTraining[A] | None = None
     follows_gradients: bool = False
     reach: Callable[[A, float], float] = lambda _, eps: eps
     climbs_the_loss: Callable[[A], bool] = lambda _: True
@@ -70,6 +70,12 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
             raise InputError(f"{self.settings.__name__} is no ImageAttack, as the settings of attacks on images are.")
         if (self.run is None) == (self.generator is None):
             raise InputError(f"The attack {self.word} is given by its function `run`, or by its `generator`.")
+
+    def conformance(self) -> list[str]:
+        """What keeps the attack from being one, a sentence each: it is tried on a small network."""
+        from assay.tasks.attacks.conformance import attack_conformance
+
+        return super().conformance() or attack_conformance(self)
 
     @property
     def black_box(self) -> bool:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.infra.choices import TaggedChoices
-from assay.tasks.attacks.choice import GROUP, AnyImageAttackChoice, Generator, ImageAttackChoice
+from assay.tasks.attacks.choice import GROUP, AnyImageAttackChoice, GeneratorTraining, ImageAttackChoice
 from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, PRESETS, MomentumPGD, Square, step_size_for
 
 if TYPE_CHECKING:
     from assay.infra.seeds import Seeds
-    from assay.infra.trainings import Checkpoints
     from assay.tasks.attacks.batch import Batch
     from assay.tasks.attacks.choice import Perturb
     from assay.tasks.attacks.ledger import Ledger
     from assay.tasks.subjects.images.lessons import Lessons
     from assay.tasks.subjects.images.model import ImageModel
+    from assay.tasks.subjects.images.training import Checkpoints
 
 
 def _pgd(settings: PGD, batch: Batch) -> Ledger:
@@ -77,7 +77,7 @@ IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
         # The margin is not what the others climb, so with several labels it is no measure for them.
         ImageAttackChoice(APGD, _apgd, follows_gradients=True, climbs_the_loss=lambda apgd: apgd.loss != "margin"),
         ImageAttackChoice(Square, _square, drops_fallen=True),
-        ImageAttackChoice(GAP, generator=Generator(_train_gap, _load_gap)),
+        ImageAttackChoice(GAP, generator=GeneratorTraining(_train_gap, _load_gap)),
     ),
     presets=PRESETS,
 )

@@ -13,6 +13,8 @@ import pyarrow as pa
 from assay.infra.errors import InputError
 from assay.tasks.corruptions.estimates import Counts, Gram, Share, clustered_ratio, clustered_share, gram, likeness
 from assay.tasks.corruptions.kinds import strongest_frames
+from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.statistics.findings import Finding
 
 MEAN, ALL = "mean", "all"
@@ -29,7 +31,7 @@ def severity_group(severity: int) -> str:
     return f"severity={severity}"
 
 
-def sum_flips(flips: pa.Table, *, reference: str, frames: int) -> dict[str, object]:
+def sum_flips(flips: pa.Table, *, reference: str, settings: Corruptions) -> dict[str, object]:
     """The Gram matrices of every subject, perturbation and severity in a partition, and of their means.
 
     Beside each sample's flips stand those of the reference, so that ratios know how the two go together.
@@ -38,7 +40,8 @@ def sum_flips(flips: pa.Table, *, reference: str, frames: int) -> dict[str, obje
         return {}
     cube, subjects, perturbations, severities = _cube(flips)
     # Perturbations have 1, 2 or n - 1 frames at full strength; weighed, each counts the same in the mean accuracy.
-    weights = np.array([(frames - 1) // len(strongest_frames(one, frames)) for one in perturbations])
+    frames, kinds = settings.frames, [CORRUPTIONS.named(one, settings).kind for one in perturbations]
+    weights = np.array([(frames - 1) // len(strongest_frames(kind, frames)) for kind in kinds])
     cube[..., 2:] *= weights[None, None, :, None, None]
     beside = cube[:, _place(reference, subjects), ..., :2]
     every, levels = [[at] for at in range(len(perturbations))], [[at] for at in range(len(severities))]

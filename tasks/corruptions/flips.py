@@ -10,23 +10,23 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.corruptions.kinds import clean_frame, kind_of, strongest_frames
+from assay.tasks.corruptions.kinds import Kind, clean_frame, strongest_frames
 
 Said = npt.NDArray[np.int16] | npt.NDArray[np.bool_]  # [frames, n] classes, or [frames, n, k] whether a label holds
 Counts = npt.NDArray[np.int64]  # [n]
 
 
-def count_flips(said: Said, perturbation: str) -> Counts:
+def count_flips(said: Said, kind: Kind) -> Counts:
     """How often each sample's prediction flips along its sequence, summed over labels where there are several, [n].
 
     >>> said = np.array([[1, 1], [2, 1], [2, 1], [1, 1]], np.int16)
-    >>> count_flips(said, "snow").tolist(), count_flips(said, "shot-noise").tolist()
+    >>> count_flips(said, "ramp").tolist(), count_flips(said, "noise").tolist()
     ([2, 0], [2, 0])
-    >>> count_flips(said[:, :1][[0, 1, 0, 1]], "snow").tolist(), count_flips(said[[0, 1, 0, 1]], "shot-noise").tolist()
+    >>> count_flips(said[:, :1][[0, 1, 0, 1]], "ramp").tolist(), count_flips(said[[0, 1, 0, 1]], "noise").tolist()
     ([3], [2, 0])
     """
-    if kind_of(perturbation) == "noise":
-        changed = np.delete(said, clean_frame(perturbation, len(said)), axis=0) != said[:1]
+    if kind == "noise":
+        changed = np.delete(said, clean_frame(kind, len(said)), axis=0) != said[:1]
     else:
         changed = said[1:] != said[:-1]
     return _per_sample(changed)
@@ -41,14 +41,14 @@ def comparisons(said: Said) -> int:
     return (len(said) - 1) * (said.shape[2] if said.ndim == 3 else 1)
 
 
-def count_correct(said: Said, truth: npt.NDArray[np.int64], perturbation: str) -> tuple[Counts, Counts]:
+def count_correct(said: Said, truth: npt.NDArray[np.int64], kind: Kind) -> tuple[Counts, Counts]:
     """How many predictions of the strongest frames are right, and of how many with a known truth, [n] each.
 
     `truth` is the class [n], or 1 and 0 per label [n, k]; -1 is unknown. The strongest frames bear the severity's full
     constant, so this is the accuracy that the -C benchmarks mean: all draws of a noise, the end of a ramp, both ends
     of a sweep.
     """
-    strongest = said[strongest_frames(perturbation, len(said))]
+    strongest = said[strongest_frames(kind, len(said))]
     known = np.broadcast_to(truth >= 0, strongest.shape)
     return _per_sample((strongest == truth) & known), _per_sample(known)
 

@@ -12,11 +12,13 @@ from torch import Tensor
 from assay.data.images import Pixels
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
+from assay.tasks.corruptions.choice import Corruption
 from assay.tasks.corruptions.draws import Draws
 from assay.tasks.corruptions.flips import Said
 from assay.tasks.corruptions.kinds import strongest_frames
 from assay.tasks.corruptions.sequences import sequence
 from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 
 _BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # of the frames that are there at a time
@@ -27,7 +29,7 @@ _SMALLEST = 8  # pixels: below, there is nothing to blur or to shift
 class Seen:
     """One perturbation at one severity of a few samples, as every subject saw it."""
 
-    perturbation: str
+    corruption: Corruption
     severity: int
     rows: slice
     said: Mapping[str, Said]
@@ -49,14 +51,14 @@ def look(
         images = torch.from_numpy(pixels[rows]).to(device)
         draws = Draws(seeds, ids[rows], device)
         kept = torch.from_numpy(np.flatnonzero(shown[rows])).to(device)
-        for perturbation in settings.perturbations:
+        for corruption in (CORRUPTIONS.named(word, settings) for word in settings.perturbations):
             for severity in settings.severities:
-                frames = sequence(perturbation, severity, images, draws, settings.frames)
+                frames = sequence(corruption, severity, images, draws, settings.frames)
                 answers = {
-                    name: answer(model, frames, ids[rows], perturbation, severity) for name, model in models.items()
+                    name: answer(model, frames, ids[rows], corruption.word, severity) for name, model in models.items()
                 }
-                last = strongest_frames(perturbation, settings.frames)[-1]
-                yield Seen(perturbation, severity, rows, answers, frames[last, kept].cpu().numpy())
+                last = strongest_frames(corruption.kind, settings.frames)[-1]
+                yield Seen(corruption, severity, rows, answers, frames[last, kept].cpu().numpy())
 
 
 def answer(model: ImageModel, frames: Tensor, ids: Sequence[str], perturbation: str, severity: int) -> Said:

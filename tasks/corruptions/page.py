@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.corruptions.findings import ALL, MEAN, severity_group
-from assay.tasks.corruptions.kinds import CATEGORIES
+from assay.tasks.corruptions.table import CATEGORIES, in_order
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
@@ -64,7 +64,7 @@ class _Found:
         return cls(
             cells,
             sorted({one.subject for one in mine}, key=lambda subject: (subject in compared, subject)),
-            [name for names in CATEGORIES.values() for name in names if name in tried],
+            list(in_order(tried)),
             [severity for severity in range(1, 6) if severity_group(severity) in groups],
         )
 
@@ -205,11 +205,10 @@ def _table(found: _Found, metric: str, subject: str) -> DataTable:
         Column("Perturbation"), Column("Category"),
         *(Column(f"Severity {severity}", "number") for severity in found.severities), Column("All", "number"),
     ]  # fmt: skip
-    category = {name: kind for kind, names in CATEGORIES.items() for name in names}
     rows: list[list[Cell]] = [
         [
             "Mean" if name == MEAN else name_of(name),
-            category.get(name, ""),
+            CATEGORIES.get(name, ""),
             *(_estimate(found.get(metric, subject, name, severity)) for severity in (*found.severities, None)),
         ]
         for name in (*found.perturbations, MEAN)

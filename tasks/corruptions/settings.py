@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
+from assay.tasks.corruptions.table import CORRUPTIONS
 
-Perturbation = Literal[
-    "gaussian-noise", "shot-noise", "speckle-noise", "gaussian-blur", "motion-blur", "zoom-blur", "snow", "spatter",
-    "brightness", "translate", "rotate", "tilt", "scale", "shear",
-]  # fmt: skip
-PERTURBATIONS: tuple[str, ...] = get_args(Perturbation)
+if TYPE_CHECKING:
+    Perturbation = str
+else:
+    Perturbation = CORRUPTIONS.literal
 
 
 class Corruptions(Settings):
     """The 14 perturbations of Xu et al. as sequences of frames, one of which is the clean image, bit for bit."""
 
-    perturbations: tuple[Perturbation, ...] = Field(default=get_args(Perturbation), min_length=1)
+    perturbations: tuple[Perturbation, ...] = Field(default=CORRUPTIONS.words, min_length=1)
     """Which perturbations are tried."""
 
     severities: tuple[Annotated[int, Field(ge=1, le=5)], ...] = Field(default=(1, 2, 3, 4, 5), min_length=1)

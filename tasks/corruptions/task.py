@@ -61,7 +61,7 @@ def corrupt_subjects(
 @stage(version=2, title="flips")
 def measure_corruptions(flips: Artifact[FrameFlips], settings: Corruptions, reference: str) -> Artifact[Findings]:
     """Flip probability, relative to the subject `reference` too, and accuracy: per perturbation, severity and mean."""
-    sums = reduce_partitions(sum_flips, flips, reference=reference, frames=settings.frames)
+    sums = reduce_partitions(sum_flips, flips, reference=reference, settings=settings)
     findings = corruption_findings(sums, reference)
     overall = [cell_of(findings, "flip_probability", name, MEAN, ALL) for name in sorted({f.subject for f in findings})]
     say(" · ".join(f"{one.subject} flips {one.value:.1%}" for one in overall if one and one.value is not None))

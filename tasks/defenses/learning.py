@@ -12,7 +12,8 @@ import pyarrow as pa
 from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
-from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
+from assay.tasks.defenses.settings import Defence
+from assay.tasks.defenses.table import IMAGE_DEFENCES
 from assay.tasks.subjects.images.building import load_state
 from assay.tasks.subjects.images.learning import new_model, trained
 from assay.tasks.subjects.images.lessons import LABELS, Lessons, lessons_of
@@ -23,12 +24,10 @@ from assay.tasks.subjects.settings import Training
 if TYPE_CHECKING:
     from assay.tasks.subjects.images.training import BatchHook, Checkpoints
 
-AnyVariant = Standard | MPAdvT | MAAdvT
-
 
 def defend_images(
     training: pa.Table, *, checkpoints: Checkpoints, files: Mapping[str, bytes], subject: ResolvedSubject,
-    defense: AnyVariant, called: str, classes: Sequence[str], seeds: Seeds,
+    defense: Defence, called: str, classes: Sequence[str], seeds: Seeds,
 ) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
     """The files and the curve of the defended model of that name; `defense` has one ε, one start and one λ.
 
@@ -52,7 +51,7 @@ def defend_images(
 
 
 def starting_model(
-    files: Mapping[str, bytes], subject: ResolvedSubject, defense: AnyVariant, name: str, lessons: Lessons,
+    files: Mapping[str, bytes], subject: ResolvedSubject, defense: Defence, name: str, lessons: Lessons,
     classes: Sequence[str], seeds: Seeds,
 ) -> ImageModel:  # fmt: skip
     """The subject's network, with its weights or with fresh ones, and what the subject subtracts and divides by."""
@@ -65,30 +64,19 @@ def starting_model(
     )
 
 
-def training_of(defense: AnyVariant, subject: ResolvedSubject) -> Training:
+def training_of(defense: Defence, subject: ResolvedSubject) -> Training:
     """How the defended model is trained: as the defence says, else as the subject was, else by the defaults."""
     return defense.train or subject.settings.train or Training()
 
 
-def hook_of(defense: AnyVariant, seeds: Seeds) -> BatchHook:
+def hook_of(defense: Defence, seeds: Seeds) -> BatchHook:
     """What the defence does with every batch."""
-    from assay.tasks.defenses.maadvt import maadvt
-    from assay.tasks.defenses.mpadvt import mpadvt
-    from assay.tasks.defenses.standard import standard
-
-    match defense:
-        case Standard():
-            return standard(defense, seeds)
-        case MPAdvT():
-            return mpadvt(defense, seeds)
-        case MAAdvT():
-            return maadvt(defense, seeds)
+    return IMAGE_DEFENCES.of(defense).hook(defense, seeds)
 
 
-def require_defensible(defense: AnyVariant, multilabel: bool, subject: str) -> None:
+def require_defensible(defense: Defence, multilabel: bool, subject: str) -> None:
     """Raises where the defence is not made for what the subject answers with."""
-    if multilabel and isinstance(defense, MAAdvT):
-        raise InputError(
-            f"MAAdvT compares the probabilities of classes that exclude each other (Eq. 7), and {subject} answers with "
-            "several labels per image: defend it by `standard` or `mpadvt`."
-        )
+    why = IMAGE_DEFENCES.of(defense).one_class
+    if multilabel and why:
+        others = " or ".join(f"`{one.word}`" for one in IMAGE_DEFENCES if not one.one_class)
+        raise InputError(f"{why}, and {subject} answers with several labels per image: defend it by {others}.")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.attacks.settings import Eps, EpsGrid, eps_name
+from assay.tasks.subjects.eps import Eps, EpsGrid, eps_name
 from assay.tasks.subjects.settings import Training
 
 
@@ -156,14 +156,11 @@ class MAAdvT(Defence):
         return {"lambda_": self.lambda_}
 
 
-KINDS: dict[str, type[Defence]] = {"standard": Standard, "mpadvt": MPAdvT, "maadvt": MAAdvT}
-
-
-AnyImageDefence = Standard | MPAdvT | MAAdvT
+AnyImageDefence = Defence
 """Any defence of a subject for images."""
 
 
-def each_of(defenses: tuple[AnyImageDefence, ...], audited: float) -> Iterator[Standard | MPAdvT | MAAdvT]:
+def each_of(defenses: tuple[AnyImageDefence, ...], audited: float) -> Iterator[Defence]:
     """Every model that the defences make, as a defence with one ε, one start, one λ."""
     for defense in defenses:
         yield from defense.variants(audited)

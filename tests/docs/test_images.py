@@ -9,9 +9,9 @@ import pytest
 from markdown_pages import ROOT, blocks
 from page_examples import perform, pipelines_in, save_and_run
 
-from assay.tasks.attacks.settings import KINDS, PGD, PRESETS
-from assay.tasks.corruptions.constants import LEVELS
-from assay.tasks.corruptions.kinds import kind_of
+from assay.tasks.attacks.settings import PGD, PRESETS
+from assay.tasks.attacks.table import IMAGE_ATTACKS
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.subjects.networks.building import _NETWORKS
 from assay.tasks.subjects.settings import NETWORKS
 
@@ -81,10 +81,10 @@ def test_the_networks_of_the_page_are_those_there_are_with_the_smallest_image_th
 
 def test_the_attacks_of_the_page_are_those_there_are_and_have_those_settings() -> None:
     rows = {row[0].strip("`"): row[2] for row in table_under("| attack | what")}
-    assert set(rows) == set(KINDS)
+    assert set(rows) == set(IMAGE_ATTACKS.words)
     for name, settings in rows.items():
         named = re.findall(r"`([a-z_]+)`", settings.split("(`")[0])
-        assert set(named) <= set(KINDS[name].model_fields), name
+        assert set(named) <= set(IMAGE_ATTACKS.named(name).settings.model_fields), name
 
 
 def test_the_presets_of_the_page_are_those_of_the_code() -> None:
@@ -99,10 +99,13 @@ def test_the_presets_of_the_page_are_those_of_the_code() -> None:
 
 def test_the_constants_of_the_page_are_those_of_the_code() -> None:
     rows = {row[0].strip("`"): row[1:] for row in table_under("| perturbation | sequence |")}
-    assert set(rows) == set(LEVELS)
+    assert set(rows) == set(CORRUPTIONS.words)
     for name, (sequence, _, small, large) in rows.items():
-        assert sequence == kind_of(name)
-        for said, there in ((small, LEVELS[name].small), (large, LEVELS[name].large)):
+        assert sequence == CORRUPTIONS.named(name).kind
+        for said, there in (
+            (small, CORRUPTIONS.named(name).levels.small),
+            (large, CORRUPTIONS.named(name).levels.large),
+        ):
             severities = [[float(one) for one in cell.split("/")] for cell in said.split()]
             assert len(severities) == 5
             for numbers, constants in zip(severities, there, strict=True):

@@ -10,6 +10,7 @@ from assay.tasks.corruptions.constants import constants
 from assay.tasks.corruptions.flips import comparisons, count_flips
 from assay.tasks.corruptions.frames import look
 from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.subjects.images.model import ImageModel
 
 torch.set_num_threads(1)
@@ -58,9 +59,9 @@ def measured(subject, digits, settings):
     found = {}
     for seen in look({"plain": subject}, pixels, ids, np.zeros(HELD_OUT, bool), settings, Seeds(0, "corrupt")):
         said = seen.said["plain"]
-        counts = [count_flips(said, seen.perturbation).sum(), comparisons(said) * said.shape[1],
+        counts = [count_flips(said, seen.corruption.kind).sum(), comparisons(said) * said.shape[1],
                   (said == truth[seen.rows]).sum(), said.size]  # fmt: skip
-        found[seen.perturbation, seen.severity] = np.add(counts, found.get((seen.perturbation, seen.severity), 0))
+        found[seen.corruption.word, seen.severity] = np.add(counts, found.get((seen.corruption.word, seen.severity), 0))
     return {key: (100 * flips / pairs, 100 * right / n) for key, (flips, pairs, right, n) in found.items()}
 
 
@@ -81,11 +82,17 @@ def test_noise_flips_as_often_as_it_did_in_the_prototype(subject, digits):
 @pytest.mark.slow
 def test_geometry_flips_as_in_the_prototype_at_the_prototypes_amplitude(subject, digits, monkeypatch):
     """Its severity s swept s times the range that is our severity 5 (as CIFAR-P's): 15, 45, 75 degrees."""
-    at_most = constants("rotate", 5, 32, 32), constants("shear", 5, 32, 32)
+    at_most = (
+        constants(CORRUPTIONS.named("rotate").levels, 5, 32, 32),
+        constants(CORRUPTIONS.named("shear").levels, 5, 32, 32),
+    )
     assert at_most == ({"degrees": 15}, {"degrees": 15})
 
     def prototypes(perturbation, severity, height, width):
-        return {name: severity * value for name, value in constants(perturbation, 5, height, width).items()}
+        return {
+            name: severity * value
+            for name, value in constants(CORRUPTIONS.named(perturbation).levels, 5, height, width).items()
+        }
 
     monkeypatch.setattr(sequences, "constants", prototypes)
     found = measured(subject, digits, Corruptions(perturbations=("rotate", "shear"), severities=(1, 3)))

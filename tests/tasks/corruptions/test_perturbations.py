@@ -9,9 +9,10 @@ from scipy import ndimage, stats
 
 from assay.tasks.corruptions.blur import gaussian_blur, motion_blur, zoom_blurs
 from assay.tasks.corruptions.brightness import brightened
-from assay.tasks.corruptions.constants import LEVELS, constants
+from assay.tasks.corruptions.constants import constants
 from assay.tasks.corruptions.geometry import rotation, scaling, shearing, tilting, translated, warped
 from assay.tasks.corruptions.noise import gaussian_noise, poisson_quantile, speckle_noise
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.corruptions.weather import outline_distance, snow_layer, snowing, spatter_layer, spattered
 
 torch.set_num_threads(1)
@@ -140,7 +141,7 @@ def test_distance_from_the_outline_of_drops_is_euclidean_up_to_twenty():
 
 def test_an_image_without_drops_stays_as_it_is():
     images = torch.rand(1, 3, 32, 32)
-    at = constants("spatter", 1, 32, 32) | {"mean": 0.1}
+    at = constants(CORRUPTIONS.named("spatter").levels, 1, 32, 32) | {"mean": 0.1}
     layer = spatter_layer(torch.zeros(1, 32, 32), at)
     assert torch.equal(spattered(images, layer, False, 1.0), images)
 
@@ -148,10 +149,13 @@ def test_an_image_without_drops_stays_as_it_is():
 def test_water_lightens_and_mud_browns():
     normals = torch.randn(1, 64, 64, generator=torch.Generator().manual_seed(6))
     grey = torch.full((1, 3, 64, 64), 0.6)
-    water = spattered(grey, spatter_layer(normals, constants("spatter", 3, 64, 64)), False, 1.0) - grey
+    water = (
+        spattered(grey, spatter_layer(normals, constants(CORRUPTIONS.named("spatter").levels, 3, 64, 64)), False, 1.0)
+        - grey
+    )
     assert float(water.min()) >= 0
     assert 0.02 < float((water > 0.05).float().mean()) < 0.6
-    mud = spattered(grey, spatter_layer(normals, constants("spatter", 5, 64, 64)), True, 1.0)
+    mud = spattered(grey, spatter_layer(normals, constants(CORRUPTIONS.named("spatter").levels, 5, 64, 64)), True, 1.0)
     hidden = (mud[0, 0] < 0.5).numpy()
     assert 0.01 < hidden.mean() < 0.5
     brown = mud[0, :, hidden].mean(dim=1)
@@ -160,7 +164,7 @@ def test_water_lightens_and_mud_browns():
 
 def test_snow_falls_in_streaks_and_only_lightens():
     normals = torch.randn(1, 128, 128, generator=torch.Generator().manual_seed(7))
-    layer = snow_layer(normals, [-90.0], constants("snow", 2, 128, 128))
+    layer = snow_layer(normals, [-90.0], constants(CORRUPTIONS.named("snow").levels, 2, 128, 128))
     down, across = (float((layer.diff(dim=dim)).abs().mean()) for dim in (-2, -1))
     assert across > 2 * down
     grey = torch.full((1, 3, 128, 128), 0.4)
@@ -170,17 +174,23 @@ def test_snow_falls_in_streaks_and_only_lightens():
 
 
 def test_constants_are_the_published_ones_at_their_sizes_and_between_them_elsewhere():
-    for name, levels in LEVELS.items():
+    for name, levels in ((one.word, one.levels) for one in CORRUPTIONS):
         for severity in range(1, 6):
-            small, large = (tuple(constants(name, severity, side, side).values()) for side in (32, 224))
+            small, large = (
+                tuple(constants(CORRUPTIONS.named(name).levels, severity, side, side).values()) for side in (32, 224)
+            )
             assert small == pytest.approx(levels.small[severity - 1])
             assert large == pytest.approx(levels.large[severity - 1])
-            for low, between, high in zip(small, constants(name, severity, 64, 80).values(), large, strict=True):
+            for low, between, high in zip(
+                small, constants(CORRUPTIONS.named(name).levels, severity, 64, 80).values(), large, strict=True
+            ):
                 assert between == pytest.approx(low + (high - low) / 6)
 
 
 def test_beyond_the_published_sizes_lengths_go_with_the_side_and_strengths_stay():
-    assert constants("motion-blur", 5, 448, 600) == {"radius": 40, "sigma": 30}
-    assert constants("gaussian-blur", 5, 8, 90) == {"sigma": 0.25}
-    assert constants("brightness", 2, 8, 8) == constants("brightness", 2, 32, 32)
-    assert constants("rotate", 5, 512, 512) == {"degrees": 15}
+    assert constants(CORRUPTIONS.named("motion-blur").levels, 5, 448, 600) == {"radius": 40, "sigma": 30}
+    assert constants(CORRUPTIONS.named("gaussian-blur").levels, 5, 8, 90) == {"sigma": 0.25}
+    assert constants(CORRUPTIONS.named("brightness").levels, 2, 8, 8) == constants(
+        CORRUPTIONS.named("brightness").levels, 2, 32, 32
+    )
+    assert constants(CORRUPTIONS.named("rotate").levels, 5, 512, 512) == {"degrees": 15}

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from assay.infra.seeds import Seeds
 from assay.tasks.corruptions.draws import Draws
-from assay.tasks.corruptions.kinds import clean_frame, kind_of, strongest_frames
+from assay.tasks.corruptions.kinds import clean_frame, strongest_frames
 from assay.tasks.corruptions.sequences import sequence
-from assay.tasks.corruptions.settings import PERTURBATIONS
+from assay.tasks.corruptions.table import CORRUPTIONS
 
 torch.set_num_threads(1)
 SEEDS = Seeds(0, "corrupt_subjects")
@@ -25,10 +25,10 @@ def picture(height=32, width=32, channels=3, n=2, seed=0):
 
 def frames_of(perturbation, severity, images, frames=31, ids=None):
     named = ids or [f"s{row}" for row in range(len(images))]
-    return sequence(perturbation, severity, images, Draws(SEEDS, named), frames)
+    return sequence(CORRUPTIONS.named(perturbation), severity, images, Draws(SEEDS, named), frames)
 
 
-@pytest.mark.parametrize("perturbation", PERTURBATIONS)
+@pytest.mark.parametrize("perturbation", CORRUPTIONS.words)
 @settings(max_examples=12)
 @given(
     st.integers(8, 45), st.integers(8, 45), st.sampled_from([1, 3, 4]), st.integers(1, 5), st.sampled_from([3, 5, 11]),
@@ -40,13 +40,13 @@ def test_one_frame_is_the_clean_image_bit_for_bit_and_all_stay_in_bounds(
     images = picture(height, width, channels, seed=seed)
     made = frames_of(perturbation, severity, images, frames)
     assert made.shape == (frames, *images.shape)
-    assert torch.equal(made[clean_frame(perturbation, frames)], images)
+    assert torch.equal(made[clean_frame(CORRUPTIONS.named(perturbation).kind, frames)], images)
     assert torch.isfinite(made).all()
     assert made.min() >= 0
     assert made.max() <= 1
 
 
-@pytest.mark.parametrize("perturbation", PERTURBATIONS)
+@pytest.mark.parametrize("perturbation", CORRUPTIONS.words)
 @pytest.mark.parametrize(("height", "width", "channels"), [(32, 32, 1), (19, 33, 3)])
 def test_frames_of_an_image_are_the_same_bits_whatever_is_in_the_batch(perturbation, height, width, channels):
     images = picture(height, width, channels, n=5)
@@ -55,13 +55,13 @@ def test_frames_of_an_image_are_the_same_bits_whatever_is_in_the_batch(perturbat
     assert torch.equal(together[:, 3], alone[:, 0])
 
 
-@pytest.mark.parametrize("perturbation", PERTURBATIONS)
+@pytest.mark.parametrize("perturbation", CORRUPTIONS.words)
 def test_a_severer_perturbation_moves_the_image_farther(perturbation):
     images = picture(64, 64, n=4)
     moved = []
     for severity in (1, 3, 5):
         made = frames_of(perturbation, severity, images, 5)
-        last = made[strongest_frames(perturbation, 5)[-1]]
+        last = made[strongest_frames(CORRUPTIONS.named(perturbation).kind, 5)[-1]]
         moved.append(float((last - images).abs().mean()))
     if perturbation == "spatter":  # water up to severity 3, mud beyond: not one scale
         moved = moved[:2]
@@ -69,7 +69,9 @@ def test_a_severer_perturbation_moves_the_image_farther(perturbation):
     assert moved[0] > 0.001
 
 
-@pytest.mark.parametrize("perturbation", [name for name in PERTURBATIONS if kind_of(name) != "noise"])
+@pytest.mark.parametrize(
+    "perturbation", [name for name in CORRUPTIONS.words if CORRUPTIONS.named(name).kind != "noise"]
+)
 def test_neighbouring_frames_differ_less_than_the_ends(perturbation):
     made = frames_of(perturbation, 5, picture(48, 48), 31)
     steps = (made[1:] - made[:-1]).abs().flatten(1).mean(1)
@@ -80,7 +82,10 @@ def test_neighbouring_frames_differ_less_than_the_ends(perturbation):
 def test_draws_of_a_noise_are_independent_between_frames_samples_and_seeds(perturbation):
     images = torch.full((2, 1, 40, 40), 0.5)
     made = frames_of(perturbation, 5, images, 4)[1:] - 0.5
-    other = sequence(perturbation, 5, images, Draws(Seeds(1, "corrupt_subjects"), ["s0", "s1"]), 4)[1:] - 0.5
+    other = (
+        sequence(CORRUPTIONS.named(perturbation), 5, images, Draws(Seeds(1, "corrupt_subjects"), ["s0", "s1"]), 4)[1:]
+        - 0.5
+    )
     rows = np.concatenate([made.flatten(2).flatten(0, 1), other.flatten(2).flatten(0, 1)])
     correlation = np.corrcoef(rows)
     assert np.abs(correlation - np.eye(len(rows))).max() < 0.12
@@ -100,6 +105,6 @@ def test_a_sweep_goes_both_ways():
 
 def test_greyscale_and_equal_channels_are_treated_alike_by_everything_without_colour():
     grey = picture(channels=1, n=1)
-    for perturbation in set(PERTURBATIONS) - {"gaussian-noise", "shot-noise", "speckle-noise", "spatter"}:
+    for perturbation in set(CORRUPTIONS.words) - {"gaussian-noise", "shot-noise", "speckle-noise", "spatter"}:
         one, three = (frames_of(perturbation, 3, images, 5) for images in (grey, grey.expand(-1, 3, -1, -1)))
         torch.testing.assert_close(three, one.expand_as(three), atol=1e-5, rtol=0)

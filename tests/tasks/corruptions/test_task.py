@@ -9,7 +9,8 @@ from tiny_subjects import SIZE, SUBJECT, tiny_classes, tiny_files, tiny_samples
 from assay.data.images import pixels_of
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
-from assay.tasks.corruptions.settings import PERTURBATIONS, Corruptions
+from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.corruptions.task import corrupt_subjects, measure_corruptions
 from assay.tasks.statistics.findings import findings_from
 
@@ -107,7 +108,7 @@ def test_findings_name_perturbation_severity_mean_and_subject(run):
 def test_every_perturbation_runs_on_the_stage_at_the_default_length(run):
     made = corrupted((2,), Corruptions(severities=(1,)), names=("one",))
     rows = collect(made.flips, None).to_pylist()
-    assert {row["perturbation"] for row in rows} == set(PERTURBATIONS)
+    assert {row["perturbation"] for row in rows} == set(CORRUPTIONS.words)
     assert {row["comparisons"] for row in rows} == {30}
 
 
