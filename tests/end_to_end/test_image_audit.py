@@ -79,7 +79,7 @@ def test_neither_the_workers_nor_their_deaths_change_a_digest(night: Night) -> N
     progress = SilentProgress()
     store = Store(project.store).open()
     with Run("scans", store, engine_of(project, progress), progress, compute=project.compute) as run:
-        assert audit(project.pipeline("scans"), project.folder).failures == []
+        assert audit(project.pipeline("scans"), project.folder).failures == ()
         run.record.status = "done"
     [undisturbed] = records(night.folder / "undisturbed")
     assert digests(night.record) == digests(undisturbed)

@@ -34,7 +34,7 @@ def undisturbed(team: Path) -> dict[str, str]:
     with Run(
         "night", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute
     ) as run:
-        assert audit(project.pipeline("night"), project.folder).failures == []
+        assert audit(project.pipeline("night"), project.folder).failures == ()
         run.record.status = "done"
     [record] = records(team / "undisturbed")
     return digests(record)
