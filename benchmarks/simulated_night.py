@@ -118,9 +118,13 @@ def busy(log: Path) -> dict[str, float]:
     return {"share": slept / (WORKERS * (last - first)), "trainings": last - first, "night": end - first}
 
 
-def once(scale: float, at_once: int | str) -> tuple[float, dict[str, float]]:
+def once(scale: float, processes: bool) -> tuple[float, dict[str, float]]:
     """The seconds of a simulated night, and how busy the workers were."""
-    compute = Compute(workers=WORKERS, gpu="never", at_once=at_once)
+    threads: dict[str, Any] = {
+        "n_workers": WORKERS, "threads_per_worker": 1, "processes": False, "dashboard_address": None
+    }  # fmt: skip
+    engine_there: dict[str, Any] = {"engine": "distributed.LocalCluster", "options": threads}
+    compute = Compute(gpu="never", **({"workers": WORKERS} if processes else engine_there))
     with tempfile.TemporaryDirectory() as place, open_engine(compute) as engine:
         log, warm = Path(place, "log"), Path(place, "warm")
         log.mkdir()
@@ -141,10 +145,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="short naps and once: whether it works")
+    parser.add_argument("--threads", action="store_true", help="workers in this process, where 8 cannot be started")
     options = parser.parse_args()
     prepare_environment()
     scale, repeats = (0.1, 1) if options.quick else (1.0, options.repeats)
-    nights = [once(scale, "auto") for _ in range(repeats)]
+    nights = [once(scale, not options.threads) for _ in range(repeats)]
     tell(claim(
         f"slots busy, {WORKERS} workers, {TRAININGS} trainings, {ATTACKS} attacks",
         [measured["share"] for _, measured in nights], unit="share of slots between first and last training",
