@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import ContractResults
+from assay.infra.bounds import process_state
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError
 
@@ -93,7 +94,7 @@ def warm_up() -> threading.Thread:
 def _ask(table: pa.Table, suite: Mapping[str, Any], parameters: dict[str, int]) -> list[Any]:
     """What Great Expectations answers, in the suite's order."""
     prepare_environment()
-    with warnings.catch_warnings():
+    with process_state, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import great_expectations as gx
         from great_expectations.data_context.types.base import ProgressBarsConfig

@@ -9,6 +9,10 @@ from contextlib import contextmanager
 from assay.infra.errors import Stopped
 
 COLLECTED_BYTES = 2 << 30
+process_state = threading.RLock()
+"""Held while something is changed for a moment that all threads of the process share: Torch's generator, how Python
+warns. A stage's body that does so shares the process with others."""
+
 _LOOK_SECONDS = 0.5
 
 

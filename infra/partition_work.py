@@ -21,6 +21,8 @@ from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import conform, read_part, write_part
 from assay.infra.tallies import encode_tally
 
+HERE = "this process"
+
 
 @dataclass(frozen=True)
 class Tallied:
@@ -124,11 +126,11 @@ def _read_part_once(store: str, part: PartFile) -> pa.Table:
 def whereabouts() -> tuple[str, str]:
     """The worker that this runs on, and the kind of slot that it gives the work: `gpu` or `cpu`."""
     if "distributed" not in sys.modules:
-        return "this process", slot_here().lower()
+        return HERE, slot_here().lower()
     from distributed import get_worker
 
     try:
         worker = get_worker()
     except ValueError:
-        return "this process", slot_here().lower()
+        return HERE, slot_here().lower()
     return str(worker.name), slot_here().lower()

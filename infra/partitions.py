@@ -217,7 +217,7 @@ def _write(
             part = cast(Part, outcome.value)
             parts[outcome.index] = part
             bench.computed += 1
-            bench.cpu_seconds += part.cpu_seconds
+            bench.count(part)
     _raise_failures(bench, failures)
     ordered = tuple(parts[index] for index in sorted(parts))
     if not ordered:

@@ -188,7 +188,8 @@ def _carry_out(bench: Workbench, work: TrainingWork, constants: Mapping[str, Any
         raise RunError(f"{work.name} failed for good: {said}") from outcome.error
     trained = cast(Trained, outcome.value)
     bench.computed += 1
-    bench.cpu_seconds += sum(part.cpu_seconds for part in trained.files)
+    for part in trained.files:
+        bench.count(part)
     return trained
 
 

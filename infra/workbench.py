@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from assay.infra.artifacts import Artifact, Files, Kind, Table
 from assay.infra.digests import RowSums, files_digest, table_digest
 from assay.infra.manifests import Output, Part
+from assay.infra.partition_work import HERE
 from assay.infra.progress import ShownStage
 from assay.infra.runs import Run
 from assay.infra.seeds import Seeds
@@ -117,6 +118,11 @@ class Workbench:
             raise TypeError("pieces are flat dataclasses of plain values: a plan is written down and resumed")
         folder.write_json(name, {"pieces": [asdict(piece) for piece in pieces]})
         return pieces
+
+    def count(self, part: Part) -> None:
+        """Add what a part cost. What was computed in this process is counted with the body that waited for it."""
+        if part.worker != HERE:
+            self.cpu_seconds += part.cpu_seconds
 
     def progress(self, done: int, total: int) -> None:
         """Tell whoever watches how far the stage is; it goes no further once the run is over."""

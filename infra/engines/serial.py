@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
+from assay.infra.bounds import process_state
 from assay.infra.compute import Call, Folded, Outcome, Profile, Slot, Slots
 from assay.infra.engines.gpus import cuda_devices
 from assay.infra.engines.routing import Notices, route
@@ -25,7 +25,6 @@ class SerialEngine:
     def __init__(self, settings: Compute, notice: Callable[[str], None] = lambda _: None) -> None:
         self._settings = settings
         self._closed = False
-        self._slot = threading.Lock()  # stages may go on at once; calls have one process and its global states
         self.notices: list[str] = (notices := Notices(notice))
         self._say = notices
         wanted = settings.gpu_workers
@@ -83,7 +82,7 @@ class SerialEngine:
     def _outcome(self, call: Call, slot: Slot) -> Outcome:
         for attempt in range(1, self._settings.retries + 2):
             try:
-                with self._slot:
+                with process_state:  # stages may go on at once; calls have one process and what its threads share
                     if self._closed:
                         raise Stopped
                     piece = timed(call.index, call.function, call.args, call.kwargs, "this process", slot)

@@ -16,6 +16,16 @@ pipelines:
     weak_labels: {labelers: [majority]}
     ordering: {alpha: 0.05, datasets: 5}
     subject: {model: "model.py:predict"}
+  pair:
+    description: Two models that are held up at the same moment
+    source: {csv: patients.csv, id: id, label: label}
+    labeling: {functions: rules.py}
+    pruning: {correlation: 0.9}
+    weak_labels: {labelers: [majority]}
+    ordering: {alpha: 0.05, datasets: 5}
+    subjects:
+      - {name: mild, model: "model.py:predict"}
+      - {name: strict, model: "model.py:predict_strictly"}
 """
 
 RULES = '''
@@ -72,6 +82,7 @@ def held(ids):
     marks = Path(os.environ.get("TEAM_MARKS", "/nowhere"))
     if "p350" in ids and (marks / "hold").exists():
         (marks / "held").touch()
+        (marks / f"held-{os.getpid()}").touch()
         deadline = time.monotonic() + 240
         while (marks / "hold").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -80,6 +91,12 @@ def held(ids):
 def predict(table):
     held(table["id"].to_pylist())
     well = 1 / (1 + np.exp(table["temperature"].to_numpy() - 38.0))
+    return np.stack([1 - well, well], axis=1)
+
+
+def predict_strictly(table):
+    held(table["id"].to_pylist())
+    well = 1 / (1 + np.exp(table["temperature"].to_numpy() - 37.4))
     return np.stack([1 - well, well], axis=1)
 '''
 

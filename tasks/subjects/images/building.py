@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
+from assay.infra.bounds import process_state
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
 
@@ -42,7 +43,7 @@ def own_network(code: CodeReference, *, classes: int, channels: int, size: int, 
             f'The network "{code.written}" asks for {", ".join(missing)}; Assay can give classes, channels and size.'
         )
     try:
-        with torch.random.fork_rng(devices=[]):
+        with process_state, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             module = build(**{name: value for name, value in offered.items() if name in wanted})
     except AssayError:

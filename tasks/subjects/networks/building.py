@@ -8,6 +8,7 @@ from functools import partial
 import torch
 from torch import nn
 
+from assay.infra.bounds import process_state
 from assay.infra.errors import InputError
 from assay.tasks.subjects.networks import (
     attnmel,
@@ -53,6 +54,6 @@ def build_network(name: str, *, classes: int, channels: int, size: int, width: f
             f"The network {name} needs images of at least {smallest}×{smallest} pixels, and these have {size}: let the "
             "source resize them, or take another network (small-cnn takes 8 pixels)."
         )
-    with torch.random.fork_rng(devices=[]):
+    with process_state, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build(classes=classes, channels=channels, size=size, width=width)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.infra.bounds import process_state
 from assay.infra.errors import InputError
 from assay.tasks.subjects.tables.features import Matrix
 
@@ -141,7 +142,7 @@ def _solve(standard: Matrix, target: Codes) -> tuple[Matrix, npt.NDArray[np.floa
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
+    with process_state, threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         solved = LogisticRegression(C=1.0, max_iter=_ITERATIONS).fit(standard, target)
     converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
