@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from assay.tasks.reporting.following import Headline, followed_by
 from assay.tasks.reporting.headline import headline
 from assay.tasks.reporting.parts import Verdict
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.statistics.gates import GateResult
 
 
-def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tuple[Verdict, ...]:
+def verdicts_of(findings: FindingIndex, gates: Sequence[GateResult]) -> tuple[Verdict, ...]:
     """What a person reads first, in the terminal and at the head of the page."""
-    from assay.tasks.attacks.page import flag_verdict
     from assay.tasks.attacks.page import verdict as of_the_attacks
     from assay.tasks.attacks.terms.page import verdict as of_the_terms
     from assay.tasks.attacks.words.page import verdict as of_text_attacks
@@ -22,7 +21,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     from assay.tasks.defenses.text_page import verdict as of_attacked_copies
     from assay.tasks.ordering.page import verdict as of_the_order
     from assay.tasks.overfitting.page import verdict as of_the_score
-    from assay.tasks.statistics.page import verdict as of_the_gates
+    from assay.tasks.reporting.gates import verdict as of_the_gates
     from assay.tasks.subjects.clean_page import verdict as of_clean_samples
     from assay.tasks.subjects.page import verdict as of_the_subjects
     from assay.tasks.trust.page import verdict as of_the_oracle
@@ -33,7 +32,6 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
         of_the_subjects,
         of_clean_samples,
         of_the_attacks,
-        flag_verdict,
         of_the_corruptions,
         of_the_defences,
         of_the_oracle,
@@ -45,7 +43,7 @@ def verdicts_of(findings: Sequence[Finding], gates: Sequence[GateResult]) -> tup
     )
 
 
-def followed_in(findings: Sequence[Finding]) -> tuple[Headline, ...]:
+def followed_in(findings: FindingIndex) -> tuple[Headline, ...]:
     """What each room follows over the nights, in the order of a reader's interest."""
     from assay.tasks.attacks.followed import followed as of_attacks
     from assay.tasks.attacks.terms.followed import followed as of_terms

@@ -22,14 +22,14 @@ from assay.tasks.reporting.index import entry_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from assay.flows.audits.images.looking_inside import Inside
-    from assay.tasks.attacks.page_pictures import Shown
+    from assay.tasks.attacks.page_pictures import AttackedImages
     from assay.tasks.attacks.task import Attacks
 
 _STAGES = (
@@ -42,13 +42,14 @@ def write_report(
     run: Run, pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult], status: str
 ) -> tuple[tuple[Verdict, ...], str]:
     """The lines of verdict, and where the page now lies; the index over all nights is brought up to date."""
-    verdicts = verdicts_of(findings, gates)
+    index = FindingIndex(findings)
+    verdicts = verdicts_of(index, gates)
     record = run.record
     report = Report(
         run=run.id, pipeline=pipeline.name, started=record.started, seconds=record.seconds, seed=run.seed,
-        status=status, verdicts=verdicts, parts=tuple(parts_of(pipeline, made, findings, gates)),
+        status=status, verdicts=verdicts, parts=tuple(parts_of(pipeline, made, index, gates)),
         failures=tuple(record.failures), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
-        followed=followed_in(findings), lineage=tuple(lineage_of(record)), settings=tuple(settings_of(pipeline)),
+        followed=followed_in(index), lineage=tuple(lineage_of(record)), settings=tuple(settings_of(pipeline)),
         versions=package_versions(), machine=machine_of(run), index_link="../index.html",
         facts={"Description": pipeline.description} if pipeline.description else {},
     )  # fmt: skip
@@ -60,13 +61,11 @@ def write_report(
     return verdicts, f"{run.store.url}/{place}/index.html"
 
 
-def parts_of(
-    pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult]
-) -> Iterator[Part]:
+def parts_of(pipeline: Pipeline, made: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:
     """One part per stage that ran, in the order of a reader's interest: the result first, the data last."""
     from assay.tasks.labeling.page import page as labeling_page
     from assay.tasks.pruning.page import page as pruning_page
-    from assay.tasks.statistics.page import page as gates_page
+    from assay.tasks.reporting.gates import page as gates_page
     from assay.tasks.subjects.page import page as subjects_page
     from assay.tasks.weak_labels.page import page as weak_labels_page
 
@@ -84,38 +83,38 @@ def parts_of(
 
         yield overfitting_part(made.overfitting, findings)
     defended = {name for part in (made.defences, made.words) if part is not None for name in part.names}
-    if made.examination is not None and any(one.stage == "subject" and one.of == "clean" for one in findings):
+    if made.examination is not None and findings.select("subject", of="clean"):
         from assay.tasks.subjects.clean_page import page as clean_page
 
         learned = {name: one for name, one in made.examination.subjects.items() if name not in defended}
         yield clean_page(findings, {name: _whole(one.curve) for name, one in learned.items()})
-    if any(one.stage == "subject" and one.of != "clean" for one in findings):
+    if any(one.of != "clean" for one in findings.select("subject")):
         yield subjects_page(findings)
     if pipeline.gates or any(one.p_value is not None for one in findings):
-        yield gates_page(gates, findings, pipeline.statistics)
+        yield gates_page(findings, gates, pipeline.statistics)
     if curation.models:
-        yield weak_labels_page({name: _whole(model) for name, model in curation.models.items()}, findings)
+        yield weak_labels_page(findings, {name: _whole(model) for name, model in curation.models.items()})
     panel = _whole(curation.panel) if curation.panel is not None else None
     if panel is not None and pipeline.pruning is not None:
         yield pruning_page(panel, pipeline.pruning.correlation)
     if curation.table is not None:
-        yield labeling_page(_whole(curation.table), findings, panel)
+        yield labeling_page(findings, _whole(curation.table), panel)
     yield _data_part(made, findings)
 
 
-def _data_part(made: Audit, findings: Sequence[Finding]) -> Part:
+def _data_part(made: Audit, findings: FindingIndex) -> Part:
     import pyarrow as pa
 
     from assay.tasks.ingest.page import page as ingest_page
 
     ingested = made.curation.ingested
     rejects = collect(ingested.rejects, Rejects.schema.names)
-    gold = next((one.n for one in findings if one.metric == "ordering.accuracy" and one.n is not None), None)
+    gold = next((one.n for one in findings.select("ordering.accuracy") if one.n is not None), None)
     contracts = pa.concat_tables([_whole(one) for one in (ingested.contract, *made.curation.contracts)])
     return ingest_page(ingested.samples.rows, rejects, contracts, gold)
 
 
-def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+def _ordering_part(made: Audit, findings: FindingIndex) -> Iterator[Part]:
     from assay.tasks.ordering.page import page as ordering_page
 
     curated = headline_order(made.curation)
@@ -126,10 +125,10 @@ def _ordering_part(made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
     curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in made.curation.curves])
     classes = dict(enumerate(class_names(_whole(made.curation.ingested.classes))))
     sketch = collect(next(iter(made.curation.sketches.values())), CuratedSets.schema.names)
-    yield ordering_page(curves, findings, sketch, classes, samples=curated.rows)
+    yield ordering_page(findings, curves, sketch, classes, samples=curated.rows)
 
 
-def _robustness_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+def _robustness_parts(pipeline: Pipeline, made: Audit, findings: FindingIndex) -> Iterator[Part]:
     """What was done to image subjects: attacks, corruptions, and defences against them."""
     if made.robustness is None or made.examination is None:
         return
@@ -160,19 +159,19 @@ def _robustness_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Findin
         yield smoothing_page(findings, certified, pipeline.smoothing.alpha)
 
 
-def _inside_part(inside: Inside, findings: Sequence[Finding], classes: Sequence[str]) -> Part:
+def _inside_part(inside: Inside, findings: FindingIndex, classes: Sequence[str]) -> Part:
     """What was seen inside the subjects."""
-    from assay.tasks.diagnostics.page import Seen
+    from assay.tasks.diagnostics.page import InsideSubject
     from assay.tasks.diagnostics.page import page as inside_page
 
     return inside_page(findings, [
-        Seen(name, classes, _whole(pictures), _whole(inside.points[name]) if name in inside.points else None,
+        InsideSubject(name, classes, _whole(pictures), _whole(inside.points[name]) if name in inside.points else None,
              [_whole(one) for one in inside.counts.get(name, ())])
         for name, pictures in inside.pictures.items()
     ])  # fmt: skip
 
 
-def pictures_of(found: Attacks, classes: Sequence[str]) -> list[Shown]:
+def pictures_of(found: Attacks, classes: Sequence[str]) -> list[AttackedImages]:
     """The images of one attack that its gallery shows: however many were kept, only those are read."""
     from assay.tasks.attacks.page_pictures import CHOSEN_BY, shown_of, to_be_shown
 
@@ -180,7 +179,7 @@ def pictures_of(found: Attacks, classes: Sequence[str]) -> list[Shown]:
     return shown_of(collect_rows(found.attacked, ids), collect_rows(found.images, ids), classes)
 
 
-def _trust_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+def _trust_parts(pipeline: Pipeline, made: Audit, findings: FindingIndex) -> Iterator[Part]:
     """Whether the text subjects are right for the right reasons."""
     if made.trust is not None and made.examination is not None and pipeline.trust is not None:
         from assay.flows.audits.trust.page import trust_parts
@@ -189,7 +188,7 @@ def _trust_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -
         yield from trust_parts(made.trust, classes, pipeline.masked, findings)
 
 
-def _word_parts(pipeline: Pipeline, made: Audit, findings: Sequence[Finding]) -> Iterator[Part]:
+def _word_parts(pipeline: Pipeline, made: Audit, findings: FindingIndex) -> Iterator[Part]:
     """What attacks did to texts, and what attacked copies taught."""
     if made.words is not None and made.examination is not None:
         from assay.flows.audits.texts.page import word_parts

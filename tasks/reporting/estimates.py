@@ -1,12 +1,10 @@
-"""Findings as a page writes them: cells of a table, lines of a plot, shares in a sentence."""
+"""Findings as a page draws them: cells of a table, and lines of a plot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
-from assay.tasks.reporting.numerals import interval, percent
-from assay.tasks.reporting.parts import Estimate, Series
+from assay.tasks.reporting.parts import Estimate, Series, SeriesStyle
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
 
@@ -28,17 +26,8 @@ def share_estimate(hits: int, n: int, *, counted: bool = True) -> Estimate | Non
 
 def series_of(
     name: str, places: Sequence[float], findings: Sequence[Finding | None],
-    style: Literal["line", "dashed", "points", "steps", "interval"] = "line", names: Sequence[str] | None = None,
+    style: SeriesStyle = "line", names: Sequence[str] | None = None,
 ) -> Series:  # fmt: skip
     """Findings as a line with their intervals; a gap where one is missing."""
     y, low, high = ([getattr(one, end, None) for one in findings] for end in ("value", "low", "high"))
     return Series(name, places, y, low, high, style, names)
-
-
-def share_text(finding: Finding, digits: int = 1) -> str:
-    """A share with its interval, as a sentence has it.
-
-    >>> share_text(Finding("subject.accuracy", value=0.941, low=0.881, high=0.97), 0).replace(chr(0x202F), " ")
-    '94 % [88, 97]'
-    """
-    return f"{percent(finding.value, digits)} {interval(finding.low, finding.high, digits=digits)}".strip()

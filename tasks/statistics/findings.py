@@ -48,6 +48,11 @@ class Finding:
         return slice_of(self.group)
 
     @property
+    def concluded_p(self) -> float | None:
+        """The p that a conclusion rests on: the corrected one, where the run corrects."""
+        return self.p_value if self.p_adjusted is None else self.p_adjusted
+
+    @property
     def degenerate(self) -> bool:
         """Whether its verdict says that what was measured (almost) always answers the same."""
         return self.verdict.startswith("degenerate")

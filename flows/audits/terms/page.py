@@ -15,12 +15,12 @@ from assay.tasks.attacks.terms.rows import SentenceColumns
 from assay.tasks.attacks.terms.settings import AnyTermAttack
 from assay.tasks.attacks.terms.showing import most_moved, most_telling
 from assay.tasks.reporting.parts import Block, Part
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.clean_page import learning
 
 
 def term_parts(
-    pipeline: Pipeline, audit: TermAudit, examination: Examination, findings: Sequence[Finding]
+    pipeline: Pipeline, audit: TermAudit, examination: Examination, findings: FindingIndex
 ) -> Iterator[Part]:
     """The parts about taggers and about scorers, where there are any; no sentence is in them where texts are masked."""
     taggers = [one.name for one in examination.of("tagger") if one.name in audit.tested]
@@ -28,10 +28,10 @@ def term_parts(
     may_show = not pipeline.masked
     if taggers:
         shown = [block for name in taggers for block in _tagged(pipeline, audit, examination, name)] if may_show else []
-        yield page("ner", findings, [*shown, *_learning(examination, taggers)])
+        yield page(findings, "ner", [*shown, *_learning(examination, taggers)])
     if scorers:
         shown = [block for name in scorers for block in _pairs(pipeline, audit, examination, name)] if may_show else []
-        yield page("sts", findings, [*shown, *_learning(examination, scorers)])
+        yield page(findings, "sts", [*shown, *_learning(examination, scorers)])
 
 
 def _learning(examination: Examination, names: Sequence[str]) -> list[Block]:
