@@ -5,38 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assay.flows.configuration.mistakes import suggestion
+from assay.tasks.attacks import metrics as attacks
+from assay.tasks.attacks.terms import metrics as terms
+from assay.tasks.corruptions import metrics as corruptions
+from assay.tasks.defenses import metrics as defenses
+from assay.tasks.diagnostics import metrics as diagnostics
+from assay.tasks.labeling import metrics as labeling
+from assay.tasks.ordering import metrics as ordering
+from assay.tasks.overfitting import metrics as overfitting
+from assay.tasks.pruning import metrics as pruning
+from assay.tasks.statistics.metrics import Metric
+from assay.tasks.subjects import metrics as subjects
+from assay.tasks.trust import metrics as trust
+from assay.tasks.weak_labels import metrics as weak_labels
 
-_ANSWERS = "accuracy auc class_auc degenerate majority_rate prediction_entropy recall"
-_TERMS = "cost cut drop drop_p gain gain_over_control own_gain own_gain_over_control recovered"
-SPREAD = "_spread"
-"""What stands behind the metric of a trust finding that says how far the repeats lie apart."""
-
-METRICS: Mapping[str, frozenset[str]] = {
-    stage: frozenset(names.split())
-    for stage, names in {
-        "labeling": "accuracy conflicts coverage faults functions overlaps",
-        "pruning": "constant kept",
-        "weak_labels": "undecided",
-        "ordering": "accuracy accuracy_easiest accuracy_hardest distinct_scores largest_tie permutation_p "
-        "permutation_p_violation spearman spearman_disjoint spearman_tie_free",
-        "subject": f"{_ANSWERS} spearman trend_p",
-        "attack": f"{_ANSWERS} accuracy_change distance distance_l2 flip_rate fooling_rate limit mcnemar_p "
-        "modified_share perturbed_words perturbed_words_difference queries queries_difference red_flag refused "
-        "similarity skipped steps success_difference success_rate transfer unchanged winner",
-        "corruption": "accuracy flip_probability relative_flip_probability",
-        "defense": "abstains accuracy between_p certified_accuracy control_mcnemar_p gain gain_over_control mcnemar_p",
-        "diagnostics": "knn_agreement labels_named pairs_named",
-        "trust": "accuracy accuracy_difference balance confidence_auc explanation_precision f1 faint g_mean "
-        "g_mean_difference keyword_seconds label_seconds out_of_scope precision sensitivity specificity theta_relate "
-        "trustworthy truth undecided untrustworthy",
-        "overfitting": "adversarial_error attackable counts_from density error error_by_offset estimate gap "
-        "h_adversarial h_original level look_up look_ups minimum_gap p_value passes rejected rejected_basic risk "
-        "samples_needed seed_error seed_gap seed_p_value",
-        "ner": f"f1 precision recall {_TERMS}",
-        "sts": f"mae pearson spearman {_TERMS}",
-    }.items()
-}
-"""Per stage the metrics of its findings; a test reads the rooms' code for any that is missing here."""
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for room in (labeling, pruning, weak_labels, ordering, subjects, attacks, terms, corruptions, defenses, diagnostics,
+                 trust, overfitting)
+    for metric in room.METRICS
+}  # fmt: skip
+"""What the rooms can measure, by `stage.metric`; a test reads their code for any that is missing here."""
 
 
 def unknown_metric(finding: str) -> str:
@@ -45,8 +34,8 @@ def unknown_metric(finding: str) -> str:
     >>> unknown_metric("attack.acuracy"), unknown_metric("attack.accuracy")
     ('no stage measures attack.acuracy; did you mean attack.accuracy?', '')
     """
-    stage, _, metric = finding.partition(".")
-    known = METRICS.get(stage)
-    if known is None or metric in known or (stage == "trust" and metric.removesuffix(SPREAD) in known):
+    stage = finding.partition(".")[0]
+    known = sorted(name for name in METRICS if name.partition(".")[0] == stage)
+    if not known or finding in METRICS:
         return ""
-    return f"no stage measures {finding}; {suggestion(finding, [f'{stage}.{name}' for name in sorted(known)])}"
+    return f"no stage measures {finding}; {suggestion(finding, known)}"

@@ -10,7 +10,8 @@ from assay.flows.pipeline import load_project
 from assay.infra.errors import InputError
 
 ROOMS = Path(__file__).parents[2] / "tasks"
-LITERAL = re.compile(rf'(?:Finding|share|_share|tell)\(\s*"(({"|".join(METRICS)})\.([a-z0-9_]+))"')
+STAGES = "|".join({name.partition(".")[0] for name in METRICS})
+LITERAL = re.compile(rf'(?:Finding|share|_share|tell)\(\s*"(({STAGES})\.([a-z0-9_]+))"')
 
 
 def test_every_metric_that_a_room_writes_down_is_known():
@@ -36,3 +37,11 @@ def test_a_gate_on_what_no_stage_measures_is_refused_with_its_line(tmp_path, fin
 
 def test_the_spread_of_repeats_can_be_gated():
     assert unknown_metric("trust.g_mean_spread") == ""
+
+
+def test_every_metric_says_its_unit_as_findings_write_it_and_which_way_is_better():
+    assert (METRICS["attack.accuracy"].unit, METRICS["attack.accuracy"].better) == ("share", "higher")
+    assert (METRICS["corruption.flip_probability"].unit, METRICS["corruption.flip_probability"].better) == (
+        "share", "lower",
+    )  # fmt: skip
+    assert METRICS["ordering.permutation_p"].unit == "p"
