@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.flows.configuration.named_things import MissingThing
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.parts import Part
-    from assay.tasks.statistics.findings import Finding
+    from assay.tasks.statistics.findings import FindingIndex
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def take_in(ground: Ground) -> Data:
     return Data(entered.samples, entered.classes, entered.rejects, entered.contract)
 
 
-def background(ground: Ground, data: Data, findings: Sequence[Finding]) -> Iterator[Part]:
+def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[Part]:
     """What came in, and what the contracts say of it and of the curated sets."""
     import pyarrow as pa
 
@@ -51,7 +51,7 @@ def background(ground: Ground, data: Data, findings: Sequence[Finding]) -> Itera
 
     curation = ground.maybe(Curation)
     contracts = [data.contract, *(curation.contracts if curation is not None else ())]
-    gold = next((one.n for one in findings if one.metric == "ordering.accuracy" and one.n is not None), None)
+    gold = next((one.n for one in findings.select("ordering.accuracy") if one.n is not None), None)
     checked = pa.concat_tables([collect(one, None) for one in contracts])
     yield page(data.samples.rows, collect(data.rejects, Rejects.schema.names), checked, gold)
 

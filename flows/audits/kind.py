@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from assay.infra.settings import Settings
+from assay.tasks.statistics.metrics import Metric
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from assay.infra.runs import Run
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.statistics.findings import Finding
+    from assay.tasks.statistics.findings import Finding, FindingIndex
 
     Written = dict[str, Value]
     """A pipeline as it stands in the file, before it is validated."""
@@ -76,23 +77,17 @@ class Measured:
     """The findings of one stage (`ordering.…`) that gates may name, and the keys any of which makes them exist."""
 
     stage: str
-    metrics: frozenset[str]
+    metrics: tuple[Metric, ...]
     keys: tuple[str, ...]
     gate: Callable[[Written, Written, Where], Iterator[Clash]] | None = None
     """What cannot be in a gate on this stage, given the pipeline, the gate, and where it stands."""
-    spread: str = ""
-    """What may stand behind a metric's name where repeats are averaged, and says how far they lie apart."""
     also: Callable[[Written], bool] = lambda _pipeline: False
     """Whether the findings exist although none of the keys is there."""
 
-
-def measured(stage: str, metrics: str, keys: Sequence[str], **options: Any) -> Measured:
-    """The findings of a stage, their names in one line.
-
-    >>> sorted(measured("pruning", "kept constant", ["pruning"]).metrics)
-    ['constant', 'kept']
-    """
-    return Measured(stage, frozenset(metrics.split()), tuple(keys), **options)
+    @property
+    def names(self) -> list[str]:
+        """The findings by their names."""
+        return sorted(metric.name for metric in self.metrics)
 
 
 def nothing(*_: object) -> Iterator[Any]:
@@ -119,11 +114,11 @@ class AuditKind(Generic[R]):
     """What the pipeline names and cannot be had, looked for before anything runs."""
     afterwards: Callable[[Ground, R, Run], tuple[R, Sequence[Finding]]] = lambda _ground, result, _run: (result, ())
     """The result with what only this run can say of it (how long, which look), and the findings on that."""
-    page: Callable[[Ground, R, Sequence[Finding]], Iterator[Part]] = nothing
+    page: Callable[[Ground, R, FindingIndex], Iterator[Part]] = nothing
     """The parts of the report that a reader came for."""
-    background: Callable[[Ground, R, Sequence[Finding]], Iterator[Part]] = nothing
+    background: Callable[[Ground, R, FindingIndex], Iterator[Part]] = nothing
     """The parts about how it came about, which stand behind the results of all audits."""
-    verdict: Callable[[Sequence[Finding]], Iterable[Verdict]] = nothing
+    verdict: Callable[[FindingIndex], Iterable[Verdict]] = nothing
     """What is read first: a sentence or a few, where there is something to say."""
-    followed: Callable[[Sequence[Finding]], Iterable[Headline]] = nothing
+    followed: Callable[[FindingIndex], Iterable[Headline]] = nothing
     """The numbers that are followed over the nights."""

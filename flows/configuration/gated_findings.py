@@ -21,13 +21,7 @@ def unknown_metric(finding: str, kinds: Sequence[AuditKind[Any]]) -> str:
     >>> unknown_metric("attack.acuracy", KINDS), unknown_metric("attack.accuracy", KINDS)
     ('no stage measures attack.acuracy; did you mean attack.accuracy?', '')
     """
-    stage, _, metric = finding.partition(".")
-    known = stages_of(kinds).get(stage)
-    if (
-        known is None
-        or metric in known.metrics
-        or (known.spread and metric.removesuffix(known.spread) in known.metrics)
-    ):
+    known = stages_of(kinds).get(finding.partition(".")[0])
+    if known is None or finding in known.names:
         return ""
-    names = [f"{stage}.{name}" for name in sorted(known.metrics)]
-    return f"no stage measures {finding}; {suggestion(finding, names)}"
+    return f"no stage measures {finding}; {suggestion(finding, known.names)}"

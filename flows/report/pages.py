@@ -17,7 +17,7 @@ from assay.tasks.reporting.index import entry_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult
 
 
@@ -25,13 +25,14 @@ def write_report(
     run: Run, pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult], status: str
 ) -> tuple[tuple[Verdict, ...], str]:
     """The lines of verdict, and where the page now lies; the index over all nights is brought up to date."""
-    verdicts = verdicts_of(pipeline.kinds, findings, gates)
+    index = FindingIndex(findings)
+    verdicts = verdicts_of(pipeline.kinds, index, gates)
     record = run.record
     report = Report(
         run=run.id, pipeline=pipeline.name, started=record.started, seconds=record.seconds, seed=run.seed,
-        status=status, verdicts=verdicts, parts=tuple(parts_of(made, findings, gates)),
+        status=status, verdicts=verdicts, parts=tuple(parts_of(made, index, gates)),
         failures=tuple(record.failures), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
-        followed=followed_in(pipeline.kinds, findings), lineage=tuple(lineage_of(record)),
+        followed=followed_in(pipeline.kinds, index), lineage=tuple(lineage_of(record)),
         settings=tuple(settings_of(pipeline)),
         versions=package_versions(), machine=machine_of(run), index_link="../index.html",
         facts={"Description": pipeline.description} if pipeline.description else {},
@@ -44,16 +45,16 @@ def write_report(
     return verdicts, f"{run.store.url}/{place}/index.html"
 
 
-def parts_of(made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Iterator[Part]:
+def parts_of(made: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:
     """One part per audit that ran, in the order of a reader's interest: the results first, the data last."""
-    from assay.tasks.statistics.page import page as gates_page
+    from assay.tasks.reporting.gates import page as gates_page
 
     ground, pipeline = made.ground, made.ground.pipeline
     came_through = [(kind, made.results[kind.name]) for kind in pipeline.kinds if kind.name in made.results]
     for kind, result in came_through:
         yield from kind.page(ground, result, findings)
     if pipeline.gates or any(one.p_value is not None for one in findings):
-        yield gates_page(gates, findings, pipeline.statistics)
+        yield gates_page(findings, gates, pipeline.statistics)
     for kind, result in reversed(came_through):
         yield from kind.background(ground, result, findings)
 

@@ -14,8 +14,8 @@ from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.attacks.text_table import TEXT_ATTACKS
-from assay.tasks.attacks.words.page_shown import WordFindings, limits_in_words
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.attacks.words.page_findings import WordFindings, limits_in_words
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 PIPELINES = {
     "CAMS": "cams", "HateXplain": "hatexplain", "ag_news": "ag-news", "rotten_tomatoes": "rotten-tomatoes",
@@ -107,11 +107,11 @@ def _latest(store: Store, records: Sequence[RunRecord]) -> Measured | None:
 
 
 def _measured(store: Store, record: RunRecord) -> Measured | None:
-    found, called = WordFindings(findings_of(store, record)), _names(record)
+    found, called = WordFindings(FindingIndex(findings_of(store, record))), _names(record)
     for guided in called["guided"]:
         for subject in found.subjects:
             if found.get("success_rate", subject, guided) is not None:
-                others = tuple(one for one in called["a2t"] if (subject, one) in found.made)
+                others = tuple(one for one in called["a2t"] if (subject, one) in found.tried)
                 return Measured(record.id, subject, guided, others, found)
     return None
 

@@ -22,8 +22,8 @@ from assay.flows.reproduce.runs import latest_beside, no_run_yet
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.attacks.terms.estimates import CLEAN, Stage
-from assay.tasks.attacks.terms.page_findings import Termed
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.attacks.terms.page_findings import TermFindings
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 Published = Mapping[str, Sequence[Entities] | Sequence[Similarity]]
 MEASURES: dict[Stage, tuple[str, ...]] = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman")}
@@ -102,7 +102,7 @@ def _our_lines(
     store: Store, record: RunRecord, name: str, stage: Stage, wanted: Sequence[tuple[str, str]]
 ) -> list[list[object]]:
     """Our subjects side by side: what each measures, and what the intervals say of it."""
-    found = Termed(stage, findings_of(store, record))
+    found = TermFindings(stage, FindingIndex(findings_of(store, record)))
     attacks = {CLEAN: (CLEAN, ""), **{key[0]: key for key in found.attacks}}
     lines: list[list[object]] = []
     for subject in found.subjects:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from assay.tasks.attacks.page_findings import Attacked, eps_text, eps_value
+from assay.tasks.attacks.page_findings import AttackFindings, eps_text, eps_value
 from assay.tasks.reporting.following import Headline, headline_of, sliced
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject the lowest accuracy at the ε that tells most; at every other ε too, but only to be looked back on.
 
     Which ε tells most may be another tomorrow; its trend then has its past.
     """
-    found = Attacked(findings)
+    found = AttackFindings(findings)
     telling = found.at_common()
     for subject in found.subjects:
-        tried = {group for attack in found.attacks(subject) for group in found.grid(subject, attack)}
-        for group in sorted(tried, key=eps_value):
+        for group in found.grid(subject):
             if eps_value(group) > 0:
                 name = sliced("Accuracy under the strongest attack", subject, f"ε = {eps_text(group)}")
                 spare = subject not in telling or group != telling[subject].group

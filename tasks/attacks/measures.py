@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from assay.tasks.attacks.trials import Trial
 from assay.tasks.statistics.classification import Proportion, fooling_rate, proportion
-from assay.tasks.statistics.classification_findings import Slice, prediction_findings
+from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.findings import Finding
 
 UNITS = {"distance": "of [0, 1]", "distance_l2": "L2", "steps": "steps", "queries": "queries"}
@@ -26,7 +26,7 @@ def attack_findings(trial: Trial, classes: Sequence[str], split: str = "", targe
     class that the attack aims at, whose own samples have no part in the success rate.
     """
     group = ", ".join(one for one in (trial.group, split) if one)
-    about = Slice("attack", trial.attack, group, trial.subject)
+    about = About("attack", trial.attack, group, trial.subject)
     findings = prediction_findings(
         about, trial.attacked, trial.probabilities, trial.truth, classes, robust=trial.robust
     )
@@ -69,7 +69,7 @@ def _to_be_won(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
     return np.asarray((truth != (np.arange(truth.shape[1]) == target)).any(axis=1))
 
 
-def _winners(trial: Trial, about: Slice) -> list[Finding]:
+def _winners(trial: Trial, about: About) -> list[Finding]:
     """Of the samples that fell in the worst case: whose image it was, per attack."""
     if trial.winner is None:
         return []

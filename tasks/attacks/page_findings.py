@@ -1,23 +1,19 @@
-"""The findings on attacks, ready to be looked up: by metric, subject, attack and ε."""
+"""The findings on attacks on images, as the report asks for them: by subject, attack and ε."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
-
 from assay.tasks.attacks.worst import WORST
-from assay.tasks.statistics.findings import Finding
-
-TRAINING = "training"
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
+from assay.tasks.statistics.slices import slice_of
 
 
 def eps_value(group: str) -> float:
-    """The ε of a group.
+    """The ε of a group; 0, that of clean samples, where it names none.
 
     >>> eps_value("eps=4/255, melanoma"), eps_value("eps=0.1")
     (0.01568627450980392, 0.1)
     """
-    return float(Fraction(group.partition(",")[0].removeprefix("eps=")))
+    return slice_of(group).eps or 0.0
 
 
 def eps_text(group: str) -> str:
@@ -26,57 +22,52 @@ def eps_text(group: str) -> str:
     >>> eps_text("eps=4/255, melanoma")
     '4/255'
     """
-    return group.partition(",")[0].removeprefix("eps=")
+    return slice_of(group).eps_text
 
 
-class Attacked:
+class AttackFindings:
     """What was measured under attack; ε goes by the name it has in the groups."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        self._found = {(one.metric, one.subject, one.of, one.group): one for one in findings if one.stage == "attack"}
-        images = [one for one in self._found.values() if one.group.startswith("eps=")]  # attacks on texts have no ε
-        accuracies = [one for one in images if one.metric == "attack.accuracy"]
-        self.subjects = list(dict.fromkeys(one.subject for one in accuracies))
-        self.flags = [one for one in self._found.values() if one.metric == "attack.red_flag"]
-        self.transfers = [one for one in self._found.values() if one.metric == "attack.transfer"]
-        self._groups: dict[tuple[str, str], list[str]] = {}
-        for one in accuracies:
-            if "," not in one.group:
-                self._groups.setdefault((one.subject, one.of), []).append(one.group)
+    def __init__(self, findings: FindingIndex) -> None:
+        self._findings = findings
+        # Attacks on texts have no ε.
+        self._accuracies = [one for one in findings.select("attack.accuracy") if one.slice.eps is not None]
+        self._curves = [one for one in self._accuracies if not one.slice.name and not one.slice.split]
+        self.subjects = distinct(one.subject for one in self._accuracies)
+        self.flags = findings.select("attack.red_flag")
+        self.transfers = findings.select("attack.transfer")
 
     def get(self, metric: str, subject: str, attack: str, group: str, part: str = "") -> Finding | None:
         """The finding `attack.metric`, of a part (a class, a split) where one is named."""
-        full = ", ".join(one for one in (group, part) if one)
-        return self._found.get((f"attack.{metric}", subject, attack, full))
+        full = ", ".join(filter(None, (group, part)))
+        return self._findings.entry(f"attack.{metric}", subject, attack, full)
 
     def attacks(self, subject: str | None = None) -> list[str]:
         """The attacks on a subject, or on any, the worst case last."""
-        names = dict.fromkeys(attack for one, attack in self._groups if subject in (None, one))
+        names = distinct(one.of for one in self._curves if subject in (None, one.subject))
         return sorted(names, key=lambda name: name == WORST)
 
-    def grid(self, subject: str, attack: str) -> list[str]:
-        """The ε that were tried, from small to large."""
-        return sorted(self._groups.get((subject, attack), []), key=eps_value)
+    def grid(self, subject: str, attack: str | None = None) -> list[str]:
+        """The ε that were tried by an attack, or by any, from small to large."""
+        tried = [one.group for one in self._curves if one.subject == subject and attack in (None, one.of)]
+        return sorted(distinct(tried), key=eps_value)
 
     def clean(self, subject: str) -> Finding | None:
         """The accuracy on clean images, as the attacks' own zero point says it."""
-        found = (self.get("accuracy", subject, attack, "eps=0") for attack in self.attacks(subject))
-        return next((one for one in found if one is not None), None)
+        at_zero = (self.get("accuracy", subject, attack, "eps=0") for attack in self.attacks(subject))
+        return next((one for one in at_zero if one is not None), None)
 
     def lowest(self, subject: str, group: str) -> Finding | None:
         """The lowest accuracy at an ε, of the worst case where several attacks leave the same."""
-        found = [self.get("accuracy", subject, attack, group) for attack in reversed(self.attacks(subject))]
-        measured = [one for one in found if one is not None and one.value is not None]
-        return min(measured, key=lambda one: one.value or 0.0) if measured else None
+        return lowest(self.get("accuracy", subject, attack, group) for attack in reversed(self.attacks(subject)))
 
     def telling(self, subject: str) -> Finding | None:
         """The lowest accuracy at the smallest ε that costs half of what is right on clean images; else the largest."""
-        groups = {group for attack in self.attacks(subject) for group in self.grid(subject, attack)}
-        positive = sorted((group for group in groups if eps_value(group) > 0), key=eps_value)
-        found = [one for group in positive if (one := self.lowest(subject, group)) is not None]
+        positive = (group for group in self.grid(subject) if eps_value(group) > 0)
+        left = [one for group in positive if (one := self.lowest(subject, group)) is not None]
         clean = self.clean(subject)
         half = 0.5 * (clean.value or 0.0) if clean is not None else 0.0
-        return next((one for one in found if (one.value or 0.0) <= half), found[-1] if found else None)
+        return next((one for one in left if (one.value or 0.0) <= half), left[-1] if left else None)
 
     def common(self) -> str:
         """The ε at which all subjects are compared: the one that tells most about the first of them."""
@@ -85,14 +76,15 @@ class Attacked:
 
     def at_common(self) -> dict[str, Finding]:
         """The lowest accuracy of every subject at the common ε, or where it was not attacked there, at its own."""
-        found = {subject: self.lowest(subject, self.common()) or self.telling(subject) for subject in self.subjects}
-        return {subject: one for subject, one in found.items() if one is not None}
+        common = self.common()
+        left = {subject: self.lowest(subject, common) or self.telling(subject) for subject in self.subjects}
+        return {subject: one for subject, one in left.items() if one is not None}
 
     def classes(self, subject: str) -> list[str]:
         """The names of the classes whose recall was measured."""
-        of = [group for metric, one, _, group in self._found if metric == "attack.recall" and one == subject]
-        return list(dict.fromkeys(group.partition(", ")[2] for group in of if f", {TRAINING}, " not in f"{group}, "))
+        recalls = self._findings.select("attack.recall", subject=subject)
+        return distinct(one.slice.name for one in recalls if not one.slice.split)
 
     def has_training(self) -> bool:
         """Whether some attack was also measured on the images that a generator learned from."""
-        return any(key[0] == "attack.accuracy" and key[3].endswith(f", {TRAINING}") for key in self._found)
+        return any(one.slice.split and not one.slice.name for one in self._accuracies)

@@ -22,7 +22,7 @@ _NAMED = 3  # labels in a caption
 
 
 @dataclass(frozen=True)
-class Shown:
+class AttackedImages:
     """The images that were kept of one attack on one subject, with their records."""
 
     subject: str
@@ -32,16 +32,16 @@ class Shown:
     classes: tuple[str, ...]
 
 
-def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> list[Shown]:
+def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> list[AttackedImages]:
     """What can be shown of a table of records and one of images, per subject and attack."""
     keys = images.select(["subject", "attack"]).group_by(["subject", "attack"], use_threads=False).aggregate([])
-    found = []
+    of_each = []
     for key in keys.to_pylist():
         kept = _only(images, **key)
         records = _only(attacked, **key)
         records = records.filter(pc.is_in(records["id"], value_set=kept["id"].combine_chunks()))
-        found.append(Shown(key["subject"], key["attack"], records, kept, tuple(classes)))
-    return found
+        of_each.append(AttackedImages(key["subject"], key["attack"], records, kept, tuple(classes)))
+    return of_each
 
 
 CHOSEN_BY = ["id", "eps", "gold", "labels", "clean", "success"]
@@ -61,14 +61,14 @@ def to_be_shown(records: pa.Table, kept: pa.Table) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def gallery(shown: Shown, group: str, *, collapsed: bool = False) -> Gallery | None:
+def gallery(shown: AttackedImages, group: str, *, collapsed: bool = False) -> Gallery | None:
     """The strips of one attack at the ε of `group`: what was right and then fell first, the classes in turn."""
     records = {row["id"]: row for row in shown.records.to_pylist() if eps_name(row["eps"]) == group}
     clean, moved = _pixels(shown.images, "eps=0"), _pixels(shown.images, group)
-    ids = [one for one in records if one in clean and one in moved]
-    if not ids:
+    rows = [row for sample, row in records.items() if sample in clean and sample in moved]
+    if not rows:
         return None
-    chosen = _in_turn([records[one] for one in ids], MOST)
+    chosen = _in_turn(rows, MOST)
     strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown.classes) for row in chosen]
     title = f"{shown.subject}: {shown.attack} at ε = {group.removeprefix('eps=')}"
     note = (
@@ -95,7 +95,7 @@ def enlarged_difference(clean: Pixels, moved: Pixels) -> tuple[Pixels, float]:
 def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[str]) -> Strip:
     difference, factor = enlarged_difference(clean, moved)
     truth = _truth(row, classes)
-    before, after = (_said(row, side, classes) for side in ("clean", "attacked"))
+    before, after = (_answer(row, side, classes) for side in ("clean", "attacked"))
     levels = 255 * float(row["distance"])
     pictures = [
         Picture(png(clean), "original", f"The original image of {row['id']}, {truth}", before),
@@ -115,7 +115,7 @@ def _truth(row: dict[str, Any], classes: Sequence[str]) -> str:
     return "class unknown" if row["gold"] is None else f"is {classes[row['gold']]}"
 
 
-def _said(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
+def _answer(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
     """What the subject said of one image: its class with its probability, or the labels it named."""
     probabilities = row[f"{side}_probabilities"]
     if row["labels"] is None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from assay.tasks.attacks.page_findings import TRAINING, Attacked, eps_text, eps_value
+from assay.tasks.attacks.page_findings import AttackFindings, eps_text, eps_value
 from assay.tasks.attacks.red_flags import FLAGS
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark, Paragraph
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
+from assay.tasks.statistics.slices import TRAINING
 
 _NONE_RAISED = "None of the {checked} signs of a misleading evaluation that were looked for showed itself."
 
 
-def figures_table(found: Attacked) -> DataTable:
+def figures_table(found: AttackFindings) -> DataTable:
     """ACC, AUC and FR per subject, attack and ε, as in the paper's Tables 1 and 2, and what each attack needed."""
     training = found.has_training()
     columns = [
@@ -42,27 +42,27 @@ def figures_table(found: Attacked) -> DataTable:
     return DataTable("Accuracy, AUC and fooling rate", columns, rows, note, collapsed=len(rows) > 24)
 
 
-def transfer_tables(found: Attacked) -> list[DataTable]:
+def transfer_tables(found: AttackFindings) -> list[DataTable]:
     """Per attack and ε: how every subject answers for images made against every subject."""
-    kinds = list(dict.fromkeys((one.of, one.group.partition(", made for ")[0]) for one in found.transfers))
-    return [_transfer(found, attack, group) for attack, group in kinds if eps_value(group) > 0]
+    kinds = distinct((one.of, one.slice.eps_text) for one in found.transfers if one.slice.eps)
+    return [_transfer(found, attack, eps) for attack, eps in kinds]
 
 
-def recall_table(found: Attacked, subject: str, group: str) -> DataTable:
+def recall_table(found: AttackFindings, subject: str, group: str) -> DataTable:
     """The recall of every class on clean images and under every attack at one ε."""
     attacks = [attack for attack in found.attacks(subject) if group in found.grid(subject, attack)]
     columns = [Column("Class"), Column("Clean", "percent"), *(Column(attack, "percent") for attack in attacks)]
     first = attacks[0] if attacks else ""
     rows: list[list[Cell]] = [
-        [name, _estimate(found.get("recall", subject, first, "eps=0", name)),
-         *(_estimate(found.get("recall", subject, attack, group, name)) for attack in attacks)]
+        [name, estimate(found.get("recall", subject, first, "eps=0", name)),
+         *(estimate(found.get("recall", subject, attack, group, name)) for attack in attacks)]
         for name in found.classes(subject)
     ]  # fmt: skip
     title = f"Recall of every class at ε = {eps_text(group)}"
     return DataTable(f"{title}, {subject}" if len(found.subjects) > 1 else title, columns, rows)
 
 
-def answers_table(found: Attacked, groups: dict[str, str]) -> DataTable:
+def answers_table(found: AttackFindings, groups: dict[str, str]) -> DataTable:
     """Beside each accuracy, what a constant answer would get, and how varied the answers are, at one ε per subject."""
     columns = [
         Column("Subject"), Column("Attack"), Column("ε"), Column("Accuracy", "percent"),
@@ -79,7 +79,7 @@ def answers_table(found: Attacked, groups: dict[str, str]) -> DataTable:
     return DataTable("What the answers are worth", columns, rows, note)
 
 
-def flag_blocks(found: Attacked) -> list[Block]:
+def flag_blocks(found: AttackFindings) -> list[Block]:
     """The red flags: those raised in words, and the table of all that were looked for."""
     if not found.flags:
         return []
@@ -99,57 +99,50 @@ def flag_blocks(found: Attacked) -> list[Block]:
     return [*blocks, DataTable("Red flags", columns, rows, note, collapsed=not raised)]
 
 
-def raised_flags(findings: Sequence[Finding]) -> list[Finding]:
+def raised_flags(findings: FindingIndex) -> list[Finding]:
     """The flags that were raised."""
-    return [one for one in findings if one.metric == "attack.red_flag" and one.value == 1.0]
+    return [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
 
 
-def _figures(found: Attacked, subject: str, attack: str, group: str, training: bool) -> list[Cell]:
-    def cell(metric: str, part: str = "") -> Estimate | None:
-        return _estimate(found.get(metric, subject, attack, group, part))
-
+def _figures(found: AttackFindings, subject: str, attack: str, group: str, training: bool) -> list[Cell]:
     attacked = eps_value(group) > 0
-    extra = [cell("accuracy", TRAINING)] if training else []
-    rest = [cell(metric) if attacked else None for metric in ("fooling_rate", "distance", "steps")]
-    at = Mark(eps_text(group), order=eps_value(group))
-    return [subject, attack if attacked else "clean", at, cell("accuracy"), *extra, cell("auc"), *rest]
+    metrics = ["accuracy", "auc", *(["fooling_rate", "distance", "steps"] if attacked else [])]
+    accuracy, auc, *rest = (estimate(found.get(metric, subject, attack, group)) for metric in metrics)
+    extra: list[Cell] = [estimate(found.get("accuracy", subject, attack, group, TRAINING))] if training else []
+    named: list[Cell] = [subject, attack if attacked else "clean", _eps(group)]
+    return [*named, accuracy, *extra, auc, *(rest or [None, None, None])]
 
 
-def _transfer(found: Attacked, attack: str, group: str) -> DataTable:
-    cells = {
-        (one.group.partition(", made for ")[2], one.subject): one
-        for one in found.transfers
-        if one.of == attack and one.group.partition(", made for ")[0] == group
-    }
-    sources, targets = (list(dict.fromkeys(key[side] for key in cells)) for side in (0, 1))
+def _transfer(found: AttackFindings, attack: str, eps: str) -> DataTable:
+    shown = [one for one in found.transfers if one.of == attack and one.slice.eps_text == eps]
+    sources, targets = distinct(one.slice.made_for for one in shown), distinct(one.subject for one in shown)
     columns = [Column("Made for"), *(Column(f"shown to {name}", "percent") for name in targets)]
     rows: list[list[Cell]] = [
-        [source, *(_estimate(cells.get((source, target))) for target in targets)] for source in sources
-    ]
+        [source, *(estimate(found.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
+                   for target in targets)]
+        for source in sources
+    ]  # fmt: skip
     note = (
         "Accuracy of the subject in the column on images that were made to fool the subject in the row. On the "
         "diagonal the attack sees the subject it is shown to; a lower number elsewhere in the column is a red flag."
     )
-    return DataTable(f"Transfer of {attack} at ε = {eps_text(group)}", columns, rows, note)
+    return DataTable(f"Transfer of {attack} at ε = {eps}", columns, rows, note)
 
 
-def _answers(found: Attacked, subject: str, attack: str, group: str) -> list[list[Cell]]:
+def _answers(found: AttackFindings, subject: str, attack: str, group: str) -> list[list[Cell]]:
     accuracy = found.get("accuracy", subject, attack, group)
     if accuracy is None:
         return []
     names = ("majority_rate", "prediction_entropy", "degenerate")
-    majority, entropy, alone = (found.get(name, subject, attack, group) for name in names)
-    said = alone.verdict if alone is not None else ""
-    verdict = Mark(said, "bad") if said.startswith("degenerate") else Mark("" if said == "not measured" else said)
+    beside: list[Finding | None] = [found.get(name, subject, attack, group) for name in names]
+    verdict = beside[-1].verdict if beside[-1] is not None else ""
+    mark = Mark(verdict, "bad") if verdict.startswith("degenerate") else Mark(verdict.replace("not measured", ""))
     name = "clean" if eps_value(group) == 0 else attack
-    return [[subject, name, Mark(eps_text(group), order=eps_value(group)), _estimate(accuracy), _estimate(majority),
-             _estimate(entropy), _estimate(alone), verdict]]  # fmt: skip
+    return [[subject, name, _eps(group), *(estimate(one) for one in (accuracy, *beside)), mark]]
 
 
-def _estimate(finding: Finding | None) -> Estimate | None:
-    if finding is None or finding.value is None:
-        return None
-    return Estimate(finding.value, finding.low, finding.high, finding.n)
+def _eps(group: str) -> Mark:
+    return Mark(eps_text(group), order=eps_value(group))
 
 
 def _in_words(flag: Finding) -> str:

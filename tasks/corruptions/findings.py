@@ -127,9 +127,3 @@ def _place(reference: str, subjects: Sequence[str]) -> int:
 
 def _key(subject: str, of: str, group: str, counted: str) -> str:
     return json.dumps([subject, of, group, counted], ensure_ascii=False)
-
-
-def cell_of(findings: Sequence[Finding], metric: str, subject: str, of: str, group: str) -> Finding | None:
-    """The one finding of that name, or None."""
-    wanted = (f"corruption.{metric}", subject, of, group)
-    return next((one for one in findings if (one.metric, one.subject, one.of, one.group) == wanted), None)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from assay.tasks.corruptions.findings import ALL, MEAN
 from assay.tasks.reporting.following import Headline, headline_of, sliced
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex, lowest
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject the mean flip probability, and the lowest accuracy under one perturbation."""
-    mine = [one for one in findings if one.stage == "corruption" and one.group == ALL and one.value is not None]
-    for subject in dict.fromkeys(one.subject for one in mine):
-        for one in mine:
-            if (one.metric, one.of, one.subject) == ("corruption.flip_probability", MEAN, subject):
-                yield from headline_of(sliced("Answers that flip from frame to frame", subject), one)
-        left = [
-            one for one in mine
-            if one.metric == "corruption.accuracy" and one.of != MEAN and one.subject == subject
-        ]  # fmt: skip
-        worst = min(left, key=lambda one: one.value or 0.0, default=None)
+    for subject in findings.distinct("subject", "corruption"):
+        flips = findings.get("corruption.flip_probability", subject, MEAN, ALL)
+        yield from headline_of(sliced("Answers that flip from frame to frame", subject), flips)
+        left = findings.select("corruption.accuracy", subject=subject, group=ALL)
+        worst = lowest(one for one in left if one.of != MEAN)
         yield from headline_of(sliced("Accuracy under the worst corruption", subject), worst)

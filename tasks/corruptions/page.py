@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.corruptions.findings import ALL, MEAN, severity_group
 from assay.tasks.corruptions.table import CATEGORIES, in_order
+from assay.tasks.reporting.estimates import series_of
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
@@ -27,9 +27,9 @@ from assay.tasks.reporting.parts import (
     Strip,
     Verdict,
 )
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.sentences import NAMED, more_below, share_text
+from assay.tasks.statistics.findings import Finding, FindingIndex, highest, lowest
 
-_NAMED = 3
 _SHOWN = 3  # the severity of the pictures, where it was tried
 _STRIPS = (
     ("noise", ("gaussian-noise", "shot-noise", "speckle-noise")),
@@ -45,39 +45,35 @@ _EXPLAINED = (
 )
 
 
-@dataclass(frozen=True)
-class _Found:
-    """The findings about corruptions, looked up by what they are about; the first subject is the reference."""
+class CorruptionFindings:
+    """The findings about corruptions, as the page asks for them; the first subject is the reference."""
 
-    cells: dict[tuple[str, str, str, str], Finding]
-    subjects: list[str]
-    perturbations: list[str]
-    severities: list[int]
-
-    @classmethod
-    def of(cls, findings: Sequence[Finding]) -> _Found:
-        mine = [one for one in findings if one.stage == "corruption"]
-        cells = {(one.metric.partition(".")[2], one.subject, one.of, one.group): one for one in mine}
-        tried = {one.of for one in mine}
-        groups = {one.group for one in mine}
-        compared = {one.subject for one in mine if one.metric == "corruption.relative_flip_probability"}
-        return cls(
-            cells,
-            sorted({one.subject for one in mine}, key=lambda subject: (subject in compared, subject)),
-            list(in_order(tried)),
-            [severity for severity in range(1, 6) if severity_group(severity) in groups],
-        )
+    def __init__(self, findings: FindingIndex) -> None:
+        self._findings = findings
+        compared = findings.distinct("subject", "corruption.relative_flip_probability")
+        subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
+        self.subjects = sorted(subjects, key=lambda subject: (subject in compared, subject))
+        self.perturbations = list(in_order(tried))
+        severities = {one.slice.severity for one in findings.select("corruption")}
+        self.severities = [severity for severity in range(1, 6) if severity in severities]
 
     def get(self, metric: str, subject: str, of: str, severity: int | None) -> Finding | None:
         """The finding, if it has a value; no severity stands for all of them together."""
         group = ALL if severity is None else severity_group(severity)
-        found = self.cells.get((metric, subject, of, group))
-        return None if found is None or found.value is None else found
+        return self._findings.get(f"corruption.{metric}", subject, of, group)
+
+    def tried(self, metric: str, subject: str) -> list[Finding | None]:
+        """The findings of every perturbation at every severity."""
+        return [self.get(metric, subject, name, level) for name in self.perturbations for level in self.severities]
+
+    def least_right(self, subject: str) -> Finding | None:
+        """The lowest accuracy under one perturbation at one severity."""
+        return lowest(self.tried("accuracy", subject))
 
 
-def page(findings: Sequence[Finding], images: pa.Table | None = None) -> Part:
+def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
     """The part of the report about corruptions, from the findings `corruption.*` and the `CorruptedImages`."""
-    found = _Found.of(findings)
+    found = CorruptionFindings(findings)
     blocks: list[Block] = []
     if len(found.severities) > 1:
         blocks += [_mean_plot(found), _panels(found)]
@@ -91,29 +87,27 @@ def page(findings: Sequence[Finding], images: pa.Table | None = None) -> Part:
     return Part("Corruptions", " ".join(filter(None, sentences)) or "Nothing was corrupted.", blocks, "corruptions")
 
 
-def verdict(findings: Sequence[Finding]) -> Verdict | None:
-    """The line about corruptions for the terminal and the head of the page; None where nothing was corrupted.
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about corruptions for the terminal and the head of the page; none where nothing was corrupted.
 
     >>> flips = Finding("corruption.flip_probability", "mean", "all", "plain", 0.036, 0.03, 0.042, 450)
-    >>> verdict([flips]).text.replace(chr(0x202F), " ")
+    >>> verdict(FindingIndex([flips]))[0].text.replace(chr(0x202F), " ")
     'Under corruptions answers flip from frame to frame: plain 3.60 % [3.00, 4.20]'
     >>> right = Finding("corruption.accuracy", "translate", "severity=3", "plain", 0.555, 0.49, 0.62, 450)
-    >>> verdict([flips, right]).text.replace(chr(0x202F), " ").partition("; ")[2]
+    >>> verdict(FindingIndex([flips, right]))[0].text.replace(chr(0x202F), " ").partition("; ")[2]
     'the least that is right: plain 56 % [49, 62] (translate, severity 3)'
     """
-    found = _Found.of(findings)
+    found = CorruptionFindings(findings)
     means = [one for subject in found.subjects if (one := found.get("flip_probability", subject, MEAN, None))]
     if not means:
-        return None
-    rest = len(means) - _NAMED
-    more = f"; {plural(rest, 'more subject')} below" if rest > 0 else ""
-    told = ", ".join(f"{one.subject} {_with_interval(one)}" for one in means[:_NAMED])
+        return ()
+    flips = ", ".join(f"{mean.subject} {share_text(mean, 2)}" for mean in means[:NAMED])
     worst = [
-        f"{one.subject} {percent(one.value, 0)} {interval(one.low, one.high, digits=0)} ({_where(one)})"
-        for mean in means[:_NAMED] if (one := _least_right(found, mean.subject)) is not None
+        f"{least.subject} {share_text(least, 0)} ({_where(least)})"
+        for mean in means[:NAMED] if (least := found.least_right(mean.subject)) is not None
     ]  # fmt: skip
     left = f"; the least that is right: {', '.join(worst)}" if worst else ""
-    return Verdict(f"Under corruptions answers flip from frame to frame: {told}{left}{more}")
+    return (Verdict(f"Under corruptions answers flip from frame to frame: {flips}{left}{more_below(len(means))}"),)
 
 
 def name_of(perturbation: str) -> str:
@@ -125,59 +119,38 @@ def name_of(perturbation: str) -> str:
     return perturbation.replace("-", " ").capitalize()
 
 
-def _sentence(found: _Found, subject: str) -> str:
+def _sentence(found: CorruptionFindings, subject: str) -> str:
     mean = found.get("flip_probability", subject, MEAN, None)
     if mean is None:
         return ""
-    tried = [
-        one
-        for name in found.perturbations
-        for severity in found.severities
-        if (one := found.get("flip_probability", subject, name, severity))
-    ]
-    worst = max(tried, key=lambda one: one.value or 0.0)
-    least = _least_right(found, subject)
-    left = "" if least is None else f" The least that it has right is {_with_interval(least)}, under {_where(least)}."
+    worst, least = highest(found.tried("flip_probability", subject)), found.least_right(subject)
+    often = "" if worst is None else (
+        f", most often under {name_of(worst.of).lower()} at severity {worst.slice.severity}: {share_text(worst, 2)}"
+    )  # fmt: skip
+    left = "" if least is None else f" The least that it has right is {share_text(least, 2)}, under {_where(least)}."
     return (
-        f"{subject} changes its answer in {_with_interval(mean)} of the comparisons between frames "
-        f"({plural(len(found.perturbations), 'perturbation')}, n = {integer(mean.n)} images), most often under "
-        f"{name_of(worst.of).lower()} at severity {worst.group.partition('=')[2]}: {_with_interval(worst)}.{left}"
+        f"{subject} changes its answer in {share_text(mean, 2)} of the comparisons between frames "
+        f"({plural(len(found.perturbations), 'perturbation')}, n = {integer(mean.n)} images){often}.{left}"
     )
 
 
-def _least_right(found: _Found, subject: str) -> Finding | None:
-    """The lowest accuracy under one perturbation at one severity."""
-    tried = [
-        one
-        for name in found.perturbations
-        for severity in found.severities
-        if (one := found.get("accuracy", subject, name, severity))
-    ]
-    return min(tried, key=lambda one: one.value or 0.0, default=None)
+def _where(finding: Finding) -> str:
+    return f"{name_of(finding.of).lower()}, severity {finding.slice.severity}"
 
 
-def _where(one: Finding) -> str:
-    return f"{name_of(one.of).lower()}, severity {one.group.partition('=')[2]}"
-
-
-def _with_interval(one: Finding) -> str:
-    return f"{percent(one.value, 2)} {interval(one.low, one.high, digits=2)}"
-
-
-def _series(found: _Found, subject: str, of: str) -> Series:
+def _series(found: CorruptionFindings, subject: str, of: str) -> Series:
     points = [found.get("flip_probability", subject, of, severity) for severity in found.severities]
-    value, low, high = ([getattr(one, end, None) for one in points] for end in ("value", "low", "high"))
-    return Series(subject, [float(severity) for severity in found.severities], value, low, high)
+    return series_of(subject, [float(severity) for severity in found.severities], points)
 
 
-def _plot(found: _Found, of: str, title: str, alt: str) -> LinePlot:
+def _plot(found: CorruptionFindings, of: str, title: str, alt: str) -> LinePlot:
     return LinePlot(
         title, [_series(found, subject, of) for subject in found.subjects], "severity", "flip probability", alt,
         x_ticks={float(severity): str(severity) for severity in found.severities}, scale="percent",
     )  # fmt: skip
 
 
-def _mean_plot(found: _Found) -> LinePlot:
+def _mean_plot(found: CorruptionFindings) -> LinePlot:
     ends = [
         f"{subject} from {percent(first.value)} to {percent(last.value)}"
         for subject in found.subjects
@@ -191,7 +164,7 @@ def _mean_plot(found: _Found) -> LinePlot:
     return LinePlot(**(vars(plot) | {"note": _EXPLAINED}))
 
 
-def _panels(found: _Found) -> Panels:
+def _panels(found: CorruptionFindings) -> Panels:
     plots = [
         _plot(found, name, name_of(name), f"Flip probability over severity under {name_of(name).lower()}, per subject.")
         for name in found.perturbations
@@ -199,7 +172,7 @@ def _panels(found: _Found) -> Panels:
     return Panels("Flip probability over severity, per perturbation", plots, "The same axes everywhere.")
 
 
-def _table(found: _Found, metric: str, subject: str) -> DataTable:
+def _table(found: CorruptionFindings, metric: str, subject: str) -> DataTable:
     """A row per perturbation, a column per severity: flip probability, or accuracy at full strength."""
     columns = [
         Column("Perturbation"), Column("Category"),
@@ -209,21 +182,20 @@ def _table(found: _Found, metric: str, subject: str) -> DataTable:
         [
             "Mean" if name == MEAN else name_of(name),
             CATEGORIES.get(name, ""),
-            *(_estimate(found.get(metric, subject, name, severity)) for severity in (*found.severities, None)),
+            *(_in_percent(found.get(metric, subject, name, severity)) for severity in (*found.severities, None)),
         ]
         for name in (*found.perturbations, MEAN)
     ]
+    folded = len(found.subjects) > NAMED
     whole = found.get(metric, subject, MEAN, None)
     n = f"n = {integer(whole.n)} images." if whole else "No image has a known class."
     if metric == "accuracy":
         note = "On the frames at a severity's full strength: all draws of a noise, the end of a ramp, a sweep's ends."
-        folded = len(found.subjects) > _NAMED
         return DataTable(f"Accuracy under corruption, %: {subject}", columns, rows, f"{note} {n}", collapsed=folded)
-    folded = len(found.subjects) > _NAMED
     return DataTable(f"Flip probability, %: {subject}", columns, rows, f"{_EXPLAINED} {n}", collapsed=folded)
 
 
-def _relative_table(found: _Found) -> DataTable:
+def _relative_table(found: CorruptionFindings) -> DataTable:
     """Flip probability as a multiple of the reference's, over all severities."""
     reference, *others = found.subjects
     rows: list[list[Cell]] = [
@@ -242,17 +214,17 @@ def _relative_table(found: _Found) -> DataTable:
     return DataTable(f"Relative flip probability, beside {reference}", columns, rows, note)
 
 
-def _estimate(one: Finding | None) -> Cell:
-    """In per cent, with the decimals that small shares need."""
-    if one is None or one.value is None or one.low is None or one.high is None:
+def _in_percent(share: Finding | None) -> Cell:
+    """With the decimals that small shares need."""
+    if share is None or share.value is None or share.low is None or share.high is None:
         return None
-    return Estimate(100 * one.value, 100 * one.low, 100 * one.high)
+    return Estimate(100 * share.value, 100 * share.low, 100 * share.high)
 
 
-def _ratio(one: Finding | None) -> Cell:
-    if one is None or one.value is None:
+def _ratio(ratio: Finding | None) -> Cell:
+    if ratio is None or ratio.value is None:
         return None
-    return Mark(f"{one.value:.2f}", "neutral", interval(one.low, one.high, "number"), order=one.value)
+    return Mark(f"{ratio.value:.2f}", "neutral", interval(ratio.low, ratio.high, "number"), order=ratio.value)
 
 
 def _galleries(images: pa.Table, severities: Sequence[int]) -> list[Block]:

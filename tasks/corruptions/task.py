@@ -15,10 +15,10 @@ from assay.infra.errors import InputError
 from assay.infra.exact import Least
 from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.corruptions.findings import ALL, MEAN, cell_of, corruption_findings, sum_flips
+from assay.tasks.corruptions.findings import ALL, MEAN, corruption_findings, sum_flips
 from assay.tasks.corruptions.partitions import Onlooker, corrupt_partition
 from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -63,8 +63,9 @@ def measure_corruptions(flips: Artifact[FrameFlips], settings: Corruptions, refe
     """Flip probability, relative to the subject `reference` too, and accuracy: per perturbation, severity and mean."""
     sums = reduce_partitions(sum_flips, flips, reference=reference, settings=settings)
     findings = corruption_findings(sums, reference)
-    overall = [cell_of(findings, "flip_probability", name, MEAN, ALL) for name in sorted({f.subject for f in findings})]
-    say(" · ".join(f"{one.subject} flips {one.value:.1%}" for one in overall if one and one.value is not None))
+    overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)
+    flips_of = {one.subject: one.value for one in measured(overall)}
+    say(" · ".join(f"{subject} flips {value:.1%}" for subject, value in sorted(flips_of.items())))
     return write_table(findings_table(findings), into=Findings)
 
 

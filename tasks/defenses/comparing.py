@@ -11,7 +11,7 @@ from assay.infra.seeds import Seeds
 from assay.tasks.attacks.worst import WORST
 from assay.tasks.defenses.answers import CLEAN, Answers, by_label
 from assay.tasks.statistics.classification import accuracy, answer_name, one_answer
-from assay.tasks.statistics.classification_findings import Slice
+from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import Difference, bootstrap_difference, mcnemar, share_difference
 from assay.tasks.statistics.proportions import unvaried
@@ -32,7 +32,7 @@ def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, cl
         verdict = ""
         if alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
-        about = Slice("defense", defence, one.group, subject)
+        about = About("defense", defence, one.group, subject)
         found.append(about.finding("accuracy", accuracy(one.said, one.truth), verdict=verdict))
     return found
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.tasks.attacks.page_findings import eps_text
 from assay.tasks.defenses.answers import CLEAN
 from assay.tasks.defenses.comparing import NONE
-from assay.tasks.defenses.page_findings import Defended, family, variant
+from assay.tasks.defenses.page_findings import DefenceFindings, family, variant
 from assay.tasks.defenses.page_tables import changes_table, flips_table, layout_table, tests_table
-from assay.tasks.reporting.numerals import integer, interval, percent
+from assay.tasks.reporting.estimates import series_of
+from assay.tasks.reporting.numerals import integer, percent
 from assay.tasks.reporting.parts import Block, LinePlot, Panels, Part, Series, Tone, Verdict
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.sentences import NAMED, share_text
+from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.subjects.clean_page import learning
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NAMED = 3
 _CROWDED = 0.12  # of the axis: ticks nearer than that to the one before carry no name
 _LEARNING = (
     "Training accuracy is that on the images as the defence attacked them; validation images are clean, were set aside "
@@ -27,12 +29,12 @@ _LEARNING = (
 _TRADE = "Further up withstands more, further right costs less. Whiskers are 95 % intervals (Wilson)."
 
 
-def page(findings: Sequence[Finding], models: Mapping[str, Mapping[str, str]], curves: Mapping[str, pa.Table]) -> Part:
+def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves: Mapping[str, pa.Table]) -> Part:
     """The part of the report about defences, from the findings `defense.*` and `corruption.flip_probability`.
 
     `models` are the names of the defended models by subject and defence, `curves` how each of them learned.
     """
-    found = Defended(findings)
+    found = DefenceFindings(findings)
     blocks: list[Block] = []
     if found.group:
         blocks += [layout_table(found), *_trade_off(found)]
@@ -43,8 +45,8 @@ def page(findings: Sequence[Finding], models: Mapping[str, Mapping[str, str]], c
     if learned:
         blocks.append(learning(learned, _LEARNING))
     constant = [
-        f"{subject}+{defence} is {said}." for subject in found.subjects for defence in found.defences
-        if (said := found.degenerate(subject, defence))
+        f"{subject}+{defence} is {judgement}." for subject in found.subjects for defence in found.defences
+        if (judgement := found.degenerate(subject, defence))
     ]  # fmt: skip
     sentences = [_sentence(found, subject) for subject in found.subjects] + constant
     judged = "red flag" if constant else ""
@@ -52,22 +54,22 @@ def page(findings: Sequence[Finding], models: Mapping[str, Mapping[str, str]], c
     return Part("Defences", sentence, blocks, "defences", "bad" if constant else "neutral", judged)
 
 
-def verdict(findings: Sequence[Finding]) -> Verdict | None:
-    """The line about defences for the terminal and the head of the page; None where none was compared."""
-    found = Defended(findings)
-    said = [line for subject in found.subjects if (line := _won(found, subject))]
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about defences for the terminal and the head of the page; none where none was compared."""
+    found = DefenceFindings(findings)
+    lines = [line for subject in found.subjects if (line := _won(found, subject))]
     constant = [f"{subject}+{defence}" for subject in found.subjects for defence in found.defences
                 if found.degenerate(subject, defence)]  # fmt: skip
-    rest = len(said) - _NAMED
-    parts = [*said[:_NAMED], *([f"{rest} more below"] if rest > 0 else [])]
+    rest = len(lines) - NAMED
+    parts = [*lines[:NAMED], *([f"{rest} more below"] if rest > 0 else [])]
     parts += [f"degenerate: {', '.join(constant)}"] if constant else []
     if not parts:
-        return None
+        return ()
     where = f" at ε = {eps_text(found.group)}" if found.group else ""
-    return Verdict(f"Defences{where}: {'; '.join(parts)}", _tone(found, bool(constant)))
+    return (Verdict(f"Defences{where}: {'; '.join(parts)}", _tone(found, bool(constant))),)
 
 
-def _tone(found: Defended, constant: bool) -> Tone:
+def _tone(found: DefenceFindings, constant: bool) -> Tone:
     if constant:
         return "bad"
     tests = [
@@ -76,11 +78,10 @@ def _tone(found: Defended, constant: bool) -> Tone:
     return "good" if tests and all(one is not None and one.verdict == "better" for one in tests) else "neutral"
 
 
-def _won(found: Defended, subject: str) -> str:
+def _won(found: DefenceFindings, subject: str) -> str:
     leaders = found.leaders(subject)
     after, clean = (
-        [one for defence in leaders if (one := found.accuracy(subject, defence, group)) is not None]
-        for group in (found.group, CLEAN)
+        measured(found.accuracy(subject, defence, group) for defence in leaders) for group in (found.group, CLEAN)
     )
     before, clean_before = (found.accuracy(subject, NONE, group) for group in (found.group, CLEAN))
     if not after or not clean or before is None or clean_before is None:
@@ -88,58 +89,53 @@ def _won(found: Defended, subject: str) -> str:
     had = f"right where it had {percent(before.value, 0)}"
     cost = f"clean {_from_to(clean, 1)} where it had {percent(clean_before.value)}"
     if len(leaders) == 1:
-        return f"{leaders[0]} leaves {subject} {_from_to(after, 0)} {_interval(after[0], 0)} {had}, and {cost}"
+        return f"{leaders[0]} leaves {subject} {share_text(after[0], 0)} {had}, and {cost}"
     return (
         f"{_named(leaders, len(found.defences))} leave {subject} {_from_to(after, 0)} {had}, no paired test tells them "
         f"apart, and {cost}"
     )
 
 
-def _sentence(found: Defended, subject: str) -> str:
+def _sentence(found: DefenceFindings, subject: str) -> str:
     leaders, before = found.leaders(subject), found.accuracy(subject, NONE, found.group)
-    after = [one for defence in leaders if (one := found.accuracy(subject, defence, found.group)) is not None]
+    after = measured(found.accuracy(subject, defence, found.group) for defence in leaders)
     if not after or before is None:
         return ""
     said = (
-        f"{found.against().capitalize()} at ε = {eps_text(found.group)} leaves {percent(before.value)} "
-        f"{_interval(before, 1)} of {integer(before.n)} samples right of {subject} as it is, and "
+        f"{found.against().capitalize()} at ε = {eps_text(found.group)} leaves {share_text(before)} "
+        f"of {integer(before.n)} samples right of {subject} as it is, and "
     )
     if len(leaders) == 1:
-        return f"{said}{percent(after[0].value)} {_interval(after[0], 1)} of {subject}+{leaders[0]}."
+        return f"{said}{share_text(after[0])} of {subject}+{leaders[0]}."
     return (
         f"{said}{_from_to(after, 1)} with {_named(leaders, len(found.defences))}, which no paired test tells apart "
         "(McNemar, Holm over all pairs)."
     )
 
 
-def _from_to(found: Sequence[Finding], digits: int) -> str:
+def _from_to(shares: Sequence[Finding], digits: int) -> str:
     """A share, or from which to which several go."""
-    low, high = (percent(end(one.value or 0.0 for one in found), digits) for end in (min, max))
+    low, high = (percent(end(share.value or 0.0 for share in shares), digits) for end in (min, max))
     return low if low == high else f"{low} to {high}"
-
-
-def _interval(one: Finding, digits: int) -> str:
-    return interval(one.low, one.high, digits=digits)
 
 
 def _named(leaders: Sequence[str], of: int) -> str:
     """The defences by name, or how many of them where these are many."""
-    if len(leaders) > _NAMED:
+    if len(leaders) > NAMED:
         return f"{len(leaders)} of {of} defences"
     return f"{', '.join(leaders[:-1])} and {leaders[-1]}"
 
 
-def _trade_off(found: Defended) -> list[Block]:
+def _trade_off(found: DefenceFindings) -> list[Block]:
     """Accuracy under attack over clean accuracy: a mark per model, a colour per defence; several subjects in panels."""
     plots = [plot for subject in found.subjects if (plot := _trade_plot(found, subject, subject)) is not None]
     title = "What robustness costs"
     if len(plots) > 1:
         return [Panels(title, plots, _TRADE)]
-    alone = _trade_plot(found, found.subjects[0], title) if plots else None
-    return [] if alone is None else [alone]
+    return [replace(plot, title=title) for plot in plots]
 
 
-def _trade_plot(found: Defended, subject: str, title: str) -> LinePlot | None:
+def _trade_plot(found: DefenceFindings, subject: str, title: str) -> LinePlot | None:
     points: dict[str, list[tuple[Finding, Finding, str]]] = {}
     for defence in (NONE, *found.defences):
         clean, attacked = (found.accuracy(subject, defence, group) for group in (CLEAN, found.group))
@@ -151,15 +147,11 @@ def _trade_plot(found: Defended, subject: str, title: str) -> LinePlot | None:
     series = []
     for name, pairs in points.items():
         pairs.sort(key=lambda pair: pair[0].value or 0.0)
-        after = [attacked for _, attacked, _ in pairs]
-        series.append(
-            Series(name, [clean.value or 0.0 for clean, *_ in pairs], [one.value for one in after],
-                   [one.low for one in after], [one.high for one in after], "points",
-                   [called for *_, called in pairs])
-        )  # fmt: skip
-    said = [f"{name} {percent(one.x[-1])} clean and {percent(one.y[-1])} attacked"
-            for name, one in zip(points, series, strict=True)]  # fmt: skip
-    alt = f"Accuracy of {subject} under attack over its clean accuracy: {'; '.join(said)}."
+        clean_shares, attacked_shares, variants = zip(*pairs, strict=True)
+        places = [share.value or 0.0 for share in clean_shares]
+        series.append(series_of(name, places, attacked_shares, "points", list(variants)))
+    ends = [f"{one.name} {percent(one.x[-1])} clean and {percent(one.y[-1])} attacked" for one in series]
+    alt = f"Accuracy of {subject} under attack over its clean accuracy: {'; '.join(ends)}."
     label = f"Accuracy at ε = {eps_text(found.group)}"
     return LinePlot(
         title, series, "Accuracy on clean images", label, alt, (0.0, 1.0), _ticks(series), _TRADE, "percent"

@@ -1,64 +1,53 @@
-"""The findings on defences, ready to be looked up: by metric, subject, defence and group."""
+"""The findings on defences of image subjects, as the page asks for them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from assay.tasks.attacks.page_findings import eps_value
 from assay.tasks.attacks.worst import WORST
 from assay.tasks.defenses.answers import CLEAN
 from assay.tasks.defenses.comparing import NONE
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 
 _COMPARED = ("defense.accuracy", "defense.gain", "defense.mcnemar_p")
 _VARIED = re.compile(r"(-(eps=[^-]+|lambda=[^-]+|scratch|subject))+$")
 
 
-class Defended:
+class DefenceFindings:
     """What was measured about defences; everything is compared at one ε, the `telling` one."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        compared = [one for one in findings if one.metric in _COMPARED]
-        texts = {one.subject for one in compared if one.group != CLEAN and not one.group.startswith("eps=")}
+    def __init__(self, findings: FindingIndex) -> None:
+        self._findings = findings
+        compared = [one for one in findings.select("defense") if one.metric in _COMPARED]
+        texts = {one.subject for one in compared if one.group != CLEAN and one.slice.eps is None}
         mine = [one for one in compared if one.subject not in texts]  # texts have a part of their own, without ε
-        self._found = {(one.metric, one.subject, one.of, one.group): one for one in mine}
-        self._between = {(one.subject, one.of): one for one in findings if one.metric == "defense.between_p"}
-        self.subjects = list(dict.fromkeys(one.subject for one in mine))
-        self.defences = list(dict.fromkeys(one.of for one in mine if one.of != NONE))
-        tested = [one.group for one in mine if one.metric == "defense.mcnemar_p" and one.group != CLEAN]
-        groups = {one.group for one in mine if one.metric == "defense.accuracy" and one.group != CLEAN}
-        self.group, _, self.attack = tested[0].partition(", ") if tested else ("", "", "")
-        self.groups = sorted(groups, key=eps_value)
-
-    def get(self, metric: str, subject: str, defence: str, group: str) -> Finding | None:
-        """The finding `defense.metric`, if it has a value."""
-        found = self._found.get((f"defense.{metric}", subject, defence, group))
-        return None if found is None or found.value is None else found
+        self.subjects = distinct(one.subject for one in mine)
+        self.defences = distinct(one.of for one in mine if one.of != NONE)
+        tested = [one.slice for one in mine if one.metric == "defense.mcnemar_p" and one.slice.eps is not None]
+        self.group = f"eps={tested[0].eps_text}" if tested else ""
+        self.attack = tested[0].name if tested else ""
 
     def accuracy(self, subject: str, defence: str, group: str) -> Finding | None:
         """What is right at ε of that name, or on clean samples."""
-        return self.get("accuracy", subject, defence, group)
+        return self._findings.get("defense.accuracy", subject, defence, group)
 
     def gain(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
         """The change in accuracy on clean samples, or under the deciding attack at the telling ε."""
-        return self.get("gain", subject, defence, self._label(attacked))
+        return self._findings.get("defense.gain", subject, defence, self._label(attacked))
 
     def test(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
         """McNemar's test of that change."""
-        return self.get("mcnemar_p", subject, defence, self._label(attacked))
+        return self._findings.get("defense.mcnemar_p", subject, defence, self._label(attacked))
 
     def gains(self, subject: str, defence: str) -> list[Finding]:
-        """All changes in accuracy, by attack and ε."""
-        return [
-            one for (metric, whose, of, _), one in self._found.items()
-            if metric == "defense.gain" and whose == subject and of == defence and one.value is not None
-        ]  # fmt: skip
+        """The changes in accuracy under every attack and ε."""
+        gains = measured(self._findings.select("defense.gain", subject=subject, of=defence))
+        return [gain for gain in gains if gain.group != CLEAN]
 
     def degenerate(self, subject: str, defence: str) -> str:
         """What is wrong with a model that (almost) always says the same, in words; empty where nothing is."""
-        found = [self.accuracy(subject, defence, group) for group in (CLEAN, *([self.group] if self.group else []))]
-        return next((one.verdict for one in found if one is not None and one.verdict.startswith("degenerate")), "")
+        shares = measured(self.accuracy(subject, defence, group) for group in (CLEAN, self.group) if group)
+        return next((share.verdict for share in shares if share.degenerate), "")
 
     def best(self, subject: str) -> str:
         """The defence that leaves most right at the telling ε, of those that do not always say the same."""
@@ -78,13 +67,13 @@ class Defended:
         met = [
             one for one in self.defences if self.test(subject, one, attacked=True) and not self.degenerate(subject, one)
         ]
-        return {one: found.value or 0.0 for one in met if (found := self.accuracy(subject, one, self.group))}
+        return {one: share.value or 0.0 for one in met if (share := self.accuracy(subject, one, self.group))}
 
     def _apart(self, subject: str, one: str, other: str) -> bool:
         """Whether McNemar's test, after Holm over all pairs, tells two defences apart at the telling ε."""
         pairs = (f"{one} - {other}", f"{other} - {one}")
-        found = (self._between.get((subject, pair)) for pair in pairs)
-        return any(test is not None and test.verdict in ("better", "worse") for test in found)
+        tests = (self._findings.first("defense.between_p", subject=subject, of=pair) for pair in pairs)
+        return any(test is not None and test.verdict in ("better", "worse") for test in tests)
 
     def against(self) -> str:
         """The deciding attack, as a sentence has it."""

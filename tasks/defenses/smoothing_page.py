@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.tasks.reporting.numerals import integer, interval, percent
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Part, Series
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.numerals import integer, percent
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Part, Series
+from assay.tasks.reporting.sentences import NAMED, share_text
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.paired import mcnemar
 from assay.tasks.statistics.proportions import wilson
@@ -20,38 +22,37 @@ if TYPE_CHECKING:
 _METRIC, _ABSTAINS = "defense.certified_accuracy", "defense.abstains"
 _WRITTEN = {"as-it-is": "as it is", "under-noise": "trained under noise"}
 _PLACES = 60
-_LEVEL, _NAMED = 0.05, 3
+_LEVEL = 0.05
 
 
-def page(findings: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table], alpha: float) -> Part:
+def page(findings: FindingIndex, certified: Mapping[tuple[str, str], pa.Table], alpha: float) -> Part:
     """The part of the report about certificates; `certified` are the tables by subject and way of training.
 
     `alpha` is how likely each certificate may be wrong.
     """
-    mine = [one for one in findings if one.metric == _METRIC]
     blocks: list[Block] = [plot for plot in (_curve(certified),) if plot is not None]
     blocks.append(_table(findings))
-    return Part("Certified robustness", _sentence(mine, certified, alpha), blocks, "certified")
+    return Part("Certified robustness", _sentence(findings.select(_METRIC), certified, alpha), blocks, "certified")
 
 
-def _sentence(mine: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table], alpha: float) -> str:
+def _sentence(shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table], alpha: float) -> str:
     """What the most robust model is certain of at the largest radius where anything is certain; with it are named
     those that no paired test tells apart from it."""
-    measured = [one for one in mine if one.value]
-    if not measured:
+    certain = [share for share in shares if share.value]
+    if not certain:
         return "Nothing could be certified: no audited sample with a known class is right for certain."
-    largest = max(measured, key=lambda one: _radius(one.group)).group
-    at = sorted((one for one in measured if one.group == largest), key=lambda one: -(one.value or 0.0))
-    near = [at[0], *(one for one in at[1:] if not _apart(at[0], at[1:], one, certified, _radius(largest)))]
+    radius = max(_radius(share) for share in certain)
+    at = sorted((share for share in certain if _radius(share) == radius), key=lambda share: -(share.value or 0.0))
+    near = [at[0], *(share for share in at[1:] if not _apart(at[0], at[1:], share, certified, radius))]
     right = [
-        f"{one.subject} ({_WRITTEN.get(one.of, one.of)}) is right on {percent(one.value)} {interval(one.low, one.high)}"
-        for one in near[:_NAMED]
+        f"{share.subject} ({_WRITTEN.get(share.of, share.of)}) is right on {share_text(share)}"
+        for share in near[:NAMED]
     ]
     alike = "; no paired test tells them apart" if len(near) > 1 else ""
-    more = f" (as do {len(near) - _NAMED} more)" if len(near) > _NAMED else ""
+    more = f" (as do {len(near) - NAMED} more)" if len(near) > NAMED else ""
     return (
         f"Smoothed, {', '.join(right)} (n = {integer(at[0].n)}){more}, and stays so under any perturbation of L2 norm "
-        f"up to {_radius(largest):g}, whatever the attack{alike}. Each image's certificate is wrong with probability "
+        f"up to {radius:g}, whatever the attack{alike}. Each image's certificate is wrong with probability "
         f"{alpha:g} at most."
     )
 
@@ -103,26 +104,21 @@ def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
                     alt, (0.0, 1.0), note=note, scale="percent")  # fmt: skip
 
 
-def _table(findings: Sequence[Finding]) -> DataTable:
-    groups = list(dict.fromkeys(one.group for one in findings if one.metric == _METRIC))
-    keys = list(dict.fromkeys((one.subject, one.of) for one in findings if one.metric == _METRIC))
-    found = {(one.subject, one.of, one.metric, one.group): one for one in findings}
+def _table(findings: FindingIndex) -> DataTable:
+    shares = findings.select(_METRIC)
+    radii = {share.group: _radius(share) for share in shares}
     columns = [
         Column("Subject"), Column("Trained"),
-        *(Column(f"radius {_radius(group):g}", "percent", "Right, and certain within it") for group in groups),
+        *(Column(f"radius {radius:g}", "percent", "Right, and certain within it") for radius in radii.values()),
         Column("Abstains", "percent", "No class is certain to be said of more than half of the noisy copies"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [
-        [subject, _WRITTEN.get(of, of), *(_cell(found.get((subject, of, _METRIC, group))) for group in groups),
-         _cell(found.get((subject, of, _ABSTAINS, "")))]
-        for subject, of in keys
+        [subject, _WRITTEN.get(of, of), *(estimate(findings.get(_METRIC, subject, of, group)) for group in radii),
+         estimate(findings.get(_ABSTAINS, subject, of))]
+        for subject, of in distinct((share.subject, share.of) for share in shares)
     ]  # fmt: skip
     return DataTable("Certified accuracy by radius", columns, rows, "Intervals are 95 % (Wilson).")
 
 
-def _cell(one: Finding | None) -> Cell:
-    return None if one is None or one.value is None else Estimate(one.value, one.low, one.high, one.n)
-
-
-def _radius(group: str) -> float:
-    return float(group.removeprefix("radius="))
+def _radius(share: Finding) -> float:
+    return share.slice.radius or 0.0

@@ -12,7 +12,7 @@ import pyarrow as pa
 from assay.tasks.defenses.answers import CLEAN, Answers
 from assay.tasks.defenses.comparing import compared
 from assay.tasks.statistics.classification import accuracy, answer_name, one_answer
-from assay.tasks.statistics.classification_findings import Slice
+from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 
 Codes = npt.NDArray[np.int64]
@@ -73,7 +73,7 @@ def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, c
         verdict = ""
         if alone is not None and alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of texts are called {answer_name(alone.answer, classes)}"
-        about = Slice("defense", defence, one.group, subject)
+        about = About("defense", defence, one.group, subject)
         found.append(about.finding("accuracy", accuracy(answers.said, answers.truth), verdict=verdict))
     return found
 

@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from assay.tasks.attacks.noise.page_blocks import after_holm
 from assay.tasks.defenses.answers import CLEAN
 from assay.tasks.defenses.comparing import NONE
+from assay.tasks.reporting.estimates import estimate, series_of
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
-from assay.tasks.reporting.parts import (
-    Block,
-    Cell,
-    Column,
-    DataTable,
-    Estimate,
-    LinePlot,
-    Mark,
-    Part,
-    Series,
-    Tone,
-    Verdict,
-)
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Part, Tone, Verdict
+from assay.tasks.reporting.sentences import NAMED, after_holm, share_text
 from assay.tasks.statistics.controls import controlled_by
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 
 _COMPARED = (
     "defense.accuracy", "defense.gain", "defense.mcnemar_p", "defense.gain_over_control", "defense.control_mcnemar_p",
 )  # fmt: skip
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
-_NAMED = 3
-_DEGENERATE = "degenerate"
 
 
-class DefendedTexts:
-    """The findings on defended text subjects, to be asked for one by one."""
+class TextDefenceFindings:
+    """The findings on defended text subjects, as the page asks for them."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        compared = [one for one in findings if one.metric in _COMPARED]
-        measured = [one for one in compared if one.metric == "defense.accuracy" and one.group != CLEAN]
-        texts = {one.subject for one in measured if not one.group.startswith("eps=")}
-        mine = [one for one in compared if one.subject in texts]
-        self._known = {(one.metric, one.subject, one.of, one.group): one for one in mine}
-        self.subjects = list(dict.fromkeys(one.subject for one in mine))
-        self.defences = list(dict.fromkeys(one.of for one in mine if one.of != NONE))
-        self.groups = list(dict.fromkeys(one.group for one in mine))
+    def __init__(self, findings: FindingIndex) -> None:
+        self._findings = findings
+        accuracies = [one for one in findings.select("defense.accuracy") if one.group != CLEAN]
+        texts = {one.subject for one in accuracies if one.slice.eps is None}
+        compared = [one for one in findings.select("defense") if one.metric in _COMPARED and one.subject in texts]
+        self.subjects = distinct(one.subject for one in compared)
+        self.defences = distinct(one.of for one in compared if one.of != NONE)
+        self.groups = distinct(one.group for one in compared)
 
     def get(self, metric: str, subject: str, defence: str, group: str) -> Finding | None:
         """The finding `defense.metric`, if it has a value."""
-        found = self._known.get((f"defense.{metric}", subject, defence, group))
-        return None if found is None or found.value is None else found
+        return self._findings.get(f"defense.{metric}", subject, defence, group)
 
     def concluded(self, gain: Finding) -> str:
         """What is concluded of a gain; empty where nothing is."""
@@ -59,15 +42,16 @@ class DefendedTexts:
     def constant(self) -> list[str]:
         """The models that (almost) always answer the same of the texts as they are."""
         return [
-            one.subject if one.of == NONE else f"{one.subject}+{one.of}" for one in self._known.values()
-            if one.metric == "defense.accuracy" and one.group == CLEAN and one.verdict.startswith(_DEGENERATE)
-        ]  # fmt: skip
+            one.subject if one.of == NONE else f"{one.subject}+{one.of}"
+            for one in self._findings.select("defense.accuracy", group=CLEAN)
+            if one.subject in self.subjects and one.degenerate
+        ]
 
     @property
     def controls(self) -> dict[str, str]:
         """Every control with the defence that it is the control of."""
-        found = {one: controlled_by(one, self.defences) for one in self.defences}
-        return {control: defence for control, defence in found.items() if defence is not None}
+        controlled = {control: controlled_by(control, self.defences) for control in self.defences}
+        return {control: defence for control, defence in controlled.items() if defence is not None}
 
     def trained_with(self, defence: str) -> str:
         """What a model was trained with, besides the texts as they are."""
@@ -76,54 +60,49 @@ class DefendedTexts:
         whose = f" ({self.controls[defence]})" if len(self.controls) > 1 else ""
         return f"equal steps, unchanged copies{whose}"
 
-    def tests(self, subject: str) -> list[Finding]:
-        """The tests that are concluded from, of one subject."""
-        return [
-            one for (metric, whose, _, _), one in self._known.items()
-            if metric == "defense.mcnemar_p" and whose == subject
-        ]  # fmt: skip
+    @property
+    def tests(self) -> list[Finding]:
+        """The tests under attack that are concluded from, subject by subject."""
+        of_each = (self._findings.select("defense.mcnemar_p", subject=subject) for subject in self.subjects)
+        return [test for tests in of_each for test in tests if test.group != CLEAN]
 
 
-def page(findings: Sequence[Finding]) -> Part:
+def page(findings: FindingIndex) -> Part:
     """The part of the report about text subjects that learned from attacked copies, from the findings `defense.*`."""
-    found = DefendedTexts(findings)
+    found = TextDefenceFindings(findings)
     blocks: list[Block] = []
     for subject in found.subjects:
         blocks += [_matrix(found, subject), _plot(found, subject), _gains(found, subject)]
-    said = [line for subject in found.subjects for line in (_sentence(found, subject), _one_answer(found, subject))]
-    sentence = " ".join(filter(None, said))
+    lines = [line for subject in found.subjects for line in (_sentence(found, subject), _one_answer(found, subject))]
+    sentence = " ".join(filter(None, lines))
     return Part("Attacked copies", sentence or "No defended model came through.", blocks, "attacked-copies")
 
 
-def verdict(findings: Sequence[Finding]) -> Verdict | None:
-    """The line about attacked copies for the terminal and the head of the page; None where none was compared."""
-    found = DefendedTexts(findings)
-    said = [
-        f"{subject}+{one.of} is {one.verdict} on {one.group}{_by(found, one)}"
-        for subject in found.subjects for one in found.tests(subject)
-        if one.group != CLEAN and one.verdict in _TONES and f"{subject}+{one.of}" not in found.constant
-    ]  # fmt: skip
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about attacked copies for the terminal and the head of the page; none where none was compared."""
+    found = TextDefenceFindings(findings)
     if not found.subjects:
-        return None
+        return ()
+    lines = [
+        f"{test.subject}+{test.of} is {test.verdict} on {test.group}{_by(found, test)}" for test in found.tests
+        if test.verdict in _TONES and f"{test.subject}+{test.of}" not in found.constant
+    ]  # fmt: skip
     alike = f"degenerate, so attacks say nothing about them: {', '.join(found.constant)}" if found.constant else ""
-    if not said:
+    if not lines:
         shown = alike or f"no difference is shown{_by_most(found)}"
-        return Verdict(f"Attacked copies: {shown}", "bad" if alike else "neutral")
-    rest = len(said) - _NAMED
-    tests = [one for subject in found.subjects for one in found.tests(subject) if one.group != CLEAN]
-    held = all(
-        control is None or control.verdict == "better" for one in tests if one.verdict in _TONES
-        for control in [found.get("control_mcnemar_p", one.subject, one.of, one.group)]
-    )  # fmt: skip
-    tone: Tone = "good" if held and all(" is better " in one for one in said) else "neutral"
-    parts = [*said[:_NAMED], *([f"{rest} more below"] if rest > 0 else []), *([alike] if alike else [])]
-    return Verdict("Attacked copies: " + "; ".join(parts), "bad" if alike else tone)
+        return (Verdict(f"Attacked copies: {shown}", "bad" if alike else "neutral"),)
+    rest = len(lines) - NAMED
+    shown_by = [test for test in found.tests if test.verdict in _TONES]
+    controls = measured(found.get("control_mcnemar_p", test.subject, test.of, test.group) for test in shown_by)
+    held = all(control.verdict == "better" for control in controls)
+    tone: Tone = "good" if held and all(" is better " in line for line in lines) else "neutral"
+    parts = [*lines[:NAMED], *([f"{rest} more below"] if rest > 0 else []), *([alike] if alike else [])]
+    return (Verdict("Attacked copies: " + "; ".join(parts), "bad" if alike else tone),)
 
 
-def _by_most(found: DefendedTexts) -> str:
+def _by_most(found: TextDefenceFindings) -> str:
     """On how many texts at most nothing was shown, and what the largest change of all was, with its interval."""
-    tests = [one for subject in found.subjects for one in found.tests(subject) if one.group != CLEAN]
-    gains = [one for test in tests if (one := found.get("gain", test.subject, test.of, test.group)) is not None]
+    gains = measured(found.get("gain", test.subject, test.of, test.group) for test in found.tests)
     most = max(gains, key=lambda one: abs(one.value or 0.0), default=None)
     if most is None:
         return ""
@@ -133,7 +112,7 @@ def _by_most(found: DefendedTexts) -> str:
     )
 
 
-def _corrected(found: DefendedTexts, gain: Finding) -> str:
+def _corrected(found: TextDefenceFindings, gain: Finding) -> str:
     """The p of a gain's test after Holm: what its interval, which stands by itself, does not know of."""
     test = found.get("mcnemar_p", gain.subject, gain.of, gain.group)
     if test is None or test.p_value is None:
@@ -141,12 +120,12 @@ def _corrected(found: DefendedTexts, gain: Finding) -> str:
     return f", {p_concluded(test.p_value, test.p_adjusted)}"
 
 
-def _by(found: DefendedTexts, test: Finding) -> str:
+def _by(found: TextDefenceFindings, test: Finding) -> str:
     gain = found.get("gain", test.subject, test.of, test.group)
     return "" if gain is None else f" by {_points(gain)}{_beyond(found, test)}"
 
 
-def _beyond(found: DefendedTexts, test: Finding) -> str:
+def _beyond(found: TextDefenceFindings, test: Finding) -> str:
     """How much of a gain is over the control: what more steps do not explain."""
     about = test.subject, test.of, test.group
     gain, told = found.get("gain_over_control", *about), found.get("control_mcnemar_p", *about)
@@ -162,7 +141,7 @@ def _points(gain: Finding) -> str:
     return f"{shown} points {interval(gain.low, gain.high, digits=0)}"
 
 
-def _sentence(found: DefendedTexts, subject: str) -> str:
+def _sentence(found: TextDefenceFindings, subject: str) -> str:
     """What a defence changes, clean texts beside it: the largest gain that a test shows, or that none does."""
     gains = [
         one for defence in found.defences for group in found.groups if group != CLEAN
@@ -188,34 +167,34 @@ def _sentence(found: DefendedTexts, subject: str) -> str:
     more = ", the largest of several gains that are not told apart among themselves" if len(shown) > 1 else ""
     return (
         f"On {best.group} {subject} is right for {percent(before.value)} of {integer(before.n)} texts, {subject}+"
-        f"{best.of} for {percent(after.value)} {interval(after.low, after.high)}{none}{more}{_beyond(found, best)}"
+        f"{best.of} for {share_text(after)}{none}{more}{_beyond(found, best)}"
         f"{clean}."
     )
 
 
-def _one_answer(found: DefendedTexts, subject: str) -> str:
+def _one_answer(found: TextDefenceFindings, subject: str) -> str:
     """Where a model (almost) always answers the same, in words: what is right there is right by chance."""
     where: dict[tuple[str, str], list[str]] = {}
     for defence in (NONE, *found.defences):
         model = subject if defence == NONE else f"{subject}+{defence}"
         for group in found.groups:
             one = found.get("accuracy", subject, defence, group)
-            if one is not None and one.verdict.startswith(_DEGENERATE):
+            if one is not None and one.degenerate:
                 where.setdefault((model, one.verdict.rpartition(" are called ")[2]), []).append(group)
     lines = [f"{model} calls nearly all texts {said} on {', '.join(groups)}" for (model, said), groups in where.items()]
     right = "One answer to everything is right for all texts of that class"
     return f"{right}: {'; '.join(lines)}." if lines else ""
 
 
-def _matrix(found: DefendedTexts, subject: str) -> DataTable:
+def _matrix(found: TextDefenceFindings, subject: str) -> DataTable:
     models = (NONE, *found.defences)
     names = ("texts as they are", *(found.trained_with(defence) for defence in found.defences))
     columns = [Column("Tested on"), Column("Texts", "integer"), *(Column(name, "percent") for name in names)]
     rows: list[list[Cell]] = []
     for group in found.groups:
-        measured = [found.get("accuracy", subject, model, group) for model in models]
-        texts = next((one.n for one in measured if one is not None), None)
-        rows.append([group, texts, *(_estimate(one) for one in measured)])
+        accuracies = [found.get("accuracy", subject, model, group) for model in models]
+        texts = next((one.n for one in accuracies if one is not None), None)
+        rows.append([group, texts, *(estimate(one) for one in accuracies)])
     note = (
         "A column per model, by what it was trained with; a row per test. Accuracy under a word attack is of the texts "
         "under attack, and counts what was right before and after it; noise is at its highest severity. Where rows are "
@@ -224,7 +203,7 @@ def _matrix(found: DefendedTexts, subject: str) -> DataTable:
     return DataTable(f"Trained with, tested on: {subject}", columns, rows, note)
 
 
-def _plot(found: DefendedTexts, subject: str) -> LinePlot:
+def _plot(found: TextDefenceFindings, subject: str) -> LinePlot:
     """The matrix to look at: a mark per model and test."""
     series = []
     for at, defence in enumerate((NONE, *found.defences)):
@@ -233,9 +212,9 @@ def _plot(found: DefendedTexts, subject: str) -> LinePlot:
             if (one := found.get("accuracy", subject, defence, group)) is not None
         ]  # fmt: skip
         if known:
-            values, lows, highs = ([getattr(one, end) for _, one in known] for end in ("value", "low", "high"))
+            places, accuracies = zip(*known, strict=True)
             name = "undefended" if defence == NONE else found.trained_with(defence).removeprefix("and copies, ")
-            series.append(Series(name, [place for place, _ in known], values, lows, highs, "points"))
+            series.append(series_of(name, places, accuracies, "points"))
     said = "; ".join(f"{one.name} " + ", ".join(percent(value) for value in one.y) for one in series)
     names = {float(place): group for place, group in enumerate(found.groups)}
     near = {place + 0.06 * at: group for at in range(len(series)) for place, group in names.items()}
@@ -247,7 +226,7 @@ def _plot(found: DefendedTexts, subject: str) -> LinePlot:
     )  # fmt: skip
 
 
-def _gains(found: DefendedTexts, subject: str) -> DataTable:
+def _gains(found: TextDefenceFindings, subject: str) -> DataTable:
     columns = [Column("Copies"), Column("Tested on"), *_tested_columns("Gain", "Accuracy minus the original's")]
     if found.controls:
         columns += _tested_columns("Over equal steps", "Accuracy minus that of the control")
@@ -278,14 +257,12 @@ def _tested_columns(name: str, about: str) -> list[Column]:
     return [Column(name, "percent", about), p, Column("Concluded")]
 
 
-def _tested_cells(found: DefendedTexts, subject: str, defence: str, group: str, metric: str, tested: str) -> list[Cell]:
+def _tested_cells(
+    found: TextDefenceFindings, subject: str, defence: str, group: str, metric: str, tested: str
+) -> list[Cell]:
     """A paired gain, its p, and what is concluded from it."""
     gain, test = (found.get(name, subject, defence, group) for name in (metric, tested))
     if gain is None:
         return [None, None, ""]
-    said: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))
-    return [_estimate(gain), gain.p_value, said]
-
-
-def _estimate(one: Finding | None) -> Cell:
-    return None if one is None or one.value is None else Estimate(one.value, one.low, one.high, one.n)
+    concluded: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))
+    return [estimate(gain), gain.p_value, concluded]

@@ -10,9 +10,10 @@ from assay.tasks.diagnostics.looking import CLEAN, TRAIN
 from assay.tasks.diagnostics.page_labels import label_blocks
 from assay.tasks.diagnostics.page_layers import layer_blocks
 from assay.tasks.diagnostics.page_pictures import gallery
-from assay.tasks.reporting.numerals import integer, interval, percent
+from assay.tasks.reporting.numerals import integer
 from assay.tasks.reporting.parts import Block, Part
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.sentences import share_text
+from assay.tasks.statistics.findings import FindingIndex, measured
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +22,7 @@ _METRIC = "diagnostics.knn_agreement"
 
 
 @dataclass(frozen=True)
-class Seen:
+class InsideSubject:
     """What was seen inside one subject: tables of `DiagnosticImages`, `LayerPoints` and, per attack, `CoOccurrence`."""
 
     subject: str
@@ -36,38 +37,33 @@ class Seen:
         return self.pictures is not None and self.pictures["labels"].null_count < self.pictures.num_rows
 
 
-def page(findings: Sequence[Finding], seen: Sequence[Seen]) -> Part:
+def page(findings: FindingIndex, subjects: Sequence[InsideSubject]) -> Part:
     """The part of the report about the inside of the subjects."""
     blocks: list[Block] = []
-    for at, one in enumerate(seen):
-        mine = [finding for finding in findings if finding.stage == "diagnostics" and finding.subject == one.subject]
-        if one.pictures is not None and one.pictures.num_rows:
-            blocks.append(gallery(one.pictures, one.subject, one.classes, collapsed=at > 0))
-        if one.points is not None and one.points.num_rows:
-            blocks += layer_blocks(one.points, mine, one.subject, one.classes)
-        for counts in one.counts:
-            blocks += label_blocks(counts, mine, one.classes)
-    sentence = " ".join(filter(None, (_sentence(findings, one) for one in seen)))
+    for at, seen in enumerate(subjects):
+        if seen.pictures is not None and seen.pictures.num_rows:
+            blocks.append(gallery(seen.pictures, seen.subject, seen.classes, collapsed=at > 0))
+        if seen.points is not None and seen.points.num_rows:
+            blocks += layer_blocks(findings, seen.points, seen.subject, seen.classes)
+        for counts in seen.counts:
+            blocks += label_blocks(findings, counts, seen.classes)
+    sentence = " ".join(filter(None, (_sentence(findings, seen) for seen in subjects)))
     return Part("Inside the subjects", sentence or "Nothing was looked into.", blocks, "inside")
 
 
-def _sentence(findings: Sequence[Finding], seen: Seen) -> str:
+def _sentence(findings: FindingIndex, seen: InsideSubject) -> str:
     """What the last layer still knows of clean samples, and of attacked ones."""
-    subject = seen.subject
-    mine = [one for one in findings if one.metric == _METRIC and one.subject == subject and one.value is not None]
-    if not mine:
+    agreements = measured(findings.select(_METRIC, subject=seen.subject))
+    if not agreements:
         return ""
-    last = [one for one in mine if one.of == mine[-1].of]
-    said = [f"{_share(one)} {_whom(one.group, seen.several)}" for one in last if one.group != TRAIN]
-    n = next((integer(one.n) for one in last if one.group == CLEAN), "")
-    whose = f"In the last layer of {subject} ({mine[-1].of}) the nearest training samples"
+    layer = agreements[-1].of
+    last = {share.group: share for share in agreements if share.of == layer}
+    shares = [f"{share_text(share, 0)} {_whom(group, seen.several)}" for group, share in last.items() if group != TRAIN]
+    n = integer(last[CLEAN].n) if CLEAN in last else ""
+    whose = f"In the last layer of {seen.subject} ({layer}) the nearest training samples"
     if seen.several:
-        return f"{whose} agree on {', on '.join(said)} (n = {n})."
-    return f"{whose} are of the same class for {', for '.join(said)} (n = {n})."
-
-
-def _share(one: Finding) -> str:
-    return f"{percent(one.value, 0)} {interval(one.low, one.high, digits=0)}"
+        return f"{whose} agree on {', on '.join(shares)} (n = {n})."
+    return f"{whose} are of the same class for {', for '.join(shares)} (n = {n})."
 
 
 def _whom(group: str, several: bool) -> str:

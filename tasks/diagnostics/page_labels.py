@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from assay.tasks.reporting.numerals import integer
 from assay.tasks.reporting.parts import Block, Cell, Chord, Chords, Column, DataTable
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.eps import eps_name
 
 Matrix = npt.NDArray[np.int64]
 _SHOWN = 24  # classes: a larger matrix is folded away and has no diagram
 
 
-def label_blocks(counts: pa.Table, findings: Sequence[Finding], classes: Sequence[str]) -> list[Block]:
+def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str]) -> list[Block]:
     """The diagrams and matrices of one attack on one subject; of single classes, what became of each."""
     rows = counts.to_pylist()
     if not rows:
@@ -37,18 +37,17 @@ def label_blocks(counts: pa.Table, findings: Sequence[Finding], classes: Sequenc
 
 
 def _chords(
-    sides: dict[str, Matrix], alone: dict[str, list[int]], classes: Sequence[str], findings: Sequence[Finding],
+    sides: dict[str, Matrix], alone: dict[str, list[int]], classes: Sequence[str], findings: FindingIndex,
     first: dict[str, object], where: str,
 ) -> Chords:  # fmt: skip
     diagrams = []
     for side, matrix in sides.items():
         title = "clean" if side == "clean" else f"under {where}"
         group = "clean" if side == "clean" else eps_name(float(str(first["eps"])))
-        pairs = next((one.value for one in findings if one.metric == "diagnostics.pairs_named" and
-                      one.of == first["attack"] and one.group == group), None)  # fmt: skip
-        said = "" if pairs is None else f": {pairs:.2f} pairs per image"
+        pairs = findings.get("diagnostics.pairs_named", str(first["subject"]), str(first["attack"]), group)
+        named = "" if pairs is None else f": {pairs.value:.2f} pairs per image"
         off = matrix - np.diag(np.diag(matrix))
-        diagrams.append(Chord(f"{title}{said}", off.tolist(), alone[side], _alt(off, classes, title)))
+        diagrams.append(Chord(f"{title}{named}", off.tolist(), alone[side], _alt(off, classes, title)))
     note = (
         f"What {first['subject']} says of {integer(int(str(first['images'])))} images. A band joins labels that are "
         "named together, as wide as that is frequent; the paler end of an arc is the label alone. Both circles are "
@@ -88,6 +87,6 @@ def _alt(off: Matrix, classes: Sequence[str], title: str) -> str:
     """The most frequent pairs in words."""
     upper = np.triu(off)
     order = upper.ravel().argsort(kind="stable")[::-1][:3]
-    said = [f"{classes[at // len(classes)]} and {classes[at % len(classes)]} {upper.ravel()[at]} times"
+    named = [f"{classes[at // len(classes)]} and {classes[at % len(classes)]} {upper.ravel()[at]} times"
             for at in order.tolist() if upper.ravel()[at]]  # fmt: skip
-    return f"Labels named together, {title}: {'; '.join(said) or 'none'}."
+    return f"Labels named together, {title}: {'; '.join(named) or 'none'}."

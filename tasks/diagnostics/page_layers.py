@@ -7,20 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from assay.tasks.diagnostics.looking import CLEAN, TRAIN
+from assay.tasks.reporting.estimates import estimate, series_of
 from assay.tasks.reporting.numerals import interval, percent
-from assay.tasks.reporting.parts import (
-    Block,
-    Cell,
-    Cloud,
-    Column,
-    DataTable,
-    Estimate,
-    LinePlot,
-    Scatter,
-    Scatters,
-    Series,
-)
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.parts import Block, Cell, Cloud, Column, DataTable, LinePlot, Scatter, Scatters
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 
 _NONE = "none"
 _NOTE = (
@@ -30,14 +20,14 @@ _NOTE = (
 )
 
 
-def layer_blocks(points: pa.Table, findings: Sequence[Finding], subject: str, classes: Sequence[str]) -> list[Block]:
+def layer_blocks(findings: FindingIndex, points: pa.Table, subject: str, classes: Sequence[str]) -> list[Block]:
     """How neighbours agree layer by layer, and every layer in the plane."""
     rows = points.to_pylist()
-    layers = list(dict.fromkeys(row["layer"] for row in rows))
-    agreements = {(one.of, one.group): one for one in findings if one.metric == "diagnostics.knn_agreement"}
-    groups = list(dict.fromkeys(group for _, group in agreements))
+    layers = distinct(row["layer"] for row in rows)
+    agreements = FindingIndex(findings.select("diagnostics.knn_agreement", subject=subject))
+    groups = agreements.distinct("group")
     blocks: list[Block] = []
-    if len(layers) > 1 and any(one.value is not None for one in agreements.values()):
+    if len(layers) > 1 and measured(agreements):
         blocks.append(_curve(agreements, layers, groups, subject))
     for at, layer in enumerate(layers):
         blocks.append(_scatters(layer, rows, agreements, groups, subject, classes, "" if at else _NOTE))
@@ -45,16 +35,13 @@ def layer_blocks(points: pa.Table, findings: Sequence[Finding], subject: str, cl
     return blocks
 
 
-def _curve(
-    found: dict[tuple[str, str], Finding], layers: Sequence[str], groups: Sequence[str], subject: str
-) -> LinePlot:
+def _curve(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str], subject: str) -> LinePlot:
     places = [float(at) for at in range(len(layers))]
     series = []
     for group in groups:
-        line = [found.get((layer, group)) for layer in layers]
-        value, low, high = ([getattr(one, end, None) for one in line] for end in ("value", "low", "high"))
-        series.append(Series(_written(group), places, value, low, high))
-    ends = [f"{_written(group)} {percent(found[layers[-1], group].value)}" for group in groups]
+        line = [_agreement(agreements, layer, subject, group) for layer in layers]
+        series.append(series_of(_written(group), places, line))
+    ends = [f"{line.name} {percent(line.y[-1])}" for line in series]
     return LinePlot(
         f"{subject}: nearest training samples of the same class, layer by layer", series, "Layer",
         "Share whose neighbours agree", f"In the last layer: {', '.join(ends)}.", (0.0, 1.0),
@@ -63,18 +50,19 @@ def _curve(
 
 
 def _scatters(
-    layer: str, rows: Sequence[dict[str, object]], found: dict[tuple[str, str], Finding], groups: Sequence[str],
+    layer: str, rows: Sequence[dict[str, object]], agreements: FindingIndex, groups: Sequence[str],
     subject: str, classes: Sequence[str], note: str,
 ) -> Scatters:  # fmt: skip
     own = [row for row in rows if row["layer"] == layer]
     plots = []
     for shown in dict.fromkeys(row["shown"] for row in own if row["shown"] != TRAIN):
         group = next(one for one in groups if one == shown or one.startswith(f"{shown}, "))
-        measured = found.get((layer, group))
-        said = f"{percent(measured.value, 0)} agree" if measured and measured.value is not None else "no truth"
+        share = _agreement(agreements, layer, subject, group)
+        agree = "no truth" if share is None else f"{percent(share.value, 0)} agree"
+        bounds = "" if share is None else f" {interval(share.low, share.high, digits=0)}"
         clouds = [cloud for where in (TRAIN, shown) for cloud in _clouds(own, str(where), classes)]
-        alt = f"Training samples and {_written(group)} ones of {len(classes)} classes in layer {layer}: {said}."
-        plots.append(Scatter(f"{_written(group)}: {said}{_bounds(measured)}", clouds, alt))
+        alt = f"Training samples and {_written(group)} ones of {len(classes)} classes in layer {layer}: {agree}."
+        plots.append(Scatter(f"{_written(group)}: {agree}{bounds}", clouds, alt))
     return Scatters(f"{subject}: layer {layer} in the plane", plots, "t-SNE 1", "t-SNE 2", note)
 
 
@@ -89,21 +77,17 @@ def _clouds(rows: Sequence[dict[str, object]], shown: str, classes: Sequence[str
     return clouds
 
 
-def _table(
-    found: dict[tuple[str, str], Finding], layers: Sequence[str], groups: Sequence[str], subject: str
-) -> DataTable:
+def _table(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str], subject: str) -> DataTable:
     columns = [Column("Layer"), *(Column(_written(group), "percent") for group in groups)]
-    rows: list[list[Cell]] = [[layer, *(_cell(found.get((layer, group))) for group in groups)] for layer in layers]
+    rows: list[list[Cell]] = [
+        [layer, *(estimate(_agreement(agreements, layer, subject, group)) for group in groups)] for layer in layers
+    ]
     note = "Training samples are held against the others of them. Intervals are 95 %."
     return DataTable(f"{subject}: share of samples whose nearest training samples agree", columns, rows, note)
 
 
-def _cell(one: Finding | None) -> Cell:
-    return None if one is None or one.value is None else Estimate(one.value, one.low, one.high, one.n)
-
-
-def _bounds(one: Finding | None) -> str:
-    return "" if one is None or one.value is None else f" {interval(one.low, one.high, digits=0)}"
+def _agreement(agreements: FindingIndex, layer: str, subject: str, group: str) -> Finding | None:
+    return agreements.get("diagnostics.knn_agreement", subject, layer, group)
 
 
 def _written(group: str) -> str:

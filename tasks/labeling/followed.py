@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 
 from assay.tasks.reporting.following import Headline, headline_of
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterable[Headline]:
     """The coverage of all rules together."""
-    for one in findings:
-        if one.metric == "labeling.coverage" and not one.of:
-            yield from headline_of("Samples some rule votes on", one)
+    return headline_of("Samples some rule votes on", findings.get("labeling.coverage"))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pyarrow as pa
 
-from assay.tasks.reporting.numerals import integer, interval, percent, plural
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark, Part
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.reporting.estimates import share_estimate
+from assay.tasks.reporting.numerals import integer, percent, plural
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Part
+from assay.tasks.reporting.sentences import share_text
+from assay.tasks.statistics.findings import FindingIndex
 
 
-def page(table: pa.Table, findings: Sequence[Finding], panel: pa.Table | None = None) -> Part:
+def page(findings: FindingIndex, table: pa.Table, panel: pa.Table | None = None) -> Part:
     """The part of the report about labelling, from the `LabelingTable`, and the `Panel` where pruning has run."""
     faults = sum(table.column("faults").to_pylist())
     blocks: list[Block] = [_functions(table, panel)]
@@ -22,14 +23,13 @@ def page(table: pa.Table, findings: Sequence[Finding], panel: pa.Table | None = 
     return Part("Labelling functions", sentence, blocks, "labeling")
 
 
-def _coverage(table: pa.Table, findings: Sequence[Finding]) -> str:
+def _coverage(table: pa.Table, findings: FindingIndex) -> str:
     rules = plural(table.num_rows, "labelling function")
-    said = {one.metric: one for one in findings if not one.of and one.value is not None}
-    covered, disputed = said.get("labeling.coverage"), said.get("labeling.conflicts")
+    covered, disputed = findings.get("labeling.coverage"), findings.get("labeling.conflicts")
     if covered is None:
         return f"{rules} voted."
-    sentence = f"{rules} vote on {_share(covered)} of {plural(covered.n or 0, 'sample')}"
-    return f"{sentence}; on {_share(disputed)} at least two of them disagree." if disputed else f"{sentence}."
+    sentence = f"{rules} vote on {share_text(covered)} of {plural(covered.n or 0, 'sample')}"
+    return f"{sentence}; on {share_text(disputed)} at least two of them disagree." if disputed else f"{sentence}."
 
 
 def _faulty(faults: int, table: pa.Table) -> str:
@@ -61,9 +61,9 @@ def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
 def _function(row: Mapping[str, object], fates: Mapping[str, Mark]) -> list[Cell]:
     name, n = str(row["function"]), _count(row["samples"])
     cells: list[Cell] = [
-        name, str(row["polarity"]), _estimate(_count(row["votes"]), n, counted=False),
+        name, str(row["polarity"]), share_estimate(_count(row["votes"]), n, counted=False),
         _number(row["overlaps"]), _number(row["conflicts"]),
-        _estimate(_count(row["gold_hits"]), _count(row["gold_votes"])), _count(row["faults"]),
+        share_estimate(_count(row["gold_hits"]), _count(row["gold_votes"])), _count(row["faults"]),
     ]  # fmt: skip
     return [*cells, fates.get(name)] if fates else cells
 
@@ -86,17 +86,6 @@ def _faults(table: pa.Table) -> DataTable:
     ]
     columns = [Column("Function"), Column("Faults", "integer"), Column("One of them")]
     return DataTable("Functions that failed", columns, rows)
-
-
-def _estimate(hits: int, n: int, counted: bool = True) -> Estimate | None:
-    if not n:
-        return None
-    low, high = wilson([hits], [n])
-    return Estimate(hits / n, float(low[0]), float(high[0]), n if counted else None)
-
-
-def _share(finding: Finding) -> str:
-    return f"{percent(finding.value)} {interval(finding.low, finding.high)}".strip()
 
 
 def _count(value: object) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from assay.tasks.reporting.following import Headline, headline_of, sliced
 from assay.tasks.reporting.parts import Scale
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 
 _METRICS: dict[str, tuple[str, Scale]] = {
     "ordering.spearman_tie_free": ("Tie-free ρ of the order", "number"),
@@ -15,9 +15,9 @@ _METRICS: dict[str, tuple[str, Scale]] = {
 }
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Of our own order, per labeler: the tie-free ρ, the permutation p, and the share of labels that are right."""
     for metric, (name, scale) in _METRICS.items():
-        for one in findings:
-            if one.metric == metric and one.of == "ours" and not one.group.startswith(("D", "stratum ")):
-                yield from headline_of(sliced(name, one.group), one, scale)
+        for finding in findings.select(metric, of="ours"):
+            if finding.slice.dataset is None and finding.slice.stratum is None:
+                yield from headline_of(sliced(name, finding.group), finding, scale)

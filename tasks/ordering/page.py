@@ -20,7 +20,7 @@ from assay.tasks.ordering.page_plots import (
 )  # fmt: skip
 from assay.tasks.reporting.numerals import coefficient, integer, interval, p_equals, p_value, percent, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Tone, Verdict
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 
 _HARDEST = 15
 _WORDS: dict[str, tuple[str, Tone]] = {
@@ -31,7 +31,7 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 
 
 def page(
-    curve: pa.Table, findings: Sequence[Finding], curated: pa.Table, classes: Mapping[int, str], *,
+    findings: FindingIndex, curve: pa.Table, curated: pa.Table, classes: Mapping[int, str], *,
     labeler: str = "", samples: int | None = None,
 ) -> Part:  # fmt: skip
     """The part of the report about the order, from the `OrderingCurve`, the findings and the `CuratedSets`.
@@ -51,86 +51,82 @@ def page(
     n = curated.num_rows if samples is None else samples
     if n:
         blocks += [interval_plot(curated, n), _hardest(curated, classes)]
-    return Part(
-        "Adversarial order",
-        _sentence(findings, chosen, rows, n),
-        blocks,
-        "ordering",
-        *_judged(findings, chosen),
-    )
+    sentence = _sentence(findings, chosen, rows, n)
+    return Part("Adversarial order", sentence, blocks, "ordering", *_judged(findings, chosen))
 
 
-def verdict(findings: Sequence[Finding]) -> Verdict | None:
-    """The line about the order for the terminal and the head of the page; None where nothing was ordered.
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about the order for the terminal and the head of the page; none where nothing was ordered.
 
     >>> p = Finding("ordering.permutation_p", of="ours", group="majority", value=0.0005, n=569, verdict="adverse")
-    >>> verdict([p, Finding("ordering.spearman", of="ours", group="majority", value=-1.0)]).text
+    >>> rho = Finding("ordering.spearman", of="ours", group="majority", value=-1.0)
+    >>> verdict(FindingIndex([p, rho]))[0].text
     'The order is adverse: ρ = −1.000, permutation p < 0.001 (ours, majority, n = 569)'
     """
-    decisive = [one for one in findings if one.metric == "ordering.permutation_p" and one.of == "ours"]
-    if not decisive:
-        return None
-    first = decisive[0]
-    if first.value is None:
-        return Verdict("Whether the order is adverse was not measured: no sample has a known true class")
-    said, tone = _said(first)
-    correlation = _rho(findings, first.group, "ρ = {}", " ({} without ties)")
+    test = findings.first("ordering.permutation_p", of="ours")
+    if test is None:
+        return ()
+    if test.value is None:
+        return (Verdict("Whether the order is adverse was not measured: no sample has a known true class"),)
+    outcome, tone = _outcome(test)
+    correlation = _rho(findings, test.group, "ρ = {}", " ({} without ties)")
     correlation = f"{correlation}, " if correlation else ""
-    n = f", n = {integer(first.n)}" if first.n is not None else ""
-    return Verdict(f"{said}: {correlation}permutation {_p_of(findings, first)} (ours, {first.group}{n})", tone)
+    n = f", n = {integer(test.n)}" if test.n is not None else ""
+    return (Verdict(f"{outcome}: {correlation}permutation {_p_of(findings, test)} (ours, {test.group}{n})", tone),)
 
 
-def _said(finding: Finding) -> tuple[str, Tone]:
+def _outcome(finding: Finding) -> tuple[str, Tone]:
     """The verdict of the permutation test in words; one that Holm's correction took back is no longer a good one."""
     stem, _, lost = finding.verdict.partition(", but ")
     words, tone = _WORDS.get(stem, (f"The order: {finding.verdict}" if finding.verdict else "The order", "neutral"))
     return (f"{words}, but {lost}", "neutral") if lost else (words, tone)
 
 
-def _judged(findings: Sequence[Finding], labeler: str) -> tuple[Literal["good", "bad", "neutral", "not measured"], str]:
+def _judged(findings: FindingIndex, labeler: str) -> tuple[Literal["good", "bad", "neutral", "not measured"], str]:
     """How the part is marked, and in which word."""
-    decisive = _find(findings, "ordering.permutation_p", "ours", labeler)
-    if decisive is None or decisive.value is None:
+    decisive = findings.get("ordering.permutation_p", of="ours", group=labeler)
+    if decisive is None:
         return "not measured", ""
-    return _said(decisive)[1], decisive.verdict
+    return _outcome(decisive)[1], decisive.verdict
 
 
-def _sentence(findings: Sequence[Finding], labeler: str, rows: Sequence[CurveRow], samples: int) -> str:
-    decisive = _find(findings, "ordering.permutation_p", "ours", labeler)
+def _sentence(findings: FindingIndex, labeler: str, rows: Sequence[CurveRow], samples: int) -> str:
+    decisive = findings.get("ordering.permutation_p", of="ours", group=labeler)
     known = [row for row in rows if row["accuracy"] is not None]
-    if decisive is None or decisive.value is None or not known:
+    if decisive is None or not known:
         return f"{plural(samples, 'sample')} are ordered; whether accuracy falls along the order was not measured."
     first, last = known[0], known[-1]
     correlation = _rho(findings, labeler, "ρ is {}", " ({} in expectation over ways to break ties)")
     correlation = f"{correlation}, and " if correlation else ""
-    said, _ = _said(decisive)
+    outcome, _ = _outcome(decisive)
     return (
-        f"{said}. From D{first['dataset']} to D{last['dataset']} the weak labels ({labeler}) go from "
+        f"{outcome}. From D{first['dataset']} to D{last['dataset']} the weak labels ({labeler}) go from "
         f"{_accuracy(first)} right to {_accuracy(last)}; {correlation}a random order "
         f"{_chance(findings, decisive)} (permutation test)."
     )
 
 
-def _rho(findings: Sequence[Finding], labeler: str, handed_out: str, without_ties: str) -> str:
+def _rho(findings: FindingIndex, labeler: str, handed_out: str, without_ties: str) -> str:
     """ρ of the order that is handed out, which the permutation test is about, and the tie-free one where it differs."""
-    rho = _find(findings, "ordering.spearman", "ours", labeler)
-    free = _find(findings, "ordering.spearman_tie_free", "ours", labeler)
-    if rho is None or rho.value is None:
+    rho, free = (
+        findings.get(metric, of="ours", group=labeler) for metric in ("ordering.spearman", "ordering.spearman_tie_free")
+    )
+    if rho is None:
         return ""
-    same = free is None or free.value is None or coefficient(free.value) == coefficient(rho.value)
+    same = free is None or coefficient(free.value) == coefficient(rho.value)
     beside = "" if same or free is None else without_ties.format(coefficient(free.value))
     return handed_out.format(coefficient(rho.value)) + beside
 
 
-def _chance(findings: Sequence[Finding], decisive: Finding) -> str:
+def _chance(findings: FindingIndex, decisive: Finding) -> str:
     """How often a random order does as much as this one, in the direction that the verdict is about."""
     way = "rises" if decisive.verdict.startswith("violation") else "falls"
     return f"{way} as clearly with {_p_of(findings, decisive)}"
 
 
-def _p_of(findings: Sequence[Finding], decisive: Finding) -> str:
+def _p_of(findings: FindingIndex, decisive: Finding) -> str:
     """The p-value in the direction that the verdict is about, with the corrected one that the verdict rests on."""
-    rises = _find(findings, "ordering.permutation_p_violation", decisive.of, decisive.group)
+    rises = findings.entry("ordering.permutation_p_violation", of=decisive.of, group=decisive.group)
     violated = rises is not None and decisive.verdict.startswith("violation")
     return p_equals(rises.value if rises is not None and violated else decisive.value, decisive.p_adjusted)
 
@@ -139,10 +135,10 @@ def _accuracy(row: CurveRow) -> str:
     return f"{percent(row['accuracy'])} {interval(row['wilson_low'], row['wilson_high'])} (n = {integer(row['n'])})"
 
 
-def _facts(findings: Sequence[Finding], labeler: str, datasets: int) -> Paragraph:
+def _facts(findings: FindingIndex, labeler: str, datasets: int) -> Paragraph:
     """The two facts that the paper's test misses, in plain words."""
     nested, disjoint, free, tie = (
-        _find(findings, f"ordering.{name}", "ours", labeler)
+        findings.get(f"ordering.{name}", of="ours", group=labeler)
         for name in ("spearman", "spearman_disjoint", "spearman_tie_free", "largest_tie")
     )
     often = "about one time in seven (14 to 16 %)" if datasets == 10 else "far more often than its p-value claims"
@@ -157,7 +153,7 @@ def _facts(findings: Sequence[Finding], labeler: str, datasets: int) -> Paragrap
     share = f" of {integer(tie.n)}" if tie.n is not None else ""
     text += " Second, many samples have exactly the same interval: the largest group of ties holds "
     text += f"{integer(round(tie.value))}{share}."
-    if free is not None and free.value is not None:
+    if free is not None:
         ranges = "" if free.low is None else f"[{coefficient(free.low)}, {coefficient(free.high)}]"
         text += f" How ties are broken moves ρ{f' within {ranges}' if ranges else ''}; "
         text += f"the tie-free ρ averages over all ways to break them: {coefficient(free.value)}."
@@ -170,9 +166,9 @@ def _tested(finding: Finding | None) -> str:
     return f" (ρ = {coefficient(finding.value)}, {p_equals(finding.p_value)})"
 
 
-def _table_one(findings: Sequence[Finding], measured: Curves) -> DataTable:
+def _table_one(findings: FindingIndex, measured: Curves) -> DataTable:
     """Table 1's layout: ρ (p) per labeler and approach, with the permutation p and the tie-free ρ below."""
-    labelers = list(dict.fromkeys(labeler for _, labeler in measured))
+    labelers = distinct(labeler for _, labeler in measured)
     approaches = [approach for approach in APPROACHES if any(approach == one for one, _ in measured)]
     rows: list[list[Cell]] = [
         [labeler, *(_correlation(findings, approach, labeler) for approach in approaches)] for labeler in labelers
@@ -187,16 +183,16 @@ def _table_one(findings: Sequence[Finding], measured: Curves) -> DataTable:
     return DataTable("Spearman's ρ (Table 1)", columns, rows, note)
 
 
-def _correlation(findings: Sequence[Finding], approach: str, labeler: str) -> Cell:
+def _correlation(findings: FindingIndex, approach: str, labeler: str) -> Cell:
     nested, decisive, free = (
-        _find(findings, f"ordering.{name}", approach, labeler)
+        findings.entry(f"ordering.{name}", of=approach, group=labeler)
         for name in ("spearman", "permutation_p", "spearman_tie_free")
     )
     if nested is None or nested.value is None:
         return None
     below = [f"perm. {_p_of(findings, decisive)}"] if decisive else []
     below += [f"tie-free {coefficient(free.value)}"] if free and free.value is not None else []
-    tone = _said(decisive)[1] if decisive else "neutral"
+    tone = _outcome(decisive)[1] if decisive else "neutral"
     text = f"{coefficient(nested.value)} ({p_value(nested.p_value)})"
     return Mark(text, tone, ", ".join(below), order=nested.value)
 
@@ -225,7 +221,3 @@ def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:
     return None if code is None else classes.get(code, str(code))
-
-
-def _find(findings: Sequence[Finding], metric: str, of: str, group: str) -> Finding | None:
-    return next((one for one in findings if (one.metric, one.of, one.group) == (metric, of, group)), None)

@@ -46,10 +46,10 @@ Curves = dict[tuple[str, str], list[CurveRow]]
 
 def curves(curve: pa.Table) -> Curves:
     """The rows of each (approach, labeler), D1 first; approaches and labelers in the order of the table."""
-    found: Curves = {}
+    measured: Curves = {}
     for row in sorted(curve.to_pylist(), key=lambda row: int(row["dataset"])):
-        found.setdefault((row["approach"], row["labeler"]), []).append(row)
-    return found
+        measured.setdefault((row["approach"], row["labeler"]), []).append(row)
+    return measured
 
 
 def accuracy_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:

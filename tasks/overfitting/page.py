@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import isfinite
 
 from assay.tasks.overfitting.judging import Judged
 from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
 from assay.tasks.overfitting.page_synthetic import synthetic_blocks, synthetic_line
+from assay.tasks.overfitting.page_windows import window_blocks
 from assay.tasks.overfitting.records import Record, Role
 from assay.tasks.overfitting.synthetic_findings import Runs
+from assay.tasks.reporting.estimates import share_estimate
 from assay.tasks.reporting.numerals import integer, number, p_equals, p_value, plain
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark, Paragraph, Part, Tone, Verdict
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.findings import FindingIndex, measured
 
 _TONES: dict[str, Tone] = {"overfit": "bad", "no evidence": "good"}
 _ROLES: dict[Role, str] = {
@@ -53,9 +55,7 @@ _ERRORS = [
 ]  # fmt: skip
 
 
-def page(
-    judged: Sequence[Judged], simulated: Sequence[Runs] = (), more: Sequence[Block] = (), alpha: float = 0.05
-) -> Part:
+def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[Runs] = (), alpha: float = 0.05) -> Part:
     """The part of the report about overfitting: judged tests, what else was seen of them, synthetic experiments.
 
     `alpha` is the level of the latter; each judged test has its own.
@@ -68,38 +68,37 @@ def page(
             blocks.append(Paragraph(_WARNING))
         if any(one.record.role == "fresh" for one in judged):
             blocks.append(Paragraph(_FRESH))
-    blocks += [*more, *synthetic_blocks(simulated, alpha)]
+    blocks += [*window_blocks(findings), *synthetic_blocks(simulated, alpha)]
     names = [one.verdict.name for one in judged if one.verdict is not None]
     told = [*(_sentence(one) for one in judged if one.verdict is not None), *synthetic_line(simulated, alpha)]
-    sentence = " ".join(told)
-    tone: Tone = "bad" if "overfit" in names else "good" if names and set(names) == {"no evidence"} else "neutral"
-    said = ", ".join(dict.fromkeys(names))
-    return Part("Overfitting", sentence or "No test could be made.", blocks, "overfitting", tone, said)
+    sentence = " ".join(told) or "No test could be made."
+    return Part("Overfitting", sentence, blocks, "overfitting", _tone(names), ", ".join(dict.fromkeys(names)))
 
 
-def verdict(findings: Sequence[Finding]) -> Verdict | None:
-    """The line about overfitting for the terminal and the head of the page; None where nothing was tested.
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about overfitting for the terminal and the head of the page; none where nothing was tested.
 
     It says p coarsely: whoever tunes a model by it should learn as little of the test set as possible.
     """
-    said = [one for one in findings if one.metric == "overfitting.p_value" and one.verdict]
-    known = {(one.metric, one.subject, one.of, one.group): one.value for one in findings}
+    judged = [test for test in findings.select("overfitting.p_value") if test.verdict]
     lines = []
-    for one in said:
-        about = (one.subject, one.of, one.group)
-        floor, level = known.get(("overfitting.minimum_gap", *about)), known.get(("overfitting.level", *about))
-        plain_one = one.p_adjusted is None or one.p_adjusted == one.p_value
-        p = coarse(one.p_value, level) if plain_one else f"corrected {coarse(one.p_adjusted, level)}"
+    for test in judged:
+        about = (test.subject, test.of, test.group)
+        beside = (findings.get(f"overfitting.{metric}", *about) for metric in ("minimum_gap", "level"))
+        floor, level = (None if one is None else one.value for one in beside)
+        corrected = "" if test.concluded_p == test.p_value else "corrected "
         lines.append(
-            f"{one.subject}: {one.verdict} by {_generator(one.of)} ({p}, an observed gap from "
-            f"{number(floor)} on would be significant, n = {integer(one.n)})"
+            f"{test.subject}: {test.verdict} by {_generator(test.of)} ({corrected}{coarse(test.concluded_p, level)}, "
+            f"an observed gap from {number(floor)} on would be significant, n = {integer(test.n)})"
         )
     lines += _synthetic_verdict(findings)
     if not lines:
-        return None
-    bad = any(one.verdict == "overfit" for one in said)
-    good = bool(said) and all(one.verdict == "no evidence" for one in said)
-    return Verdict("overfitting: " + "; ".join(lines), "bad" if bad else "good" if good else "neutral")
+        return ()
+    return (Verdict("overfitting: " + "; ".join(lines), _tone({test.verdict for test in judged})),)
+
+
+def _tone(verdicts: Collection[str]) -> Tone:
+    return "bad" if "overfit" in verdicts else "good" if set(verdicts) == {"no evidence"} else "neutral"
 
 
 def coarse(p: float | None, level: float | None) -> str:
@@ -113,14 +112,13 @@ def coarse(p: float | None, level: float | None) -> str:
     return next((f"p < {step:g}" for step in (0.001, 0.01, 0.05) if p < step), "p < 1")
 
 
-def _synthetic_verdict(findings: Sequence[Finding]) -> list[str]:
-    shares = {(one.of, one.group): one for one in findings if one.metric == "overfitting.rejected"}
+def _synthetic_verdict(findings: FindingIndex) -> list[str]:
     lines = []
-    for experiment in dict.fromkeys(of for of, _ in shares):
-        mine = [one for (of, _), one in shares.items() if of == experiment and one.value is not None]
-        most = max((one.value or 0.0 for one in mine), default=0.0)
-        where = [one.group.removeprefix("eps=") for one in mine if one.value == most]
-        runs = mine[0].n if mine else 0
+    for experiment in findings.distinct("of", "overfitting.rejected"):
+        shares = measured(findings.select("overfitting.rejected", of=experiment))
+        most = max((share.value or 0.0 for share in shares), default=0.0)
+        where = [share.slice.eps_text for share in shares if share.value == most]
+        runs = shares[0].n if shares else 0
         at = f"at ε = {', '.join(where)}" if most else "at any ε"
         lines.append(f"{round(most * (runs or 0))} of {runs} {experiment} models rejected {at}")
     return lines
@@ -136,7 +134,7 @@ def _errors(judged: Sequence[Judged]) -> DataTable:
     """What a test compares, once for each set of samples; of fresh ones nothing, so that they stay what they are."""
     shown = [one.record for one in judged if one.record.generator != ORBIT or one.record.bound == "exact"]
     rows = [
-        [*_named(one), _share(one.error, one.found.n), _share(one.adversarial_error, one.found.n), one.estimate]
+        [*_named(one), *(_share(error, one.found.n) for error in (one.error, one.adversarial_error)), one.estimate]
         if one.role != "fresh" else [*_named(one), None, None, None]
         for one in shown
     ]  # fmt: skip
@@ -145,13 +143,13 @@ def _errors(judged: Sequence[Judged]) -> DataTable:
 
 def _row(one: Judged) -> list[Cell]:
     record, found = one.record, one.record.found
-    said: Cell = Mark(one.verdict.name, _TONES.get(one.verdict.name, "neutral")) if one.verdict is not None else ""
+    name = one.verdict.name if one.verdict is not None else ""
     floor = found.minimum_gap if isfinite(found.minimum_gap) else None
     gap = Estimate(found.mean) if floor is None else Estimate(found.mean, found.mean - floor, found.mean + floor)
     corrected = one.p_adjusted is not None and one.p_adjusted != found.p
     plain_p = f"plain {p_value(found.p)}"
     p: Cell = Mark(p_value(one.p_adjusted), below=plain_p, order=one.p_adjusted) if corrected else found.p
-    return [*_named(record), said, p, gap, floor, found.n]
+    return [*_named(record), Mark(name, _TONES.get(name, "neutral")) if name else "", p, gap, floor, found.n]
 
 
 def _named(record: Record) -> list[Cell]:
@@ -161,10 +159,8 @@ def _named(record: Record) -> list[Cell]:
 
 
 def _share(value: float | None, n: int) -> Cell:
-    if value is None:
-        return None
-    low, high = wilson([round(value * n)], [n])
-    return Estimate(value, float(low[0]), float(high[0]), n)
+    hits = None if value is None else share_estimate(round(value * n), n)
+    return None if value is None or hits is None else replace(hits, value=value)  # a mean of several models' shares
 
 
 def _generator(name: str) -> str:

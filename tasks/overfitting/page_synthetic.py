@@ -11,9 +11,9 @@ import numpy.typing as npt
 from assay.tasks.overfitting.bernstein import bernstein_bound
 from assay.tasks.overfitting.synthetic_findings import Runs, Spread, spread
 from assay.tasks.overfitting.translation_of_points import SPAN
+from assay.tasks.reporting.estimates import share_estimate
 from assay.tasks.reporting.numerals import number, percent
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Mark, Panels, Series
-from assay.tasks.statistics.proportions import wilson
 
 _BINS = 10
 _SHOWN = (5.0, 10.0, 20.0, 50.0, 75.0)
@@ -81,12 +81,12 @@ def _one_run(runs: Runs) -> LinePlot:
     """The first run, with the intervals of both estimates (Bernstein, 97.5 % each)."""
 
     def bounded(column: str, sigma: str) -> list[Spread | None]:
-        found: list[Spread | None] = []
+        intervals: list[Spread | None] = []
         for eps in runs.eps:
             value, n = float(runs.column(column, eps)[0]), int(runs.column("n", eps)[0])
             bound = bernstein_bound(n, float(runs.column(sigma, eps)[0]), 1.0, 0.025)
-            found.append(Spread(value, value - bound, value + bound, n))
-        return found
+            intervals.append(Spread(value, value - bound, value + bound, n))
+        return intervals
 
     series = [
         _series("test error", runs, bounded("error", "error_sigma")),
@@ -155,21 +155,17 @@ def _row(runs: Runs, eps: float, alpha: float) -> list[Cell]:
     ]  # fmt: skip
 
 
-def _rejected(p: npt.NDArray[np.float64], alpha: float) -> Estimate:
-    hits = int((p <= alpha).sum())
-    low, high = wilson([hits], [len(p)])
-    return Estimate(hits / len(p), float(low[0]), float(high[0]), len(p))
+def _rejected(p: npt.NDArray[np.float64], alpha: float) -> Cell:
+    return share_estimate(int((p <= alpha).sum()), len(p))
 
 
-def _cell(found: Spread | None) -> Cell:
-    return None if found is None else Estimate(found.mean, found.low, found.high, found.n)
+def _cell(values: Spread | None) -> Cell:
+    return None if values is None else Estimate(values.mean, values.low, values.high, values.n)
 
 
-def _series(name: str, runs: Runs, found: Sequence[Spread | None]) -> Series:
-    return Series(
-        name, _places(runs), [None if one is None else one.mean for one in found],
-        [None if one is None else one.low for one in found], [None if one is None else one.high for one in found],
-    )  # fmt: skip
+def _series(name: str, runs: Runs, spreads: Sequence[Spread | None]) -> Series:
+    mean, low, high = ([getattr(one, end, None) for one in spreads] for end in ("mean", "low", "high"))
+    return Series(name, _places(runs), mean, low, high)
 
 
 def _places(runs: Runs) -> list[float]:

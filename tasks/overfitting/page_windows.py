@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assay.tasks.reporting.estimates import estimate, series_of
 from assay.tasks.reporting.numerals import integer, number, percent
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, LinePlot, Paragraph, Series
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Paragraph, Series
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured
 
+_CURVE = "overfitting.error_by_offset"
 _SETS = {
     "test": "test set", "training": "training samples", "fresh": "fresh samples",
     "dishonest": "copy fitted to the test set",
@@ -26,35 +28,28 @@ _COLUMNS = [
 ]  # fmt: skip
 
 
-def window_blocks(findings: Sequence[Finding]) -> list[Block]:
+def window_blocks(findings: FindingIndex) -> list[Block]:
     """Plots, tables and words on the tests by shifted windows; nothing where there were none."""
-    mine = [one for one in findings if one.metric.startswith("overfitting.")]
-    curves = [one for one in mine if one.metric == "overfitting.error_by_offset"]
-    subjects = list(dict.fromkeys(one.subject for one in curves))
+    subjects = findings.distinct("subject", _CURVE)
     blocks: list[Block] = []
     for subject in subjects:
-        blocks.append(_curve([one for one in curves if one.subject == subject], subject))
-        blocks += _seeds(mine, subject)
-    if any(one.of == "dishonest" for one in curves):
+        blocks += [_curve(findings.select(_CURVE, subject=subject), subject), *_seeds(findings, subject)]
+    if findings.select(_CURVE, of="dishonest"):
         blocks.append(Paragraph(_COPY))
     if subjects:
-        blocks += [_cost(mine), _densities(mine)]
+        blocks += [_cost(findings), _densities(findings)]
     return blocks
 
 
-def _curve(curves: Sequence[Finding], subject: str) -> LinePlot:
+def _curve(errors: Sequence[Finding], subject: str) -> LinePlot:
     """The error over the offset, one line per set of samples."""
-    series = []
-    for role in dict.fromkeys(one.of for one in curves):
-        line = [one for one in curves if one.of == role]
-        offsets = [_offset(one) for one in line]
-        series.append(
-            Series(_SETS[role], offsets, [one.value for one in line], [one.low for one in line],
-                   [one.high for one in line],
-                   "dashed" if role == "dishonest" else "line")
-        )  # fmt: skip
-    reach = max(_offset(one) for one in curves)
-    told = "; ".join(_told(curves, role) for role in dict.fromkeys(one.of for one in curves))
+    lines = {role: [error for error in errors if error.of == role] for role in distinct(one.of for one in errors)}
+    series = [
+        series_of(_SETS[role], list(map(_offset, line)), line, "dashed" if role == "dishonest" else "line")
+        for role, line in lines.items()
+    ]
+    reach = max(map(_offset, errors))
+    told = "; ".join(_ends(role, line) for role, line in lines.items())
     return LinePlot(
         f"How wrong {subject} is when its window moves", series, "pixels that the window is moved by, at most", "error",
         f"Error of {subject} over the offset: {told}.", scale="percent",
@@ -64,65 +59,55 @@ def _curve(curves: Sequence[Finding], subject: str) -> LinePlot:
     )  # fmt: skip
 
 
-def _told(curves: Sequence[Finding], role: str) -> str:
-    line = sorted((one for one in curves if one.of == role), key=_offset)
-    return f"{_SETS[role]} {percent(line[0].value)} where it is, {percent(line[-1].value)} at {int(_offset(line[-1]))}"
+def _ends(role: str, line: Sequence[Finding]) -> str:
+    first, last = min(line, key=_offset), max(line, key=_offset)
+    return f"{_SETS[role]} {percent(first.value)} where it is, {percent(last.value)} at {last.slice.offset}"
 
 
-def _offset(one: Finding) -> float:
-    return float(one.group.removeprefix("offset="))
+def _offset(error: Finding) -> float:
+    return float(error.slice.offset or 0)
 
 
-def _seeds(findings: Sequence[Finding], subject: str) -> list[Block]:
+def _seeds(findings: FindingIndex, subject: str) -> list[Block]:
     """Each seed's p against its error on the test set."""
-    errors = {
-        one.group: one.value for one in findings if one.metric == "overfitting.seed_error" and one.subject == subject
-    }
+    errors = {error.group: error.value for error in findings.select("overfitting.seed_error", subject=subject)}
     if not errors:
         return []
-    p_values = [one for one in findings if one.metric == "overfitting.seed_p_value" and one.subject == subject]
+    p_values = findings.select("overfitting.seed_p_value", subject=subject)
     series = [
-        Series(
-            generator, [errors[one.group] or 0.0 for one in p_values if one.of == generator],
-            [one.value for one in p_values if one.of == generator], style="points",
-        )
-        for generator in dict.fromkeys(one.of for one in p_values)
+        Series(generator, [errors[p.group] or 0.0 for p in p_values if p.of == generator],
+               [p.value for p in p_values if p.of == generator], style="points")
+        for generator in distinct(p.of for p in p_values)
     ]  # fmt: skip
-    lowest = min((one.value for one in p_values if one.value is not None), default=None)
+    least = lowest(p_values)
+    p_least = number(least.value if least is not None else None)
     return [
         LinePlot(
             f"p of each seed of {subject} against its error on the test set", series, "error on the test set", "p",
-            f"{len(errors)} seeds; the smallest p is {number(lowest)}.", y_range=(0.0, 1.0),
+            f"{len(errors)} seeds; the smallest p is {p_least}.", y_range=(0.0, 1.0),
             note="Were the best seeds those that fit the test set, small p would lie on the left. The N-model test in "
             "the table averages over the seeds.",
         )
     ]  # fmt: skip
 
 
-def _cost(findings: Sequence[Finding]) -> DataTable:
+def _cost(findings: FindingIndex) -> DataTable:
     rows: list[list[Cell]] = []
-    by_key = {(one.metric, one.subject, one.of): one for one in findings}
-    for one in findings:
-        if one.metric != "overfitting.passes" or one.value is None:
-            continue
-        lost = by_key["overfitting.attackable", one.subject, one.of]
-        whole = "".join(letter for letter in one.verdict if letter.isdigit())
-        rows.append([
-            one.subject, _SETS[one.of], Estimate(lost.value or 0.0, lost.low, lost.high, lost.n),
-            Estimate(one.value, one.low, one.high, one.n), int(whole),
-        ])  # fmt: skip
+    for passes in measured(findings.select("overfitting.passes")):
+        attackable = findings.first("overfitting.attackable", subject=passes.subject, of=passes.of)
+        whole = "".join(letter for letter in passes.verdict if letter.isdigit())
+        rows.append([passes.subject, _SETS[passes.of], estimate(attackable), estimate(passes), int(whole)])
     note = (
         "A robust image is looked at on the inner box of offsets only; the density of one that turns wrong needs more."
     )
     return DataTable("What moving the window did, and what it cost", _COLUMNS, rows, note)
 
 
-def _densities(findings: Sequence[Finding]) -> DataTable:
+def _densities(findings: FindingIndex) -> DataTable:
     rows: list[list[Cell]] = [
-        [one.subject, one.of, "wrong already" if one.group == "original" else "made wrong",
-         Estimate(one.value, one.low, one.high, one.n) if one.value is not None else None]
-        for one in findings if one.metric == "overfitting.density"
-    ]  # fmt: skip
+        [mean.subject, mean.of, "wrong already" if mean.group == "original" else "made wrong", estimate(mean)]
+        for mean in findings.select("overfitting.density")
+    ]
     total = integer(len(rows))
     note = "h = 1/(1 + n), n being the number of images that the generator would move to the same one."
     columns = [Column("Subject"), Column("Generator"), Column("Samples"), Column("Mean density h", "number")]

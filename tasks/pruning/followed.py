@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 
 from assay.tasks.reporting.following import Headline, headline_of
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterable[Headline]:
     """The number of rules that are kept."""
-    for one in findings:
-        if one.metric == "pruning.kept" and not one.of:
-            yield from headline_of("Rules kept", one, "number")
+    return headline_of("Rules kept", findings.get("pruning.kept"), "number")

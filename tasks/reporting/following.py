@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.parts import Scale
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
 class Headline(Settings):
@@ -35,7 +35,7 @@ class Headline(Settings):
     """Whether it is kept only so that a trend has its past, should another night choose it as the telling one."""
 
 
-Followed = Callable[[Sequence[Finding]], Iterable[Headline]]
+Followed = Callable[[FindingIndex], Iterable[Headline]]
 """A room's function that reads out of a run's findings what is worth following."""
 
 
@@ -65,6 +65,6 @@ def sliced(name: str, *pieces: str) -> str:
     return f"{name} ({about})" if about else name
 
 
-def followed_by(findings: Sequence[Finding], *rooms: Followed) -> tuple[Headline, ...]:
+def followed_by(findings: FindingIndex, *rooms: Followed) -> tuple[Headline, ...]:
     """What every room follows, in their order."""
     return tuple(one for room in rooms for one in room(findings))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from assay.tasks.reporting.parts import Verdict
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 
-Reader = Callable[[Sequence[Finding]], Verdict | None]
+Reader = Callable[[FindingIndex], tuple[Verdict, ...]]
 
 
-def headline(findings: Sequence[Finding], *readers: Reader) -> tuple[Verdict, ...]:
+def headline(findings: FindingIndex, *readers: Reader) -> tuple[Verdict, ...]:
     """What each reader finds to say, in their order; a reader whose stage did not run says nothing.
 
-    >>> headline([], lambda findings: None, lambda findings: Verdict("nothing was measured"))
+    >>> headline(FindingIndex(), lambda findings: (), lambda findings: (Verdict("nothing was measured"),))
     (Verdict(text='nothing was measured', tone='neutral'),)
     """
-    return tuple(line for reader in readers if (line := reader(findings)) is not None)
+    return tuple(line for reader in readers for line in reader(findings))

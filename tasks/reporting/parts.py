@@ -8,6 +8,7 @@ from typing import Literal
 
 Tone = Literal["good", "bad", "neutral"]
 Scale = Literal["number", "percent"]
+SeriesStyle = Literal["line", "dashed", "points", "steps", "interval"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Series:
     y: Sequence[float | None]
     low: Sequence[float | None] | None = None
     high: Sequence[float | None] | None = None
-    style: Literal["line", "dashed", "points", "steps", "interval"] = "line"
+    style: SeriesStyle = "line"
     names: Sequence[str] | None = None
     """What each of the points is called, written beside it; empty for one that the line's name is enough for."""
 

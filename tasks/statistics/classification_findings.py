@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc
 from assay.tasks.statistics.classification import (
     OneAnswer,
@@ -26,7 +25,7 @@ from assay.tasks.statistics.findings import Finding
 
 
 @dataclass(frozen=True)
-class Slice:
+class About:
     """What a set of findings is about: the stage that measured, of what, which slice, whose predictions."""
 
     stage: str  # "subject", "attack", …
@@ -46,7 +45,7 @@ class Slice:
 
 
 def prediction_findings(
-    about: Slice, said: Said, probabilities: npt.NDArray[np.float64], truth: Truth, classes: Sequence[str],
+    about: About, said: Said, probabilities: npt.NDArray[np.float64], truth: Truth, classes: Sequence[str],
     *, robust: Said | None = None,
 ) -> list[Finding]:  # fmt: skip
     """Accuracy, AUC, recall per class, the majority rate, the entropy of the answers, and whether there is but one.
@@ -55,7 +54,7 @@ def prediction_findings(
     answers `robust`, in which a sample stays wrong that was wrong before.
 
     >>> flat = np.full((4, 2), 0.5)
-    >>> one = Slice("subject", "clean")
+    >>> one = About("subject", "clean")
     >>> found = prediction_findings(one, np.zeros(4, np.int64), flat, np.array([0, 0, 0, 1]), ["benign", "malignant"])
     >>> found[0].metric, found[0].value, found[-1].verdict
     ('subject.accuracy', 0.75, 'degenerate: every sample is called benign')
@@ -83,7 +82,8 @@ def prediction_findings(
 def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:
     """The verdict in words: which answer it is that a degenerate predictor gives, and how many labels are constant."""
     if alone.judged and (alone.constant or alone.verdict == "degenerate"):
-        return f"{alone.verdict}: {alone.constant} of {plural(alone.judged, 'label')} {_are(alone.constant)} constant"
+        labels = f"{alone.judged} label{'' if alone.judged == 1 else 's'}"
+        return f"{alone.verdict}: {alone.constant} of {labels} {_are(alone.constant)} constant"
     if alone.verdict != "degenerate":
         return alone.verdict
     if alone.share.value == 1.0:

@@ -5,68 +5,56 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from assay.tasks.reporting.numerals import integer, interval, percent
-from assay.tasks.reporting.parts import (
-    Block,
-    Cell,
-    Column,
-    DataTable,
-    Estimate,
-    LinePlot,
-    Mark,
-    Panels,
-    Part,
-    Series,
-    Verdict,
-)
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.numerals import integer, percent
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Panels, Part, Series, Verdict
+from assay.tasks.reporting.sentences import first_few, share_text
+from assay.tasks.statistics.findings import FindingIndex, measured
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CLEAN = "clean"
-_NAMED = 3
 _ASIDE = "Validation samples were set aside from those that may train; they choose nothing."
 _FEW = 6  # classes: more are folded away, since attacks list them again
 
 
-def page(findings: Sequence[Finding], curves: Mapping[str, pa.Table]) -> Part:
+def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
     """The part of the report about subjects on clean samples; `curves` are those that learned here, by name."""
-    clean = [one for one in findings if one.stage == "subject" and one.of == CLEAN]
-    subjects = list(dict.fromkeys(one.subject for one in clean))
-    constant = [one for one in clean if one.metric == "subject.degenerate" and one.verdict.startswith("degenerate")]
-    blocks: list[Block] = [_figures(clean, subjects), _recalls(clean, subjects)]
-    if any(one.metric == "subject.class_auc" for one in clean):
-        blocks.append(_areas(clean, subjects))
+    subjects = findings.distinct("subject", "subject", of=CLEAN)
+    constant = _degenerate(findings)
+    blocks: list[Block] = [_figures(findings, subjects), _recalls(findings, subjects)]
+    if findings.select("subject.class_auc", of=CLEAN):
+        blocks.append(_areas(findings, subjects))
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned))
-    said = [_sentence(clean, subject) for subject in subjects]
-    said += [f"{one.subject} is {one.verdict}." for one in constant]
+    lines = [_sentence(findings, subject) for subject in subjects]
+    lines += [f"{subject} is {verdict}." for subject, verdict in constant.items()]
     judged = "red flag" if constant else ""
-    return Part("Subjects on clean samples", " ".join(said), blocks, "clean", "bad" if constant else "neutral", judged)
+    return Part("Subjects on clean samples", " ".join(lines), blocks, "clean", "bad" if constant else "neutral", judged)
 
 
-def verdict(findings: Sequence[Finding]) -> Verdict | None:
-    """The line about clean accuracy, where nothing else says it; None where no subject looks at images or texts."""
-    clean = [one for one in findings if one.metric == "subject.accuracy" and one.of == CLEAN and one.value is not None]
-    if not clean or any(one.stage == "attack" for one in findings):
-        return None
-    constant = {
-        one.subject: one.verdict for one in findings
-        if one.metric == "subject.degenerate" and one.of == CLEAN and one.verdict.startswith("degenerate")
-    }  # fmt: skip
-    said = [
-        f"{one.subject} is right on {_share(one)} of {integer(one.n)} samples"
-        + (f", and is {constant[one.subject]}" if one.subject in constant else "")
-        for one in clean[:_NAMED]
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about clean accuracy, where nothing else says it; none where no subject looks at images or texts."""
+    shares = measured(findings.select("subject.accuracy", of=CLEAN))
+    if not shares or findings.select("attack"):
+        return ()
+    constant = _degenerate(findings)
+    lines = [
+        f"{share.subject} is right on {share_text(share, 0)} of {integer(share.n)} samples"
+        + (f", and is {constant[share.subject]}" if share.subject in constant else "")
+        for share in shares
     ]
-    rest = len(clean) - _NAMED
-    text = "; ".join(said) + (f"; {rest} more subjects below" if rest > 0 else "")
-    return Verdict(text, "bad" if constant else "neutral")
+    return (Verdict(first_few(lines), "bad" if constant else "neutral"),)
 
 
-def _figures(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
+def _degenerate(findings: FindingIndex) -> dict[str, str]:
+    """The subjects that (almost) always answer alike, each with what it answers."""
+    return {one.subject: one.verdict for one in findings.select("subject.degenerate", of=CLEAN) if one.degenerate}
+
+
+def _figures(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
     columns = [
         Column("Subject"), Column("Accuracy", "percent"),
         Column("AUC", "number", "From probabilities; the mean over classes or labels"),
@@ -74,32 +62,33 @@ def _figures(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
         Column("Entropy", "number", "Of the predicted classes, in bits: 0 means that one answer is all there is"),
         Column("Answers"),
     ]  # fmt: skip
-    rows = [[subject, *(_estimate(clean, subject, metric) for metric in
-                        ("accuracy", "auc", "majority_rate", "prediction_entropy")), _answers(clean, subject)]
+    metrics = ("accuracy", "auc", "majority_rate", "prediction_entropy")
+    rows = [[subject, *(estimate(findings.entry(f"subject.{metric}", subject, CLEAN)) for metric in metrics),
+             _answers(findings, subject)]
             for subject in subjects]  # fmt: skip
     return DataTable("As they are", columns, rows, "Intervals are 95 %: Wilson for shares, DeLong for AUC.")
 
 
-def _recalls(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
+def _recalls(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
     note = "The share of a class's samples that are recognised as such."
-    return _per_class(clean, subjects, "recall", "Recall per class", note, "percent")
+    return _per_class(findings, subjects, "recall", "Recall per class", note, "percent")
 
 
-def _areas(clean: Sequence[Finding], subjects: Sequence[str]) -> DataTable:
+def _areas(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
     note = "Of each class against the rest, or of each label, from probabilities."
-    return _per_class(clean, subjects, "class_auc", "AUC per class", note, "number")
+    return _per_class(findings, subjects, "class_auc", "AUC per class", note, "number")
 
 
 def _per_class(
-    clean: Sequence[Finding], subjects: Sequence[str], metric: str, title: str, note: str,
+    findings: FindingIndex, subjects: Sequence[str], metric: str, title: str, note: str,
     kind: Literal["number", "percent"],
 ) -> DataTable:  # fmt: skip
-    found = {(one.subject, one.group): one for one in clean if one.metric == f"subject.{metric}"}
-    classes = list(dict.fromkeys(group for _, group in found))
+    classes = findings.distinct("group", f"subject.{metric}", of=CLEAN)
     columns = [Column("Class"), *(Column(subject, kind) for subject in subjects)]
     rows: list[list[Cell]] = [
-        [name, *(_cell(found.get((subject, name))) for subject in subjects)] for name in classes
-    ]  # fmt: skip
+        [name, *(estimate(findings.get(f"subject.{metric}", subject, CLEAN, name)) for subject in subjects)]
+        for name in classes
+    ]
     return DataTable(title, columns, rows, note, collapsed=len(rows) > _FEW)
 
 
@@ -126,31 +115,13 @@ def _curve(name: str, title: str, curve: pa.Table, note: str = "") -> LinePlot:
     return LinePlot(title, series, "Epoch", "Accuracy", alt, (0.0, 1.0), ticks, note, "percent")
 
 
-def _sentence(clean: Sequence[Finding], subject: str) -> str:
-    one = _find(clean, subject, "accuracy")
-    if one is None or one.value is None:
+def _sentence(findings: FindingIndex, subject: str) -> str:
+    share = findings.get("subject.accuracy", subject, CLEAN)
+    if share is None:
         return f"{subject} has no gold labels to be measured by."
-    return f"{subject} is right on {percent(one.value)} {interval(one.low, one.high)} of {integer(one.n)} samples."
+    return f"{subject} is right on {share_text(share)} of {integer(share.n)} samples."
 
 
-def _share(one: Finding) -> str:
-    return f"{percent(one.value, 0)} {interval(one.low, one.high, digits=0)}"
-
-
-def _answers(clean: Sequence[Finding], subject: str) -> Cell:
-    one = _find(clean, subject, "degenerate")
-    if one is None:
-        return None
-    return Mark(one.verdict, "bad" if one.verdict.startswith("degenerate") else "neutral")
-
-
-def _estimate(clean: Sequence[Finding], subject: str, metric: str) -> Cell:
-    return _cell(_find(clean, subject, metric))
-
-
-def _cell(one: Finding | None) -> Cell:
-    return None if one is None or one.value is None else Estimate(one.value, one.low, one.high, one.n)
-
-
-def _find(clean: Sequence[Finding], subject: str, metric: str) -> Finding | None:
-    return next((one for one in clean if one.subject == subject and one.metric == f"subject.{metric}"), None)
+def _answers(findings: FindingIndex, subject: str) -> Cell:
+    share = findings.entry("subject.degenerate", subject, CLEAN)
+    return None if share is None else Mark(share.verdict, "bad" if share.degenerate else "neutral")

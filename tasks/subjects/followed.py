@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from assay.tasks.reporting.following import Headline, headline_of, sliced
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.clean_page import CLEAN
 from assay.tasks.subjects.page import accuracies, names
 
 _YARDSTICKS = {"weak": "Agreement with the weak labels", "gold": "Accuracy against gold"}
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject its accuracy on clean samples; of D1 … DN, the last, which holds all samples."""
-    for one in findings:
-        if one.metric == "subject.accuracy" and one.of == CLEAN:
-            yield from headline_of(sliced("Accuracy on clean samples", one.subject), one)
+    for share in findings.select("subject.accuracy", of=CLEAN):
+        yield from headline_of(sliced("Accuracy on clean samples", share.subject), share)
     for yardstick, name in _YARDSTICKS.items():
         for subject in names(findings):
-            for one in accuracies(findings, subject, yardstick)[-1:]:
-                yield from headline_of(sliced(name, subject, one.group), one)
+            for last in accuracies(findings, subject, yardstick)[-1:]:
+                yield from headline_of(sliced(name, subject, last.group), last)

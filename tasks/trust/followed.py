@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from assay.tasks.reporting.following import Headline, headline_of, sliced
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.trust.page_shown import Trusted
+from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.trust.page_findings import TrustFindings
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject, by its first explainer: the untrustworthy share, and TOKI's G-mean where the truth is known."""
-    found = Trusted(findings)
+    found = TrustFindings(findings)
     for subject in found.subjects:
         for explainer in found.explainers(subject)[:1]:
             share = found.get("untrustworthy", subject, explainer, "all")

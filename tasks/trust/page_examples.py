@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.reporting.parts import Mark, MarkedText, MarkedTexts, Stretch, Tone
-from assay.tasks.trust.page_shown import Shown
+from assay.tasks.trust.page_findings import Explained
 
 LEGEND: Mapping[Tone, str] = {
     "good": "speaks for the prediction, related to the class",
@@ -18,53 +18,54 @@ _MASK = "■■■■"
 _GAP, _KEPT = 200, 80  # of characters between marked words: longer gaps are cut to so many on either side
 
 
-def examples_block(shown: Shown) -> MarkedTexts | None:
+def examples_block(explained: Explained) -> MarkedTexts | None:
     """The most damning examples of a subject by one explainer, and a trustworthy one of each class beside them."""
-    rows = shown.examples.to_pylist()
+    rows = explained.examples.to_pylist()
     if not rows:
         return None
-    texts = [_example(row, shown) for row in rows]
+    texts = [_example(row, explained) for row in rows]
     note = (
         "Right predictions that are confident, and go most clearly by words that are not related to the class; then "
         "for each class one that goes by related words. The stronger the colour, the more a word matters."
     )
-    if shown.masked:
+    if explained.masked:
         note += " The texts of this audit are masked: only marked words are shown, and of these only the marks."
-    return MarkedTexts(f"Predictions to look at, {shown.subject}, {shown.explainer}", texts, LEGEND, note)
+    return MarkedTexts(f"Predictions to look at, {explained.subject}, {explained.explainer}", texts, LEGEND, note)
 
 
-def _example(row: dict[str, Any], shown: Shown) -> MarkedText:
+def _example(row: dict[str, Any], explained: Explained) -> MarkedText:
     truth = f", in truth {row['truth']}" if row["truth"] else ""
     tone: Tone = "bad" if row["label"] == "untrustworthy" else "good"
-    said = [
+    answer = [
         Mark(f"{row['label']}{truth}", tone),
         Mark(f"confidence {percent(row['confidence'])}"),
         Mark(f"related words weigh {row['related_mass']:.2g}, others {row['unrelated_mass']:.2g}"),
     ]
-    stretches = masked_stretches(row) if shown.masked else stretches_of(row)
-    return MarkedText(f"{row['id']} · {shown.classes[row['code']]}", stretches, said)
+    stretches = masked_stretches(row) if explained.masked else stretches_of(row)
+    return MarkedText(f"{row['id']} · {explained.classes[row['code']]}", stretches, answer)
 
 
 def stretches_of(row: Mapping[str, Any]) -> list[Stretch]:
     """The text in pieces, those of the explanation marked; long stretches without a mark are cut."""
-    text, end, made = row["text"], 0, []
+    text, end = row["text"], 0
+    stretches: list[Stretch] = []
     largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
     for start, stop, score, related in _words(row):
-        made += [
+        stretches += [
             Stretch(_cut(text[end:start], first=end == 0)),
             Stretch(text[start:stop], *_mark(score, related, largest)),
         ]
         end = stop
-    return [*made, Stretch(_cut(text[end:], last=True, first=end == 0))]
+    return [*stretches, Stretch(_cut(text[end:], last=True, first=end == 0))]
 
 
 def masked_stretches(row: Mapping[str, Any]) -> list[Stretch]:
     """The marks without the words, all of one length, a blank between them."""
     largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
-    made: list[Stretch] = []
+    marks: list[Stretch] = []
     for _, _, score, related in _words(row):
-        made += [Stretch(_MASK, *_mark(score, related, largest)), Stretch(" ")]
-    return made
+        marks += [Stretch(_MASK, *_mark(score, related, largest)), Stretch(" ")]
+    return marks
 
 
 def _words(row: Mapping[str, Any]) -> list[tuple[int, int, float, bool | None]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from assay.tasks.reporting.estimates import series_of
 from assay.tasks.reporting.numerals import number, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, LinePlot, Panels, Series
 from assay.tasks.statistics.auc import roc_points
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex, measured
 from assay.tasks.statistics.proportions import wilson
-from assay.tasks.trust.page_shown import ORACLES, Shown, Trusted
+from assay.tasks.trust.page_findings import ORACLES, Explained, TrustFindings
 
 BINS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0)
 """The bins of Figure 6."""
@@ -22,43 +23,40 @@ _MOVED = {
 }
 
 
-def shares_plot(found: Trusted, subject: str, explainer: str, classes: Sequence[str]) -> BarPlot:
+def shares_plot(found: TrustFindings, subject: str, explainer: str, classes: Sequence[str]) -> BarPlot:
     """The share of untrustworthy predictions per class with its interval."""
-    measured = [found.get("untrustworthy", subject, explainer, name) for name in classes]
-    known = [
-        (name, one) for name, one in zip(classes, measured, strict=True) if one is not None and one.value is not None
-    ]
-    alt = "; ".join(f"{name} {percent(one.value)}" for name, one in known)
+    shares = measured(found.get("untrustworthy", subject, explainer, name) for name in classes)
+    alt = "; ".join(f"{share.group} {percent(share.value)}" for share in shares)
     return BarPlot(
-        f"Right for the wrong reasons, {subject}, {explainer}", [name for name, _ in known],
-        [one.value for _, one in known], "Untrustworthy, of the right predictions", f"Untrustworthy per class: {alt}.",
-        [one.low for _, one in known], [one.high for _, one in known], "Whiskers are 95 % intervals (Wilson).",
+        f"Right for the wrong reasons, {subject}, {explainer}", [share.group for share in shares],
+        [share.value for share in shares], "Untrustworthy, of the right predictions",
+        f"Untrustworthy per class: {alt}.",
+        [share.low for share in shares], [share.high for share in shares], "Whiskers are 95 % intervals (Wilson).",
         "percent",
     )  # fmt: skip
 
 
-def confidence_blocks(shown: Shown) -> list[Block]:
+def confidence_blocks(explained: Explained) -> list[Block]:
     """Confidence against trust (Figure 6): counts per bin, and the share of untrustworthy predictions in it."""
-    kinds = {"by the oracle": [(row["confidence"], row["label"]) for row in shown.said("toki")]}
-    if shown.truths:
-        kinds["in truth"] = [
-            (row["confidence"], shown.truths[row["id"]]) for row in shown.said("toki") if row["id"] in shown.truths
-        ]
+    labelled, truths = explained.labelled("toki"), explained.truths
+    kinds = {"by the oracle": [(row["confidence"], row["label"]) for row in labelled]}
+    if truths:
+        kinds["in truth"] = [(row["confidence"], truths[row["id"]]) for row in labelled if row["id"] in truths]
     columns = [Column("Confidence")] + [
         Column(f"{label.capitalize()}, {kind}", "integer")
         for kind in kinds
         for label in ("trustworthy", "untrustworthy")
     ]
     rows: list[list[Cell]] = []
-    for low, high in _bins(shown):
+    for low, high in _bins(explained):
         row: list[Cell] = [f"{low:g} to {high:g}"]
         for pairs in kinds.values():
             inside = [label for score, label in pairs if _within(score, low, high)]
             row += [inside.count("trustworthy"), inside.count("untrustworthy")]
         rows.append(row)
-    title = f"Confidence and trust, {shown.subject}, {shown.explainer}"
+    title = f"Confidence and trust, {explained.subject}, {explained.explainer}"
     series = [
-        _share_series(shown, f"untrustworthy {kind}", pairs, aside=0.006 * place)
+        _share_series(explained, f"untrustworthy {kind}", pairs, aside=0.006 * place)
         for place, (kind, pairs) in enumerate(kinds.items())
     ]
     drawn = [one for one in series if one.x]
@@ -71,15 +69,15 @@ def confidence_blocks(shown: Shown) -> list[Block]:
     return [plot, DataTable("How many predictions of each confidence", columns, rows, collapsed=True)]
 
 
-def roc_plot(found: Trusted, shown: Shown) -> list[Block]:
+def roc_plot(found: TrustFindings, explained: Explained) -> list[Block]:
     """ROC of the subject's confidence as a sign of trust (Figure 7), with TOKI as a point; by the oracle's labels where
     the truth is not known."""
-    rows = [row for row in shown.said("naive") if row["id"] in shown.truths]
-    if shown.truths:
-        scored = [(row["confidence"], shown.truths[row["id"]] == "trustworthy") for row in rows]
+    rows = [row for row in explained.labelled("naive") if row["id"] in explained.truths]
+    if explained.truths:
+        scored = [(row["confidence"], explained.truths[row["id"]] == "trustworthy") for row in rows]
     else:
         scored = [
-            (row["confidence"], row["label"] == "trustworthy") for row in shown.said("toki")
+            (row["confidence"], row["label"] == "trustworthy") for row in explained.labelled("toki")
             if row["label"] != "undecided"
         ]  # fmt: skip
     if len({positive for _, positive in scored}) < 2:
@@ -89,33 +87,32 @@ def roc_plot(found: Trusted, shown: Shown) -> list[Block]:
         Series("Naive", roc.false_positive_rate.tolist(), roc.true_positive_rate.tolist()),
         Series("guessing", [0.0, 1.0], [0.0, 1.0], style="dashed"),
     ]
-    sensitivity = found.value("sensitivity", shown.subject, "toki", shown.explainer)
-    specificity = found.value("specificity", shown.subject, "toki", shown.explainer)
+    sensitivity = found.value("sensitivity", explained.subject, "toki", explained.explainer)
+    specificity = found.value("specificity", explained.subject, "toki", explained.explainer)
     if sensitivity is not None and specificity is not None:
         series.append(Series("TOKI", [1 - specificity], [sensitivity], style="points"))
-    area = found.value("confidence_auc", shown.subject, "naive", shown.explainer)
-    against = "the true labels" if shown.truths else "TOKI's labels, for the truth is not known"
+    area = found.value("confidence_auc", explained.subject, "naive", explained.explainer)
+    against = "the true labels" if explained.truths else "TOKI's labels, for the truth is not known"
     alt = f"ROC of confidence against {against}" + (f"; the area under it is {area:.3f}." if area is not None else ".")
     return [LinePlot(
-        f"Does confidence tell trust? {shown.subject}, {shown.explainer}", series,
+        f"Does confidence tell trust? {explained.subject}, {explained.explainer}", series,
         "Untrustworthy predictions that are called trustworthy", "Trustworthy ones that are", alt, (0.0, 1.0),
         {place / 5: percent(place / 5, 0) for place in range(6)},
         note=f"Against {against}.", scale="percent",
     )]  # fmt: skip
 
 
-def strengths_plot(strengths: Mapping[float, Sequence[Finding]], explainer: str) -> list[Block]:
+def strengths_plot(strengths: Mapping[float, FindingIndex], explainer: str) -> list[Block]:
     """G-mean of every oracle over the strength of planted shortcuts, where several were audited."""
-    found = {strength: Trusted(findings) for strength, findings in strengths.items()}
+    found = {strength: TrustFindings(findings) for strength, findings in strengths.items()}
     series = []
     for oracle, name in ORACLES.items():
-        points = [
-            (strength, one) for strength, trusted in found.items() for subject in trusted.subjects[:1]
-            if (one := trusted.get("g_mean", subject, oracle, explainer)) is not None and one.value is not None
-        ]  # fmt: skip
+        points = {
+            strength: g_mean for strength, trusted in found.items() for subject in trusted.subjects[:1]
+            if (g_mean := trusted.get("g_mean", subject, oracle, explainer)) is not None and g_mean.value is not None
+        }  # fmt: skip
         if len(points) > 1:
-            y, low, high = ([getattr(one, end) for _, one in points] for end in ("value", "low", "high"))
-            series.append(Series(name, [strength for strength, _ in points], y, low, high))
+            series.append(series_of(name, list(points), list(points.values())))
     if not series:
         return []
     alt = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
@@ -127,12 +124,12 @@ def strengths_plot(strengths: Mapping[float, Sequence[Finding]], explainer: str)
     )]  # fmt: skip
 
 
-def thresholds_panels(shown: Shown) -> Panels:
+def thresholds_panels(explained: Explained) -> Panels:
     """What the oracle would say with one setting moved and all others as they are."""
     plots = []
     for setting, (name, label) in _MOVED.items():
         rows = sorted(
-            (row for row in shown.settings.to_pylist() if row["setting"] == setting),
+            (row for row in explained.settings.to_pylist() if row["setting"] == setting),
             key=lambda row: float(row["value"]),
         )
         places = [row["value"] for row in rows]
@@ -150,14 +147,16 @@ def thresholds_panels(shown: Shown) -> Panels:
         plots.append(LinePlot(f"{name}: {used:g} is used" if used is not None else name, series, label, "Share", alt,
                               (0.0, 1.0), scale="percent"))  # fmt: skip
     note = "One setting is moved, the others stay. " + (
-        "G-mean is against the truth." if shown.truths else "The truth is not known, so no value can be called better."
+        "G-mean is against the truth."
+        if explained.truths
+        else "The truth is not known, so no value can be called better."
     )
-    return Panels(f"Other thresholds, {shown.subject}, {shown.explainer}", plots, note)
+    return Panels(f"Other thresholds, {explained.subject}, {explained.explainer}", plots, note)
 
 
-def _share_series(shown: Shown, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> Series:
+def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> Series:
     x, y, low, high = [], [], [], []
-    for start, end in _bins(shown):
+    for start, end in _bins(explained):
         inside = [label for score, label in pairs if _within(score, start, end) and label != "undecided"]
         if inside:
             hits = inside.count("untrustworthy")
@@ -169,9 +168,9 @@ def _share_series(shown: Shown, name: str, pairs: Sequence[tuple[float, str]], a
     return Series(name, x, y, low, high, "points")
 
 
-def _bins(shown: Shown) -> list[tuple[float, float]]:
+def _bins(explained: Explained) -> list[tuple[float, float]]:
     """The bins from the lowest confidence that an argmax over so many classes can have."""
-    least = 1 / max(1, len(shown.classes))
+    least = 1 / max(1, len(explained.classes))
     return [(low, high) for low, high in pairwise(BINS) if high > least]
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.trust.page_shown import ORACLES, Shown, Trusted
+from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark
+from assay.tasks.trust.page_findings import ORACLES, Explained, TrustFindings
 
 MEASURES = ("g_mean", "accuracy", "precision", "sensitivity", "f1", "specificity")
 _CLUSTERS, _WORDS = 6, 8
 
 
-def shares_table(found: Trusted, classes: Sequence[str]) -> DataTable:
+def shares_table(found: TrustFindings, classes: Sequence[str]) -> DataTable:
     """Trustworthy, untrustworthy and undecided per subject, explainer and class."""
     columns = [
         *_subject_column(found), Column("Explainer"), Column("Class"),
@@ -27,7 +27,7 @@ def shares_table(found: Trusted, classes: Sequence[str]) -> DataTable:
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [*_subject(found, subject), explainer, group,
-         *(_estimate(found.get(name, subject, explainer, group))
+         *(estimate(found.get(name, subject, explainer, group))
            for name in ("trustworthy", "untrustworthy", "undecided", "faint", "out_of_scope"))]
         for subject in found.subjects
         for explainer in found.explainers(subject)
@@ -41,7 +41,7 @@ def shares_table(found: Trusted, classes: Sequence[str]) -> DataTable:
     return DataTable("What the oracle says", columns, rows, note, collapsed=len(rows) > 30)
 
 
-def measures_table(found: Trusted) -> list[Block]:
+def measures_table(found: TrustFindings) -> list[Block]:
     """Table 3 of the paper: the six measures of every oracle."""
     columns = [
         *_subject_column(found), Column("Oracle"), Column("Explainer"),
@@ -49,7 +49,7 @@ def measures_table(found: Trusted) -> list[Block]:
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [*_subject(found, subject), name, explainer,
-         *(_estimate(found.get(measure, subject, oracle, explainer)) for measure in MEASURES)]
+         *(estimate(found.get(measure, subject, oracle, explainer)) for measure in MEASURES)]
         for subject in found.subjects
         for explainer in found.explainers(subject)
         for oracle, name in ORACLES.items()
@@ -62,7 +62,7 @@ def measures_table(found: Trusted) -> list[Block]:
     return [DataTable("The oracles against the truth", columns, rows, note)] if rows else []
 
 
-def work_table(found: Trusted) -> DataTable:
+def work_table(found: TrustFindings) -> DataTable:
     """Per explainer the true labels behind the measures, and the time columns of Table 3."""
     columns = [
         *_subject_column(found), Column("Explainer"), Column("Trustworthy in truth", "integer"),
@@ -80,7 +80,7 @@ def work_table(found: Trusted) -> DataTable:
             for truth in ("trustworthy", "untrustworthy", "unknown"):
                 share = found.get("truth", subject, explainer, truth)
                 row.append(None if share is None or share.value is None else round(share.value * (share.n or 0)))
-            row.append(_estimate(found.get("explanation_precision", subject, explainer)))
+            row.append(estimate(found.get("explanation_precision", subject, explainer)))
             for name in ("keyword", "label"):
                 spent = found.get(f"{name}_seconds", subject, explainer)
                 row += [spent.n, spent.value] if spent is not None else [None, None]
@@ -92,7 +92,7 @@ def work_table(found: Trusted) -> DataTable:
     return DataTable("What it rests on, and what it took", columns, rows, note)
 
 
-def differences_table(found: Trusted) -> list[Block]:
+def differences_table(found: TrustFindings) -> list[Block]:
     """What TOKI has over its baselines, paired."""
     columns = [
         *_subject_column(found), Column("Explainer"), Column("Difference"), Column("Accuracy", "number"),
@@ -107,8 +107,8 @@ def differences_table(found: Trusted) -> list[Block]:
                 if accuracy is not None:
                     g_mean = found.get("g_mean_difference", subject, of, explainer)
                     rows.append([
-                        *_subject(found, subject), explainer, f"TOKI − {ORACLES[oracle]}", _estimate(accuracy),
-                        accuracy.p_value, _estimate(g_mean),
+                        *_subject(found, subject), explainer, f"TOKI − {ORACLES[oracle]}", estimate(accuracy),
+                        accuracy.p_value, estimate(g_mean),
                     ])  # fmt: skip
     note = (
         "On the predictions that both decide; 95 % intervals, Newcombe's paired one of accuracy, of G-mean those "
@@ -117,7 +117,7 @@ def differences_table(found: Trusted) -> list[Block]:
     return [DataTable("TOKI beside its baselines", columns, rows, note)] if rows else []
 
 
-def providers_table(shown: Shown) -> DataTable:
+def providers_table(explained: Explained) -> DataTable:
     """θ_relate of every provider, what it rests on, and how many keywords the provider would have."""
     columns = [
         Column("Word embedding"), Column("θ relate", "number", "The least cosine of related words"),
@@ -126,8 +126,8 @@ def providers_table(shown: Shown) -> DataTable:
         Column("Words not known", "integer"), Column("Keywords by it", "integer"), Column("By the vote", "integer"),
     ]  # fmt: skip
     rows: list[list[Cell]] = []
-    for row in shown.thresholds.to_pylist():
-        mine = shown.keywords.filter(pc.equal(shown.keywords["provider"], row["provider"]))
+    for row in explained.thresholds.to_pylist():
+        mine = explained.keywords.filter(pc.equal(explained.keywords["provider"], row["provider"]))
         elected, keywords = (sum(mine[name].to_pylist()) for name in ("elected", "keyword"))
         balance: Cell = row["balance"]
         if row["balance"] is not None and row["balance"] < 0.6:
@@ -140,12 +140,12 @@ def providers_table(shown: Shown) -> DataTable:
         "Each embedding has one vote. θ relate is the median of the similarities of synonym and random pairs, where "
         "precision and recall of both are equal."
     )
-    return DataTable(f"Word embeddings, {shown.subject}", columns, rows, note)
+    return DataTable(f"Word embeddings, {explained.subject}", columns, rows, note)
 
 
-def clusters_table(shown: Shown) -> DataTable:
+def clusters_table(explained: Explained) -> DataTable:
     """Per class the clusters of words that weigh most, keywords and others, by the best provider; masked: counts."""
-    provider = best_provider(shown)
+    provider = best_provider(explained)
     columns = [
         Column("Class"), Column("Keywords?", help="By the vote of all embeddings"),
         Column("Words", "integer"), Column("Cluster"),
@@ -153,30 +153,30 @@ def clusters_table(shown: Shown) -> DataTable:
         Column("Relatedness", "number", "The cosine of its mean vector with the class name's"),
     ]  # fmt: skip
     rows: list[list[Cell]] = []
-    for code, name in enumerate(shown.classes):
-        ranked = _clusters(shown, provider, code)
+    for code, name in enumerate(explained.classes):
+        ranked = _clusters(explained, provider, code)
         for keyword in (True, False):
-            some = [one for one in ranked if one["keyword"] == keyword]
-            rows += [_cluster_row(name, one, shown.masked) for one in some[:_CLUSTERS]]
+            alike = [cluster for cluster in ranked if cluster["keyword"] == keyword]
+            rows += [_cluster_row(name, cluster, explained.masked) for cluster in alike[:_CLUSTERS]]
     note = f"The clusters that {provider} makes, the heaviest first, keywords and other words of a cluster apart."
-    if shown.masked:
+    if explained.masked:
         note += " The texts of this audit are masked, and so are their words."
-    return DataTable(f"Clusters of words, {shown.subject}, {shown.explainer}", columns, rows, note,
+    return DataTable(f"Clusters of words, {explained.subject}, {explained.explainer}", columns, rows, note,
                      collapsed=len(rows) > 36)  # fmt: skip
 
 
-def best_provider(shown: Shown) -> str:
+def best_provider(explained: Explained) -> str:
     """The provider that tells synonyms from random pairs best; the first where θ was given."""
-    rows = shown.thresholds.to_pylist()
+    rows = explained.thresholds.to_pylist()
     return str(max(rows, key=lambda row: row["balance"] or 0.0)["provider"]) if rows else ""
 
 
-def _clusters(shown: Shown, provider: str, code: int) -> list[dict[str, Any]]:
-    chosen = pc.and_(pc.equal(shown.keywords["provider"], provider), pc.equal(shown.keywords["code"], code))
+def _clusters(explained: Explained, provider: str, code: int) -> list[dict[str, Any]]:
+    chosen = pc.and_(pc.equal(explained.keywords["provider"], provider), pc.equal(explained.keywords["code"], code))
     together: dict[tuple[int, bool], list[dict[str, Any]]] = defaultdict(list)
-    for row in shown.keywords.filter(chosen).to_pylist():
+    for row in explained.keywords.filter(chosen).to_pylist():
         together[row["cluster"], row["keyword"]].append(row)
-    made = [
+    clusters = [
         {
             "keyword": keyword, "importance": sum(row["importance"] for row in rows),
             "relatedness": rows[0]["relatedness"], "n": len(rows),
@@ -184,7 +184,7 @@ def _clusters(shown: Shown, provider: str, code: int) -> list[dict[str, Any]]:
         }
         for (_, keyword), rows in together.items()
     ]  # fmt: skip
-    return sorted(made, key=lambda one: (-one["importance"], one["words"]))
+    return sorted(clusters, key=lambda cluster: (-cluster["importance"], cluster["words"]))
 
 
 def _cluster_row(name: str, cluster: dict[str, Any], masked: bool) -> list[Cell]:
@@ -195,15 +195,9 @@ def _cluster_row(name: str, cluster: dict[str, Any], masked: bool) -> list[Cell]
     return [name, keyword, cluster["n"], listed, cluster["importance"], cluster["relatedness"]]
 
 
-def _subject_column(found: Trusted) -> list[Column]:
+def _subject_column(found: TrustFindings) -> list[Column]:
     return [Column("Subject")] if found.subjects[1:] else []
 
 
-def _subject(found: Trusted, subject: str) -> list[Cell]:
+def _subject(found: TrustFindings, subject: str) -> list[Cell]:
     return [subject] if found.subjects[1:] else []
-
-
-def _estimate(finding: Finding | None) -> Estimate | None:
-    if finding is None or finding.value is None:
-        return None
-    return Estimate(finding.value, finding.low, finding.high, finding.n)

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from assay.tasks.statistics.findings import Finding
-
-SPREAD = "_spread"
+from assay.tasks.trust.metrics import SPREAD
 
 
 def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:

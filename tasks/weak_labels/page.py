@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pyarrow as pa
 
 from assay.tasks.reporting.numerals import interval, number, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.weak_labels.models import labeled_by
 
 _BARS = 40
 
 
-def page(models: Mapping[str, pa.Table], findings: Sequence[Finding] = ()) -> Part:
+def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     """The part of the report about weak labels, from the `LabelModel` of each labeler, by the labeler's name."""
     sentences = [_labeler(name, table) for name, table in models.items()]
-    sentences += _undecided(findings)
+    sentences += map(_indecision, measured(findings.select("weak_labels.undecided")))
     weighing = {name: table for name, table in models.items() if not labeled_by(table)}
     blocks: list[Block] = [_weights_plot(name, table) for name, table in weighing.items() if _varies(table)]
     if weighing:
         blocks.append(_weights(weighing))
     unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
-    return Part(
-        "Weak labels",
-        " ".join(sentences),
-        blocks,
-        "weak-labels",
-        *(("bad", "not converged") if unsettled else ("neutral", "")),
-    )
+    return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if unsettled else "neutral",
+                "not converged" if unsettled else "")  # fmt: skip
 
 
 def _labeler(name: str, table: pa.Table) -> str:
@@ -51,10 +46,6 @@ def _labeler(name: str, table: pa.Table) -> str:
         f"{name.capitalize()} learned the weights of {functions}; the training converged after "
         f"{plural(round(settled), 'epoch')} of {number(epochs)}: {loss}."
     )
-
-
-def _undecided(findings: Sequence[Finding]) -> list[str]:
-    return [_indecision(one) for one in findings if one.metric == "weak_labels.undecided" and one.value is not None]
 
 
 def _indecision(finding: Finding) -> str:

@@ -15,7 +15,7 @@ import pytest
 from markdown_pages import ROOT, blocks
 
 import assay.tasks
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 BLOCKS = [block for block in blocks(ROOT / "CONTRIBUTING.md") if block.language == "python"]
 
@@ -47,7 +47,7 @@ def test_its_doctest_holds_and_its_page_names_the_rare_class(room: Path) -> None
     assert (tried.attempted > 0, tried.failed) == (True, 0)
     page = importlib.import_module("assay.tasks.balance.page").page
     rare = Finding("balance.share", group="spam", value=0.05, low=0.0, high=0.2, n=20, verdict="rare")
-    assert page([rare]).sentence == "Rare among 1 classes: spam."
+    assert page(FindingIndex([rare])).sentence == "Rare among 1 classes: spam."
 
 
 def test_the_lines_for_the_flow_are_python() -> None:

@@ -8,7 +8,7 @@ from assay.flows.report.at_a_glance import followed_in
 from assay.flows.report.records import describe_store
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
 def attacked(attack, group, value):
@@ -81,15 +81,19 @@ def attacked(attack, group, value):
     ],
 )  # fmt: skip
 def test_room_follows_what_a_reader_would_ask_for_first(findings, names):
-    assert {one.name: one.value for one in followed_in(KINDS, findings) if not one.spare} == names
+    assert {one.name: one.value for one in followed_in(KINDS, FindingIndex(findings)) if not one.spare} == names
 
 
 def test_epsilon_that_tells_most_has_its_past_on_nights_when_another_did():
     strong = [attacked("pgd", group, value) for group, value in (("eps=0", 0.9), ("eps=0.1", 0.8), ("eps=0.2", 0.1))]
     weak = [attacked("pgd", group, value) for group, value in (("eps=0", 0.9), ("eps=0.1", 0.2), ("eps=0.2", 0.0))]
     name = "Accuracy under the strongest attack (plain, ε = 0.2)"
-    assert [(one.name, one.spare) for one in followed_in(KINDS, strong) if one.name == name] == [(name, False)]
-    assert [(one.name, one.spare) for one in followed_in(KINDS, weak) if one.name == name] == [(name, True)]
+    assert [(one.name, one.spare) for one in followed_in(KINDS, FindingIndex(strong)) if one.name == name] == [
+        (name, False)
+    ]
+    assert [(one.name, one.spare) for one in followed_in(KINDS, FindingIndex(weak)) if one.name == name] == [
+        (name, True)
+    ]
 
 
 def test_runs_that_ended_without_a_report_are_listed_as_such(tmp_path):

@@ -23,7 +23,7 @@ from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.terms.page import verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import FindingIndex, findings_from
 from assay.tasks.subjects.holding_out_task import HeldOut
 
 
@@ -166,11 +166,11 @@ def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, a
         before, control, after = (found["ner.f1", one, name, group].value for one in ("small", *models[:2]))
         assert found["ner.gain", "small+on-swap", name, group].value == pytest.approx(after - before)
         assert found["ner.gain_over_control", "small+on-swap", name, group].value == pytest.approx(after - control)
-    parts = list(term_parts(ground, audit, findings_of(audit)))
+    parts = list(term_parts(ground, audit, FindingIndex(findings_of(audit))))
     assert [part.anchor for part in parts] == ["ner"]
     html = render_report(Report("r", "mine", "2026-01-01T00:00:00", 1.0, 0, "done", (), parts))
     assert "trained with" in html
-    assert verdict(findings_of(audit)).text.startswith("small: F1")
+    assert verdict(FindingIndex(findings_of(audit)))[0].text.startswith("small: F1")
 
 
 def test_pairs_are_attacked_in_one_sentence(run, audited):
@@ -185,7 +185,7 @@ def test_pairs_are_attacked_in_one_sentence(run, audited):
     original = collect(ground.of(Examination).evaluation, ["first", "second"])
     assert attacked["first"].equals(original["first"])
     assert not attacked["second"].equals(original["second"])
-    (part,) = term_parts(ground, audit, findings_of(audit))
+    (part,) = term_parts(ground, audit, FindingIndex(findings_of(audit)))
     assert any("moved most" in block.title for block in part.blocks)
 
 
@@ -286,7 +286,7 @@ def test_masked_sentences_are_in_no_example(run, audited):
     masked = pipeline.model_copy(update={"source": pipeline.source.model_copy(update={"masked": True})})
     shown, hidden = (
         render_report(Report("r", "m", "2026-01-01T00:00:00", 1.0, 0, "done", (), list(
-            term_parts(replace(ground, pipeline=one), audit, findings_of(audit))
+            term_parts(replace(ground, pipeline=one), audit, FindingIndex(findings_of(audit)))
         ))) for one in (pipeline, masked)
     )  # fmt: skip
     assert any(name in shown for name in NAMES)

@@ -20,7 +20,7 @@ from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run
 from assay.infra.store import Store
-from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 
 SIDE = 12
 CLASSES = ("left", "middle", "right")
@@ -283,14 +283,14 @@ def test_the_report_shows_what_was_made(both: tuple[Run, Audit], folder: Path) -
     read, name = project(folder, BOTH)
     found = list(findings(run).values())
     with run:
-        parts = list(parts_of(made, found, []))
+        parts = list(parts_of(made, FindingIndex(found), []))
     assert [part.title for part in parts][:2] == ["Attacks", "Corruptions"]
     assert "Subjects on clean samples" in [part.title for part in parts]
     titles = [block.title for part in parts for block in part.blocks if hasattr(block, "title")]
     assert [title for title in titles if title.startswith(("plain: ", "half: "))] == [
         "plain: pgd at ε = 0.1", "plain: gap at ε = 0.2", "half: pgd at ε = 0.1", "half: gap at ε = 0.2",
     ]  # fmt: skip
-    texts = [one.text for one in verdicts_of(KINDS, found, [])]
+    texts = [one.text for one in verdicts_of(KINDS, FindingIndex(found), [])]
     assert any("right on clean images" in text for text in texts)
     assert any("Under corruptions answers flip" in text for text in texts)
     stages = {row.stage for row in settings_of(read.pipeline(name))}

@@ -26,7 +26,7 @@ from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run
 from assay.infra.store import Store
 from assay.tasks.attacks.settings import FGSM, PGD, PRESETS
-from assay.tasks.statistics.findings import Finding, findings_from, findings_table
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from, findings_table
 from assay.tasks.statistics.multiplicity import family_size
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Audit, l
         made = audit(pipeline, project.folder)
         findings = findings_from(collect(made.findings, None))
         card = read_files(made.results["attacks"].challenged.models["plain+standard"].files)["card.json"].decode()
-        parts = list(parts_of(made, findings, []))
+        parts = list(parts_of(made, FindingIndex(findings), []))
     return project, made, findings, card, parts
 
 
@@ -122,7 +122,9 @@ def test_the_report_has_a_part_on_defences_and_their_settings(audited):
     assert titles.index("Defences") == titles.index("Attacks") + 1
     rows = {(row.stage, row.option): row.value for row in settings_of(project.pipeline("night"))}
     assert rows["defence maadvt", "lambda"] == "1.0, 6.0"
-    assert any(verdict.text.startswith("Defences at ε = 0.1") for verdict in verdicts_of(KINDS, findings, []))
+    assert any(
+        verdict.text.startswith("Defences at ε = 0.1") for verdict in verdicts_of(KINDS, FindingIndex(findings), [])
+    )
 
 
 def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path, monkeypatch):

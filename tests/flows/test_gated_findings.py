@@ -35,5 +35,13 @@ def test_a_gate_on_what_no_stage_measures_is_refused_with_its_line(tmp_path, fin
     assert meant in str(refused.value)
 
 
+def test_every_metric_says_its_unit_as_findings_write_it_and_which_way_is_better():
+    known = {metric.name: metric for measured in stages_of(KINDS).values() for metric in measured.metrics}
+    assert (known["attack.accuracy"].unit, known["attack.accuracy"].better) == ("share", "higher")
+    flips = known["corruption.flip_probability"]
+    assert (flips.unit, flips.better) == ("share", "lower")
+    assert known["ordering.permutation_p"].unit == "p"
+
+
 def test_the_spread_of_repeats_can_be_gated():
     assert unknown_metric("trust.g_mean_spread", KINDS) == ""

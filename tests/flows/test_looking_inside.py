@@ -22,7 +22,7 @@ from assay.infra.runs import Run
 from assay.infra.store import Store
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import Part
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import FindingIndex, findings_from
 
 SIDE = 12
 INSIDE = """
@@ -73,7 +73,7 @@ def made(
         assert found.failures == ()
         assert found.findings is not None
         findings = findings_from(collect(found.findings, None))
-        parts = list(parts_of(found, findings, ()))
+        parts = list(parts_of(found, FindingIndex(findings), ()))
         run.record.status = "done"
     return found, parts, {(one.metric, one.of, one.group): one.value for one in findings}
 

@@ -18,7 +18,7 @@ from assay.infra.partitions import collect
 from assay.infra.runs import Run, current_run
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
-from assay.tasks.statistics.findings import Finding, findings_from, findings_table
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from, findings_table
 from assay.tasks.subjects.holding_out_task import HeldOut
 from assay.tasks.trust.page import verdict
 
@@ -111,7 +111,8 @@ def test_what_cannot_be_asked_does_not_take_other_subjects_along(run, asked):
 
 
 def parts(audit: TrustAudit, examination: Examination, masked: bool = False):
-    return list(trust_parts(audit, class_names(collect(examination.classes, None)), masked, measured(audit)))
+    classes = class_names(collect(examination.classes, None))
+    return list(trust_parts(audit, classes, masked, FindingIndex(measured(audit))))
 
 
 def page(audit: TrustAudit, examination: Examination, masked: bool = False) -> str:
@@ -125,8 +126,8 @@ def test_the_page_shows_the_words_and_what_the_oracle_thinks_of_them(run, asked)
     html = page(audit, examination)
     assert '<mark class="bad w5">Friday<sup role="img"' in html
     assert '<mark class="good w5">good<sup' in html
-    assert verdict(measured(audit)).text.endswith("of what mine gets right it gets right for the wrong reasons "
-                                                  "(TOKI, omission, n = 18)")  # fmt: skip
+    (line,) = verdict(FindingIndex(measured(audit)))
+    assert line.text.endswith("of what mine gets right it gets right for the wrong reasons (TOKI, omission, n = 18)")
 
 
 def test_where_texts_are_masked_no_word_of_them_is_in_any_output(run, asked):
@@ -146,7 +147,7 @@ def test_table_three_is_reproduced_from_the_latest_runs(run, asked):
 
 
 def test_a_part_without_subjects_is_left_out():
-    assert list(trust_parts(TrustAudit({}), ("a", "b"), False, [])) == []
+    assert list(trust_parts(TrustAudit({}), ("a", "b"), False, FindingIndex())) == []
 
 
 def test_other_strengths_come_from_the_latest_runs_on_them(make_run):
@@ -164,7 +165,7 @@ def test_other_strengths_come_from_the_latest_runs_on_them(make_run):
     leave("digits", 0.1)
     with make_run("reviews") as run:
         run.record.settings = {"source": {"dataset": "sample/reviews"}}
-        found = planted_strengths([Finding("trust.g_mean", of="toki", value=0.9)])
+        found = planted_strengths(FindingIndex([Finding("trust.g_mean", of="toki", value=0.9)]))
     assert {strength: findings[0].value for strength, findings in found.items()} == {0.6: 0.6, 0.75: 0.9}
     with make_run("digits"):
-        assert planted_strengths([]) == {}
+        assert planted_strengths(FindingIndex()) == {}

@@ -27,7 +27,7 @@ from assay.tasks.attacks.words.page import verdict
 from assay.tasks.defenses.text_page import verdict as copies_verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import FindingIndex, findings_from
 from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.subjects.holding_out_task import HeldOut
 
@@ -71,7 +71,7 @@ def measured(audit: WordAudit, examination: Examination):
 
 def page(audit: WordAudit, examination: Examination, masked: bool) -> str:
     findings = measured(audit, examination)
-    shown = list(word_parts(audit, class_names(collect(examination.classes, None)), masked, findings))
+    shown = list(word_parts(audit, class_names(collect(examination.classes, None)), masked, FindingIndex(findings)))
     report = Report("run", "mine", "2026-01-01T00:00:00", 1.0, 0, "done", [], shown, findings=findings)
     return render_report(report)
 
@@ -86,7 +86,7 @@ def test_words_and_noise_are_measured_compared_and_shown_with_every_change(run, 
     html = page(audit, examination, masked=False)
     assert "what the attack made of it" in html
     assert html.count("<mark") > 4
-    said = verdict(list(found.values())).text
+    said = verdict(FindingIndex(found.values()))[0].text
     assert "changes the answer of mine on" in said
     assert "with typos at severity 5 mine gets" in said
 
@@ -162,7 +162,7 @@ def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_o
     assert {group for metric, _, group in beyond if metric == "defense.control_mcnemar_p"} == kinds
     assert {of for _, of, _ in beyond} == {"on-noise"}
     assert "Trained with, tested on: bert" in page(audit, examination, masked=False)
-    assert "ttacked copies" in copies_verdict(measured(audit, examination)).text
+    assert "ttacked copies" in copies_verdict(FindingIndex(measured(audit, examination)))[0].text
 
 
 def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere(run, attacked, tmp_path):
@@ -193,7 +193,7 @@ def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passe
     assert (flag.of, flag.value, flag.subject) == ("majority-predictor", 1.0, "same")
     (judged,) = judge([Gate.model_validate(gates[0])], findings)
     assert not judged.passed
-    said = [str(one.text) for one in verdicts_of(KINDS, findings, [judged])]
+    said = [str(one.text) for one in verdicts_of(KINDS, FindingIndex(findings), [judged])]
     assert any(one.startswith("Red flags, so do not trust the robustness: same") for one in said)
     assert any(one.startswith("Attacks say nothing about same, which is degenerate") for one in said)
     assert not any("right" in one and "with typos" in one for one in said)

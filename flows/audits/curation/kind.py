@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.curation.clashes import clashes, comes_with_votes, ordering_gate
-from assay.flows.audits.kind import AuditKind, Ground, Key, measured
+from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
+from assay.tasks.labeling import metrics as labeling
 from assay.tasks.labeling.settings import Labeling
+from assay.tasks.ordering import metrics as ordering
 from assay.tasks.ordering.settings import Ordering
+from assay.tasks.pruning import metrics as pruning
 from assay.tasks.pruning.settings import Pruning
+from assay.tasks.weak_labels import metrics as weak_labels
 from assay.tasks.weak_labels.settings import WeakLabelling
 
 if TYPE_CHECKING:
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.statistics.findings import Finding
+    from assay.tasks.statistics.findings import FindingIndex
 
 
 def run(ground: Ground) -> Curation:
@@ -37,7 +41,7 @@ def asked(pipeline: Pipeline) -> bool:
     return pipeline.asked(Labeling) is not None or carries_votes(pipeline)
 
 
-def page(ground: Ground, curation: Curation, findings: Sequence[Finding]) -> Iterator[Part]:
+def page(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
     """Whether the labels get worse along D1 … DN."""
     if curation.headline is None or not curation.curves:
         return
@@ -52,10 +56,10 @@ def page(ground: Ground, curation: Curation, findings: Sequence[Finding]) -> Ite
     curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in curation.curves])
     classes = dict(enumerate(class_names(collect(ground.of(Data).classes, None))))
     sketch = collect(curation.headline.sketch, CuratedSets.schema.names)
-    yield ordering_page(curves, findings, sketch, classes, samples=curation.headline.curated.rows)
+    yield ordering_page(findings, curves, sketch, classes, samples=curation.headline.curated.rows)
 
 
-def background(ground: Ground, curation: Curation, findings: Sequence[Finding]) -> Iterator[Part]:
+def background(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
     """What the labelers learned, which functions were kept, and what each voted."""
     from assay.infra.partitions import collect
     from assay.tasks.labeling.page import page as labeling_page
@@ -63,23 +67,23 @@ def background(ground: Ground, curation: Curation, findings: Sequence[Finding]) 
     from assay.tasks.weak_labels.page import page as weak_labels_page
 
     if curation.models:
-        yield weak_labels_page({name: collect(model, None) for name, model in curation.models.items()}, findings)
-    pruning, panel = ground.pipeline.asked(Pruning), None
-    if curation.panel is not None and pruning is not None:
+        yield weak_labels_page(findings, {name: collect(model, None) for name, model in curation.models.items()})
+    asked, panel = ground.pipeline.asked(Pruning), None
+    if curation.panel is not None and asked is not None:
         panel = collect(curation.panel, None)
-        yield pruning_page(panel, pruning.correlation)
+        yield pruning_page(panel, asked.correlation)
     if curation.table is not None:
-        yield labeling_page(collect(curation.table, None), findings, panel)
+        yield labeling_page(findings, collect(curation.table, None), panel)
 
 
-def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """Whether the order is adverse."""
     from assay.tasks.ordering.page import verdict as of_the_order
 
-    yield from filter(None, [of_the_order(findings)])
+    yield from of_the_order(findings)
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """The order, the rules' labels, and how many rules are kept."""
     from assay.tasks.labeling.followed import followed as of_labelling
     from assay.tasks.ordering.followed import followed as of_the_order
@@ -91,13 +95,13 @@ def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
 
 def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """The rulebook."""
-    labeling = pipeline.asked(Labeling)
-    if labeling is not None:
+    asked = pipeline.asked(Labeling)
+    if asked is not None:
         from assay.flows.configuration.named_things import tried
         from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 
-        attempt = partial(refer_to_rulebook, labeling.functions, folder)
-        yield from tried(("labeling",), labeling, {"functions": ()}, attempt)
+        attempt = partial(refer_to_rulebook, asked.functions, folder)
+        yield from tried(("labeling",), asked, {"functions": ()}, attempt)
 
 
 CURATION = AuditKind(
@@ -112,14 +116,10 @@ CURATION = AuditKind(
     ),
     stands_on=("data",),
     measures=(
-        measured("labeling", "accuracy conflicts coverage faults functions overlaps", ["labeling"],
-                 also=comes_with_votes),
-        measured("pruning", "constant kept", ["pruning"]),
-        measured("weak_labels", "undecided", ["weak_labels"]),
-        measured(
-            "ordering", "accuracy accuracy_easiest accuracy_hardest distinct_scores largest_tie permutation_p "
-            "permutation_p_violation spearman spearman_disjoint spearman_tie_free", ["ordering"], gate=ordering_gate,
-        ),
+        Measured("labeling", labeling.METRICS, ("labeling",), also=comes_with_votes),
+        Measured("pruning", pruning.METRICS, ("pruning",)),
+        Measured("weak_labels", weak_labels.METRICS, ("weak_labels",)),
+        Measured("ordering", ordering.METRICS, ("ordering",), gate=ordering_gate),
     ),
     clashes=clashes, missing=missing, page=page, background=background, verdict=verdict, followed=followed,
 )  # fmt: skip

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 from assay.flows.audits import challenge_clashes
 from assay.flows.audits.images.clashes import corruption_clashes, diagnostics_clashes, smoothing_clashes
-from assay.flows.audits.kind import AuditKind, Ground, Key, measured
+from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
+from assay.tasks.attacks import metrics as attacks
+from assay.tasks.corruptions import metrics as corruptions
 from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.defenses import metrics as defenses
 from assay.tasks.defenses.smoothing_settings import Smoothing
+from assay.tasks.diagnostics import metrics as diagnostics
 from assay.tasks.diagnostics.settings import Diagnostics
 
 if TYPE_CHECKING:
@@ -18,14 +22,11 @@ if TYPE_CHECKING:
     from assay.flows.audits.images.corrupting import Flips
     from assay.flows.audits.images.looking_inside import Insides
     from assay.flows.pipeline import Pipeline
-    from assay.tasks.attacks.page_pictures import Shown
+    from assay.tasks.attacks.page_pictures import AttackedImages
     from assay.tasks.attacks.task import Attacks
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.statistics.findings import Finding
-
-ANSWERS = "accuracy auc class_auc degenerate majority_rate prediction_entropy recall"
-"""What is measured wherever a subject answers with a class."""
+    from assay.tasks.statistics.findings import FindingIndex
 
 
 def sees_images(pipeline: Pipeline) -> bool:
@@ -40,7 +41,7 @@ def challenge(ground: Ground) -> Robustness:
     return challenge_images(ground)
 
 
-def challenge_page(ground: Ground, robustness: Robustness, findings: Sequence[Finding]) -> Iterator[Part]:
+def challenge_page(ground: Ground, robustness: Robustness, findings: FindingIndex) -> Iterator[Part]:
     """What attacks did, shown, and what defences gained."""
     from assay.data.classes import class_names
     from assay.flows.audits.data import Data
@@ -51,8 +52,8 @@ def challenge_page(ground: Ground, robustness: Robustness, findings: Sequence[Fi
         from assay.tasks.attacks.page import page as attacks_page
 
         classes = class_names(collect(ground.of(Data).classes, None))
-        made = (attacks for by_attack in robustness.attacked.values() for attacks in by_attack.values())
-        yield attacks_page(findings, [picture for attacks in made for picture in pictures_of(attacks, classes)])
+        made = (one for by_attack in robustness.attacked.values() for one in by_attack.values())
+        yield attacks_page(findings, [picture for one in made for picture in pictures_of(one, classes)])
     if ground.pipeline.image_defenses:
         from assay.tasks.defenses.page import page as defences_page
 
@@ -60,24 +61,24 @@ def challenge_page(ground: Ground, robustness: Robustness, findings: Sequence[Fi
         yield defences_page(findings, {name: dict(copies) for name, copies in challenged.defended.items()}, curves)
 
 
-def pictures_of(attacks: Attacks, classes: Sequence[str]) -> list[Shown]:
+def pictures_of(made: Attacks, classes: Sequence[str]) -> list[AttackedImages]:
     """The images of one attack that its gallery shows: however many were kept, only those are read."""
     from assay.infra.partitions import collect, collect_rows
     from assay.tasks.attacks.page_pictures import CHOSEN_BY, shown_of, to_be_shown
 
-    ids = to_be_shown(collect(attacks.attacked, CHOSEN_BY), collect(attacks.images, ["id", "eps"]))
-    return shown_of(collect_rows(attacks.attacked, ids), collect_rows(attacks.images, ids), classes)
+    ids = to_be_shown(collect(made.attacked, CHOSEN_BY), collect(made.images, ["id", "eps"]))
+    return shown_of(collect_rows(made.attacked, ids), collect_rows(made.images, ids), classes)
 
 
-def challenge_verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def challenge_verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """How little it takes, whether that can be believed, and what a defence gains."""
-    from assay.tasks.attacks.page import flag_verdict, verdict
+    from assay.tasks.attacks.page import verdict
     from assay.tasks.defenses.page import verdict as of_the_defences
 
-    yield from filter(None, [verdict(findings), flag_verdict(findings), of_the_defences(findings)])
+    yield from (*verdict(findings), *of_the_defences(findings))
 
 
-def challenge_followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def challenge_followed(findings: FindingIndex) -> Iterator[Headline]:
     """How right subjects are under attack, and what defences gain."""
     from assay.tasks.attacks.followed import followed as of_attacks
     from assay.tasks.defenses.followed import followed as of_defences
@@ -93,7 +94,7 @@ def corrupt(ground: Ground) -> Flips:
     return corrupt(ground)
 
 
-def corruptions_page(_ground: Ground, flips: Flips, findings: Sequence[Finding]) -> Iterator[Part]:
+def corruptions_page(_ground: Ground, flips: Flips, findings: FindingIndex) -> Iterator[Part]:
     """How often predictions flip."""
     from assay.infra.partitions import collect
     from assay.tasks.corruptions.page import page
@@ -102,14 +103,14 @@ def corruptions_page(_ground: Ground, flips: Flips, findings: Sequence[Finding])
         yield page(findings, collect(flips.corrupted.images, None))
 
 
-def corruptions_verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def corruptions_verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """Whether cameras and weather make a subject flip."""
     from assay.tasks.corruptions.page import verdict
 
-    yield from filter(None, [verdict(findings)])
+    yield from verdict(findings)
 
 
-def corruptions_followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def corruptions_followed(findings: FindingIndex) -> Iterator[Headline]:
     """How often predictions flip."""
     from assay.tasks.corruptions.followed import followed
 
@@ -123,16 +124,16 @@ def look(ground: Ground) -> Insides:
     return look(ground)
 
 
-def inside_page(ground: Ground, insides: Insides, findings: Sequence[Finding]) -> Iterator[Part]:
+def inside_page(ground: Ground, insides: Insides, findings: FindingIndex) -> Iterator[Part]:
     """What was seen inside the subjects."""
     from assay.data.classes import class_names
     from assay.flows.audits.data import Data
     from assay.infra.partitions import collect
-    from assay.tasks.diagnostics.page import Seen, page
+    from assay.tasks.diagnostics.page import InsideSubject, page
 
     classes = class_names(collect(ground.of(Data).classes, None))
     seen = [
-        Seen(name, classes, collect(one.pictures, None), collect(one.points, None),
+        InsideSubject(name, classes, collect(one.pictures, None), collect(one.points, None),
              [collect(counts, None) for counts in one.counts])
         for name, one in insides.subjects.items()
     ]  # fmt: skip
@@ -147,7 +148,7 @@ def certify(ground: Ground) -> Certificates:
     return certify(ground)
 
 
-def certificates_page(ground: Ground, certificates: Certificates, findings: Sequence[Finding]) -> Iterator[Part]:
+def certificates_page(ground: Ground, certificates: Certificates, findings: FindingIndex) -> Iterator[Part]:
     """How far subjects are certified."""
     from assay.infra.partitions import collect
     from assay.tasks.defenses.smoothing_page import page
@@ -161,16 +162,8 @@ def certificates_page(ground: Ground, certificates: Certificates, findings: Sequ
 IMAGES = AuditKind(
     "attacks", sees_images, challenge, stands_on=("data", "subjects"),
     measures=(
-        measured(
-            "attack", f"{ANSWERS} accuracy_change distance distance_l2 flip_rate fooling_rate limit mcnemar_p "
-            "modified_share perturbed_words perturbed_words_difference queries queries_difference red_flag refused "
-            "similarity skipped steps success_difference success_rate transfer unchanged winner", ["attacks"],
-            gate=challenge_clashes.attack_gate,
-        ),
-        measured(
-            "defense", "abstains accuracy between_p certified_accuracy control_mcnemar_p gain gain_over_control "
-            "mcnemar_p", ["defenses", "smoothing"],
-        ),
+        Measured("attack", attacks.METRICS, ("attacks",), gate=challenge_clashes.attack_gate),
+        Measured("defense", defenses.METRICS, ("defenses", "smoothing")),
     ),
     clashes=challenge_clashes.clashes, page=challenge_page, verdict=challenge_verdict, followed=challenge_followed,
 )  # fmt: skip
@@ -179,7 +172,7 @@ CORRUPTIONS = AuditKind(
     keys=(Key("corruptions", Corruptions, "Sequences of perturbed images along which a prediction should not flip.",
               "{severities: [1, 3, 5]}"),),
     stands_on=("subjects", "attacks"),
-    measures=(measured("corruption", "accuracy flip_probability relative_flip_probability", ["corruptions"]),),
+    measures=(Measured("corruption", corruptions.METRICS, ("corruptions",)),),
     clashes=corruption_clashes, page=corruptions_page, verdict=corruptions_verdict, followed=corruptions_followed,
 )  # fmt: skip
 DIAGNOSTICS = AuditKind(
@@ -187,7 +180,7 @@ DIAGNOSTICS = AuditKind(
     keys=(Key("diagnostics", Diagnostics, "What is looked at inside image subjects: maps, layers, labels named "
               "together; `{}` takes every default.", "{attacks: [pgd], eps: 0.1}"),),
     stands_on=("data", "subjects", "attacks"),
-    measures=(measured("diagnostics", "knn_agreement labels_named pairs_named", ["diagnostics"]),),
+    measures=(Measured("diagnostics", diagnostics.METRICS, ("diagnostics",)),),
     clashes=diagnostics_clashes, page=inside_page,
 )  # fmt: skip
 SMOOTHING = AuditKind(

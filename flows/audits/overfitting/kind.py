@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.kind import AuditKind, Ground, Key, measured
+from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
 from assay.flows.audits.overfitting.clashes import overfitting_clashes
+from assay.tasks.overfitting.metrics import METRICS
 from assay.tasks.overfitting.settings import Overfitting
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from assay.infra.runs import Run
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.statistics.findings import Finding
+    from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
 def doubt(ground: Ground) -> OverfittingAudit:
@@ -33,25 +34,24 @@ def judge(ground: Ground, audit: OverfittingAudit, run: Run) -> tuple[Overfittin
     return judge_tests(audit, ground.pipeline, run)
 
 
-def page(_ground: Ground, audit: OverfittingAudit, findings: Sequence[Finding]) -> Iterator[Part]:
+def page(_ground: Ground, audit: OverfittingAudit, findings: FindingIndex) -> Iterator[Part]:
     """Judged tests and synthetic experiments."""
     from assay.infra.partitions import collect
     from assay.tasks.overfitting.page import page as overfitting_page
-    from assay.tasks.overfitting.page_windows import window_blocks
     from assay.tasks.overfitting.synthetic_findings import WITHOUT_VALUES, Runs
 
     simulated = [Runs(collect(one.runs, WITHOUT_VALUES), collect(one.tests, None)) for one in audit.simulated.values()]
-    yield overfitting_page(audit.judged, simulated, window_blocks(findings), audit.alpha)
+    yield overfitting_page(findings, audit.judged, simulated, audit.alpha)
 
 
-def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """Whether the score can be believed."""
     from assay.tasks.overfitting.page import verdict as of_the_score
 
-    yield from filter(None, [of_the_score(findings)])
+    yield from of_the_score(findings)
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """The gap between the score and what it would be on fresh samples."""
     from assay.tasks.overfitting.followed import followed as of_overfitting
 
@@ -71,10 +71,6 @@ OVERFITTING = AuditKind(
     keys=(Key("overfitting", Overfitting, "Whether the test score can be believed, or the subject has been fitted to "
               "the samples it is measured on.", "{translations: {eps: 2}}"),),
     stands_on=("data", "tables", "subjects"),
-    measures=(measured(
-        "overfitting", "adversarial_error attackable counts_from density error error_by_offset estimate gap "
-        "h_adversarial h_original level look_up look_ups minimum_gap p_value passes rejected rejected_basic risk "
-        "samples_needed seed_error seed_gap seed_p_value", ["overfitting"],
-    ),),
+    measures=(Measured("overfitting", METRICS, ("overfitting",)),),
     clashes=overfitting_clashes, columns=columns, afterwards=judge, page=page, verdict=verdict, followed=followed,
 )  # fmt: skip

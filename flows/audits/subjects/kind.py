@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.kind import AuditKind, Ground, measured
+from assay.flows.audits.kind import AuditKind, Ground, Measured
 from assay.flows.audits.subjects.clashes import clashes
+from assay.tasks.subjects.metrics import METRICS
 from assay.tasks.subjects.settings import Subject
 
 if TYPE_CHECKING:
@@ -19,12 +20,7 @@ if TYPE_CHECKING:
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.statistics.findings import Finding
-
-MEASURES = measured(
-    "subject", "accuracy auc class_auc degenerate majority_rate prediction_entropy recall spearman trend_p",
-    ["subject", "subjects"],
-)  # fmt: skip
+    from assay.tasks.statistics.findings import FindingIndex
 
 
 def measure_tables(ground: Ground) -> TableSubjects:
@@ -55,38 +51,38 @@ def are_learners(pipeline: Pipeline) -> bool:
     return bool(learners(pipeline))
 
 
-def tables_page(_ground: Ground, _subjects: TableSubjects, findings: Sequence[Finding]) -> Iterator[Part]:
+def tables_page(_ground: Ground, _subjects: TableSubjects, findings: FindingIndex) -> Iterator[Part]:
     """How right subjects of tables are along the order."""
     from assay.tasks.subjects.page import page
 
-    if any(one.stage == "subject" and one.of != "clean" for one in findings):
+    if any(one.of != "clean" for one in findings.select("subject")):
         yield page(findings)
 
 
-def clean_page(_ground: Ground, examination: Examination, findings: Sequence[Finding]) -> Iterator[Part]:
+def clean_page(_ground: Ground, examination: Examination, findings: FindingIndex) -> Iterator[Part]:
     """How right subjects of images and texts are before anything is done to them, and how they learned."""
     from assay.infra.partitions import collect
     from assay.tasks.subjects.clean_page import page
 
-    if any(one.stage == "subject" and one.of == "clean" for one in findings):
+    if findings.select("subject", of="clean"):
         yield page(findings, {name: collect(one.curve, None) for name, one in examination.subjects.items()})
 
 
-def tables_verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def tables_verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """Whether a subject finds the hard end hard."""
     from assay.tasks.subjects.page import verdict
 
-    yield from filter(None, [verdict(findings)])
+    yield from verdict(findings)
 
 
-def clean_verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def clean_verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """How right a subject is on clean samples."""
     from assay.tasks.subjects.clean_page import verdict
 
-    yield from filter(None, [verdict(findings)])
+    yield from verdict(findings)
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """How right the subjects are."""
     from assay.tasks.subjects.followed import followed as of_subjects
 
@@ -133,7 +129,8 @@ def placed(pipeline: Pipeline) -> Iterator[tuple[Where, Subject]]:
 
 
 TABLES = AuditKind(
-    "tables", are_tables, measure_tables, stands_on=("data", "curation"), measures=(MEASURES,), clashes=clashes,
+    "tables", are_tables, measure_tables, stands_on=("data", "curation"),
+    measures=(Measured("subject", METRICS, ("subject", "subjects")),), clashes=clashes,
     columns=columns, missing=missing, background=tables_page, verdict=tables_verdict, followed=followed,
 )  # fmt: skip
 SUBJECTS = AuditKind(

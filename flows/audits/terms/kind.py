@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.kind import AuditKind, Ground, measured
+from assay.flows.audits.kind import AuditKind, Ground, Measured
 from assay.flows.audits.terms.clashes import term_clashes
+from assay.tasks.attacks.terms.metrics import METRICS
 
 if TYPE_CHECKING:
     from assay.flows.audits.terms.flow import TermAudit
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.statistics.findings import Finding
+    from assay.tasks.statistics.findings import FindingIndex
 
-_GAINS = "cost cut drop drop_p gain gain_over_control own_gain own_gain_over_control recovered"
+_KEYS = ("attacks", "subject", "subjects")
 
 
 def attack(ground: Ground) -> TermAudit:
@@ -33,21 +34,21 @@ def asked(pipeline: Pipeline) -> bool:
     return any(one.tagger is not None or one.scorer is not None for one in pipeline.subjects)
 
 
-def page(ground: Ground, audit: TermAudit, findings: Sequence[Finding]) -> Iterator[Part]:
+def page(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iterator[Part]:
     """What attacks on terms did, shown, and what attacked copies taught."""
     from assay.flows.audits.terms.page import term_parts
 
     yield from term_parts(ground, audit, findings)
 
 
-def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """How much a tagger or a scorer loses."""
     from assay.tasks.attacks.terms.page import verdict as of_the_terms
 
-    yield from filter(None, [of_the_terms(findings)])
+    yield from of_the_terms(findings)
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """How good taggers and scorers are, clean and attacked."""
     from assay.tasks.attacks.terms.followed import followed as of_terms
 
@@ -69,9 +70,9 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
 
 TERMS = AuditKind(
     "terms", asked, attack, stands_on=("subjects",),
-    measures=(
-        measured("ner", f"f1 precision recall {_GAINS}", ["attacks", "subject", "subjects"]),
-        measured("sts", f"mae pearson spearman {_GAINS}", ["attacks", "subject", "subjects"]),
+    measures=tuple(
+        Measured(stage, tuple(metric for metric in METRICS if metric.name.startswith(stage)), _KEYS)
+        for stage in ("ner", "sts")
     ),
     clashes=term_clashes, missing=missing, page=page, verdict=verdict, followed=followed,
 )  # fmt: skip

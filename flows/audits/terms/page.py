@@ -15,13 +15,13 @@ from assay.tasks.attacks.terms.page_examples import PairExample, TaggedExample, 
 from assay.tasks.attacks.terms.settings import AnyTermAttack
 from assay.tasks.attacks.terms.showing import most_moved, most_telling
 from assay.tasks.reporting.parts import Block, Part
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.clean_page import learning
 
 Examples = Callable[[Sequence[AnyTermAttack], Examination, Examined, SetsAsked], list[Block]]
 
 
-def term_parts(ground: Ground, audit: TermAudit, findings: Sequence[Finding]) -> Iterator[Part]:
+def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iterator[Part]:
     """The parts about taggers and about scorers, where there are any; no sentence is in them where texts are masked."""
     examination, measures = ground.of(Examination), audit.challenged.measures
     stages: tuple[tuple[Stage, str, Examples], ...] = (("ner", "tagger", _tagged), ("sts", "scorer", _pairs))
@@ -33,7 +33,7 @@ def term_parts(ground: Ground, audit: TermAudit, findings: Sequence[Finding]) ->
             for block in examples(ground.pipeline.term_attacks, examination, subject, measures[subject.name].sets)
         ]
         if subjects:
-            yield page(stage, findings, [*blocks, *_learning(subjects)])
+            yield page(findings, stage, [*blocks, *_learning(subjects)])
 
 
 def _learning(subjects: Sequence[Examined]) -> list[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.statistics.findings import Finding
+    from assay.tasks.statistics.findings import FindingIndex
 
 
 def attack(ground: Ground) -> WordAudit:
@@ -31,7 +31,7 @@ def asked(pipeline: Pipeline) -> bool:
     return bool(pipeline.text_attacks) and any(one.classifier is not None for one in pipeline.subjects)
 
 
-def page(ground: Ground, audit: WordAudit, findings: Sequence[Finding]) -> Iterator[Part]:
+def page(ground: Ground, audit: WordAudit, findings: FindingIndex) -> Iterator[Part]:
     """What attacks did to texts, and what attacked copies taught."""
     from assay.data.classes import class_names
     from assay.flows.audits.data import Data
@@ -42,15 +42,15 @@ def page(ground: Ground, audit: WordAudit, findings: Sequence[Finding]) -> Itera
     yield from word_parts(audit, classes, ground.pipeline.masked, findings)
 
 
-def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """How few words make a classifier wrong, and what attacked copies teach it."""
     from assay.tasks.attacks.words.page import verdict as of_text_attacks
     from assay.tasks.defenses.text_page import verdict as of_attacked_copies
 
-    yield from filter(None, [of_text_attacks(findings), of_attacked_copies(findings)])
+    yield from (*of_text_attacks(findings), *of_attacked_copies(findings))
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """How often attacks on texts succeed."""
     from assay.tasks.attacks.words.followed import followed as of_words
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from assay.flows.audits.texts.flow import WordAudit
 from assay.infra.partitions import collect
 from assay.tasks.attacks.words.page import page
-from assay.tasks.attacks.words.page_shown import Shown
+from assay.tasks.attacks.words.page_findings import AttackedTexts
 from assay.tasks.defenses.text_page import page as copies_page
 from assay.tasks.reporting.parts import Part
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 
 _CARRIERS = ["status", "originals", "replacements"]
 
 
-def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings: Sequence[Finding]) -> Iterator[Part]:
+def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
     """The part about attacks on texts, where one came through, and the one about attacked copies."""
     if any(audit.challenged.attacked.values()):
         yield page(findings, list(_shown(audit, classes, masked)))
@@ -23,7 +23,7 @@ def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings:
         yield copies_page(findings)
 
 
-def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[Shown]:
+def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[AttackedTexts]:
     """Word attacks with their examples and what carries them, then noise with its examples; originals only."""
     attacks = [
         (subject, name, one)
@@ -33,7 +33,7 @@ def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[S
     for subject, name, one in attacks:
         if one.attacked is not None:
             table = None if one.shown is None else collect(one.shown, None)
-            yield Shown(subject, name, classes, table, collect(one.attacked, _CARRIERS), masked)
+            yield AttackedTexts(subject, name, classes, table, collect(one.attacked, _CARRIERS), masked)
     for subject, name, one in attacks:
         if one.noisy is not None and one.shown is not None:
-            yield Shown(subject, name, classes, collect(one.shown, None), None, masked)
+            yield AttackedTexts(subject, name, classes, collect(one.shown, None), None, masked)

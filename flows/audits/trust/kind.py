@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import needs_subject
-from assay.flows.audits.kind import AuditKind, Ground, Key, measured
+from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
 from assay.flows.configuration.yaml_source import Value
+from assay.tasks.trust.metrics import METRICS
 from assay.tasks.trust.settings import Trust
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from assay.infra.runs import Run
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.statistics.findings import Finding
+    from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
 def ask(ground: Ground) -> TrustAudit:
@@ -42,7 +43,7 @@ def time_spent(_ground: Ground, audit: TrustAudit, run: Run) -> tuple[TrustAudit
     return audit, seconds_spent(audit, run.store)
 
 
-def page(ground: Ground, audit: TrustAudit, findings: Sequence[Finding]) -> Iterator[Part]:
+def page(ground: Ground, audit: TrustAudit, findings: FindingIndex) -> Iterator[Part]:
     """What the oracle says, with examples."""
     from assay.data.classes import class_names
     from assay.flows.audits.data import Data
@@ -53,14 +54,14 @@ def page(ground: Ground, audit: TrustAudit, findings: Sequence[Finding]) -> Iter
     yield from trust_parts(audit, classes, ground.pipeline.masked, findings)
 
 
-def verdict(findings: Sequence[Finding]) -> Iterator[Verdict]:
+def verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """How many right predictions the oracle trusts."""
     from assay.tasks.trust.page import verdict as of_the_oracle
 
-    yield from filter(None, [of_the_oracle(findings)])
+    yield from of_the_oracle(findings)
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """How many right predictions the oracle trusts."""
     from assay.tasks.trust.followed import followed as of_trust
 
@@ -100,11 +101,7 @@ TRUST = AuditKind(
     keys=(Key("trust", Trust, "Whether correct predictions on texts are right for the right reasons.",
               "{explainers: [lime], top_words: 10}"),),
     stands_on=("data", "subjects"),
-    measures=(measured(
-        "trust", "accuracy accuracy_difference balance confidence_auc explanation_precision f1 faint g_mean "
-        "g_mean_difference keyword_seconds label_seconds out_of_scope precision sensitivity specificity theta_relate "
-        "trustworthy truth undecided untrustworthy", ["trust"], spread="_spread",
-    ),),
+    measures=(Measured("trust", METRICS, ("trust",)),),
     clashes=clashes, columns=columns, missing=missing, afterwards=time_spent, page=page, verdict=verdict,
     followed=followed,
 )  # fmt: skip

@@ -13,35 +13,35 @@ from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
 from assay.infra.runs import current_run
 from assay.tasks.reporting.parts import Part
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.trust.page import page
-from assay.tasks.trust.page_shown import Shown
+from assay.tasks.trust.page_findings import Explained
 
 
-def trust_parts(audit: TrustAudit, classes: Sequence[str], masked: bool, findings: Sequence[Finding]) -> Iterator[Part]:
+def trust_parts(audit: TrustAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
     """The part about trust, where a subject came through."""
     if audit.opinions:
-        shown = [
-            _shown(subject, explainer, opinion, classes, masked)
+        explained = [
+            _explained(subject, explainer, opinion, classes, masked)
             for subject, opinions in audit.opinions.items()
             for explainer, opinion in opinions.items()
         ]
-        yield page(findings, shown, planted_strengths(findings))
+        yield page(findings, explained, planted_strengths(findings))
 
 
-def planted_strengths(findings: Sequence[Finding]) -> dict[float, Sequence[Finding]]:
+def planted_strengths(findings: FindingIndex) -> dict[float, FindingIndex]:
     """Where the texts have planted shortcuts: by their strength, these findings and those of the latest run on each
     other strength, for the plot of one against the other."""
     run = current_run()
     here = _strength(run.record)
     if here is None:
         return {}
-    others: dict[float, Sequence[Finding]] = {}
+    others: dict[float, FindingIndex] = {}
     for record in run.store.runs():
         strength = _strength(record)
         if strength is not None and record.findings and record.id != run.id:
             with suppress(InputError):  # a damaged earlier run costs its point in the plot, not this report
-                others[strength] = findings_of(run.store, record)
+                others[strength] = FindingIndex(findings_of(run.store, record))
     return dict(sorted((others | {here: findings}).items()))
 
 
@@ -53,9 +53,9 @@ def _strength(record: RunRecord) -> float | None:
     return strength if isinstance(strength, float) else None
 
 
-def _shown(subject: str, explainer: str, opinion: Opinion, classes: Sequence[str], masked: bool) -> Shown:
+def _explained(subject: str, explainer: str, opinion: Opinion, classes: Sequence[str], masked: bool) -> Explained:
     first = opinion.first
-    return Shown(
+    return Explained(
         subject, explainer, classes,
         labels=collect(first.labels, ["id", "oracle", "predicted", "confidence", "label"]),
         keywords=collect(first.keywords, None), thresholds=collect(first.embedded.thresholds, None),

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from assay.infra.errors import RunError
 from assay.tasks.attacks.noise.rows import NEWS, ORIGINAL, Condition, conditions_of, group_of, rows_under
 from assay.tasks.statistics.classification import accuracy, fooling_rate, proportion
-from assay.tasks.statistics.classification_findings import Slice
+from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import mcnemar, share_difference
 
@@ -63,7 +63,7 @@ def noise_findings(
     found: list[Finding] = []
     last = max((one.condition.severity for one in noisy), default=0)
     for one in noisy:
-        about = Slice("attack", called, one.condition.group, subject)
+        about = About("attack", called, one.condition.group, subject)
         right = one.said == truth
         found += [
             about.finding("accuracy", accuracy(one.said, truth)),
@@ -74,14 +74,14 @@ def noise_findings(
     severities = sorted({one.condition.severity for one in noisy})
     for severity in severities if len({one.condition.kind for one in noisy}) > 1 else ():
         right = np.all([one.said == truth for one in noisy if one.condition.severity == severity], axis=0)
-        about = Slice("attack", called, group_of(EVERY_KIND, severity), subject)
+        about = About("attack", called, group_of(EVERY_KIND, severity), subject)
         found.append(about.finding("accuracy", proportion(right, truth >= 0)))
         found += _change(about, right, clean, truth, severity == last, significance)
     return found
 
 
 def _change(
-    about: Slice, right: Bools, clean: Codes, truth: Codes, concluded: bool, significance: float
+    about: About, right: Bools, clean: Codes, truth: Codes, concluded: bool, significance: float
 ) -> list[Finding]:
     """The paired change in accuracy, and McNemar's test of it; nothing where no class is known."""
     known = truth >= 0

@@ -113,11 +113,6 @@ def cut_finding(stage: Stage, key: Key, subject: str, n: int, cut: int = 0, beyo
     return Finding(f"{stage}.cut", key[0], key[1], subject, float(cut), n=n, verdict=said, unit="samples")
 
 
-def is_degenerate(found: Finding) -> bool:
-    """Whether a subject is found to say the same of everything."""
-    return found.verdict.startswith(DEGENERATE)
-
-
 def gain_findings(
     stage: Stage, key: Key, subject: str, clean: Estimate, before: Estimate, after: Estimate, n: int, unit: str,
     trained_on: Collection[str],

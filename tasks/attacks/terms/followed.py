@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from assay.tasks.attacks.terms.estimates import CLEAN, Stage
-from assay.tasks.attacks.terms.page_findings import Termed
+from assay.tasks.attacks.terms.estimates import Stage
+from assay.tasks.attacks.terms.page_findings import ORIGINAL, TermFindings
 from assay.tasks.reporting.following import Headline, headline_of, sliced
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex, lowest
 
 _MEASURES = {"f1": "F1", "pearson": "Pearson’s r"}
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject F1, or Pearson's r, on unchanged samples, and the lowest that an attack leaves."""
     stages: tuple[Stage, ...] = ("ner", "sts")
     for stage in stages:
-        found = Termed(stage, findings)
+        found = TermFindings(stage, findings)
         measure = _MEASURES.get(found.headline, found.headline)
         for subject in found.subjects:
-            clean = found.get(found.headline, subject, (CLEAN, ""))
+            clean = found.get(found.headline, subject, ORIGINAL)
             yield from headline_of(sliced(measure, subject), clean, "number")
-            tried = [found.get(found.headline, subject, key) for key in found.attacks]
-            left = [one for one in tried if one is not None]
-            worst = min(left, key=lambda one: one.value or 0.0, default=None)
+            worst = lowest(found.get(found.headline, subject, key) for key in found.attacks)
             yield from headline_of(sliced(f"{measure} under the worst attack", subject), worst, "number")

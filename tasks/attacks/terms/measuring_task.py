@@ -13,7 +13,7 @@ from assay.data.term_schemas import EntityMatches
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, TOO_FEW, Key, Stage, cut_finding, is_degenerate
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, TOO_FEW, Key, Stage, cut_finding
 from assay.tasks.attacks.terms.gaining import (
     controlled_scorer_findings,
     controlled_tagger_findings,
@@ -123,7 +123,7 @@ def _drops(stage: Stage, subject: str, found: list[Finding]) -> str:
     clean = next((one for one in found if one.metric == value and (one.of, one.group) == (CLEAN, "")), None)
     drops = [one for one in found if one.metric == f"{stage}.drop"]
     lower = sum(one.verdict == LOWER for one in drops)
-    collapsed = sum(one.metric == value and one.of != CLEAN and is_degenerate(one) for one in found)
+    collapsed = sum(one.metric == value and one.of != CLEAN and one.degenerate for one in found)
     shown = "not measured" if clean is None or clean.value is None else f"{unit} {clean.value:.3f}"
     fallen = f", collapsed on {collapsed}" if collapsed else ""
     few = bool(drops) and all(one.verdict == TOO_FEW for one in drops)

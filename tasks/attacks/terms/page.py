@@ -15,9 +15,8 @@ from assay.tasks.attacks.terms.estimates import (
     TOO_FEW,
     Key,
     Stage,
-    is_degenerate,
 )
-from assay.tasks.attacks.terms.page_findings import Termed, severity_text
+from assay.tasks.attacks.terms.page_findings import ORIGINAL, TermFindings, severity_text
 from assay.tasks.attacks.terms.page_plots import drop_plots
 from assay.tasks.attacks.terms.page_tables import (
     figures_table,
@@ -30,100 +29,95 @@ from assay.tasks.attacks.terms.page_tables import (
 )
 from assay.tasks.reporting.numerals import integer, interval, number, plural
 from assay.tasks.reporting.parts import Block, DataTable, Part, Tone, Verdict
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.sentences import first_few
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
 
-_NAMED = 3
-_ORIGINAL: Key = (CLEAN, "")
 _TITLES = {"ner": "Entities under attack", "sts": "Similarity of sentences under attack"}
 
 
-def page(stage: Stage, findings: Sequence[Finding], examples: Sequence[Block] = ()) -> Part:
+def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = ()) -> Part:
     """The part of the report about taggers (`ner`) or scorers (`sts`), from their findings and some examples."""
-    found = Termed(stage, findings)
+    found = TermFindings(stage, findings)
     tables: list[DataTable | None] = [severities_table(found)]
     for subject in found.subjects:
         tables += [matrix_table(found, subject), gains_table(found, subject)]
     tables.append(slices_table(found))
     blocks: list[Block] = [figures_table(found), *drop_plots(found), *filter(None, tables), *examples]
-    said = [_sentence(found, subject) for subject in found.subjects]
-    said += [line for subject in found.subjects if (line := _beyond(found, subject))]
-    said += [line for subject in found.subjects if (line := _not_helped(found, subject))]
+    lines = [tell(found, subject) for tell in (_sentence, _beyond, _not_helped) for subject in found.subjects]
     constant = found.degenerate
-    said += [f"{one.subject} is {one.verdict}." for one in constant if one.of == CLEAN]
-    said += [f"Under {_set_in_words(one)}, {one.subject} is {one.verdict}." for one in constant if one.of != CLEAN]
-    said += _notes(found)
-    sentence = " ".join(filter(None, said)) or "Nothing was measured."
+    lines += [f"{one.subject} is {one.verdict}." for one in constant if one.of == CLEAN]
+    lines += [f"Under {_set_in_words(one)}, {one.subject} is {one.verdict}." for one in constant if one.of != CLEAN]
+    lines += _notes(found)
+    sentence = " ".join(filter(None, lines)) or "Nothing was measured."
     return Part(_TITLES[stage], sentence, blocks, stage, "bad" if constant else "neutral",
                 "red flag" if constant else "")  # fmt: skip
 
 
-def verdict(findings: Sequence[Finding]) -> Verdict | None:
-    """The line about taggers and scorers for the terminal and the head of the page; None where there are none."""
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about taggers and scorers for the terminal and the head of the page; none where there are none."""
     stages: tuple[Stage, ...] = ("ner", "sts")
-    everything = [Termed(stage, findings) for stage in stages]
+    everything = [TermFindings(stage, findings) for stage in stages]
     lines = [line for found in everything for subject in found.subjects if (line := _line(found, subject))]
     if not lines:
-        return None
-    rest = len(lines) - _NAMED
-    more = f"; {plural(rest, 'more subject')} below" if rest > 0 else ""
+        return ()
     lost = any(
         _lowered(found, subject) or _collapsed(found, subject) for found in everything for subject in found.subjects
     )
     tone: Tone = "bad" if lost else "neutral"
-    return Verdict("; ".join(lines[:_NAMED]) + more, tone)
+    return (Verdict(first_few(lines), tone),)
 
 
-def _line(found: Termed, subject: str) -> str:
-    clean, worst = found.get(found.headline, subject, _ORIGINAL), _worst(found, subject)
+def _line(found: TermFindings, subject: str) -> str:
+    clean, worst = found.get(found.headline, subject, ORIGINAL), _worst(found, subject)
     if clean is None:
         return ""
-    said = f"{subject}: {_measure(found)} {_with_interval(clean)}"
+    reached = f"{subject}: {_measure(found)} {_with_interval(clean)}"
     fallen = _collapsed(found, subject)
     collapsed = f", collapsed under {', '.join(fallen)}" if fallen else ""
     if worst is None:
-        return f"{said}{collapsed} (n = {_counted(found, clean)})"
+        return f"{reached}{collapsed} (n = {_counted(found, clean)})"
     attacked = found.get(found.headline, subject, (worst.of, worst.group))
     under = f", {_with_interval(attacked)} under {worst.of}" if attacked is not None else ""
     helped = _helped(found, subject)
     trained = f"; training on an attack helps against it for {helped[0]} of {helped[1]}" if helped[1] else ""
     beyond = _helped(found, subject, "own_gain_over_control")
     trained += f" (for {beyond[0]} of {beyond[1]} more than equal steps do)" if beyond[1] else ""
-    return f"{said}{under}; {_lower_under(found, subject)}{collapsed} (n = {_counted(found, clean)}){trained}"
+    return f"{reached}{under}; {_lower_under(found, subject)}{collapsed} (n = {_counted(found, clean)}){trained}"
 
 
-def _sentence(found: Termed, subject: str) -> str:
-    clean, worst = found.get(found.headline, subject, _ORIGINAL), _worst(found, subject)
+def _sentence(found: TermFindings, subject: str) -> str:
+    clean, worst = found.get(found.headline, subject, ORIGINAL), _worst(found, subject)
     if clean is None:
         return ""
-    said = f"{subject} reaches {_measure(found)} {_with_interval(clean)} on {_counted(found, clean)}"
+    reached = f"{subject} reaches {_measure(found)} {_with_interval(clean)} on {_counted(found, clean)}"
     if worst is None:
-        return f"{said}."
+        return f"{reached}."
     lowered, tried = _lowered(found, subject), [key[0] for key in found.attacks]
     others = [name for name in tried if name not in (*lowered, *_unknown(found, subject))]
     untouched = f" No drop is shown under {', '.join(others)}." if others else ""
     under = f"{worst.of} ({severity_text(worst.group)})"
-    return f"{said}, and {_lost(worst, under)}; {_lower_under(found, subject)}.{untouched}"
+    return f"{reached}, and {_lost(worst, under)}; {_lower_under(found, subject)}.{untouched}"
 
 
-def _lower_under(found: Termed, subject: str) -> str:
+def _lower_under(found: TermFindings, subject: str) -> str:
     """Under how many attacks a subject is shown to be lower, of those of which that can be told."""
-    drops = [drop for key in found.attacks if (drop := found.get("drop", subject, key)) is not None]
+    drops = found.drops(subject)
     few, unknown = (sum(drop.verdict == word for drop in drops) for word in (TOO_FEW, NOT_ESTIMABLE))
     told = len(found.attacks) - few - unknown
     what = "sentences" if found.stage == "ner" else "pairs"
-    said = [f"lower under {len(_lowered(found, subject))} of {plural(told, 'attack')}"] if told else []
+    parts = [f"lower under {len(_lowered(found, subject))} of {plural(told, 'attack')}"] if told else []
     if few:
-        said.append(f"too few {what} to tell a drop from chance" + (f" under {few} more" if told else ""))
+        parts.append(f"too few {what} to tell a drop from chance" + (f" under {few} more" if told else ""))
     if unknown:
-        said.append(f"no interval tells a drop from chance under {unknown}")
-    return ", ".join(said)
+        parts.append(f"no interval tells a drop from chance under {unknown}")
+    return ", ".join(parts)
 
 
-def _counted(found: Termed, clean: Finding) -> str:
+def _counted(found: TermFindings, clean: Finding) -> str:
     """What a subject was measured on, by what is counted: the entities of so many sentences, or pairs."""
     if found.stage == "sts":
         return plural(clean.n or 0, "pair")
-    sentences = found.entry("cut", clean.subject, _ORIGINAL)
+    sentences = found.entry("cut", clean.subject, ORIGINAL)
     inside = "" if sentences is None else f" in {plural(sentences.n or 0, 'sentence')}"
     return f"{plural(clean.n or 0, 'entity', 'entities')}{inside}"
 
@@ -142,33 +136,33 @@ def _turned(end: float | None) -> float | None:
     return None if end is None else -end
 
 
-def _set_in_words(one: Finding) -> str:
-    return f"{one.of} ({severity_text(one.group)})"
+def _set_in_words(finding: Finding) -> str:
+    return f"{finding.of} ({severity_text(finding.group)})"
 
 
-def _notes(found: Termed) -> list[str]:
+def _notes(found: TermFindings) -> list[str]:
     """What a reader must know beside the numbers: samples that were cut, scores on another range, and no entities."""
-    said = []
+    notes = []
     for model in found.models:
         cut = [one for one in found.cut(model) if one.value]
         if cut:
             what = "sentences" if found.stage == "ner" else "pairs"
             sets = ", ".join(f"{integer(int(one.value or 0))} of {set_name((one.of, one.group))}" for one in cut)
             missed = ": entities beyond count as not found" if found.stage == "ner" else ""
-            said.append(f"{model} does not read to their end {what} that are longer than its limit ({sets}){missed}.")
-        error = found.entry("mae", model, _ORIGINAL)
+            notes.append(f"{model} does not read to their end {what} that are longer than its limit ({sets}){missed}.")
+        error = found.entry("mae", model, ORIGINAL)
         if error is not None and error.verdict.startswith(RANGE):
-            said.append(f"{model} is {error.verdict}; no MAE is given, and correlations hold on any range.")
-        headline = found.entry(found.headline, model, _ORIGINAL)
-        if headline is not None and headline.value is None and not is_degenerate(headline):
+            notes.append(f"{model} is {error.verdict}; no MAE is given, and correlations hold on any range.")
+        headline = found.entry(found.headline, model, ORIGINAL)
+        if headline is not None and headline.value is None and not headline.degenerate:
             why = (
                 "no sentence has an entity" if found.stage == "ner" else "the pairs are too few, or their scores equal"
             )
-            said.append(f"{_measure(found).removesuffix(' =')} of {model} is not measured: {why}.")
-    return said
+            notes.append(f"{_measure(found).removesuffix(' =')} of {model} is not measured: {why}.")
+    return notes
 
 
-def _not_helped(found: Termed, subject: str) -> str:
+def _not_helped(found: TermFindings, subject: str) -> str:
     """For which attacks training on them shows no gain on them, in words."""
     failed = []
     for model, key in _own_attacks(found, subject):
@@ -179,28 +173,27 @@ def _not_helped(found: Termed, subject: str) -> str:
     return f"Training {subject} on attacked copies does not always help: {'; '.join(failed)}." if failed else ""
 
 
-def _helped(found: Termed, subject: str, metric: str = "own_gain") -> tuple[int, int]:
+def _helped(found: TermFindings, subject: str, metric: str = "own_gain") -> tuple[int, int]:
     """For how many attacks training on the attack helps on it, of how many that were tried."""
-    gains = [found.get(metric, model, key) for model, key in _own_attacks(found, subject)]
-    known = [one for one in gains if one is not None]
-    return sum(one.verdict == HELPS for one in known), len(known)
+    gains = measured(found.get(metric, model, key) for model, key in _own_attacks(found, subject))
+    return sum(gain.verdict == HELPS for gain in gains), len(gains)
 
 
-def _beyond(found: Termed, subject: str) -> str:
+def _beyond(found: TermFindings, subject: str) -> str:
     """What training on an attack gains on it over equal steps on unchanged copies, in words."""
-    said = []
+    gains = []
     for model, key in _own_attacks(found, subject):
         own, over = (found.get(name, model, key) for name in ("own_gain", "own_gain_over_control"))
         if own is not None and over is not None:
             less = "" if over.verdict == HELPS else " (no gain of the attack's own is shown)"
-            said.append(
+            gains.append(
                 f"{trained_with(model, subject)} gains {_with_interval(over)} on {set_name(key)}, "
                 f"of {number(own.value)} in all{less}"
             )
-    return f"Over equal steps on unchanged copies, {'; '.join(said)}." if said else ""
+    return f"Over equal steps on unchanged copies, {'; '.join(gains)}." if gains else ""
 
 
-def _own_attacks(found: Termed, subject: str) -> list[tuple[str, Key]]:
+def _own_attacks(found: TermFindings, subject: str) -> list[tuple[str, Key]]:
     """Each model with the attacks that it was trained on."""
     return [
         (model, key) for model in found.trained(subject) for key in found.attacks
@@ -208,29 +201,27 @@ def _own_attacks(found: Termed, subject: str) -> list[tuple[str, Key]]:
     ]  # fmt: skip
 
 
-def _worst(found: Termed, subject: str) -> Finding | None:
-    drops = [drop for key in found.attacks if (drop := found.get("drop", subject, key)) is not None]
-    return max(drops, key=lambda drop: drop.value or 0.0, default=None)
+def _worst(found: TermFindings, subject: str) -> Finding | None:
+    return highest(found.drops(subject))
 
 
-def _lowered(found: Termed, subject: str) -> list[str]:
-    drops = [found.get("drop", subject, key) for key in found.attacks]
-    return [drop.of for drop in drops if drop is not None and drop.verdict == LOWER]
+def _lowered(found: TermFindings, subject: str) -> list[str]:
+    return [drop.of for drop in found.drops(subject) if drop.verdict == LOWER]
 
 
-def _collapsed(found: Termed, subject: str) -> list[str]:
+def _collapsed(found: TermFindings, subject: str) -> list[str]:
     """The attacks under which a subject says the same of everything, and did not before."""
-    return list(dict.fromkeys(one.of for one in found.degenerate if one.subject == subject and one.of != CLEAN))
+    return distinct(one.of for one in found.degenerate if one.subject == subject and one.of != CLEAN)
 
 
-def _unknown(found: Termed, subject: str) -> list[str]:
+def _unknown(found: TermFindings, subject: str) -> list[str]:
     """The attacks of which nobody can say whether they do harm: collapses are told by themselves."""
     drops = {key[0]: found.get("drop", subject, key) for key in found.attacks}
     silent = [name for name, drop in drops.items() if drop is None or drop.verdict in (TOO_FEW, NOT_ESTIMABLE)]
     return [*silent, *_collapsed(found, subject)]
 
 
-def _measure(found: Termed) -> str:
+def _measure(found: TermFindings) -> str:
     return "F1" if found.stage == "ner" else "Pearson's r ="
 
 

@@ -44,7 +44,7 @@ class PairExample:
 
 def tagged_blocks(model: str, examples: Sequence[TaggedExample]) -> list[Block]:
     """One small table per sentence: words, attacked words, gold tags, and the tagger's before and after."""
-    return [_aligned(model, one, folded=at >= _OPEN) for at, one in enumerate(examples) if one.changes]
+    return [_aligned(model, example, folded=at >= _OPEN) for at, example in enumerate(examples) if example.changes]
 
 
 def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
@@ -61,8 +61,8 @@ def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
     return [DataTable(f"Pairs whose score moved most, {model}", columns, rows)]
 
 
-def _aligned(model: str, one: TaggedExample, *, folded: bool) -> DataTable:
-    columns = _window(_words_in_columns(one))
+def _aligned(model: str, example: TaggedExample, *, folded: bool) -> DataTable:
+    columns = _window(_words_in_columns(example))
     rows: list[list[Cell]] = [
         ["attacked", *(Mark(after, "bad") if before != after else after for before, after, *_ in columns)],
         ["should be", *(gold for _, _, gold, _, _ in columns)],
@@ -70,32 +70,32 @@ def _aligned(model: str, one: TaggedExample, *, folded: bool) -> DataTable:
         ["said under attack", *(_judged(said, gold) for _, _, gold, _, said in columns)],
     ]
     heads = [Column("original"), *(Column(before or "–") for before, *_ in columns)]
-    return DataTable(f"{one.attack}, {model}: {one.sample}", heads, rows, collapsed=folded)
+    return DataTable(f"{example.attack}, {model}: {example.sample}", heads, rows, collapsed=folded)
 
 
-def _words_in_columns(one: TaggedExample) -> list[tuple[str, str, str, str, str]]:
+def _words_in_columns(example: TaggedExample) -> list[tuple[str, str, str, str, str]]:
     """Per column: the word before, the word after, its gold tag, and what was said before and after. A term that has
     another number of words after the attack takes as many columns as the longer of the two."""
-    made: list[tuple[str, str, str, str, str]] = []
+    columns: list[tuple[str, str, str, str, str]] = []
     first = new_first = 0
-    for change in [*one.changes, None]:
-        last = len(one.before) if change is None else change["first"]
-        new_last = len(one.after) if change is None else change["new_first"]
-        made += _side_by_side(one, range(first, last), range(new_first, new_last))
+    for change in [*example.changes, None]:
+        last = len(example.before) if change is None else change["first"]
+        new_last = len(example.after) if change is None else change["new_first"]
+        columns += _side_by_side(example, range(first, last), range(new_first, new_last))
         if change is not None:
             first, new_first = change["last"], change["new_last"]
-            made += _side_by_side(one, range(change["first"], first), range(change["new_first"], new_first))
-    return made
+            columns += _side_by_side(example, range(change["first"], first), range(change["new_first"], new_first))
+    return columns
 
 
-def _side_by_side(one: TaggedExample, before: range, after: range) -> list[tuple[str, str, str, str, str]]:
+def _side_by_side(example: TaggedExample, before: range, after: range) -> list[tuple[str, str, str, str, str]]:
     return [
         (
-            "" if old is None else one.before[old],
-            "" if new is None else one.after[new],
-            "" if new is None else one.gold[new],
-            "" if old is None else one.said_before[old],
-            "" if new is None else one.said_after[new],
+            "" if old is None else example.before[old],
+            "" if new is None else example.after[new],
+            "" if new is None else example.gold[new],
+            "" if old is None else example.said_before[old],
+            "" if new is None else example.said_after[new],
         )
         for old, new in zip_longest(before, after)
     ]

@@ -3,48 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from assay.tasks.attacks.terms.page_findings import CALLED, Severity, Termed, severity_of
+from assay.tasks.attacks.terms.page_findings import CALLED, TermFindings
+from assay.tasks.reporting.estimates import series_of
 from assay.tasks.reporting.numerals import number
 from assay.tasks.reporting.parts import BarPlot, Block, LinePlot, Panels, Series
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, measured
 
 _NOTE = "Bands and whiskers are 95 % intervals of the paired difference: above 0, the attack does harm."
 _BARE = "Without intervals: nothing here tells a drop from chance."
 _ASIDE = 0.008  # of a share: marks of different attacks at one share stand beside each other
 
 
-def drop_plots(found: Termed) -> list[Block]:
+def drop_plots(found: TermFindings) -> list[Block]:
     """The drop of every subject under every attack."""
     title = f"Drop of {CALLED[found.headline]} under attack"
     plots = [plot for model in found.subjects if (plot := _over_share(found, model, model)) is not None]
     if plots:
-        return [Panels(title, plots, _note(found))] if len(plots) > 1 else [_titled(plots[0], title, _note(found))]
+        return [Panels(title, plots, _note(found))] if len(plots) > 1 else [
+            replace(plots[0], title=title, note=_note(found))
+        ]  # fmt: skip
     return [bars for model in found.subjects if (bars := _bars(found, model, title)) is not None]
 
 
-def _titled(plot: LinePlot, title: str, note: str) -> LinePlot:
-    return LinePlot(title, plot.series, plot.x_label, plot.y_label, plot.alt, plot.y_range, plot.x_ticks, note)
-
-
-def _note(found: Termed) -> str:
+def _note(found: TermFindings) -> str:
     """What the bands and whiskers are, where there are any."""
-    drops = [found.get("drop", model, key) for model in found.subjects for key in found.sets]
-    return _NOTE if any(drop is not None and drop.low is not None for drop in drops) else _BARE
+    drops = measured(found.get("drop", model, key) for model in found.subjects for key in found.sets)
+    return _NOTE if any(drop.low is not None for drop in drops) else _BARE
 
 
-def _over_share(found: Termed, model: str, title: str) -> LinePlot | None:
+def _drops(found: TermFindings, model: str) -> list[Finding]:
+    """What a model loses under every attack at every severity."""
+    keys = (key for attack, _ in found.attacks for key in found.severities(model, attack))
+    return measured(found.get("drop", model, key) for key in keys)
+
+
+def _over_share(found: TermFindings, model: str, title: str) -> LinePlot | None:
     """A line per attack and number of changes over the share of the terms; None where only one share was tried."""
-    lines: dict[str, list[tuple[Severity, Finding]]] = {}
-    for attack, _ in found.attacks:
-        for key in found.severities(model, attack):
-            severity, drop = severity_of(key[1]), found.get("drop", model, key)
-            if severity is not None and drop is not None:
-                lines.setdefault(_line_name(attack, severity), []).append((severity, drop))
-    shares = sorted({severity.share for points in lines.values() for severity, _ in points})
+    lines: dict[str, list[Finding]] = {}
+    for drop in _drops(found, model):
+        if drop.slice.share is not None:
+            lines.setdefault(_line_name(drop), []).append(drop)
+    shares = sorted({_share(drop) for drops in lines.values() for drop in drops})
     if len(shares) < 2:
         return None
-    series = [_series(name, points, place * _ASIDE) for place, (name, points) in enumerate(sorted(lines.items()))]
+    series = [_series(name, drops, place * _ASIDE) for place, (name, drops) in enumerate(sorted(lines.items()))]
     worst = [f"{one.name} {number(one.y[-1], 2)}" for one in series]
     return LinePlot(
         title, series, "Share of the terms attacked", f"Drop of {CALLED[found.headline]}",
@@ -53,35 +57,28 @@ def _over_share(found: Termed, model: str, title: str) -> LinePlot | None:
     )  # fmt: skip
 
 
-def _series(name: str, points: Sequence[tuple[Severity, Finding]], aside: float) -> Series:
-    ordered = sorted(points, key=lambda point: point[0].share)
-    drops = [drop for _, drop in ordered]
-    return Series(
-        name, [severity.share + aside for severity, _ in ordered], [one.value for one in drops],
-        [one.low for one in drops], [one.high for one in drops],
-    )  # fmt: skip
+def _series(name: str, drops: Sequence[Finding], aside: float) -> Series:
+    ordered = sorted(drops, key=_share)
+    return series_of(name, [_share(drop) + aside for drop in ordered], ordered)
 
 
-def _line_name(attack: str, severity: Severity) -> str:
-    if severity.changes is None:
-        return attack
-    return f"{attack}, {severity.changes} a word"
+def _share(drop: Finding) -> float:
+    return drop.slice.share or 0.0
 
 
-def _bars(found: Termed, model: str, title: str) -> BarPlot | None:
-    named = [
-        (attack if severity is None else _line_name(attack, severity), drop)
-        for attack, _ in found.attacks
-        for key in found.severities(model, attack)
-        if (drop := found.get("drop", model, key)) is not None
-        for severity in [severity_of(key[1])]
-    ]
-    if not named:
+def _line_name(drop: Finding) -> str:
+    return drop.of if drop.slice.changes is None else f"{drop.of}, {drop.slice.changes} a word"
+
+
+def _bars(found: TermFindings, model: str, title: str) -> BarPlot | None:
+    drops = _drops(found, model)
+    if not drops:
         return None
-    told = ", ".join(f"{name} {number(drop.value, 2)}" for name, drop in named)
+    told = ", ".join(f"{_line_name(drop)} {number(drop.value, 2)}" for drop in drops)
     shown = title if len(found.subjects) == 1 else f"{title}, {model}"
     return BarPlot(
-        shown, [name for name, _ in named], [drop.value for _, drop in named], f"Drop of {CALLED[found.headline]}",
-        f"{CALLED[found.headline]} lost by {model}: {told}.", [drop.low for _, drop in named],
-        [drop.high for _, drop in named], _note(found),
+        shown, [_line_name(drop) for drop in drops], [drop.value for drop in drops],
+        f"Drop of {CALLED[found.headline]}",
+        f"{CALLED[found.headline]} lost by {model}: {told}.", [drop.low for drop in drops],
+        [drop.high for drop in drops], _note(found),
     )  # fmt: skip

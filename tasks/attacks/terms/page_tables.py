@@ -5,18 +5,18 @@ from __future__ import annotations
 from assay.tasks.attacks.terms.estimates import (
     CLEAN,
     COSTS,
-    DEGENERATE,
     HELPS,
     HIGHER,
     HURTS,
     LOWER,
     PAYS,
     Key,
-    is_degenerate,
 )
-from assay.tasks.attacks.terms.page_findings import CALLED, Termed, estimate, severity_text
+from assay.tasks.attacks.terms.page_findings import CALLED, ORIGINAL, TermFindings, severity_text
+from assay.tasks.reporting.estimates import estimate
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Mark, Tone
 from assay.tasks.statistics.controls import controlled_by
+from assay.tasks.statistics.findings import Finding, distinct
 
 _TONES: dict[str, Tone] = {LOWER: "bad", HIGHER: "good", HELPS: "good", HURTS: "bad", COSTS: "bad", PAYS: "good"}
 _MEASURES = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman", "mae")}
@@ -32,7 +32,7 @@ _UNITS = {
 _TEST = "Of the drop: approximate randomisation over sentences, corrected with all tests of the run (Holm)"
 
 
-def figures_table(found: Termed) -> DataTable:
+def figures_table(found: TermFindings) -> DataTable:
     """What every subject measures on the original samples and under every attack (Tables 2 and 3)."""
     tests = found.stage == "ner"
     columns = [
@@ -42,20 +42,21 @@ def figures_table(found: Termed) -> DataTable:
     ]  # fmt: skip
     rows: list[list[Cell]] = []
     for model in found.subjects:
-        for key in [(CLEAN, ""), *found.attacks]:
-            measured = found.entry(found.headline, model, key)
-            if measured is None:
+        for key in [ORIGINAL, *found.attacks]:
+            headline = found.entry(found.headline, model, key)
+            if headline is None:
                 continue
             drop = found.get("drop", model, key)
             row: list[Cell] = [model, set_name(key), *_measures(found, model, key), estimate(drop)]
             if tests:
                 row.append(_p(found, model, key))
-            rows.append([*row, _said(measured.verdict if drop is None or is_degenerate(measured) else drop.verdict)])
+            row.append(_judged(headline if drop is None or headline.degenerate else drop))
+            rows.append(row)
     title = "Entities found before and under attack" if tests else "Scores of pairs before and under attack"
     return DataTable(title, columns, rows, _UNITS[found.stage])
 
 
-def severities_table(found: Termed) -> DataTable | None:
+def severities_table(found: TermFindings) -> DataTable | None:
     """The same at every severity; None where each attack has one."""
     rows: list[list[Cell]] = [
         [model, key[0], severity_text(key[1]), *_measures(found, model, key), estimate(found.get("drop", model, key))]
@@ -72,12 +73,12 @@ def severities_table(found: Termed) -> DataTable | None:
     return DataTable("Every severity", columns, rows, collapsed=True)
 
 
-def matrix_table(found: Termed, subject: str) -> DataTable | None:
+def matrix_table(found: TermFindings, subject: str) -> DataTable | None:
     """What each model measures on each test set, trained-with × tested-on; None where nothing was trained on copies."""
     models = found.trained(subject)
     if not models:
         return None
-    sets = [(CLEAN, ""), *found.attacks]
+    sets = [ORIGINAL, *found.attacks]
     columns = [Column("Trained with"), *(Column(set_name(key), "number") for key in sets)]
     rows: list[list[Cell]] = [
         [_row_name(found, model, subject), *(estimate(found.get(found.headline, model, key)) for key in sets)]
@@ -89,19 +90,19 @@ def matrix_table(found: Termed, subject: str) -> DataTable | None:
     return DataTable(title, columns, rows, note)
 
 
-def gains_table(found: Termed, subject: str) -> DataTable | None:
+def gains_table(found: TermFindings, subject: str) -> DataTable | None:
     """What training on attacked copies gains on each test set, how much of the drop that is, and what it costs."""
     rows: list[list[Cell]] = []
     controlled = any(found.control_of(model) for model in found.trained(subject))
     for model in found.trained(subject):
-        for key in [(CLEAN, ""), *found.attacks]:
+        for key in [ORIGINAL, *found.attacks]:
             gain = found.get("gain", model, key)
             if gain is not None:
                 recovered, over = (found.get(name, model, key) for name in ("recovered", "gain_over_control"))
                 rows.append([
                     _row_name(found, model, subject), set_name(key), estimate(gain), estimate(recovered),
-                    _said(_on_original(gain.verdict) if key[0] == CLEAN else gain.verdict),
-                    *([estimate(over), "" if over is None else _said(over.verdict)] if controlled else []),
+                    _judged(gain),
+                    *([estimate(over), "" if over is None else _judged(over)] if controlled else []),
                 ])  # fmt: skip
     if not rows:
         return None
@@ -129,20 +130,18 @@ def gains_table(found: Termed, subject: str) -> DataTable | None:
     return DataTable(f"What training on attacked copies gains, {subject}", columns, rows, note)
 
 
-def slices_table(found: Termed) -> DataTable | None:
+def slices_table(found: TermFindings) -> DataTable | None:
     """Recall of the entities of each kind and length, and of those that were in the training samples or not."""
-    shown: dict[tuple[str, str], dict[Key, Cell]] = {}
-    for model in found.subjects:
-        for key, name in found.slices(model):
-            group = ", ".join(filter(None, (key[1], name)))
-            shown.setdefault((model, name), {})[key] = estimate(found.get("recall", model, (key[0], group)))
-    if not shown:
+    recalls = [recall for model in found.subjects for recall in found.sliced_recalls(model)]
+    if not recalls:
         return None
-    sets = [(CLEAN, ""), *found.attacks]
+    sets = [ORIGINAL, *found.attacks]
     columns = [Column("Subject"), Column("Entities"), *(Column(set_name(key), "percent") for key in sets)]
     rows: list[list[Cell]] = [
-        [model, slice_name(name), *(cells.get(key) for key in sets)] for (model, name), cells in shown.items()
-    ]
+        [model, slice_name(name),
+         *(estimate(found.get("recall", model, (of, ", ".join(filter(None, (group, name)))))) for of, group in sets)]
+        for model, name in distinct((recall.subject, recall.slice.name) for recall in recalls)
+    ]  # fmt: skip
     note = (
         "The share of these entities that is found. Length and whether an entity was in the training samples are those "
         "of its words before the attack."
@@ -168,9 +167,9 @@ def trained_with(model: str, subject: str) -> str:
     return "original" if model == subject else model.removeprefix(f"{subject}+")
 
 
-def _row_name(found: Termed, model: str, subject: str) -> str:
+def _row_name(found: TermFindings, model: str, subject: str) -> str:
     """What a model was trained with, a control by what it is."""
-    controls = [one for one in found.trained(subject) if found.is_control(one)]
+    controls = [name for name in found.trained(subject) if found.is_control(name)]
     if model not in controls:
         return trained_with(model, subject)
     whose = f" ({trained_with(controlled_by(model, found.models) or '', subject)})" if len(controls) > 1 else ""
@@ -189,20 +188,18 @@ def slice_name(name: str) -> str:
     return {"seen": "in training", "unseen": "not in training"}.get(name, value or name)
 
 
-def _measures(found: Termed, model: str, key: Key) -> list[Cell]:
+def _measures(found: TermFindings, model: str, key: Key) -> list[Cell]:
     return [estimate(found.get(name, model, key)) for name in _MEASURES[found.stage]]
 
 
-def _p(found: Termed, model: str, key: Key) -> Cell:
+def _p(found: TermFindings, model: str, key: Key) -> Cell:
     test = found.get("drop_p", model, key)
-    if test is None:
-        return None
-    return test.p_value if test.p_adjusted is None else test.p_adjusted
+    return None if test is None else test.concluded_p
 
 
-def _said(verdict: str) -> Mark:
-    return Mark(verdict, "bad" if verdict.startswith(DEGENERATE) else _TONES.get(verdict, "neutral"))
-
-
-def _on_original(verdict: str) -> str:
-    return {HURTS: COSTS, HELPS: PAYS}.get(verdict, "no cost shown")
+def _judged(finding: Finding) -> Mark:
+    """The verdict of a finding; a gain on the original samples is called a cost."""
+    verdict = finding.verdict
+    if finding.of == CLEAN and finding.metric.endswith(".gain"):
+        verdict = {HURTS: COSTS, HELPS: PAYS}.get(verdict, "no cost shown")
+    return Mark(verdict, "bad" if finding.degenerate else _TONES.get(verdict, "neutral"))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from assay.tasks.attacks.words.page_shown import WordFindings
+from assay.tasks.attacks.words.page_findings import WordFindings
 from assay.tasks.reporting.following import Headline, headline_of, sliced
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import FindingIndex
 
 
-def followed(findings: Sequence[Finding]) -> Iterator[Headline]:
+def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per attack and subject the share of texts that were right before and fell."""
     found = WordFindings(findings)
-    for subject, attack in found.made:
+    for subject, attack in found.tried:
         name = sliced("Texts that fell, of those right before", subject, attack)
         yield from headline_of(name, found.get("success_rate", subject, attack))

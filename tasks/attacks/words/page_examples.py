@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.tasks.attacks.words.page_shown import Shown
+from assay.tasks.attacks.words.page_findings import AttackedTexts
 from assay.tasks.attacks.words.showing import carriers
 from assay.tasks.reporting.changed_lines import AFTER, BEFORE, changed_lines, masked_lines
+from assay.tasks.reporting.estimates import share_estimate
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark, MarkedText, MarkedTexts, Tone
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.reporting.parts import Cell, Column, DataTable, Mark, MarkedText, MarkedTexts, Tone
 
 LEGEND: Mapping[Tone, str] = {BEFORE: "as it was", AFTER: "what the attack made of it"}
 _MOST = 15
 
 
-def examples_block(shown: Shown) -> MarkedTexts | None:
+def examples_block(shown: AttackedTexts) -> MarkedTexts | None:
     """The examples of one attack on one subject."""
     if shown.examples is None or not shown.examples.num_rows:
         return None
@@ -33,41 +33,40 @@ def examples_block(shown: Shown) -> MarkedTexts | None:
     return MarkedTexts(f"Attacked texts, {shown.attack} on {shown.subject}", texts, LEGEND, note)
 
 
-def _example(row: dict[str, Any], shown: Shown) -> MarkedText:
+def _example(row: dict[str, Any], shown: AttackedTexts) -> MarkedText:
     before, after = shown.classes[row["before"]], shown.classes[row["after"]]
     fooled = row["before"] != row["after"]
-    said = [Mark(f"{before} → {after}" if fooled else f"{before}, still", "bad" if fooled else "good")]
+    answers = [Mark(f"{before} → {after}" if fooled else f"{before}, still", "bad" if fooled else "good")]
     changes = len(row["news"])
     if row["words"] is not None:
         alike = "" if row["similarity"] is None else f", similarity {row['similarity']:.3f}"
-        said.append(Mark(f"{changes} of {plural(row['words'], 'word')} changed{alike}"))
+        answers.append(Mark(f"{changes} of {plural(row['words'], 'word')} changed{alike}"))
     else:
-        said.append(Mark(plural(changes, "change")))
+        answers.append(Mark(plural(changes, "change")))
     title = " · ".join(filter(None, (row["id"], row["group"].replace(", severity=", " at severity "))))
     if shown.masked:
         first, second = masked_lines(changes)
     else:
         changed = list(zip(row["starts"], row["ends"], row["news"], strict=True))
         first, second = changed_lines(row["text"], changed, whole_words=shown.attacked is None)
-    return MarkedText(title, first, said, second)
+    return MarkedText(title, first, answers, second)
 
 
-def carriers_table(shown: Shown) -> DataTable | None:
+def carriers_table(shown: AttackedTexts) -> DataTable | None:
     """The words that most successful attacks replaced; of masked texts there is nothing that may be shown."""
     if shown.attacked is None or shown.masked:
         return None
-    found = carriers(shown.attacked)
-    if not found:
+    words = carriers(shown.attacked)
+    if not words:
         return None
     columns = [
         Column("Word"), Column("Successful attacks", "integer", "in which this word was replaced"),
         Column("Of attacks that replaced it", "percent"), Column("Most often by"),
     ]  # fmt: skip
-    rows: list[Sequence[Cell]] = []
-    for one in found[:_MOST]:
-        (low,), (high,) = wilson([one.successes], [one.attacks])
-        share = Estimate(one.successes / one.attacks, float(low), float(high), one.attacks)
-        rows.append([one.word, one.successes, share, one.instead])
-    more = f"The first {_MOST} of {plural(len(found), 'word')}. " if len(found) > _MOST else ""
+    rows: list[Sequence[Cell]] = [
+        [carrier.word, carrier.successes, share_estimate(carrier.successes, carrier.attacks), carrier.instead]
+        for carrier in words[:_MOST]
+    ]
+    more = f"The first {_MOST} of {plural(len(words), 'word')}. " if len(words) > _MOST else ""
     note = f"{more}A word that an attack replaced without success was no help to it. Intervals are 95 % (Wilson)."
     return DataTable(f"Words that carry the attacks, {shown.attack} on {shown.subject}", columns, rows, note)

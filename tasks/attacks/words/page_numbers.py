@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from assay.tasks.attacks.words.page_shown import WordFindings, estimate, limits_in_words
+from assay.tasks.attacks.words.page_findings import WordFindings, limits_in_words
+from assay.tasks.reporting.estimates import estimate, share_estimate
 from assay.tasks.reporting.numerals import integer, interval, p_concluded
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable
+from assay.tasks.reporting.sentences import capital
+from assay.tasks.statistics.findings import distinct
 
 _SAME_COSINE = 0.005
 _TESTED = "success_difference"
@@ -35,13 +36,15 @@ def _success(found: WordFindings) -> DataTable:
         Column("Queries", "number", "Mean number of texts that the subject was asked about"),
     ]  # fmt: skip
     rows: list[list[Cell]] = []
-    for subject, attack in found.made:
+    for subject, attack in found.tried:
         names = ("success_rate", "accuracy", "perturbed_words", "queries")
-        measured, right, words, queries = (estimate(found.get(name, subject, attack)) for name in names)
-        rate: Cell = "nothing to try" if found.nothing_tried(subject, attack) else measured
-        rows.append([subject, attack, rate, _right_before(found, subject, attack), right, words, queries])
+        rate, *rest = (estimate(found.get(name, subject, attack)) for name in names)
+        success: Cell = "nothing to try" if found.nothing_tried(subject, attack) else rate
+        counted = found.right_before(subject, attack)
+        before = None if counted is None else share_estimate(*counted)
+        rows.append([subject, attack, success, before, *rest])
     note = (
-        f"A success is another answer. {opposites_said(found)}Intervals are 95 %: Wilson's for shares, for means a "
+        f"A success is another answer. {_opposites(found)}Intervals are 95 %: Wilson's for shares, for means a "
         "bootstrap over the texts, from ten on that are not all alike. Both accuracies are of the texts under attack, "
         "which may be fewer than those of the audit."
     )
@@ -50,10 +53,10 @@ def _success(found: WordFindings) -> DataTable:
 
 def _likeness(found: WordFindings) -> DataTable:
     alike = "Of the attacked text and the original, cosine; mean over successful attacks"
-    encoders = list(dict.fromkeys(
+    encoders = distinct(
         group for subject in found.subjects for attack in found.attacks
         for group in found.groups("similarity", subject, attack)
-    ))  # fmt: skip
+    )  # fmt: skip
     columns = [
         Column("Subject"), Column("Attack"),
         Column("Least cosine", "text", "How similar a replacement had to be, by source of word vectors"),
@@ -61,7 +64,7 @@ def _likeness(found: WordFindings) -> DataTable:
         *(Column(f"Similarity, {name}", "number", alike) for name in encoders),
     ]  # fmt: skip
     rows: list[list[Cell]] = []
-    for subject, attack in found.made:
+    for subject, attack in found.tried:
         similar = [estimate(found.get("similarity", subject, attack, name)) for name in encoders]
         limits = limits_in_words(found.limits(subject, attack))
         rows.append([subject, attack, limits, _refused(found, subject, attack), *similar])
@@ -69,15 +72,15 @@ def _likeness(found: WordFindings) -> DataTable:
     return DataTable("How alike attacked texts are", columns, rows, note)
 
 
-def opposites_said(found: WordFindings) -> str:
+def _opposites(found: WordFindings) -> str:
     """Whether replacements may say the opposite, once for all attacks; nothing of findings that do not say."""
-    known = [one for subject, attack in found.made if (one := found.told("refused", subject, attack)) is not None]
-    if not known:
+    refused = [one for subject, attack in found.tried if (one := found.entry("refused", subject, attack)) is not None]
+    if not refused:
         return ""
-    allowed = [one for one in known if one.value is None]
-    count = round(sum(one.value or 0.0 for one in known))
+    allowed = [one.of for one in refused if one.value is None]
+    count = round(sum(one.value or 0.0 for one in refused))
     if allowed:
-        names = " and ".join(dict.fromkeys(one.of for one in allowed))
+        names = " and ".join(distinct(allowed))
         return (
             f"{names} may put in opposites (antonyms: allow), so part of {'its' if len(allowed) == 1 else 'their'} "
             "success may be that the text says the opposite. "
@@ -89,10 +92,10 @@ def opposites_said(found: WordFindings) -> str:
 
 
 def _refused(found: WordFindings, subject: str, attack: str) -> Cell:
-    told = found.told("refused", subject, attack)
-    if told is None:
+    refused = found.entry("refused", subject, attack)
+    if refused is None:
         return None
-    return "allowed" if told.value is None else integer(round(told.value))
+    return "allowed" if refused.value is None else integer(round(refused.value))
 
 
 def differences(found: WordFindings) -> list[Block]:
@@ -105,13 +108,10 @@ def differences(found: WordFindings) -> list[Block]:
         columns += [Column("p, corrected", "p")] if metric == _TESTED else []
     rows: list[list[Cell]] = []
     for subject, pair in found.pairs:
-        row: list[Cell] = [subject, pair]
-        for metric, _, _ in _DIFFERENCES:
-            one = found.get(metric, subject, pair)
-            row += [estimate(one), *([_p_of(found, subject, pair)] if metric == _TESTED else [])]
-        rows.append(row)
-    said = [compared(found, subject, pair, limits_in_words) for subject, pair in found.pairs]
-    told = "".join(f"{text[:1].upper()}{text[1:]} " for text in said if text)
+        tested, *rest = (estimate(found.get(metric, subject, pair)) for metric, *_ in _DIFFERENCES)
+        rows.append([subject, pair, tested, _p_of(found, subject, pair), *rest])
+    concluded = [compared(found, subject, pair, limits_in_words) for subject, pair in found.pairs]
+    told = "".join(f"{capital(text)} " for text in concluded if text)
     note = (
         "First less second, every text its own control: success on texts that both attacked (McNemar's exact test, "
         "corrected with the other tests of the run by Holm, unless it asks for none), words and queries where both "
@@ -123,11 +123,13 @@ def differences(found: WordFindings) -> list[Block]:
 
 def compared(found: WordFindings, subject: str, pair: str, written: Callable[[Mapping[str, float]], str]) -> str:
     """What is concluded of two attacks, from the corrected test alone, and under which limits each chose its words."""
-    one, test = found.get("success_difference", subject, pair), found.get("mcnemar_p", subject, pair)
-    if one is None or one.value is None:
+    difference, test = (found.get(name, subject, pair) for name in ("success_difference", "mcnemar_p"))
+    if difference is None or difference.value is None:
         return ""
     first, _, second = pair.partition(" - ")
-    points = f"{100 * one.value:+.1f} points {interval(one.low, one.high)}".replace("-", "\u2212", 1)
+    points = f"{100 * difference.value:+.1f} points {interval(difference.low, difference.high)}".replace(
+        "-", "\u2212", 1
+    )
     p = p_concluded(None, None) if test is None else p_concluded(test.p_value, test.p_adjusted)
     shown = test is not None and test.verdict in ("more often", "less often")
     if shown and test is not None:
@@ -153,18 +155,7 @@ def _alike(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
 def _p_of(found: WordFindings, subject: str, pair: str) -> float | None:
     """McNemar's p after Holm, where the run has corrected it."""
     test = found.get("mcnemar_p", subject, pair)
-    if test is None:
-        return _own_p(found.get("success_difference", subject, pair))
-    return test.p_value if test.p_adjusted is None else test.p_adjusted
-
-
-def _own_p(one: Finding | None) -> float | None:
-    return None if one is None else one.p_value
-
-
-def _right_before(found: WordFindings, subject: str, attack: str) -> Cell:
-    counted = found.right_before(subject, attack)
-    if counted is None:
-        return None
-    (low,), (high,) = wilson([counted[0]], [counted[1]])
-    return Estimate(counted[0] / counted[1], float(low), float(high), counted[1])
+    if test is not None:
+        return test.concluded_p
+    difference = found.get("success_difference", subject, pair)
+    return None if difference is None else difference.p_value

@@ -14,7 +14,7 @@ from assay.data.images import pixels_of
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError, RunError
 from assay.tasks.statistics.class_areas import class_areas
-from assay.tasks.statistics.classification_findings import Slice, prediction_findings
+from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.images.lessons import require_one_shape, targets_of
 from assay.tasks.subjects.images.model import CARD, Probabilities, load_image_model, said
@@ -61,7 +61,7 @@ def clean_findings(predictions: pa.Table, samples: pa.Table, classes: Sequence[s
         raise RunError(f"The predictions of {name} are not those of these samples, row by row; run again with --fresh.")
     truth = targets_of(samples, classes)
     probabilities = probabilities_of(predictions, len(classes))
-    about = Slice("subject", "clean", subject=name)
+    about = About("subject", "clean", subject=name)
     *found, answers = prediction_findings(about, said(probabilities, truth.ndim == 2), probabilities, truth, classes)
     return [*found, *class_areas("subject", probabilities, truth, classes, subject=name), answers]
 

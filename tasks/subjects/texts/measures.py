@@ -10,7 +10,7 @@ import pyarrow as pa
 from assay.infra.errors import InputError, RunError
 from assay.infra.partitions import Tallied
 from assay.tasks.statistics.class_areas import class_areas
-from assay.tasks.statistics.classification_findings import Slice, prediction_findings
+from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.gold_codes import codes_known
 from assay.tasks.subjects.predictions import predictions_table
@@ -49,6 +49,6 @@ def text_findings(predictions: pa.Table, samples: pa.Table, classes: Sequence[st
     probabilities = np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, len(classes))
     said = predictions["predicted"].to_numpy().astype(np.int64)
     truth = codes_known(samples, classes)
-    about = Slice("subject", "clean", subject=name)
+    about = About("subject", "clean", subject=name)
     *found, answers = prediction_findings(about, said, probabilities, truth, classes)
     return [*found, *class_areas("subject", probabilities, truth, classes, subject=name), answers]

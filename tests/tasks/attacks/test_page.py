@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 
@@ -12,16 +13,30 @@ import pytest
 
 from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns
-from assay.tasks.attacks.page import flag_verdict, page, verdict
-from assay.tasks.attacks.page_pictures import Shown, enlarged_difference, gallery, shown_of
+from assay.tasks.attacks.page import page as page_of
+from assay.tasks.attacks.page import verdict as lines_of
+from assay.tasks.attacks.page_pictures import AttackedImages, enlarged_difference, gallery, shown_of
 from assay.tasks.attacks.red_flags import FLAGS, Reading
 from assay.tasks.reporting.layout import block_markup
-from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels, Paragraph
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels, Paragraph, Part, Verdict
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import share
 
 GRID = {"eps=0": 98, "eps=4/255": 71, "eps=0.1": 31}
 CLASSES = ("benign", "malignant")
+
+
+def page(findings: Sequence[Finding], shown: Sequence[AttackedImages] = ()) -> Part:
+    return page_of(FindingIndex(findings), shown)
+
+
+def verdict(findings: Sequence[Finding], *, of_flags: bool = False) -> Verdict | None:
+    lines = lines_of(FindingIndex(findings))
+    return next((line for line in lines if ("red flag" in line.text.lower()) is of_flags), None)
+
+
+def flag_verdict(findings: Sequence[Finding]) -> Verdict | None:
+    return verdict(findings, of_flags=True)
 
 
 def accuracy(right: int, group: str, of: str = "pgd", subject: str = "plain") -> Finding:
@@ -173,7 +188,7 @@ def test_silence_counts_only_what_was_looked_for() -> None:
 
 
 @pytest.fixture
-def shown() -> Shown:
+def shown() -> AttackedImages:
     clean = np.linspace(0, 0.9, 6 * 3 * 64, dtype=np.float32).reshape(6, 3, 8, 8)
     moved = clean + np.float32(0.1)
     ids, gold = [f"<b>{i}</b>" for i in range(6)], [0, 0, 0, 1, 1, None]
@@ -193,7 +208,7 @@ def shown() -> Shown:
     return found
 
 
-def test_pictures_show_original_difference_and_adversarial(shown: Shown) -> None:
+def test_pictures_show_original_difference_and_adversarial(shown: AttackedImages) -> None:
     from PIL import Image
 
     found = gallery(shown, "eps=0.1")
@@ -210,7 +225,7 @@ def test_pictures_show_original_difference_and_adversarial(shown: Shown) -> None
     assert middle.min() == 255  # every pixel rose by all that was allowed
 
 
-def test_successes_come_first_and_classes_take_turns(shown: Shown) -> None:
+def test_successes_come_first_and_classes_take_turns(shown: AttackedImages) -> None:
     found = gallery(shown, "eps=0.1")
     assert found is not None
     titles = [strip.title for strip in found.strips]
@@ -218,7 +233,7 @@ def test_successes_come_first_and_classes_take_turns(shown: Shown) -> None:
     assert titles[3:] == ["<b>1</b> · is benign", "<b>2</b> · is benign", "<b>4</b> · is malignant"]
 
 
-def test_what_came_from_data_is_escaped_and_pictures_are_inside_the_page(shown: Shown) -> None:
+def test_what_came_from_data_is_escaped_and_pictures_are_inside_the_page(shown: AttackedImages) -> None:
     found = gallery(shown, "eps=0.1")
     assert found is not None
     markup = block_markup(found, "g")
@@ -230,13 +245,13 @@ def test_what_came_from_data_is_escaped_and_pictures_are_inside_the_page(shown: 
     assert b64decode(source)[1:4] == b"PNG"
 
 
-def test_the_page_shows_pictures_at_the_eps_it_talks_about(shown: Shown) -> None:
+def test_the_page_shows_pictures_at_the_eps_it_talks_about(shown: AttackedImages) -> None:
     galleries = [block for block in page(one_subject(), [shown]).blocks if isinstance(block, Gallery)]
     assert [one.title for one in galleries] == ["plain: pgd at ε = 0.1"]
     assert gallery(shown, "eps=0.2") is None
 
 
-def test_only_the_first_attack_on_a_subject_lies_open(shown: Shown) -> None:
+def test_only_the_first_attack_on_a_subject_lies_open(shown: AttackedImages) -> None:
     second, other = replace(shown, attack="gap"), replace(shown, subject="hardened")
     galleries = [block for block in page(one_subject(), [shown, second, other]).blocks if isinstance(block, Gallery)]
     assert [(one.title, one.collapsed) for one in galleries] == [
@@ -244,7 +259,7 @@ def test_only_the_first_attack_on_a_subject_lies_open(shown: Shown) -> None:
     ]  # fmt: skip
 
 
-def test_a_gallery_stays_short_however_many_images_are_kept(shown: Shown) -> None:
+def test_a_gallery_stays_short_however_many_images_are_kept(shown: AttackedImages) -> None:
     def again(table: pa.Table, at: int) -> pa.Table:
         ids = pa.array([f"{one} again {at}" for one in table["id"].to_pylist()])
         return table.set_column(0, table.schema.field("id"), ids)

@@ -6,14 +6,23 @@ import pytest
 
 from assay.data.image_schemas import CorruptedImages
 from assay.data.images import image_columns
-from assay.tasks.corruptions.page import page, verdict
+from assay.tasks.corruptions.page import page as page_of
+from assay.tasks.corruptions.page import verdict as verdict_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import THIN
 from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels
 from assay.tasks.reporting.report import Report
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 PERTURBATIONS = ("rotate", "gaussian-noise", "snow")
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def finding(metric, subject, of, group, value, verdict=""):

@@ -6,16 +6,25 @@ import pyarrow as pa
 import pytest
 
 from assay.data.image_schemas import TrainingCurve
-from assay.tasks.defenses.page import page, verdict
+from assay.tasks.defenses.page import page as page_of
+from assay.tasks.defenses.page import verdict as verdict_of
 from assay.tasks.defenses.page_findings import family
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import DataTable, Estimate, LinePlot, Mark, Panels
 from assay.tasks.reporting.plots import WIDE, line_drawing
 from assay.tasks.reporting.report import Report
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import corrected
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def accuracy(defence: str, group: str, value: float, subject: str = "plain", said: str = "") -> Finding:

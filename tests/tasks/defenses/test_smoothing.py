@@ -13,7 +13,7 @@ from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_images, tiny_m
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, read_files
 from assay.tasks.defenses.smoothing import certify, lower_bound, radius_of, sample_under_noise
-from assay.tasks.defenses.smoothing_page import page
+from assay.tasks.defenses.smoothing_page import page as page_of
 from assay.tasks.defenses.smoothing_settings import Smoothing
 from assay.tasks.defenses.smoothing_task import (
     UNDER_NOISE,
@@ -23,7 +23,7 @@ from assay.tasks.defenses.smoothing_task import (
     train_under_noise,
 )
 from assay.tasks.reporting.layout import block_markup
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import FindingIndex, findings_from
 from assay.tasks.subjects.holding_out_task import hold_out
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -31,6 +31,10 @@ from assay.tasks.subjects.settings import Evaluation, Subject, Training
 
 torch.set_num_threads(1)
 QUICK = Smoothing(selection=20, draws=100, limit=9, radii=(0.0, 0.1))
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
 
 
 @given(n=st.integers(1, 2000), share=st.floats(0, 1), alpha=st.sampled_from([0.001, 0.01, 0.05]))

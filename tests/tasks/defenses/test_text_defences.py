@@ -15,14 +15,23 @@ from assay.infra.partitions import collect
 from assay.infra.stage import stage, write_table
 from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_texts
 from assay.tasks.defenses.text_comparing import text_accuracy_findings, tried
-from assay.tasks.defenses.text_page import page, verdict
+from assay.tasks.defenses.text_page import page as page_of
+from assay.tasks.defenses.text_page import verdict as verdict_of
 from assay.tasks.defenses.text_task import measure_text_defences
-from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.subjects.texts.rows import origins_of
 
 ROWS = list(range(24))
 IDS = [f"test-{row:03d}" for row in ROWS]
 GOLD = [trust_case.TEXTS[row % 8][1] for row in ROWS]
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 @stage(version=1)

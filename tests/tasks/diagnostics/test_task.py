@@ -15,17 +15,22 @@ from assay.infra.partitions import collect
 from assay.tasks.attacks.settings import FGSM
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.diagnostics.looking import Look, Truth, look_partition
-from assay.tasks.diagnostics.page import Seen, page
+from assay.tasks.diagnostics.page import InsideSubject
+from assay.tasks.diagnostics.page import page as page_of
 from assay.tasks.diagnostics.page_pictures import values_of
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.diagnostics.task import choose_samples, count_labels, embed_layers, look_inside
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import Chords, DataTable, Gallery, LinePlot, Scatters
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import FindingIndex, findings_from
 
 torch.set_num_threads(1)
 EPS = 0.1
 SETTINGS = Diagnostics(images=3, tsne_samples=24, perplexity=5, neighbours=3)
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
 
 
 def looked(cuts=(30,), multilabel=False, settings=SETTINGS):
@@ -100,7 +105,7 @@ def test_an_unknown_layer_and_one_without_a_map_stop_in_words(run):
 def test_the_page_shows_all_of_it_in_words_and_pictures(run, multilabel):
     _, pictures, embedded, counted = looked(multilabel=multilabel)
     findings = [one for made in (embedded.findings, counted.findings) for one in findings_from(collect(made, None))]
-    seen = Seen("tiny", ["a", "b", "c"], collect(pictures, None), collect(embedded.points, None),
+    seen = InsideSubject("tiny", ["a", "b", "c"], collect(pictures, None), collect(embedded.points, None),
                 [collect(counted.counts, None)])  # fmt: skip
     part = page(findings, [seen])
     kinds = [type(block) for block in part.blocks]

@@ -4,14 +4,18 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import LabelingTable, Panel
-from assay.tasks.labeling.page import page
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.labeling.page import page as page_of
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import share, wilson
 
 FINDINGS = [
     share("labeling.coverage", 66, 100), share("labeling.conflicts", 31, 100),
     Finding("labeling.coverage", of="long", value=0.1, n=100),
 ]  # fmt: skip
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
 
 
 def table(*rows):
@@ -24,13 +28,13 @@ def table(*rows):
 
 def test_sentence_has_numbers_interval_and_n():
     low, high = (100 * bound[0] for bound in wilson([66], [100]))
-    sentence = page(table({"function": "a"}, {"function": "b"}), FINDINGS).sentence
+    sentence = page(FINDINGS, table({"function": "a"}, {"function": "b"})).sentence
     assert f"2 labelling functions vote on 66.0\u202f% [{low:.1f}, {high:.1f}] of 100 samples" in sentence
     assert "on 31.0\u202f%" in sentence
 
 
 def test_accuracy_is_wilsons_where_gold_is_known_and_absent_elsewhere():
-    rows = page(table({"function": "a", "gold_votes": 10, "gold_hits": 9}, {"function": "b"}), FINDINGS).blocks[0].rows
+    rows = page(FINDINGS, table({"function": "a", "gold_votes": 10, "gold_hits": 9}, {"function": "b"})).blocks[0].rows
     low, high = wilson([9], [10])
     assert (rows[0][5].value, rows[0][5].n) == (0.9, 10)
     assert (rows[0][5].low, rows[0][5].high) == pytest.approx((float(low[0]), float(high[0])))
@@ -38,7 +42,7 @@ def test_accuracy_is_wilsons_where_gold_is_known_and_absent_elsewhere():
 
 
 def test_faults_are_counted_named_and_shown():
-    part = page(table({"function": "a", "faults": 3, "fault_example": "KeyError: 'x'"}, {"function": "b"}), FINDINGS)
+    part = page(FINDINGS, table({"function": "a", "faults": 3, "fault_example": "KeyError: 'x'"}, {"function": "b"}))
     assert "3 of 200 answers (1.50\u202f%) failed and count as abstentions." in part.sentence
     assert part.blocks[1].rows == [["a", 3, "KeyError: 'x'"]]
 
@@ -52,11 +56,11 @@ def test_panel_says_who_was_kept_and_who_was_pruned_by_whom():
         ],
         schema=Panel.schema,
     )
-    rows = page(table({"function": "a"}, {"function": "b"}), FINDINGS, panel).blocks[0].rows
+    rows = page(FINDINGS, table({"function": "a"}, {"function": "b"}), panel).blocks[0].rows
     assert (rows[0][-1].text, rows[1][-1].text, rows[1][-1].below) == ("kept", "pruned", "by a")
 
 
 def test_without_findings_or_panel_there_is_still_a_table():
-    part = page(table({"function": "a"}), [])
+    part = page([], table({"function": "a"}))
     assert part.sentence == "1 labelling function voted."
     assert [column.name for column in part.blocks[0].columns][-1] == "Faults"

@@ -7,13 +7,22 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import CuratedSets, OrderingCurve
-from assay.tasks.ordering.page import page, verdict
+from assay.tasks.ordering.page import page as page_of
+from assay.tasks.ordering.page import verdict as verdict_of
 from assay.tasks.ordering.page_plots import interval_plot
 from assay.tasks.reporting.parts import DataTable, LinePlot, Panels, Paragraph
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, corrected
 
 CLASSES = {0: "benign", 1: "malignant"}
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def curve(*orders, measured=True):
@@ -57,7 +66,7 @@ def blocks(part, kind):
 
 
 def test_sentence_says_whether_the_order_is_adverse_and_how_sure():
-    part = page(curve(), outcome_of(), curated(), CLASSES)
+    part = page(outcome_of(), curve(), curated(), CLASSES)
     assert part.sentence.startswith(
         "The order is adverse. From D1 to D3 the weak labels (majority) go from 90.0\u202f% [90.0, 90.0] (n = 10)"
     )
@@ -70,7 +79,7 @@ def test_sentence_says_whether_the_order_is_adverse_and_how_sure():
 
 def test_violation_is_bad_and_quotes_the_p_value_of_the_rise():
     found = outcome_of(outcome="violation", p=0.9995)
-    part = page(curve(), found, curated(), CLASSES)
+    part = page(found, curve(), curated(), CLASSES)
     assert part.verdict == "bad"
     assert "a random order rises as clearly with p < 0.001" in part.sentence
     assert verdict(found).text.startswith(
@@ -84,19 +93,19 @@ def test_verdict_taken_back_by_the_correction_is_not_good():
         for one in outcome_of()
     ]
     assert verdict(lost).tone == "neutral"
-    assert "The order is adverse, but not after Holm over 40 tests" in page(curve(), lost, curated(), CLASSES).sentence
+    assert "The order is adverse, but not after Holm over 40 tests" in page(lost, curve(), curated(), CLASSES).sentence
 
 
 def test_no_trend_is_neutral():
     assert (
         verdict(outcome_of(outcome="no trend", p=0.4)).tone,
-        page(curve(), outcome_of(outcome="no trend", p=0.4), curated(), CLASSES).verdict,
+        page(outcome_of(outcome="no trend", p=0.4), curve(), curated(), CLASSES).verdict,
     ) == ("neutral", "neutral")
 
 
 def test_without_gold_the_order_is_shown_and_its_validity_not_measured():
     silent = [Finding("ordering.permutation_p", of="ours", group="majority", n=0, verdict="not measured")]
-    part = page(curve(measured=False), silent, curated(), CLASSES)
+    part = page(silent, curve(measured=False), curated(), CLASSES)
     assert part.verdict == "not measured"
     assert part.sentence == "30 samples are ordered; whether accuracy falls along the order was not measured."
     assert len(blocks(part, LinePlot)) == 1
@@ -104,13 +113,13 @@ def test_without_gold_the_order_is_shown_and_its_validity_not_measured():
 
 
 def test_figure_2_has_the_band_the_tie_free_curve_and_wilson():
-    plot = blocks(page(curve(), outcome_of(), curated(), CLASSES), LinePlot)[0]
+    plot = blocks(page(outcome_of(), curve(), curated(), CLASSES), LinePlot)[0]
     assert [series.style for series in plot.series] == ["line", "dashed", "interval"]
     assert plot.series[0].y == pytest.approx([0.9, 0.8, 0.7])
 
 
 def test_both_facts_the_paper_misses_are_there_with_their_numbers():
-    (facts,) = blocks(page(curve(), outcome_of(), curated(), CLASSES), Paragraph)
+    (facts,) = blocks(page(outcome_of(), curve(), curated(), CLASSES), Paragraph)
     assert "calls even a random order valid" in facts.text
     assert "(ρ = −0.900, p = 0.002)" in facts.text
     assert "the largest group of ties holds 10 of 30" in facts.text
@@ -120,7 +129,7 @@ def test_both_facts_the_paper_misses_are_there_with_their_numbers():
 def test_comparison_is_small_multiples_and_table_1():
     orders = [(approach, labeler) for approach in ("pl_all", "ours") for labeler in ("majority", "snorkel")]
     found = [*outcome_of(), *outcome_of(labeler="snorkel"), *outcome_of("pl_all", outcome="violation", p=0.9995)]
-    part = page(curve(*orders), found, curated(), CLASSES)
+    part = page(found, curve(*orders), curated(), CLASSES)
     (panels,) = blocks(part, Panels)
     assert [[series.name for series in plot.series] for plot in panels.plots] == [["majority", "snorkel"]] * 2
     table = next(block for block in blocks(part, DataTable) if "Table 1" in block.title)
@@ -139,7 +148,7 @@ def test_only_the_corrected_p_makes_an_approach_bold_and_it_stands_beside_the_pl
         for one in outcome_of(approach, outcome="adverse" if p < 0.01 else "no trend", p=p)
     ]
     found = corrected(tests, 0.01)
-    table = next(one for one in blocks(page(curve(*orders), found, curated(), CLASSES), DataTable) if "1)" in one.title)
+    table = next(one for one in blocks(page(found, curve(*orders), curated(), CLASSES), DataTable) if "1)" in one.title)
     (cells,) = [row[1:] for row in table.rows]
     assert [cell.tone for cell in cells] == ["neutral", "good", "neutral", "good"]  # 0.012, 0.0015, 0.4, and 0.009
     assert cells[0].below.startswith("perm. p = 0.006, corrected 0.012")
@@ -148,11 +157,11 @@ def test_only_the_corrected_p_makes_an_approach_bold_and_it_stands_beside_the_pl
         [*tests, *(Finding("subject.trend_p", of=str(at), p_value=0.5, unit="p") for at in range(3))], 0.01
     )
     assert "permutation p = 0.009, corrected 0.036 (ours" in verdict(lost).text
-    assert "falls as clearly with p = 0.009, corrected 0.036" in page(curve(), lost, curated(), CLASSES).sentence
+    assert "falls as clearly with p = 0.009, corrected 0.036" in page(lost, curve(), curated(), CLASSES).sentence
 
 
 def test_hardest_samples_come_first_with_class_names_and_unknown_gold():
-    table = blocks(page(curve(), outcome_of(), curated(), CLASSES), DataTable)[-1]
+    table = blocks(page(outcome_of(), curve(), curated(), CLASSES), DataTable)[-1]
     assert table.rows[0][:6] == [30, "s29", "malignant", None, None, 4]
     assert table.rows[1][:5] == [29, "s28", "benign", "malignant", False]
     assert len(table.rows) == 15
@@ -174,5 +183,5 @@ def test_many_plateaus_are_thinned():
 
 def test_rows_in_any_order_make_the_same_page():
     shuffled = np.random.default_rng(0).permutation(30)
-    same = page(curve(), outcome_of(), curated().take(shuffled), CLASSES)
-    assert same == page(curve(), outcome_of(), curated(), CLASSES)
+    same = page(outcome_of(), curve(), curated().take(shuffled), CLASSES)
+    assert same == page(outcome_of(), curve(), curated(), CLASSES)

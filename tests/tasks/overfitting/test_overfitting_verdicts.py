@@ -20,6 +20,7 @@ from assay.tasks.overfitting.testing import Tested, pairwise_test
 from assay.tasks.overfitting.verdicts import needed, verdict
 from assay.tasks.reporting.numerals import p_equals, p_value
 from assay.tasks.reporting.parts import DataTable
+from assay.tasks.statistics.findings import FindingIndex
 
 OPTIONS = Overfitting(translations=Translations(), gap=0.05)
 
@@ -144,7 +145,7 @@ def test_a_single_sample_is_judged_like_any_other_number(bound):
     assert [row.verdict.name for row in judged if row.verdict is not None] == ["underpowered"]
     floors = [finding.value for finding in judged_findings(judged) if finding.metric == "overfitting.minimum_gap"]
     assert all(floor is None or np.isfinite(floor) for floor in floors)
-    assert page(judged).blocks
+    assert page(FindingIndex(), judged).blocks
 
 
 def test_nothing_that_could_be_moved_is_underpowered_however_many_samples():
@@ -219,12 +220,13 @@ def test_a_look_up_of_two_generators_is_said_once_and_its_p_by_both_names():
     found = judged_findings(judged)
     assert [one.metric for one in found].count("overfitting.look_up") == 1
     plain, corrected = judged[0].record.found.p, judged[0].p_adjusted
-    assert f"{p_equals(plain, corrected)}, at level 0.025" in page(judged).sentence
-    assert headline(found).text.count("corrected p") == 2
-    table = next(block for block in page(judged).blocks if isinstance(block, DataTable))
+    assert f"{p_equals(plain, corrected)}, at level 0.025" in page(FindingIndex(), judged).sentence
+    assert headline(FindingIndex(found))[0].text.count("corrected p") == 2
+    table = next(block for block in page(FindingIndex(), judged).blocks if isinstance(block, DataTable))
     assert [(one[4].text, one[4].below) for one in table.rows] == [(p_value(corrected), f"plain {p_value(plain)}")] * 2
     alone = judge([row(0.05)], OPTIONS, {})
-    assert "corrected" not in page(alone).sentence + headline(judged_findings(alone)).text
+    (line,) = headline(FindingIndex(judged_findings(alone)))
+    assert "corrected" not in page(FindingIndex(), alone).sentence + line.text
 
 
 def test_two_subjects_are_two_look_ups_and_controls_are_only_shown():
@@ -279,7 +281,7 @@ def test_an_inequality_that_nothing_is_tested_by_is_refused():
 
 
 def test_fresh_errors_stay_out_of_the_table_and_the_level_of_the_experiment_is_the_pipelines():
-    part = page(judge([row(0.0), row(0.0, role="fresh")], OPTIONS, {}))
+    part = page(FindingIndex(), judge([row(0.0), row(0.0, role="fresh")], OPTIONS, {}))
     tables = {block.title: block for block in part.blocks if isinstance(block, DataTable)}
     assert [line[1] for line in tables["The errors behind the tests"].rows if line[3] is None] == ["fresh samples"]
     assert max(len(table.columns) for table in tables.values()) <= 8  # what fits on a narrow page

@@ -33,7 +33,7 @@ from assay.tasks.overfitting.testing import pairwise_test
 from assay.tasks.overfitting.window_tests import looked_from, window_records
 from assay.tasks.overfitting.windows import looking, require_margin
 from assay.tasks.reporting.parts import LinePlot
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import FindingIndex, findings_from
 from assay.tasks.subjects.folds import drawn
 from assay.tasks.subjects.images.lessons import lessons_of
 from assay.tasks.subjects.images.model import load_image_model
@@ -105,7 +105,7 @@ def test_a_copy_fitted_to_the_test_set_is_found_and_the_subject_is_not(run):
     assert {one.group for one in findings if one.metric == "overfitting.seed_p_value"} == {"seed=0", "seed=1"}
     passes = {one.of: one.value for one in findings if one.metric == "overfitting.passes"}
     assert 9 <= passes["test"] <= 25
-    plots = [block for block in window_blocks(findings) if isinstance(block, LinePlot)]
+    plots = [block for block in window_blocks(FindingIndex(findings)) if isinstance(block, LinePlot)]
     assert [plot.title for plot in plots] == [
         "How wrong tiny is when its window moves", "p of each seed of tiny against its error on the test set"
     ]  # fmt: skip
@@ -257,7 +257,7 @@ def test_models_that_saw_other_samples_are_not_averaged():
 
 
 def test_no_test_by_windows_leaves_nothing_on_the_page():
-    assert window_blocks([]) == []
+    assert window_blocks(FindingIndex()) == []
 
 
 def test_a_partition_without_samples_has_no_rows():

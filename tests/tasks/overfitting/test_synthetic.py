@@ -11,17 +11,26 @@ import pytest
 from assay.infra.partitions import collect
 from assay.infra.seeds import Seeds
 from assay.tasks.overfitting.half_spaces import DIMENSIONS, MARGIN, SIGMA, Line, Points, draw
-from assay.tasks.overfitting.page import page, verdict
+from assay.tasks.overfitting.page import page as page_of
+from assay.tasks.overfitting.page import verdict as verdict_of
 from assay.tasks.overfitting.rmsprop import PENALTY, learn
 from assay.tasks.overfitting.synthetic import One, bin_tests, classifier, run_experiment
 from assay.tasks.overfitting.synthetic_findings import Runs, synthetic_findings
 from assay.tasks.overfitting.synthetic_task import average_models, measure_synthetic, run_synthetic
 from assay.tasks.overfitting.translation_of_points import attack, density, project
 from assay.tasks.reporting.parts import Panels
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import FindingIndex, findings_from
 
 EPS = (0.1, 1.0, 10.0, 20.0, 30.0, 50.0, 75.0, 200.0)
 SEEDS = Seeds(0, "run_synthetic")
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def grid(experiment: str, runs: int, steps: int, fixed: bool = False, eps: tuple[float, ...] = EPS) -> pa.Table:
@@ -167,7 +176,7 @@ def test_findings_say_how_often_and_by_how_much(dependent):
 
 
 def test_the_page_draws_all_rows_of_the_figure(dependent, independent):
-    part = page([], [independent, dependent])
+    part = page([], [], [independent, dependent])
     titles = [block.title for block in part.blocks]
     assert [sum(mark in title for title in titles) for mark in ("first row", "second", "third", "fourth", "fifth")] == [
         1, 1, 1, 1, 2,

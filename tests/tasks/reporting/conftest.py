@@ -17,13 +17,13 @@ from assay.tasks.ordering.page import verdict as ordering_verdict
 from assay.tasks.pruning.page import page as pruning_page
 from assay.tasks.reporting.appendix import settings_rows
 from assay.tasks.reporting.following import followed_by
+from assay.tasks.reporting.gates import page as gates_page
+from assay.tasks.reporting.gates import verdict as gates_verdict
 from assay.tasks.reporting.headline import headline
 from assay.tasks.reporting.report import LineageRow, Report
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.statistics.multiplicity import corrected
-from assay.tasks.statistics.page import page as gates_page
-from assay.tasks.statistics.page import verdict as gates_verdict
 from assay.tasks.statistics.proportions import normal_band, share, wilson
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.followed import followed as subjects_followed
@@ -193,24 +193,25 @@ def contracts():
 @pytest.fixture
 def report(labeling_table, panel_table, curve, curated, findings, models, rejects, contracts):
     gates = judge([Gate(finding="ordering.permutation_p", of="ours", group="majority", at_most=0.01)], findings)
+    index = FindingIndex(findings)
     stages = ("ingest", "label", "prune", "weak labels", "order", "subject", "statistics")
     return Report(
         run=RUN, pipeline="breast-cancer", started="2026-11-22T02:00:04+00:00",
         seconds=4.27, seed=0, status="completed",
-        verdicts=headline(findings, ordering_verdict, subjects_verdict, lambda _: gates_verdict(gates)),
+        verdicts=headline(index, ordering_verdict, subjects_verdict, lambda _: gates_verdict(gates)),
         parts=(
             ingest_page(N, rejects, contracts, gold=N),
-            labeling_page(labeling_table, findings, panel_table),
+            labeling_page(index, labeling_table, panel_table),
             pruning_page(panel_table, 0.5),
-            weak_labels_page(models, findings),
-            ordering_page(curve, findings, curated, {0: "malignant", 1: "benign"}),
-            subjects_page(findings),
-            gates_page(gates, findings, Statistics()),
+            weak_labels_page(index, models),
+            ordering_page(index, curve, curated, {0: "malignant", 1: "benign"}),
+            subjects_page(index),
+            gates_page(index, gates, Statistics()),
         ),
         not_asked=("attacks", "corruptions", "defences", "trust", "overfitting"),
         facts={"Workers": "2 CPU, no GPU"},
         findings=findings,
-        followed=followed_by(findings, ordering_followed, subjects_followed),
+        followed=followed_by(index, ordering_followed, subjects_followed),
         lineage=[
             LineageRow(stage, "Table", f"{i}a7c31f09be4d", f"{i}e91bb04c7d33", N, i == 5, 0.1 + i / 5, "569 samples")
             for i, stage in enumerate(stages)

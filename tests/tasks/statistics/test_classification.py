@@ -14,7 +14,7 @@ from assay.tasks.statistics.classification import (
     proportion,
     recalls,
 )
-from assay.tasks.statistics.classification_findings import Slice, prediction_findings
+from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.proportions import wilson
 
 MELANOMA = np.repeat([0, 1], [304, 75])  # the paper's test set: benign, malignant
@@ -159,7 +159,7 @@ def test_the_verdict_on_labels_says_how_many_are_constant() -> None:
     said[:, 0] = truth[:, 0] == 1
     for answers, expected in ((said, "varied: 2 of 3 labels are constant"), (truth == 1, "varied"),
                               (said & False, "degenerate: 3 of 3 labels are constant")):  # fmt: skip
-        found = prediction_findings(Slice("subject", "clean"), answers, answers * 0.9, truth, ["a", "b", "c"])
+        found = prediction_findings(About("subject", "clean"), answers, answers * 0.9, truth, ["a", "b", "c"])
         assert found[-1].verdict == expected
 
 
@@ -179,7 +179,7 @@ def test_entropy_is_log2_of_the_classes_said_equally_often() -> None:
 
 def test_findings_name_stage_attack_and_class() -> None:
     probabilities = np.eye(2)[MELANOMA] * 0.8 + 0.1
-    about = Slice("attack", "pgd", "eps=4/255", "plain")
+    about = About("attack", "pgd", "eps=4/255", "plain")
     found = prediction_findings(about, np.zeros(379, int), probabilities, MELANOMA, ["benign", "malignant"])
     by_name = {(one.metric, one.group): one for one in found}
     assert by_name["attack.accuracy", "eps=4/255"].value == by_name["attack.majority_rate", "eps=4/255"].value
@@ -192,7 +192,7 @@ def test_findings_name_stage_attack_and_class() -> None:
 
 def test_without_a_known_class_only_the_answers_are_measured() -> None:
     found = prediction_findings(
-        Slice("subject", "clean"), np.array([0, 1]), np.full((2, 2), 0.5), np.array([-1, -1]), ["a", "b"]
+        About("subject", "clean"), np.array([0, 1]), np.full((2, 2), 0.5), np.array([-1, -1]), ["a", "b"]
     )
     measured = {one.metric for one in found if one.value is not None}
     assert measured == {"subject.prediction_entropy", "subject.degenerate"}

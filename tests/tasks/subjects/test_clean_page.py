@@ -9,18 +9,27 @@ import pytest
 from assay.data.image_schemas import TrainingCurve
 from assay.tasks.reporting.parts import Block, DataTable, Estimate, LinePlot, Mark, Panels
 from assay.tasks.statistics.class_areas import class_areas
-from assay.tasks.statistics.classification_findings import Slice, prediction_findings
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.clean_page import page, verdict
+from assay.tasks.statistics.classification_findings import About, prediction_findings
+from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.subjects.clean_page import page as page_of
+from assay.tasks.subjects.clean_page import verdict as verdict_of
 
 CLASSES = ["benign", "malignant"]
 TRUTH = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
 
 
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
+
+
 def findings(subject: str, said: list[int], truth: np.ndarray = TRUTH) -> list[Finding]:
     codes = np.array(said)
     probabilities = np.where(codes[:, None] == np.arange(2), 0.9, 0.1)
-    return prediction_findings(Slice("subject", "clean", subject=subject), codes, probabilities, truth, CLASSES)
+    return prediction_findings(About("subject", "clean", subject=subject), codes, probabilities, truth, CLASSES)
 
 
 def curve(epochs: int, validation: bool = True) -> pa.Table:
@@ -74,7 +83,7 @@ def test_recall_stands_by_class_and_subject() -> None:
 def test_many_classes_are_folded_away() -> None:
     names = [f"class {code}" for code in range(7)]
     truth = np.arange(7)
-    found = prediction_findings(Slice("subject", "clean", subject="net"), truth, np.eye(7), truth, names)
+    found = prediction_findings(About("subject", "clean", subject="net"), truth, np.eye(7), truth, names)
     table = block(page(found, {}).blocks, "Recall per class")
     assert isinstance(table, DataTable)
     assert table.collapsed

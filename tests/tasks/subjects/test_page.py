@@ -2,9 +2,19 @@
 
 from dataclasses import replace
 
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import share
-from assay.tasks.subjects.page import accuracies, names, page, verdict
+from assay.tasks.subjects.page import accuracies, names
+from assay.tasks.subjects.page import page as page_of
+from assay.tasks.subjects.page import verdict as verdict_of
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def measured(subject="logistic", gold=True):
@@ -79,10 +89,10 @@ def test_verdict_line_reads_as_on_the_box():
 def test_many_subjects_are_cut_in_the_line_and_whole_on_the_page():
     found = [one for i in range(5) for one in measured(f"s{i}")]
     assert verdict(found).text.endswith("; 2 more subjects below")
-    assert names(found) == ["s0", "s1", "s2", "s3", "s4"]
+    assert names(FindingIndex(found)) == ["s0", "s1", "s2", "s3", "s4"]
     assert sum(hasattr(block, "series") for block in page(found).blocks) == 5
 
 
 def test_data_sets_stand_in_the_order_of_their_numbers():
     found = [Finding("subject.accuracy", of="gold", subject="s", group=f"D{i}", value=0.5) for i in (10, 9, 1)]
-    assert [one.group for one in accuracies(found, "s", "gold")] == ["D1", "D9", "D10"]
+    assert [one.group for one in accuracies(FindingIndex(found), "s", "gold")] == ["D1", "D9", "D10"]

@@ -8,14 +8,23 @@ import pytest
 from assay.data.text_schemas import Keywords, Thresholds, TrustExamples, TrustLabels, TrustSettings, TrustTruth
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, MarkedTexts, Panels
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.trust.page import page, verdict
+from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.trust.page import page as page_of
+from assay.tasks.trust.page import verdict as verdict_of
+from assay.tasks.trust.page_findings import Explained, TrustFindings
 from assay.tasks.trust.page_plots import confidence_blocks, roc_plot
-from assay.tasks.trust.page_shown import Shown, Trusted
 from assay.tasks.trust.page_tables import best_provider, clusters_table, providers_table
 
 CLASSES = ("neg", "pos")
 SAID = [("a", 0.95, "untrustworthy"), ("b", 0.99, "trustworthy"), ("c", 0.6, "trustworthy"), ("d", 0.85, "undecided")]
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def labels():
@@ -61,7 +70,7 @@ def settings():
 def shown(truth=True, **more):
     rows = [{"id": name, "explainer": "", "truth": label, "precision": None} for name, _, label in SAID[:3]]
     known = pa.Table.from_pylist(rows, schema=TrustTruth.schema) if truth else None
-    return Shown("bert", "lime", CLASSES, labels(), keywords(), thresholds(), settings(),
+    return Explained("bert", "lime", CLASSES, labels(), keywords(), thresholds(), settings(),
                  TrustExamples.schema.empty_table(), known, **more)  # fmt: skip
 
 
@@ -124,11 +133,11 @@ def test_confidence_is_counted_by_the_bins_of_figure_six():
 
 
 def test_roc_is_against_the_truth_or_says_that_it_is_not():
-    (plot,) = roc_plot(Trusted(findings()), shown())
+    (plot,) = roc_plot(TrustFindings(FindingIndex(findings())), shown())
     assert "0.510" in plot.alt
     assert plot.series[-1].name == "TOKI"
     assert (plot.series[-1].x[0], plot.series[-1].y[0]) == (pytest.approx(0.3), 0.8)
-    (plot,) = roc_plot(Trusted([]), shown(truth=False))
+    (plot,) = roc_plot(TrustFindings(FindingIndex()), shown(truth=False))
     assert "the truth is not known" in plot.note
 
 
@@ -153,12 +162,14 @@ def test_a_provider_that_guesses_is_marked():
 
 
 def test_g_mean_is_drawn_over_the_strength_of_planted_shortcuts_where_there_are_several():
-    strengths = {0.6: findings(), 0.85: findings()}
+    strengths = {0.6: FindingIndex(findings()), 0.85: FindingIndex(findings())}
     plot = next(block for block in page(findings(), [shown()], strengths).blocks if "Stronger" in block.title)
     assert isinstance(plot, LinePlot)
     assert [one.name for one in plot.series] == ["TOKI", "Naive (confidence)"]
     assert (plot.series[0].x, plot.series[0].y) == ([0.6, 0.85], [0.9, 0.9])
-    titles = [getattr(block, "title", "") for block in page(findings(), [shown()], {0.6: findings()}).blocks]
+    titles = [
+        getattr(block, "title", "") for block in page(findings(), [shown()], {0.6: FindingIndex(findings())}).blocks
+    ]
     assert not any("Stronger" in title for title in titles)
 
 

@@ -2,15 +2,24 @@
 
 from dataclasses import replace
 
-from assay.tasks.attacks.terms.page import page, verdict
+from assay.tasks.attacks.terms.page import page as page_of
+from assay.tasks.attacks.terms.page import verdict as verdict_of
 from assay.tasks.attacks.terms.page_examples import PairExample, TaggedExample, pairs_block, tagged_blocks
-from assay.tasks.attacks.terms.page_findings import Termed, severity_text
+from assay.tasks.attacks.terms.page_findings import TermFindings, severity_text
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Mark, Panels
 from assay.tasks.reporting.report import Report
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 FIRST = "share=1, changes=1"
+
+
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def finding(metric, of, group, value, subject="mine", verdict="", spread=0.05):
@@ -44,7 +53,7 @@ def tables(part):
 
 
 def test_the_sentence_holds_the_number_and_how_many_attacks_lower_it():
-    part = page("ner", ner())
+    part = page(ner(), "ner")
     assert "F1 0.800" in part.sentence
     assert "0.400" in part.sentence
     assert "lower under 1 of 1 attack." in part.sentence
@@ -54,10 +63,10 @@ def test_the_sentence_holds_the_number_and_how_many_attacks_lower_it():
 
 
 def test_training_that_does_not_help_is_said_in_words():
-    helped, useless = page("ner", ner() + trained(0.3, "helps")), page("ner", ner() + trained(0.01, "no gain shown"))
+    helped, useless = page(ner() + trained(0.3, "helps"), "ner"), page(ner() + trained(0.01, "no gain shown"), "ner")
     assert "does not always help" not in helped.sentence
     assert "on-swap shows no gain on swap" in useless.sentence
-    assert "makes it worse" in page("ner", ner() + trained(-0.2, "hurts")).sentence
+    assert "makes it worse" in page(ner() + trained(-0.2, "hurts"), "ner").sentence
     matrix = next(table for title, table in tables(helped).items() if title.startswith("F1 by what"))
     assert [row[0] for row in matrix.rows] == ["original", "on-swap"]
     assert "helps against it for 1 of 1" in verdict(ner() + trained(0.3, "helps")).text
@@ -76,7 +85,7 @@ def controlled(over, verdict):
 
 def test_a_control_is_a_row_of_its_own_and_gains_are_told_beside_it():
     found = ner() + controlled(0.2, "helps") + trained(0.3, "helps")
-    part, said = page("ner", found), verdict(found).text
+    part, said = page(found, "ner"), verdict(found).text
     matrix = next(table for title, table in tables(part).items() if title.startswith("F1 by what"))
     assert [row[0] for row in matrix.rows] == ["original", "equal steps, unchanged copies", "on-swap"]
     beyond = "Over equal steps on unchanged copies, on-swap gains 0.200 [0.150, 0.250] on swap, of 0.300 in all."
@@ -84,23 +93,23 @@ def test_a_control_is_a_row_of_its_own_and_gains_are_told_beside_it():
     assert "helps against it for 1 of 1 (for 1 of 1 more than equal steps do)" in said
     gains = next(table for title, table in tables(part).items() if title.startswith("What training"))
     assert [column.name for column in gains.columns][-2:] == ["Over equal steps", ""]
-    steps = page("ner", ner() + controlled(0.02, "no gain shown") + trained(0.12, "helps"))
+    steps = page(ner() + controlled(0.02, "no gain shown") + trained(0.12, "helps"), "ner")
     assert "(no gain of the attack's own is shown)" in steps.sentence
-    alone = tables(page("ner", ner() + trained(0.3, "helps")))
+    alone = tables(page(ner() + trained(0.3, "helps"), "ner"))
     assert "control: true" in next(table for title, table in alone.items() if title.startswith("What training")).note
 
 
 def test_several_severities_are_a_line_and_several_subjects_stand_side_by_side():
     shares = (FIRST, "share=0.5, changes=1")
-    assert isinstance(page("ner", ner(shares=shares)).blocks[1], LinePlot)
-    both = page("ner", ner(shares=shares) + ner("theirs", shares))
+    assert isinstance(page(ner(shares=shares), "ner").blocks[1], LinePlot)
+    both = page(ner(shares=shares) + ner("theirs", shares), "ner")
     assert isinstance(both.blocks[1], Panels)
     assert {row[0] for row in tables(both)["Entities found before and under attack"].rows} == {"mine", "theirs"}
     assert all(plot.alt for plot in both.blocks[1].plots)
 
 
 def test_slices_of_an_attack_stand_beside_those_of_the_original():
-    table = tables(page("ner", ner()))["Which entities are found"]
+    table = tables(page(ner(), "ner"))["Which entities are found"]
     (row,) = table.rows
     assert [cell.value for cell in row[2:]] == [0.6, 0.1]
 
@@ -108,7 +117,7 @@ def test_slices_of_an_attack_stand_beside_those_of_the_original():
 def test_a_degenerate_tagger_is_a_red_flag():
     said = "degenerate: it names no entity"
     dead = [replace(one, value=0.0, low=0.0, verdict=said) if one.metric == "ner.f1" else one for one in ner()]
-    part = page("ner", dead)
+    part = page(dead, "ner")
     assert (part.verdict, part.judged) == ("bad", "red flag")
 
 
@@ -125,7 +134,7 @@ def sts(subject="mine", under=None, drop=None, verdict=""):
 
 
 def test_a_scorer_that_collapses_under_an_attack_is_named_and_not_called_untouched():
-    part = page("sts", sts(verdict="degenerate: every pair has the same score"))
+    part = page(sts(verdict="degenerate: every pair has the same score"), "sts")
     assert (
         "Under swap (every term, 1 change a word), mine is degenerate: every pair has the same score." in part.sentence
     )
@@ -145,24 +154,24 @@ def test_a_scorer_that_collapses_under_an_attack_is_named_and_not_called_untouch
 
 def test_a_worst_drop_below_nought_is_no_loss():
     risen = [one for one in sts(under=0.9, drop=-0.1) if one.of != "keyboard"]
-    part = page("sts", risen)
+    part = page(risen, "sts")
     assert "loses nothing: even under swap (every term, 1 change a word) it gains 0.100" in part.sentence
-    assert "loses nothing even under keyboard" in page("sts", sts(under=0.9, drop=-0.1)).sentence
+    assert "loses nothing even under keyboard" in page(sts(under=0.9, drop=-0.1), "sts").sentence
 
 
 def test_cut_samples_other_ranges_and_missing_entities_are_said():
     cut = Finding("ner.cut", "clean", "", "mine", 3.0, n=90, verdict="cut, 4 entities lie beyond what is read")
     none = Finding("ner.cut", "swap", FIRST, "mine", 0.0, n=90, verdict="all are read whole")
-    said = page("ner", [*ner(), cut, none]).sentence
+    said = page([*ner(), cut, none], "ner").sentence
     assert "mine does not read to their end sentences that are longer than its limit (3 of original)" in said
     error = Finding("sts.mae", "clean", "", "mine", n=120, verdict="on another range: it scores 0 to 1, people 0 to 4")
     assert (
         "mine is on another range: it scores 0 to 1, people 0 to 4"
-        in page("sts", [*sts(under=0.8, drop=0.0), error]).sentence
+        in page([*sts(under=0.8, drop=0.0), error], "sts").sentence
     )
     nothing = [Finding("ner.f1", "clean", "", "mine", n=0, verdict="not measured")]
-    assert page("ner", nothing).sentence == "F1 of mine is not measured: no sentence has an entity."
-    assert page("ner", nothing).judged == ""
+    assert page(nothing, "ner").sentence == "F1 of mine is not measured: no sentence has an entity."
+    assert page(nothing, "ner").judged == ""
 
 
 def test_too_few_samples_are_neither_lowered_nor_untouched():
@@ -170,7 +179,7 @@ def test_too_few_samples_are_neither_lowered_nor_untouched():
         replace(one, verdict="too few samples", low=None, high=None) if one.metric == "ner.drop" else one
         for one in ner()
     ]
-    part = page("ner", few)
+    part = page(few, "ner")
     assert "too few sentences to tell a drop from chance" in part.sentence
     assert "No drop is shown" not in part.sentence
     cut = Finding("ner.cut", "clean", "", "mine", 0.0, n=6, verdict="all are read whole")
@@ -189,7 +198,7 @@ def test_too_few_samples_are_neither_lowered_nor_untouched():
 
 def test_nothing_measured_says_nothing_in_the_terminal():
     assert verdict([]) is None
-    assert Termed("sts", ner()).subjects == []
+    assert TermFindings("sts", FindingIndex(ner())).subjects == []
     assert severity_text("share=0.25, changes=2") == "25% of the terms, 2 changes a word"
 
 
@@ -218,7 +227,7 @@ def test_long_sentences_show_what_is_around_the_change_and_everything_is_escaped
     assert len(table.columns) == 13
     assert any(isinstance(cell, Mark) and cell.text == "<i>" for cell in table.rows[0])
     pairs = pairs_block("mine", [PairExample("swap", "p", "<b>x", "<i>x", "y", 1.0, 1.0, 2.0)])
-    part = page("ner", ner(), [table, *pairs])
+    part = page(ner(), "ner", [table, *pairs])
     html = render_report(Report("r", "p", "2026-01-01T00:00:00", 1.0, 0, "done", (), [part]))
     assert "<i>x" not in html
     assert "&lt;i&gt;x" in html

@@ -6,13 +6,14 @@ import pyarrow as pa
 import pytest
 
 from assay.data.changed_text_schemas import ChangedTexts
-from assay.tasks.attacks.words.page import page, verdict
-from assay.tasks.attacks.words.page_shown import Shown
+from assay.tasks.attacks.words.page import page as page_of
+from assay.tasks.attacks.words.page import verdict as verdict_of
+from assay.tasks.attacks.words.page_findings import AttackedTexts
 from assay.tasks.attacks.words.showing import carriers, word_examples
 from assay.tasks.reporting.changed_lines import changed_lines, masked_lines
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import BarPlot, DataTable, MarkedTexts, Panels
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 CLASSES = ("neg", "pos")
 RATE = Finding("attack.success_rate", of="guided", subject="bert", value=0.5, low=0.3, high=0.7, n=20, unit="share")
@@ -39,6 +40,14 @@ FINDINGS = [
 TEXT = "A truly lovely film, lovely indeed."
 
 
+def page(findings, *rest, **named):
+    return page_of(FindingIndex(findings), *rest, **named)
+
+
+def verdict(findings):
+    return next(iter(verdict_of(FindingIndex(findings))), None)
+
+
 def attacked(*rows: dict[str, object]) -> pa.Table:
     whole = {"id": "a", "gold": 1, "status": "success", "predicted": 1, "attacked": 0, "text": TEXT, "words": 6,
              "starts": [8], "ends": [14], "originals": ["lovely"], "replacements": ["nice"], "changed": 1,
@@ -46,10 +55,10 @@ def attacked(*rows: dict[str, object]) -> pa.Table:
     return pa.Table.from_pylist([whole | row for row in rows])
 
 
-def shown(masked: bool = False) -> Shown:
+def shown(masked: bool = False) -> AttackedTexts:
     table = attacked({}, {"id": "b", "status": "failed", "attacked": 1})
     examples = word_examples(table, called="guided", limit=4, masked=masked)
-    return Shown("bert", "guided", CLASSES, examples, table, masked)
+    return AttackedTexts("bert", "guided", CLASSES, examples, table, masked)
 
 
 def markup(part) -> str:
@@ -148,7 +157,7 @@ def test_without_true_classes_another_answer_is_no_wrong_one():
     assert verdict(unknown).text.startswith("Guided changes the answer of bert on 50")
     table = attacked({"gold": None})
     examples = word_examples(table, called="noise", limit=1, masked=False)
-    (block,) = [one for one in page(FINDINGS, [Shown("bert", "noise", CLASSES, examples)]).blocks
+    (block,) = [one for one in page(FINDINGS, [AttackedTexts("bert", "noise", CLASSES, examples)]).blocks
                 if isinstance(one, MarkedTexts)]  # fmt: skip
     assert "the gentlest that changes the answer" in block.note
 

@@ -1,4 +1,4 @@
-"""What the trust page is made of besides findings: the tables of one subject and explainer."""
+"""What the trust page is made of: its findings, and the tables of one subject and explainer."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 ORACLES = {"toki": "TOKI", "toki-ki": "TOKI without keywords", "naive": "Naive (confidence)"}
 """The oracles as the report calls them."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class Explained:
     """One subject by one explainer: its labels, keywords, thresholds, what other settings say, and examples."""
 
     subject: str
@@ -31,7 +31,7 @@ class Shown:
     truth: pa.Table | None = None
     masked: bool = False
 
-    def said(self, oracle: str) -> list[dict[str, Any]]:
+    def labelled(self, oracle: str) -> list[dict[str, Any]]:
         """What an oracle says of every correct prediction: rows with id, predicted, confidence and label."""
         rows: list[dict[str, Any]] = self.labels.filter(pc.equal(self.labels["oracle"], oracle)).to_pylist()
         return [row for row in rows if row["label"] != "out of scope"]
@@ -45,35 +45,20 @@ class Shown:
         return {row["id"]: row["truth"] for row in rows if row["truth"] is not None}
 
 
-@dataclass(frozen=True)
-class Trusted:
-    """The findings `trust.*`, to be asked for one by one."""
+class TrustFindings:
+    """The findings `trust.*`, as the page asks for them."""
 
-    findings: Sequence[Finding]
-
-    @cached_property
-    def _known(self) -> dict[tuple[str, str, str, str], Finding]:
-        return {(one.metric, one.subject, one.of, one.group): one for one in self.findings if one.stage == "trust"}
-
-    @property
-    def subjects(self) -> list[str]:
-        """The subjects that the oracle was asked about."""
-        return list(dict.fromkeys(subject for _, subject, _, _ in self._known))
+    def __init__(self, findings: FindingIndex) -> None:
+        self._findings = findings
+        self.subjects = findings.distinct("subject", "trust")
 
     def explainers(self, subject: str) -> list[str]:
         """The explainers of a subject, in the order of the settings."""
-        asked = (key for key in self._known if key[0] == "trust.trustworthy" and key[1] == subject)
-        return list(dict.fromkeys(of for _, _, of, _ in asked))
-
-    def groups(self, metric: str, subject: str, of: str) -> list[str]:
-        """The groups that a finding has."""
-        return [
-            group for name, who, what, group in self._known if (name, who, what) == (f"trust.{metric}", subject, of)
-        ]
+        return self._findings.distinct("of", "trust.trustworthy", subject=subject)
 
     def get(self, metric: str, subject: str, of: str, group: str = "") -> Finding | None:
         """The finding, if it was made."""
-        return self._known.get((f"trust.{metric}", subject, of, group))
+        return self._findings.entry(f"trust.{metric}", subject, of, group)
 
     def value(self, metric: str, subject: str, of: str, group: str = "") -> float | None:
         """The value of the finding, if it was measured."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from assay.tasks.reporting.numerals import integer, plain, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Verdict
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult
 from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, family_size, is_test
 from assay.tasks.statistics.settings import Statistics
@@ -15,29 +15,26 @@ from assay.tasks.statistics.settings import Statistics
 _HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
 
 
-def page(gates: Sequence[GateResult], findings: Sequence[Finding], settings: Statistics) -> Part:
+def page(findings: FindingIndex, gates: Sequence[GateResult], settings: Statistics) -> Part:
     """The part of the report about gates and tests, from the judged gates and the corrected findings."""
-    blocks: list[Block] = [Paragraph(_correction(findings, settings))]
-    if gates:
-        blocks.insert(0, _gates(gates))
-    tested = [one for one in findings if is_test(one)]
-    if tested:
+    blocks: list[Block] = [_gates(gates)] if gates else []
+    blocks.append(Paragraph(_correction(findings, settings)))
+    if tested := [finding for finding in findings if is_test(finding)]:
         blocks.append(_tests("The tests of this run", tested, _HELP[settings.correction]))
-    own = [one for one in findings if is_test(one, OWN_LEVEL)]
-    if own:
+    if own := [finding for finding in findings if is_test(finding, OWN_LEVEL)]:
         blocks.append(_tests("Tests that keep a level of their own", own, "Within what was asked together"))
     return Part("Gates and tests", _passed(gates), blocks, "gates", *_judged(gates))
 
 
-def verdict(gates: Sequence[GateResult]) -> Verdict | None:
-    """The line about the gates for the terminal and the head of the page; None where the pipeline sets none."""
+def verdict(gates: Sequence[GateResult]) -> tuple[Verdict, ...]:
+    """The line about the gates for the terminal and the head of the page; none where the pipeline sets none."""
     if not gates:
-        return None
+        return ()
     broken = [gate for gate in gates if not gate.passed]
     text = f"{len(gates) - len(broken)} of {len(gates)} gates passed"
     if broken:
         text += f"; failed: {'; '.join(gate.gate.title() for gate in broken)}"
-    return Verdict(text, "bad" if broken else "good")
+    return (Verdict(text, "bad" if broken else "good"),)
 
 
 def _judged(gates: Sequence[GateResult]) -> tuple[Literal["good", "bad", "neutral"], str]:

@@ -1,4 +1,4 @@
-"""What the page about attacks on texts is made of: findings to be asked for, and the tables of one attack."""
+"""What the page about attacks on texts is made of: its findings, and the tables of one attack."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from assay.tasks.reporting.parts import Cell, Estimate
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
 
 WRONG_ALREADY = "the prediction is wrong already"
 """Why a text is skipped whose prediction needs no attack to be wrong."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class AttackedTexts:
     """One attack on one subject: its examples, and (of word attacks) what became of every text."""
 
     subject: str
@@ -27,42 +26,38 @@ class Shown:
 
 
 class WordFindings:
-    """The findings on word attacks, to be asked for one by one."""
+    """The findings on word attacks, as the page asks for them."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        mine = [one for one in findings if one.stage == "attack"]
-        self._known = {(one.metric, one.subject, one.of, one.group): one for one in mine}
-        rates = [one for one in mine if one.metric == "attack.success_rate" and one.group == ""]
-        compared = [one for one in mine if one.metric == "attack.success_difference"]
-        self.subjects = list(dict.fromkeys(one.subject for one in rates))
-        self.attacks = list(dict.fromkeys(one.of for one in rates))
-        self.pairs = list(dict.fromkeys((one.subject, one.of) for one in compared))
-        self.made = list(dict.fromkeys((one.subject, one.of) for one in rates))
+    def __init__(self, findings: FindingIndex) -> None:
+        self._findings = findings
+        rates = findings.select("attack.success_rate", group="")
+        self.subjects = distinct(one.subject for one in rates)
+        self.attacks = distinct(one.of for one in rates)
+        self.pairs = distinct((one.subject, one.of) for one in findings.select("attack.success_difference"))
+        self.tried = distinct((one.subject, one.of) for one in rates)
         """Which subject was under which attack, whether this could try anything or not."""
 
     def get(self, metric: str, subject: str, attack: str, group: str = "") -> Finding | None:
         """The finding `attack.metric`, if it has a value."""
-        found = self._known.get((f"attack.{metric}", subject, attack, group))
-        return None if found is None or found.value is None else found
+        return self._findings.get(f"attack.{metric}", subject, attack, group)
 
-    def told(self, metric: str, subject: str, attack: str) -> Finding | None:
+    def entry(self, metric: str, subject: str, attack: str) -> Finding | None:
         """The finding `attack.metric`, also where it has no value and its verdict says why."""
-        return self._known.get((f"attack.{metric}", subject, attack, ""))
+        return self._findings.entry(f"attack.{metric}", subject, attack)
 
     def constant(self, subject: str) -> str:
         """What a subject (almost) always says, so that no attack on it means anything; empty of others."""
-        flag = self._known.get(("attack.red_flag", subject, "majority-predictor", ""))
+        flag = self.entry("red_flag", subject, "majority-predictor")
         return flag.verdict.partition(": ")[2] if flag is not None and flag.value == 1.0 else ""
 
     def nothing_tried(self, subject: str, attack: str) -> bool:
         """Whether the attack had no text that it could try anything on: that says nothing about the subject."""
-        return (subject, attack) in self.made and self.get("success_rate", subject, attack) is None
+        return (subject, attack) in self.tried and self.get("success_rate", subject, attack) is None
 
     def all_known(self, subject: str, attack: str) -> bool:
         """Whether the true class of every text is known, so that another answer is a wrong one."""
-        measured = self._known.get(("attack.accuracy", subject, attack, ""))
-        texts = self.get("skipped", subject, attack)
-        return measured is not None and bool(measured.n) and (texts is None or measured.n == texts.n)
+        accuracy, texts = self.entry("accuracy", subject, attack), self.get("skipped", subject, attack)
+        return accuracy is not None and bool(accuracy.n) and (texts is None or accuracy.n == texts.n)
 
     def right_before(self, subject: str, attack: str) -> tuple[int, int] | None:
         """How many of the texts under attack were right before it, and how many there are; None where nobody knows."""
@@ -74,20 +69,20 @@ class WordFindings:
 
     def limits(self, subject: str, attack: str) -> dict[str, float]:
         """The least cosines of a replacement, by source of word vectors; of neighbour lists none is known."""
-        found = {group: self.get("limit", subject, attack, group) for group in self.groups("limit", subject, attack)}
-        return {group: one.value for group, one in found.items() if one is not None and one.value is not None}
+        limits = self._findings.select("attack.limit", subject=subject, of=attack)
+        return {limit.group: limit.value for limit in limits if limit.value is not None}
 
     def groups(self, metric: str, subject: str, attack: str) -> list[str]:
         """The groups in which a metric was measured, in their order."""
-        return [
-            group for (name, whose, of, group), one in self._known.items()
-            if (name, whose, of) == (f"attack.{metric}", subject, attack) and one.value is not None
-        ]  # fmt: skip
+        return [one.group for one in measured(self._findings.select(f"attack.{metric}", subject=subject, of=attack))]
+
+    def skipped(self, subject: str, attack: str) -> list[Finding]:
+        """The share of the texts that were not attacked, in all and for each reason, which is the group."""
+        return measured(self._findings.select("attack.skipped", subject=subject, of=attack))
 
     def worst(self, subject: str) -> Finding | None:
         """The attack that succeeds most often."""
-        rates = [one for attack in self.attacks if (one := self.get("success_rate", subject, attack)) is not None]
-        return max(rates, key=lambda one: one.value or 0.0, default=None)
+        return highest(self.get("success_rate", subject, attack) for attack in self.attacks)
 
 
 def limits_in_words(limits: Mapping[str, float]) -> str:
@@ -117,8 +112,3 @@ def limits_in_short(limits: Mapping[str, float]) -> str:
     low, high = f"{min(limits.values()):.2f}", f"{max(limits.values()):.2f}"
     least = f"cosine ≥ {low}" if low == high else f"cosine ≥ {low} to {high}"
     return least if len(limits) == 1 else f"{least} by {len(limits)} vector spaces"
-
-
-def estimate(one: Finding | None) -> Cell:
-    """A finding as a cell, with its interval and n."""
-    return None if one is None or one.value is None else Estimate(one.value, one.low, one.high, one.n)

@@ -1,0 +1,36 @@
+"""What a room can measure: the names of its findings, their units, and which way is better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Better = Literal["higher", "lower"]
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One kind of finding: `stage.metric`, its unit (empty where it has none), and which way is better, if any."""
+
+    name: str
+    unit: str = ""
+    better: Better | None = None
+
+
+def metrics(
+    stage: str, *,
+    higher: Mapping[str, str] = _NONE, lower: Mapping[str, str] = _NONE, neither: Mapping[str, str] = _NONE,
+) -> tuple[Metric, ...]:  # fmt: skip
+    """The metrics of a stage, written by which way is better and by unit: `{unit: "one name after another"}`.
+
+    >>> metrics("corruption", higher={"share": "accuracy"}, lower={"share": "flip_probability"})[1]
+    Metric(name='corruption.flip_probability', unit='share', better='lower')
+    """
+    ways: tuple[tuple[Better | None, Mapping[str, str]], ...] = (("higher", higher), ("lower", lower), (None, neither))
+    return tuple(
+        Metric(f"{stage}.{name}", unit, better)
+        for better, by_unit in ways for unit, names in by_unit.items() for name in names.split()
+    )  # fmt: skip

@@ -1,0 +1,5 @@
+"""What weak labelling can measure."""
+
+from assay.tasks.statistics.metrics import metrics
+
+METRICS = metrics("weak_labels", lower={"share": "undecided"})
