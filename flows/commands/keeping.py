@@ -40,11 +40,16 @@ def data_get(name: str) -> None:
 @command(
     "export",
     example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel\n"
-    "assay export digits-defended --model plain+maadvt-lambda=1 --to model",
+    "assay export digits-defended --model plain+maadvt-lambda=1 --to model\n"
+    "assay export digits --results docs/results",
 )
 @click.argument("run", default="latest")
+@click.option("--to", "target", type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder.")
 @click.option(
-    "--to", "target", required=True, type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder."
+    "--results",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Instead, write findings and lineage to DIR/PIPELINE.",
 )
 @click.option("--model", default=None, metavar="NAME", help="A defended model, instead of the curated sets.")
 @click.option("--labeler", type=click.Choice(["majority", "snorkel"]), default=None, help="Whose labels and order.")
@@ -52,18 +57,34 @@ def data_get(name: str) -> None:
 @config_option
 @store_option
 def export(
-    run: str, target: Path, model: str | None, labeler: str | None, licence: str | None, config: str, store: str | None
-) -> None:  # fmt: skip
-    """Write the curated sets of RUN, or a defended model, as files.
+    run: str,
+    target: Path | None,
+    results: Path | None,
+    model: str | None,
+    labeler: str | None,
+    licence: str | None,
+    config: str,
+    store: str | None,
+) -> None:
+    """Write the curated sets, a model or the findings of RUN.
 
     pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
-    data. A model comes with its card and the lines that name it as a subject in pipelines.yaml.
+    data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. Results are the
+    findings as CSV, with settings, versions and digests: `assay reproduce` shows those in docs/results.
     """
     from assay.flows.export.curated_sets import export_run
     from assay.flows.export.models import export_model
+    from assay.flows.export.results import export_results
     from assay.flows.report.records import find_run, open_store
 
     opened = open_store(config, store)
+    if results is not None:
+        if target or model or labeler or licence:
+            raise click.UsageError("--results DIR stands alone; --model, --labeler and --licence go with --to DIR.")
+        click.echo(export_results(opened, find_run(opened, run), results))
+        return
+    if target is None:
+        raise click.UsageError("Give a folder with --to DIR, or with --results DIR.")
     if model is not None:
         click.echo(export_model(opened, find_run(opened, run), model, target))
         return

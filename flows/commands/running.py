@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from pathlib import Path
 
 import click
 
@@ -93,21 +94,40 @@ TABLES = (
 
 @command(
     "reproduce",
-    example="assay reproduce\nassay reproduce pugh-1",
+    example="assay reproduce\nassay reproduce pugh-1\nassay reproduce --all --to results.md",
     help=f"""Set a paper's TABLE beside your latest runs.
 
-    Without a TABLE it says what each shows. The tables are {", ".join(TABLES)}.""",
+    Where there is none, beside the published results. Without a TABLE it says what each shows.
+    The tables are {", ".join(TABLES)}.""",
 )
 @click.argument("table", required=False)
+@click.option("--all", "every", is_flag=True, help="Every table, as Markdown.")
+@click.option("--to", "target", type=click.Path(path_type=Path), metavar="FILE", help="With --all: write it there.")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Published results; left out, those in docs/results.",
+)
 @config_option
 @store_option
-def reproduce(table: str | None, config: str, store: str | None) -> None:
+def reproduce(
+    table: str | None, every: bool, target: Path | None, results: Path | None, config: str, store: str | None
+) -> None:
     """Set a paper's table beside the latest runs."""
     from assay.flows.report.records import open_store
-    from assay.flows.reproduce.tables import list_of_tables
+    from assay.flows.reproduce.tables import list_of_tables, reproduce_all, write_page
     from assay.flows.reproduce.tables import reproduce as beside
 
-    click.echo(list_of_tables() if table is None else beside(table, open_store(config, store)))
+    if every and table is not None:
+        raise click.UsageError("Give a TABLE, or --all, not both.")
+    if target is not None and not every:
+        raise click.UsageError("--to FILE goes with --all, which writes Markdown.")
+    if every:
+        page = reproduce_all(open_store(config, store), results)
+        click.echo(page if target is None else write_page(target, page), nl=target is not None)
+        return
+    click.echo(list_of_tables() if table is None else beside(table, open_store(config, store), results))
 
 
 def _plain(value: object) -> object:

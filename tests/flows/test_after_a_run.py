@@ -9,7 +9,7 @@ import pytest
 
 from assay.data.published.pugh import APPROACHES, TABLE_1
 from assay.flows.cli import answer
-from assay.flows.reproduce.tables import study_rows
+from assay.flows.reproduce.tables import reproduce
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -118,6 +118,7 @@ def test_reproduce_sets_the_paper_beside_the_latest_run(nights: list[str], capsy
     assert row.split()[4:] == ["+0.188", "(0.603)", "-0.500", "(0.100)", "-0.750", "0.2000", "adverse"]
     assert f"SpO2 Low: run {nights[1]}, n = 100" in found
     assert "Spam: no run yet; make one with  assay run youtube-spam" in found
+    assert "SpO2 Low: 1 of 1 differ from the paper by more than our interval (1 of ours have none)" in found
     assert "simulated cohort" in found
 
 
@@ -150,7 +151,8 @@ def test_the_published_table_is_whole() -> None:
     assert sum(rho > 0 and p <= 0.01 for rho, p in ours) == 0
 
 
-def test_what_was_not_measured_is_said_and_not_invented() -> None:
-    rows = study_rows(TABLE_1[0], [])
-    assert len(rows) == 8
-    assert {(row[4], row[5], row[6], row[7]) for row in rows} == {("not measured", "", "", "")}
+def test_what_was_not_measured_is_said_and_not_invented(tmp_path: Path) -> None:
+    table = reproduce("pugh-1", Store(str(tmp_path / "empty")).open(), tmp_path).partition("\n\nNot measured yet")[0]
+    rows = table.splitlines()[3:]
+    assert len(rows) == 72
+    assert all(row.endswith(")  not measured") for row in rows)

@@ -13,7 +13,6 @@ from assay.data.published.xu import TABLE_5
 from assay.flows.audit import Audit, audit
 from assay.flows.audits.images.attacking import audited_eps, telling_eps, variants
 from assay.flows.audits.table import KINDS
-from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.models import export_model
 from assay.flows.pipeline import Project
@@ -26,7 +25,7 @@ from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run
 from assay.infra.store import Store
 from assay.tasks.attacks.settings import FGSM, PGD, PRESETS
-from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from, findings_table
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.statistics.multiplicity import family_size
 
 ROOT = Path(__file__).parents[2]
@@ -232,35 +231,3 @@ def test_our_own_pipelines_measure_what_table_5_looks_for():
         assert telling_eps(pipeline) == 4 / 255
         assert subject.subject in [one.name for one in pipeline.subjects]
     assert len(variants(project.pipelines["digits-defended"])) == 8
-
-
-def test_table_5_sets_ours_from_both_starts_beside_the_papers(tmp_path, capsys):
-    from assay.infra.manifests import RunRecord
-
-    store = Store(str(tmp_path / "store")).open()
-    found = [
-        Finding("defense.accuracy", of, group, "attnmel", value, value - 0.1, value + 0.1, 300, verdict=said)
-        for of, group, value, said in (
-            ("none", "clean", 0.9, ""), ("none", "eps=4/255", 0.1, ""), ("standard-subject", "eps=4/255", 0.6, ""),
-            ("standard-scratch", "eps=4/255", 0.8, "degenerate: 100.0% of samples are called benign"),
-        )
-    ]  # fmt: skip
-    name = "2026-11-21-0200-a1b2"
-    with store.folder.writing(f"runs/{name}/findings.parquet") as sink:
-        pq.write_table(findings_table(found), sink)
-    store.save_run(RunRecord(name, "lesions-defended", "2026-11-21T02:00:00+00:00", 0, "host", 1, status="done",
-                             findings=f"{store.url}/runs/{name}/findings.parquet"))  # fmt: skip
-    assert answer(["reproduce", "xu-5", "--store", store.url]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    cells = {line.split()[0]: line for line in lines[3:8]}
-    assert "87.5%" in cells["None"]
-    assert "90.0% [80.0, 100.0]" in cells["None"]
-    assert "10.0% [0.0, 20.0]" in cells["Attack"]
-    assert (
-        cells["Standard"].index("80.2%")
-        < cells["Standard"].index("60.0% [50.0, 70.0]")
-        < cells["Standard"].index("80.0% [")
-    )
-    assert cells["MAAdvT"].split()[-3:] == ["–", "–", "–"]
-    assert f"  IPMI2019-AttnMel: run {name}, n = 300" in lines
-    assert "  Here attnmel+standard-scratch is degenerate: 100.0% of samples are called benign." in lines

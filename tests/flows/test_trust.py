@@ -13,7 +13,7 @@ from assay.flows.audits.trust.flow import TrustAudit, ask_oracle
 from assay.flows.audits.trust.page import planted_strengths, trust_parts
 from assay.flows.audits.trust.seconds import seconds_spent
 from assay.flows.pipeline import Pipeline
-from assay.flows.reproduce.trust import toki_3
+from assay.flows.reproduce.tables import reproduce
 from assay.infra.partitions import collect
 from assay.infra.runs import Run, current_run
 from assay.tasks.reporting.layout import render_report
@@ -140,7 +140,7 @@ def test_where_texts_are_masked_no_word_of_them_is_in_any_output(run, asked):
 
 
 def test_table_three_is_reproduced_from_the_latest_runs(run, asked):
-    text = toki_3(run.store)
+    text = reproduce("toki-3", run.store)
     assert "HateXplain" in text
     assert "0.854" in text  # the paper's G-mean of TOKI with LIME on CAMS
     assert "assay run cams" in text

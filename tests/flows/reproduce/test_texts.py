@@ -8,8 +8,8 @@ import pytest
 from assay.data.published.toki import TABLE_4
 from assay.flows.commands.running import TABLES
 from assay.flows.configuration.loading import load_project
-from assay.flows.reproduce.runs import DATA_SETS
-from assay.flows.reproduce.tables import list_of_tables, reproduce, tables_to_reproduce
+from assay.flows.reproduce.tables import DATA_SETS, list_of_tables, reproduce
+from assay.flows.reproduce.tables import TABLES as REPRODUCED
 from assay.tasks.statistics.findings import Finding, findings_table
 
 
@@ -73,7 +73,7 @@ def test_a_later_run_without_attacks_or_with_names_of_its_own_costs_nothing(make
     lines = [" ".join(line.split()) for line in text.splitlines() if "  ours, " in line]
     rates = "0.500 [0.400, 0.600] 1.500 [1.250, 1.750]"
     assert lines == [f"reviews ours, plain 80 {rates} {rates}", f"reviews ours, like 80 {rates} {rates} 0.04"]
-    assert f"reviews: run {run.id}, subject bert" in text
+    assert f"  reviews: run {run.id}, n = 80\n    subject bert\n" in text
     for name, limit in limits.items():
         assert f"{name} takes words at cosine ≥ {limit:.2f} (encoder)" in text
 
@@ -128,7 +128,28 @@ def test_no_table_takes_a_run_on_other_data_for_its_own(make_run, table):
 
 
 def test_every_table_is_named_under_help_and_told_without_one():
-    assert tuple(TABLES) == tuple(tables_to_reproduce())
+    assert tuple(TABLES) == tuple(REPRODUCED)
     listed = list_of_tables().splitlines()[1:]
     assert [line.split()[0] for line in listed] == list(TABLES)
     assert all(len(line.split()) > 5 for line in listed)
+
+
+def test_table_3_sets_each_explainer_beneath_the_papers_line_with_its_true_labels(make_run):
+    measured = [
+        Finding("trust.trustworthy", of="lime", value=0.5, n=40),
+        Finding("trust.truth", of="lime", group="trustworthy", value=0.75, n=40),
+        Finding("trust.truth", of="lime", group="untrustworthy", value=0.25, n=40),
+        Finding("trust.g_mean", of="toki", group="lime", value=0.7, low=0.6, high=0.8, n=40),
+        Finding("trust.g_mean", of="naive", group="lime", value=0.5, n=40),
+        Finding("trust.label_seconds", of="lime", value=12.4),
+        Finding("trust.confidence_auc", of="naive", group="lime", value=0.65, n=40),
+    ]
+    for name in ("hatexplain", "reviews"):
+        with make_run(name) as run:
+            leave(run, measured)
+    lines = [" ".join(line.split()) for line in reproduce("toki-3", run.store).splitlines()]
+    rest = " ".join(["not measured"] * 5)
+    assert "HateXplain TOKI lime paper 0.933 0.966 0.961 0.963 0.661 0.797 352721 464720" in lines
+    assert f"HateXplain TOKI lime ours 30/10 {rest} 0.700 [0.600, 0.800] 12" in lines
+    assert f"HateXplain Naive lime ours 30/10 {rest} 0.500" in lines
+    assert "reviews 75 % lime 0.700 [0.600, 0.800] 0.500 0.650" in lines

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
+from finished_runs import leave_run
 
 from assay.data.published import araujo
 from assay.flows.configuration.loading import load_project
-from assay.flows.reproduce.terms import ARAUJO_TABLES
-from assay.infra.manifests import RunRecord
+from assay.flows.reproduce.tables import TABLES, reproduce
 from assay.infra.store import Store
-from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.findings import Finding
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FIRST = "share=1, changes=1"
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(str(tmp_path / "store")).open()
-
-
-def leave(store: Store, pipeline: str, findings: list[Finding]) -> str:
-    name = "2026-11-20-0200-a1b2"
-    with store.folder.writing(f"runs/{name}/findings.parquet") as sink:
-        pq.write_table(findings_table(findings), sink)
-    place = f"{store.url}/runs/{name}/findings.parquet"
-    store.save_run(RunRecord(name, pipeline, "2026-11-20T02:00:00+00:00", 0, "host", 1, status="done", findings=place))
-    return name
 
 
 def tagger(subject: str, value: float) -> list[Finding]:
@@ -48,7 +38,8 @@ def tagger(subject: str, value: float) -> list[Finding]:
 
 
 def lines(text: str, subject: str) -> list[str]:
-    return [" ".join(line.split()) for line in text.splitlines() if f" {subject} " in " ".join(line.split())]
+    table = text.partition("\n\nOurs come from")[0]
+    return [" ".join(line.split()) for line in table.splitlines() if f" {subject} " in " ".join(line.split())]
 
 
 def test_the_papers_numbers_are_those_that_it_discusses():
@@ -63,8 +54,8 @@ def test_the_papers_numbers_are_those_that_it_discusses():
 
 
 def test_subjects_stand_side_by_side_beneath_the_papers(store: Store):
-    run = leave(store, "bc5cdr-chemical", tagger("uno", 0.8) + tagger("duo", 0.7))
-    text = ARAUJO_TABLES["araujo-2"](store)
+    run = leave_run(store, "bc5cdr-chemical", tagger("uno", 0.8) + tagger("duo", 0.7))
+    text = reproduce("araujo-2", store)
     assert "BC5CDR-Chemical BERT P+M (paper) original swap 0.764 0.698 0.728" in lines(text, "BERT P+M (paper)")
     assert lines(text, "uno") == [
         "bc5cdr-chemical uno original original 0.800 [0.780, 0.820] 0.800 [0.780, 0.820] 0.800 [0.780, 0.820]",
@@ -76,14 +67,14 @@ def test_subjects_stand_side_by_side_beneath_the_papers(store: Store):
 
 
 def test_tables_of_training_say_what_it_gains_and_costs(store: Store):
-    leave(store, "bc5cdr-disease", tagger("uno", 0.8))
-    ours = lines(ARAUJO_TABLES["araujo-5"](store), "uno")
+    leave_run(store, "bc5cdr-disease", tagger("uno", 0.8))
+    ours = lines(reproduce("araujo-5", store), "uno")
     assert [line.rpartition(" ")[2] for line in ours] == ["costs", "helps"]
 
 
-@pytest.mark.parametrize("table", list(ARAUJO_TABLES))
+@pytest.mark.parametrize("table", [name for name in TABLES if name.startswith("araujo")])
 def test_without_runs_the_paper_stands_alone_with_the_way_to_one(store: Store, table: str):
-    text = ARAUJO_TABLES[table](store)
+    text = reproduce(table, store)
     assert "Not measured" in text
     assert "Ours come from" not in text
 

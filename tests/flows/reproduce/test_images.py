@@ -4,33 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
+from finished_runs import leave_run
 
 from assay.data.published.xu import CONDITIONS, TABLE_1, TABLE_2, TABLE_3, TABLE_4
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
-from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.findings import Finding
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(str(tmp_path / "store")).open()
-
-
-def leave(store: Store, pipeline: str, findings: list[Finding], number: int = 0) -> str:
-    """A finished run with these findings; its name."""
-    name = f"2026-11-2{number}-0200-a{number}b2"
-    with store.folder.writing(f"runs/{name}/findings.parquet") as sink:
-        pq.write_table(findings_table(findings), sink)
-    place = f"{store.url}/runs/{name}/findings.parquet"
-    started = f"2026-11-2{number}T02:00:00+00:00"
-    store.save_run(RunRecord(name, pipeline, started, 0, "host", 1, status="done", findings=place))
-    return name
 
 
 def printed(store: Store, table: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -66,7 +54,7 @@ def test_tables_of_attacks_put_our_numbers_beneath_theirs(
     store: Store, capsys: pytest.CaptureFixture[str], table: str, published: tuple[object, ...]
 ) -> None:
     first = published[0]
-    run = leave(store, first.pipeline, attacked(first.subject))
+    run = leave_run(store, first.pipeline, attacked(first.subject))
     text = printed(store, table, capsys)
     head, *body = rows(text)
     assert head == ["model", "clean", "PGD 2/255", "PGD 4/255", "GAP 7 X", "GAP 7 val", "GAP 11 X", "GAP 11 val"]
@@ -97,13 +85,13 @@ def test_a_table_without_any_run_says_how_to_make_them(store: Store, capsys: pyt
 
 def test_a_cell_that_was_not_measured_is_a_dash(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     some = [one for one in attacked("attnmel") if one.of not in ("xu-pgd-4", "xu-gap-11")]
-    leave(store, "lesions", some)
+    leave_run(store, "lesions", some)
     assert rows(printed(store, "xu-1", capsys))[2] == ["ours", "90.0%", "89.0%", "–", "87.0%", "86.0%", "–", "–"]
 
 
 def test_table_3_gives_flips_with_their_interval(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     flips = Finding("corruption.flip_probability", "mean", "all", "chexnet", 0.0421, 0.04, 0.0455, 120)
-    run = leave(store, "chest", [flips])
+    run = leave_run(store, "chest", [flips])
     text = printed(store, "xu-3", capsys)
     assert rows(text) == [
         ["model", "paper", "ours"], ["IPMI2019-AttnMel", "9.52%", "not measured"],
@@ -140,7 +128,7 @@ def test_table_4_says_whether_the_papers_trend_shows(
     accuracies: tuple[float, ...], flips: tuple[float, ...], falls: str, rises: str,
 ) -> None:  # fmt: skip
     names = ("resnet50", "resnet101", "resnet152")
-    run = leave(store, "lesions-depth", six(*(dict(zip(names, one, strict=True)) for one in (accuracies, flips))))
+    run = leave_run(store, "lesions-depth", six(*(dict(zip(names, one, strict=True)) for one in (accuracies, flips))))
     text = printed(store, "xu-4", capsys)
     head, *body = rows(text)
     assert head == ["model", "Ori_ACC", "ours", "Adv_ACC", "ours", "RFP", "ours"]
@@ -163,14 +151,14 @@ def test_table_4_without_a_run_is_the_papers_alone(store: Store, capsys: pytest.
 
 
 def test_a_trend_needs_all_three_depths(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    leave(store, "lesions-depth", [one for one in six({}, {}) if one.subject != "resnet101"])
+    leave_run(store, "lesions-depth", [one for one in six({}, {}) if one.subject != "resnet101"])
     assert "with depth" not in printed(store, "xu-4", capsys)
 
 
 def test_the_latest_run_is_shown(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     for number, value in enumerate((0.05, 0.07)):
         flips = Finding("corruption.flip_probability", "mean", "all", "attnmel", value, value, value, 9)
-        leave(store, "lesions", [flips], number)
+        leave_run(store, "lesions", [flips], number)
     text = printed(store, "xu-3", capsys)
     assert "7.00%" in text
     assert "5.00%" not in text
@@ -192,3 +180,24 @@ def test_our_own_pipelines_measure_what_the_tables_look_for() -> None:
     assert depth.corruptions.reference == "attnmel"
     assert all((of, group) in {(one.called, f"eps={one.eps[0] * 255:.0f}/255") for one in pipelines["chest"].attacks}
                for of, group, _ in CONDITIONS if of != "clean")  # fmt: skip
+
+
+def test_table_5_sets_ours_from_both_starts_beside_the_papers(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [
+        Finding("defense.accuracy", of, group, "attnmel", value, value - 0.1, value + 0.1, 300, verdict=said)
+        for of, group, value, said in (
+            ("none", "clean", 0.9, ""), ("none", "eps=4/255", 0.1, ""), ("standard-subject", "eps=4/255", 0.6, ""),
+            ("standard-scratch", "eps=4/255", 0.8, "degenerate: 100.0% of samples are called benign"),
+        )
+    ]  # fmt: skip
+    run = leave_run(store, "lesions-defended", found)
+    text = printed(store, "xu-5", capsys)
+    head, *body = rows(text)
+    assert head == ["model", "accuracy", "paper", "ours", "from scratch"]
+    ours = {row[1]: row[2:] for row in body if row[0] == "IPMI2019-AttnMel"}
+    assert ours["None"] == ["87.5%", "90.0% [80.0, 100.0]"]
+    assert ours["Attack"] == ["0.0%", "10.0% [0.0, 20.0]"]
+    assert ours["Standard"] == ["80.2%", "60.0% [50.0, 70.0]", "80.0% [70.0, 90.0]"]
+    assert [row[2:] for row in body if row[:2] == ["CheXNet", "MAAdvT"]] == [["–", "–", "–"]]
+    assert f"  IPMI2019-AttnMel: run {run}, n = 300" in text.splitlines()
+    assert "  Here attnmel+standard-scratch is degenerate: 100.0% of samples are called benign." in text.splitlines()

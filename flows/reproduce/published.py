@@ -1,0 +1,50 @@
+"""A published result: a folder with the findings of a run as CSV, and what the run was."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.infra.errors import InputError
+from assay.tasks.statistics.findings import Finding
+
+FINDINGS, ABOUT = "findings.csv", "run.json"
+COLUMNS = ("metric", "of", "group", "subject", "value", "low", "high", "n", "p_value", "p_adjusted", "verdict", "unit")
+
+
+def published_result(folder: Path) -> tuple[dict[str, Any], Sequence[Finding]]:
+    """What a published run was, and its findings."""
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        with (folder / FINDINGS).open(encoding="utf-8", newline="") as lines:
+            findings = [_finding(row) for row in csv.DictReader(lines)]
+        return {"run": str(about["run"]), **about, "settings": dict(about["settings"])}, findings
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{folder} is no published result ({type(error).__name__}: {error}); write it again with "
+            f"assay export RUN --results {folder.parent}"
+        ) from None
+
+
+def _finding(row: dict[str, str]) -> Finding:
+    return Finding(
+        row["metric"],
+        row["of"],
+        row["group"],
+        row["subject"],
+        _number(row["value"]),
+        _number(row["low"]),
+        _number(row["high"]),
+        int(row["n"]) if row["n"] else None,
+        _number(row["p_value"]),
+        _number(row["p_adjusted"]),
+        row["verdict"],
+        row["unit"],
+    )
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None

@@ -1,0 +1,159 @@
+"""What a run measured can lie beside the documents, and stands in a table where the reader has no run of their own."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from finished_runs import leave_run
+
+from assay.data.published.xu import TABLE_3
+from assay.flows.cli import answer
+from assay.flows.export.results import LARGEST_BYTES, as_csv, export_results, smaller
+from assay.flows.reproduce.published import published_result
+from assay.flows.reproduce.tables import TABLES, reproduce, reproduce_all
+from assay.infra.errors import InputError
+from assay.infra.store import Store
+from assay.tasks.statistics.findings import Finding
+
+SETTINGS = {"source": {"dataset": "sample/chest"}}
+FLIPS = Finding("corruption.flip_probability", "mean", "all", "chexnet", 0.1 / 3, 0.03, 0.04, 120)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "store")).open()
+
+
+@pytest.fixture
+def published(store: Store, tmp_path: Path) -> Path:
+    """The folder with the published result of `chest`, whose run is in another store."""
+    other = Store(str(tmp_path / "other")).open()
+    name = leave_run(other, "chest", [FLIPS], settings=SETTINGS)
+    assert answer(["export", name, "--results", str(tmp_path / "results"), "--store", other.url]) == 0
+    return tmp_path / "results"
+
+
+def test_a_published_result_comes_back_to_the_last_bit(published: Path) -> None:
+    about, findings = published_result(published / "chest")
+    assert findings == [FLIPS]
+    assert about["settings"] == SETTINGS
+    assert {"seed", "seconds", "commits", "versions", "profile", "stages", "left_out"} <= set(about)
+
+
+def test_it_stands_in_a_table_where_there_is_no_run_of_the_users_own(store: Store, published: Path) -> None:
+    text = reproduce("xu-3", store, published)
+    assert "3.33% [3.00, 4.00]" in text
+    assert f"  CheXNet: published run 2026-11-20-0200-a0b2 ({published}/chest), n = 120" in text
+    assert "CheXNet: no run yet" not in text
+    own = leave_run(store, "chest", [Finding("corruption.flip_probability", "mean", "all", "chexnet", 0.05, n=9)])
+    text = reproduce("xu-3", store, published)
+    assert f"  CheXNet: run {own}, n = 9" in text
+    assert "published run" not in text
+
+
+def test_a_published_result_on_other_data_stands_nowhere(store: Store, published: Path) -> None:
+    file = published / "chest" / "run.json"
+    file.write_text(file.read_text().replace("sample/chest", "sample/lesions"))
+    assert "3.33%" not in reproduce("xu-3", store, published)
+
+
+def test_a_published_result_that_is_damaged_is_one_sentence(store: Store, published: Path) -> None:
+    (published / "chest" / "findings.csv").write_text("metric,of\na,b\n")
+    with pytest.raises(InputError, match=r"chest is no published result .*assay export RUN --results"):
+        reproduce("xu-3", store, published)
+
+
+def test_what_is_too_large_loses_its_finest_slices_and_says_so() -> None:
+    coarse = [Finding("attack.accuracy", "pgd", f"eps={eps}", value=eps / 7) for eps in range(100)]
+    fine = [
+        Finding("attack.accuracy", "pgd", f"eps={eps}, class={at}", value=0.5) for eps in range(99) for at in range(99)
+    ]
+    kept, left_out = smaller([*coarse, *fine], LARGEST_BYTES)
+    assert kept == coarse
+    assert left_out == {"attack.accuracy": len(fine)}
+    assert smaller(coarse, LARGEST_BYTES) == (coarse, {})
+    assert len(list(csv.reader(as_csv(kept).splitlines()))) == 101
+
+
+def test_a_run_that_broke_is_not_published(store: Store, tmp_path: Path) -> None:
+    name = leave_run(store, "chest", [FLIPS])
+    record = store.run(name)
+    record.status = "broken"
+    with pytest.raises(InputError, match="is broken: only a whole run is published"):
+        export_results(store, record, tmp_path / "results")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["export", "latest"], "--to DIR, or with --results DIR"),
+        (["export", "latest", "--to", "a", "--results", "b"], "--results DIR stands alone"),
+        (["export", "latest", "--results", "b", "--labeler", "snorkel"], "go with --to DIR"),
+        (["reproduce", "xu-1", "--all"], "not both"),
+        (["reproduce", "xu-1", "--to", "a.md"], "goes with --all"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    arguments: list[str], expected: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert answer([*arguments, "--store", store.url]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_all_tables_are_one_markdown_page(store: Store, published: Path, tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "results.md"
+    arguments = ["reproduce", "--all", "--to", str(page), "--store", store.url, "--results", str(published)]
+    assert answer(arguments) == 0
+    text = page.read_text()
+    assert text == reproduce_all(store, published)
+    assert [line.rpartition(": ")[2] for line in text.splitlines() if line.startswith("## ")] == list(TABLES)
+    assert "| CheXNet | 38.09% | 3.33% [3.00, 4.00] |" in text
+    assert "n − 1, and the images are simulated" in text
+    widths = [line.replace(r"\|", "").count("|") for line in text.splitlines() if line.startswith("|")]
+    assert set(widths) == {len(grid.headings) + 1 for table in TABLES.values() for grid in table.grids
+                           if "planted" not in grid.headings}  # fmt: skip
+
+
+def test_a_difference_is_judged_in_one_sentence_and_what_nobody_can_explain_is_called_so(store: Store) -> None:
+    first, second, third = TABLE_3
+    leave_run(store, first.pipeline, [
+        Finding("corruption.flip_probability", "mean", "all", first.subject, 0.08, 0.07, first.flip_probability, 9)
+    ])  # fmt: skip
+    leave_run(store, second.pipeline, [
+        Finding("corruption.flip_probability", "mean", "all", second.subject, 0.08, 0.07, 0.09, 9)
+    ], 1)  # fmt: skip
+    text = " ".join(reproduce("xu-3", store).split())
+    assert f"{first.model}: what was measured agrees with the paper wherever it gives a number (1)." in text
+    assert (
+        f"{second.model}: 1 of 1 differ from the paper by more than our interval, most {second.subject} "
+        "corruption.flip_probability mean all (theirs 12.36%, ours 8.00% [7.00, 9.00]): "
+        "the images are simulated and the networks smaller." in text
+    )
+    assert f"{third.model}: 1 of" not in text
+
+
+def test_every_source_that_is_held_against_a_paper_says_why_it_may_differ() -> None:
+    silent = [
+        source.called
+        for table in TABLES.values() for grid in table.grids for source in grid.sources
+        if source.pipelines and not source.extra and not source.because
+    ]  # fmt: skip
+    assert silent == []
+
+
+def test_run_json_names_the_settings_and_the_stages(published: Path) -> None:
+    about = json.loads((published / "chest" / "run.json").read_text())
+    assert (about["run"], about["pipeline"], about["status"]) == ("2026-11-20-0200-a0b2", "chest", "done")
+
+
+def test_a_damaged_run_costs_its_line_and_not_the_table(store: Store) -> None:
+    good = leave_run(store, "chest", [FLIPS])
+    bad = leave_run(store, "chest", [FLIPS], 1)
+    with store.folder.writing(f"runs/{bad}/findings.parquet") as sink:
+        sink.write(b"PAR1 not really PAR1")
+    text = reproduce("xu-3", store)
+    assert f"CheXNet: run {good}, n = 120" in text
+    assert f"The findings of run {bad} are damaged" in text
