@@ -4,12 +4,10 @@ import importlib.util
 import json
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
+from repository import ROOT
 
 
 def loaded(name: str) -> ModuleType:

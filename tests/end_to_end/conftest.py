@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from command_line import Command, environment
+from repository import ROOT
 from team_project import own_packages
-
-ROOT = Path(__file__).parents[2]
 
 # Brings the loopback interface up (Linux's SIOCGIFFLAGS and SIOCSIFFLAGS), then becomes the command after it.
 LOOPBACK_ONLY = """

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from command_line import ASSAY, Command, digests, environment, records
+from repository import ROOT
 
 from assay.tasks.statistics.findings import Finding, findings_from
 
@@ -91,6 +92,6 @@ def test_one_worker_and_seven_partitions_give_the_same_digests(newcomer: Command
 
 
 def test_the_command_that_make_audit_calls_is_the_one_tested_here() -> None:
-    recipe = (Path(__file__).parents[2] / "Makefile").read_text().split("\naudit:")[1].splitlines()[1].strip()
+    recipe = (ROOT / "Makefile").read_text().split("\naudit:")[1].splitlines()[1].strip()
     assert recipe == "$(BIN)/assay run breast-cancer"
     assert Path(ASSAY).is_file()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
@@ -16,7 +17,6 @@ from assay.infra.runs import Run
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_from
 
-ROOT = Path(__file__).parents[2]
 PANEL = [
     "mean texture", "mean concave points", "mean symmetry", "texture error", "smoothness error", "symmetry error",
     "worst fractal dimension",

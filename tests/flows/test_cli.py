@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from repository import ROOT
 
 from assay.flows.cli import ALL, answer, assay
 from assay.infra.errors import InputError, RunError
@@ -18,7 +19,6 @@ HEAVY = {
     "numpy", "pyarrow", "pandas", "torch", "prefect", "dask", "distributed", "pydantic", "ruamel", "rich", "scipy",
     "sklearn", "snorkel", "great_expectations", "statsmodels", "transformers", "fsspec", "networkx", "asyncio",
 }  # fmt: skip
-REPOSITORY = Path(__file__).parents[2]
 GOOD = "pipelines:\n  night:\n    source: {dataset: sample/breast-cancer}\n    labeling: {functions: breast-cancer}\n"
 
 
@@ -257,7 +257,7 @@ def test_list_shows_pipelines_and_their_sources(folder: Path, capsys: pytest.Cap
 
 
 def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
-    ours = f"{sys.executable} -m assay.flows.cli list --config {REPOSITORY / 'pipelines.yaml'}"
+    ours = f"{sys.executable} -m assay.flows.cli list --config {ROOT / 'pipelines.yaml'}"
     script = f"{ours} | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert (done.stdout.strip(), done.stderr) == ("141", "")

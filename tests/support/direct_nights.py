@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from repository import ROOT
+
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Project
 from assay.flows.report.records import findings_of
@@ -31,13 +33,12 @@ class Heard(SilentProgress):
         self.notices.append(text)
 
 
-REPOSITORY = Path(__file__).parents[2]
 
 
 def project_in(folder: Path, name: str) -> Project:
     """The project of a folder, or else that of this repository, computed here; its store lies in the folder."""
     own, store = folder / "pipelines.yaml", str(folder / "store")
-    file = own if own.exists() else REPOSITORY / "pipelines.yaml"
+    file = own if own.exists() else ROOT / "pipelines.yaml"
     return load_project(file, pipeline=name, overrides=["compute.engine=serial"], store=store)
 
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 from finished_runs import leave_run
+from repository import ROOT
 
 from assay.data.published.xu import CONDITIONS, TABLE_1, TABLE_2, TABLE_3, TABLE_4
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

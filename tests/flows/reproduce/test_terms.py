@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from finished_runs import leave_run
+from repository import ROOT
 
 from assay.data.published import araujo
 from assay.flows.configuration.loading import load_project
@@ -13,7 +14,6 @@ from assay.flows.reproduce.tables import TABLES, reproduce
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
 
-ROOT = Path(__file__).parents[3]
 FIRST = "share=1, changes=1"
 
 

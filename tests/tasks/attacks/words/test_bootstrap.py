@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 SCRIPT = """
 import json, logging, os, sys, warnings
@@ -47,7 +48,7 @@ def imported(tmp_path_factory) -> tuple[dict[str, object], Path]:
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     done = subprocess.run(
         [*cut_off(), sys.executable, "-c", SCRIPT], env=kept | own, capture_output=True, text=True, timeout=240,
-        cwd=Path(__file__).parents[4],
+        cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1]), home

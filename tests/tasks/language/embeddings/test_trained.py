@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from repository import ROOT
 
 from assay.infra.errors import InputError
 from assay.tasks.language.embeddings.corpus import sentences_of, vocabulary_of
 from assay.tasks.language.embeddings.fasttext import fasttext_provider
 from assay.tasks.language.embeddings.ppmi import LEAST, cooccurrences, ppmi, ppmi_provider, reduced
 from assay.tasks.language.relatedness import cosines
-
-ROOT = Path(__file__).parents[4]
 
 
 def corpus(n=300, seed=0):

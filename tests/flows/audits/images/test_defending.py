@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from repository import ROOT
 
 from assay.data.published.xu import TABLE_5
 from assay.flows.audit import Audit, audit
@@ -28,7 +29,6 @@ from assay.tasks.attacks.settings import FGSM, PGD, PRESETS
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.statistics.multiplicity import family_size
 
-ROOT = Path(__file__).parents[2]
 SIDE, CLASSES = 12, ("left", "middle", "right")
 PIPELINE = """
 compute: {engine: serial}

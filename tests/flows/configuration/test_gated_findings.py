@@ -1,16 +1,16 @@
 """A gate on a finding that no stage can measure is refused at the door; no room measures what is not known there."""
 
 import re
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from assay.flows.audits.table import KINDS
 from assay.flows.configuration.gated_findings import stages_of, unknown_metric
 from assay.flows.configuration.loading import load_project
 from assay.infra.errors import InputError
 
-ROOMS = Path(__file__).parents[2] / "tasks"
+ROOMS = ROOT / "tasks"
 LITERAL = re.compile(rf'(?:Finding|share|_share|tell)\(\s*"(({"|".join(stages_of(KINDS))})\.([a-z0-9_]+))"')
 
 

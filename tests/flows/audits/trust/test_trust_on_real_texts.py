@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from grounds import with_results
+from repository import ROOT
 
 from assay.data.classes import class_names
 from assay.flows.audits.data import take_in
@@ -26,7 +26,6 @@ from assay.tasks.trust.page import verdict
 
 pytestmark = [pytest.mark.slow, pytest.mark.mirror, pytest.mark.timeout(1800)]
 
-ROOT = Path(__file__).parents[2]
 QUICK = (
     "evaluation.limit=60", "trust.explainers=[omission, gradient]", "trust.training_texts=90",
     "trust.providers=[fasttext, ppmi, subject]",

@@ -5,6 +5,7 @@
 from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from assay.flows.configuration.loading import load_project
 from assay.flows.configuration.mistakes import ConfigurationError
@@ -55,7 +56,7 @@ def test_a_good_file_is_understood(tmp_path: Path) -> None:
 
 
 def test_our_own_file_is_right() -> None:
-    project = load_project(Path(__file__).parents[2] / "pipelines.yaml")
+    project = load_project(ROOT / "pipelines.yaml")
     assert "breast-cancer" in project.pipelines
 
 

@@ -4,9 +4,9 @@ data where it is here. Every attack does harm, and training on swapped letters h
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
@@ -14,7 +14,6 @@ from assay.infra.partitions import collect
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.gates import judge
 
-ROOT = Path(__file__).parents[2]
 FIRST = "share=1, changes=1"
 ON_SWAP = "defenses=[{defense: attacked-copies, attack: swap, control: true}]"
 FEW = ("evaluation.split=train", "evaluation.train=test", "evaluation.limit=300")

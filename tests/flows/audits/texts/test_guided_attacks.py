@@ -7,13 +7,12 @@ guidance itself does. Of the first it must hold that guided is not behind; the s
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from grounds import examined, with_results
 from planted_reviews import put_classes, put_reviews
+from repository import ROOT
 
 from assay.flows.audits.texts.flow import attack_texts
 from assay.flows.audits.trust.flow import ask_oracle
@@ -25,7 +24,7 @@ from assay.tasks.attacks.words.settings import A2T, Guided
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
 from assay.tasks.subjects.holding_out_task import hold_out
 
-PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
+PIPELINES = ROOT / "pipelines.yaml"
 ARMS = ("guided", "a2t", "a2t-related")
 UNSEEN = (3101, 3102, 3103, 3104, 3105)
 MARGIN, MARGIN_WORDS = 0.05, 0.5

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from repository import ROOT
 from ruamel.yaml import YAML
 
 from assay.flows.audits.table import KINDS
@@ -67,7 +68,7 @@ def test_no_bytes_are_a_traceback(tmp_path: Path, content: bytes) -> None:
 @FUZZ
 @given(st.integers(0, 400), st.text(alphabet=st.sampled_from("{}[]:,-'\"&*!|>#\n \t0az"), max_size=6))
 def test_a_damaged_good_file_is_no_traceback(tmp_path: Path, place: int, damage: str) -> None:
-    good = (Path(__file__).parents[2] / "pipelines.yaml").read_text(encoding="utf-8")
+    good = (ROOT / "pipelines.yaml").read_text(encoding="utf-8")
     (tmp_path / "pipelines.yaml").write_text(good[:place] + damage + good[place + len(damage) :], encoding="utf-8")
     answers(tmp_path / "pipelines.yaml")
 
@@ -75,4 +76,4 @@ def test_a_damaged_good_file_is_no_traceback(tmp_path: Path, place: int, damage:
 @FUZZ
 @given(st.lists(st.text(alphabet=st.sampled_from("pruning.corelatsubj=0123[]{}:,- \n&*!"), max_size=24), max_size=3))
 def test_no_override_is_a_traceback(tmp_path: Path, overrides: list[str]) -> None:
-    answers(Path(__file__).parents[2] / "pipelines.yaml", pipeline="breast-cancer", overrides=overrides)
+    answers(ROOT / "pipelines.yaml", pipeline="breast-cancer", overrides=overrides)

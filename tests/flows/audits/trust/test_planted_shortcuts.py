@@ -5,12 +5,12 @@ The truth of a prediction is counterfactual, not the generator's say-so. Nothing
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from grounds import examined
 from planted_reviews import put_classes, put_reviews
+from repository import ROOT
 
 from assay.flows.audits.trust.flow import ask_oracle
 from assay.flows.configuration.loading import load_project
@@ -20,7 +20,7 @@ from assay.infra.runs import current_run
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.subjects.holding_out_task import hold_out
 
-PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
+PIPELINES = ROOT / "pipelines.yaml"
 UNSEEN = (2101, 2102, 2103, 2104, 2105)
 STRENGTHS = (0.6, 0.75, 0.85)
 
