@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
-from assay.infra.errors import Stopped
+from assay.infra.stopping import Stopped
 
 COLLECTED_BYTES = 2 << 30
 process_state = threading.RLock()

@@ -34,13 +34,6 @@ class RunError(AssayError):
     exit_code = 3
 
 
-class Stopped(BaseException):
-    """The run is over (interrupted, or broken elsewhere): what its other branches have under way is left as it is.
-
-    No `Exception`, so that nothing on the way takes it for a failure of its own.
-    """
-
-
 def told(error: BaseException | None, masked: bool = False) -> str:
     """What went wrong; `masked`, only the type of an error that is none of Assay's, whose words may quote the data.
 

@@ -19,11 +19,12 @@ from assay.infra.compute import Call, Slots
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.devices import accelerator_here
 from assay.infra.engines.opening import expected_slots
-from assay.infra.errors import AssayError, Stopped
+from assay.infra.errors import AssayError
 from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.positions import InOrder, Position, next_position, standing_at
 from assay.infra.settings import Compute
+from assay.infra.stopping import Stopped
 from assay.infra.store import Store
 from assay.infra.sweep import Lease
 

@@ -19,11 +19,12 @@ import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.compute import Call
-from assay.infra.errors import AssayError, RunError, Stopped
+from assay.infra.errors import AssayError, RunError
 from assay.infra.folders import Folder
 from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import conform, write_part
 from assay.infra.partition_work import Slice, read_slices, whereabouts
+from assay.infra.stopping import Stopped
 from assay.infra.workbench import Workbench, current_workbench
 
 KEPT = 2  # checkpoints: the last one, and the one before should the last turn out damaged

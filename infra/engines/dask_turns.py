@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 
-from assay.infra.errors import Stopped
+from assay.infra.stopping import Stopped
 
 _MOMENT_SECONDS = 0.5
 

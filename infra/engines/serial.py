@@ -13,8 +13,9 @@ from assay.infra.engines.gpus import cuda_devices
 from assay.infra.engines.routing import Notices, route
 from assay.infra.engines.versions import processor_here, versions_here
 from assay.infra.engines.work import timed
-from assay.infra.errors import InputError, Stopped
+from assay.infra.errors import InputError
 from assay.infra.settings import Compute
+from assay.infra.stopping import Stopped
 
 V = TypeVar("V")
 

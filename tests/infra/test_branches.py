@@ -14,11 +14,12 @@ from shuffled_stages import Shuffled
 from assay.infra.artifacts import Artifact
 from assay.infra.bounds import Bodies, Collected, OneEach, Stop
 from assay.infra.branches import Branch, outcomes, start
-from assay.infra.errors import InputError, RunError, Stopped
+from assay.infra.errors import InputError, RunError
 from assay.infra.partitions import collect, map_partitions, map_pieces
 from assay.infra.plans import Plan
 from assay.infra.runs import Run, current_run
 from assay.infra.stage import say, stage
+from assay.infra.stopping import Stopped
 from assay.infra.subflows import subflow
 
 MEETING: dict[str, Callable[[], object]] = {}

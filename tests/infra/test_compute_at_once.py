@@ -17,8 +17,9 @@ from assay.infra.compute import Call, Outcome
 from assay.infra.engines.dask_engine import DaskEngine
 from assay.infra.engines.dask_turns import Turns
 from assay.infra.engines.opening import open_engine
-from assay.infra.errors import RunError, Stopped
+from assay.infra.errors import RunError
 from assay.infra.settings import Compute
+from assay.infra.stopping import Stopped
 from tests.infra import compute_calls as does
 
 cloudpickle.register_pickle_by_value(does)
