@@ -1,0 +1,59 @@
+"""A store that an earlier version wrote is taken from without computing anything: no key has changed since."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+from direct_nights import project_in
+from repository import ROOT
+
+from assay.flows.audit import audit
+from assay.flows.running import engine_of
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.store import Store
+
+EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
+MEANT_TO_CHANGE: frozenset[str] = frozenset()
+"""Stages whose version has been raised since, because what they compute is another thing now."""
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("earlier")
+    shutil.copy(EARLIER / "pipelines.yaml", folder)
+    with tarfile.open(EARLIER / "store.tar.xz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder
+
+
+def manifests(folder: Path) -> dict[str, dict[str, object]]:
+    """What every manifest of the store says, by the stage's name and key."""
+    files = (folder / "store" / "stages").glob("*/*/manifest.json")
+    return {f"{file.parent.parent.name}/{file.parent.name}": json.loads(file.read_text()) for file in files}
+
+
+@pytest.mark.parametrize(("name", "stages"), [("breast-cancer", 34), ("digits-quick", 14)])
+def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
+    unpacked: Path, monkeypatch: pytest.MonkeyPatch, name: str, stages: int
+) -> None:
+    written = manifests(unpacked)
+    profile = next(one["ingredients"]["profile"] for one in written.values() if "gpu" not in one["stage"])
+    profile = {fact: value for fact, value in profile.items() if fact != "device"}
+    # Keys hold the processor and the versions of those who wrote it; what is tested here is everything else in them.
+    monkeypatch.setattr("assay.infra.runs.numeric_profile", lambda: profile)
+    project, progress = project_in(unpacked, name), SilentProgress()
+    with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
+        assert audit(project.pipeline(name), project.folder).failures == ()
+    record = run.record
+    assert [one.stage for one in record.stages if not one.cached and one.stage not in MEANT_TO_CHANGE] == []
+    assert len(record.stages) == stages
+    for one in record.stages:
+        if one.stage not in MEANT_TO_CHANGE:
+            outputs = written[f"{one.stage}/{one.key}"]["outputs"]
+            digests = {output: outputs[output]["artifact"]["digest"] for output in outputs}
+            assert {output: handle["digest"] for output, handle in one.outputs.items()} == digests
