@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Un
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from assay.infra.code_reference import CodeReference, refer_to_code
-from assay.infra.errors import InputError, told
+from assay.infra.errors import AssayError, InputError, told
 from assay.infra.settings import Settings
 from assay.infra.suggestions import suggestion
 
@@ -61,6 +61,13 @@ class Tagged:
         """What a setting calls it."""
         return str(self.settings.model_fields[self.tag].default)
 
+    @property
+    def without_default(self) -> list[str]:
+        """What keeps its settings from being tried as they are, as a sentence."""
+        required = [field for field, declared in self.settings.model_fields.items() if declared.is_required()]
+        name, which = self.settings.__name__, ", ".join(required)
+        return [f"{name} has no default for {which}: a pipeline may name it by its word alone."] if required else []
+
     def conformance(self) -> list[str]:
         """What keeps it from being used like the others, a sentence each; kinds of choice try it out."""
         name, fields = self.settings.__name__, self.settings.model_fields
@@ -70,11 +77,8 @@ class Tagged:
             f"`{field}` of {name} has no sentence: write one in a docstring under it; the documents show it."
             for field in (mute if _is_a_file(self.settings) else ())
         ]
-        if required := [field for field, declared in fields.items() if declared.is_required()]:
-            return [
-                *said,
-                f"{name} has no default for {', '.join(required)}: a pipeline may name it by its word alone.",
-            ]
+        if self.without_default:
+            return said
         dumped = self.settings().model_dump(mode="json", by_alias=True)
         if self.settings.model_validate(dumped) != self.settings():
             said.append(f"{name} is another after it was written to JSON and read again.")
@@ -92,16 +96,12 @@ def check_plugin(choice: object) -> list[str]:
     return choice.conformance()
 
 
-class BrokenPromiseError(Exception):
-    """A promise that a plug-in does not keep, as a sentence."""
-
-
-def tried(attempt: Callable[[], list[str]]) -> list[str]:
+def tried(attempt: Callable[[], list[str] | None]) -> list[str]:
     """What trying a plug-in has come to, in sentences, whatever it raises."""
     try:
-        return attempt()
-    except BrokenPromiseError as broken:
-        return [str(broken)]
+        return attempt() or []
+    except AssayError as error:
+        return [str(error)]
     except Exception as fault:  # noqa: BLE001  an author is told whatever it was
         return [f"it raised {told(fault)}"]
 

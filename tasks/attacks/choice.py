@@ -29,9 +29,14 @@ GROUP = "assay.attacks"
 
 @dataclass(frozen=True)
 class AttackChoice(Tagged):
-    """An attack that a pipeline can name."""
+    """An attack that a pipeline can name, on images, on texts or on terms: the three say what else is known of it."""
 
     tag: ClassVar[str] = "attack"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if type(self) is AttackChoice:
+            raise InputError("An attack is a choice of attacks on images, on texts or on terms: make it one of those.")
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
         """What keeps the attack from being one, a sentence each: it is tried on a small network."""
         from assay.tasks.attacks.conformance import attack_conformance
 
-        return super().conformance() or attack_conformance(self)
+        return super().conformance() + self.without_default or attack_conformance(self)
 
     @property
     def black_box(self) -> bool:

@@ -8,7 +8,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from assay.infra.choices import BrokenPromiseError, tried
+from assay.infra.choices import tried
+from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.batch import Batch, pose
 from assay.tasks.attacks.choice import AnyImageAttackChoice
@@ -73,9 +74,9 @@ def _attacked(
     run = partial(perturbed, perturb) if perturb is not None else partial(choice.run, settings) if choice.run else None
     ledger: object = None if run is None else run(batch)
     if not isinstance(ledger, Ledger):
-        raise BrokenPromiseError(f"it returns a {type(ledger).__name__}: an attack returns its Ledger.")
+        raise InputError(f"it returns a {type(ledger).__name__}: an attack returns its Ledger.")
     if not torch.equal(batch.images, images[chosen]):
-        raise BrokenPromiseError("it changes the images that it is handed: work on a copy.")
+        raise InputError("it changes the images that it is handed: work on a copy.")
     return list(ledger.result())
 
 
@@ -86,7 +87,7 @@ def _generator(choice: AnyImageAttackChoice, model: ImageModel, images: Tensor, 
     settings = _brief(choice).for_training(eps)
     files, again = (choice.generator.train(model, lessons, settings, eps, SEEDS, _Forgetful()) for _ in range(2))
     if files != again:
-        raise BrokenPromiseError("the same seeds train another generator: draw from the seeds alone.")
+        raise InputError("the same seeds train another generator: draw from the seeds alone.")
     return choice.generator.load(files, "cpu", model.block)
 
 

@@ -45,7 +45,7 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
         """What keeps the defence from being one, a sentence each: it is tried on a small batch."""
         from assay.tasks.defenses.conformance import defence_conformance
 
-        return super().conformance() or defence_conformance(self)
+        return super().conformance() + self.without_default or defence_conformance(self)
 
 
 def _standard(settings: Standard, seeds: Seeds) -> BatchHook:

@@ -77,11 +77,15 @@ def test_files_that_the_page_names_are_there() -> None:
 @pytest.mark.parametrize(
     ("place", "names"),
     [
-        ("assay.tasks.attacks.settings", ["ImageAttack", "KINDS", "AnyImageAttack"]),
+        ("assay.tasks.attacks.settings", ["ImageAttack"]),
+        ("assay.tasks.attacks.table", ["IMAGE_ATTACKS"]),
+        ("assay.tasks.attacks.choice", ["ImageAttackChoice", "GeneratorTraining"]),
         ("assay.tasks.attacks.batch", ["Batch"]),
         ("assay.tasks.attacks.ledger", ["Ledger"]),
-        ("assay.tasks.corruptions.settings", ["Perturbation"]),
-        ("assay.tasks.corruptions.sequences", ["_MAKERS"]),
+        ("assay.tasks.corruptions.table", ["CORRUPTIONS"]),
+        ("assay.tasks.corruptions.choice", ["Corruption"]),
+        ("assay.tasks.defenses.table", ["IMAGE_DEFENCES", "ImageDefenceChoice"]),
+        ("assay.infra.choices", ["check_plugin"]),
         ("assay.tasks.subjects.settings", ["NETWORKS"]),
         ("assay.tasks.subjects.networks.vgg", ["SMALLEST"]),
         ("assay.tasks.trust.explainers.table", ["EXPLAINERS"]),

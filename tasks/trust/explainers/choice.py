@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.infra.choices import Named
+from assay.infra.choices import Named, tried
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,3 +30,9 @@ class ExplainerChoice(Named):
 
     explain: Callable[[Any, Document, int, Explaining, np.random.Generator], Explanation]
     looks_inside: bool = False
+
+    def conformance(self) -> list[str]:
+        """What keeps the explainer from being one, as a sentence: it is tried on a few texts."""
+        from assay.tasks.trust.explainers.conformance import check_explainer
+
+        return tried(lambda: check_explainer(self))

@@ -10,7 +10,7 @@ import torch
 from assay.infra.choices import check_plugin
 from assay.infra.errors import InputError
 from assay.tasks.attacks.ball import Ball
-from assay.tasks.attacks.choice import GeneratorTraining, ImageAttackChoice
+from assay.tasks.attacks.choice import AttackChoice, GeneratorTraining, ImageAttackChoice
 from assay.tasks.attacks.ledger import Ledger
 from assay.tasks.attacks.settings import FGSM, ImageAttack
 from assay.tasks.attacks.table import IMAGE_ATTACKS
@@ -137,6 +137,8 @@ def test_settings_are_documented_and_have_defaults():
 def test_a_choice_that_is_none_is_refused_when_it_is_made():
     with pytest.raises(InputError, match="is given by its function `run`, or by its `generator`"):
         ImageAttackChoice(Nudge)
+    with pytest.raises(InputError, match="attacks on images, on texts or on terms: make it one of those"):
+        AttackChoice(Nudge)
     assert check_plugin("pgd") == ["It is of the type str, and a plug-in is a choice, such as an ImageAttackChoice."]
 
 

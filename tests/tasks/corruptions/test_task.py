@@ -128,3 +128,34 @@ def test_a_reference_that_is_no_subject_is_refused_by_name(run):
         InputError, match=r"`corruptions.reference` is .three., but those corrupted are one, two: name one of them"
     ):
         measure_corruptions(corrupted((3,)).flips, FEW, "three")
+
+
+FADE = """
+from assay.tasks.corruptions.choice import Corruption
+from assay.tasks.corruptions.constants import shares
+from assay.tasks.corruptions.sequences import each
+
+def faded(at, images, draws, strengths):
+    return each(images, strengths, lambda share: images * (1 - share * at["share"]))
+
+FADE = Corruption("fade", "weather", "ramp", faded, shares("share", 1.0, 1.0))
+"""
+
+
+def test_a_perturbation_in_a_file_of_ones_own_is_tried_on_workers_beside_ours(make_run, tmp_path):
+    (tmp_path / "fade.py").write_text(FADE)
+    table = CORRUPTIONS.with_plugins(tmp_path, ["fade.py:FADE"])
+    settings = table.settings_with(Corruptions, "perturbations")(
+        perturbations=("snow", "fade.py:FADE"), severities=(5,), frames=5
+    )
+    with make_run("here"):
+        alone = corrupted(settings=Corruptions(perturbations=("snow",), severities=(5,), frames=5), names=("one",))
+        here = collect(alone.flips, None).to_pylist()
+    with make_run("there", store=str(tmp_path / "elsewhere"), engine="local", workers=2, gpu_workers=0):
+        made = corrupted((4, 7), settings, names=("one",))
+        rows = collect(made.flips, None).to_pylist()
+        found = findings_from(collect(measure_corruptions(made.flips, settings, "one"), None))
+    assert [row for row in rows if row["perturbation"] == "snow"] == here
+    faded = [row for row in rows if row["perturbation"] == "fade"]
+    assert (len(faded), {row["judged"] for row in faded}) == (11, {1})
+    assert {one.of for one in found} == {"snow", "fade", "mean"}
