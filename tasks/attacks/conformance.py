@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -11,7 +12,6 @@ from torch import Tensor
 from assay.infra.choices import BrokenPromiseError, tried
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.batch import Batch, pose
-from assay.tasks.attacks.choice import AnyImageAttackChoice
 from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.ledger import Ledger
 from assay.tasks.attacks.pgd import Perturb, perturbed
@@ -19,6 +19,9 @@ from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.subjects.images.lessons import Lessons
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.images.practice import answers, practice_images, practice_model
+
+if TYPE_CHECKING:
+    from assay.tasks.attacks.choice import AnyImageAttackChoice
 
 SIZES = (1 / 255, 0.1, 1.0)
 """The ε that an attack is tried at."""
