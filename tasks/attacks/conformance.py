@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -12,7 +13,6 @@ from assay.infra.choices import tried
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.batch import Batch, pose
-from assay.tasks.attacks.choice import AnyImageAttackChoice
 from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.ledger import Ledger
 from assay.tasks.attacks.pgd import Perturb, perturbed
@@ -20,6 +20,9 @@ from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.subjects.images.lessons import Lessons
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.images.practice import answers, practice_images, practice_model
+
+if TYPE_CHECKING:
+    from assay.tasks.attacks.choice import AnyImageAttackChoice
 
 SIZES = (1 / 255, 0.1, 1.0)
 """The ε that an attack is tried at."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from assay.infra.choices import tried
 from assay.infra.seeds import Seeds
 from assay.tasks.defenses.settings import Defence
-from assay.tasks.defenses.table import ImageDefenceChoice
 from assay.tasks.subjects.images.losses import loss_for
 from assay.tasks.subjects.images.practice import answers, practice_images, practice_model
 from assay.tasks.subjects.images.training import Batch, Descent
+
+if TYPE_CHECKING:
+    from assay.tasks.defenses.table import ImageDefenceChoice
 
 EPS, SAMPLES = 0.1, 6
 SEEDS = Seeds(0, "defend_subject")

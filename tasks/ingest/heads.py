@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.json
 
-from assay.data.biomedical_schemas import WORDS
 from assay.infra.errors import InputError, SettingError
 from assay.infra.suggestions import nearest
 from assay.tasks.ingest.casting import TYPES, infer_type, is_blank, plain_type
 from assay.tasks.ingest.files import SourceFile, opened
-from assay.tasks.ingest.iob_rows import DOCUMENT_COLUMN, SPLIT, TAGS, TOKENS, begins_with_a_document, have_parts
+from assay.tasks.ingest.iob_rows import begins_with_a_document
 from assay.tasks.ingest.parquet_rows import parquet_file
 from assay.tasks.ingest.scan import RecordScanner, records_in
 from assay.tasks.ingest.settings import Source
@@ -46,25 +45,8 @@ def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -
     return SettingError(said, setting, column)
 
 
-def columns_of(files: Sequence[SourceFile], settings: Source) -> tuple[pa.Schema, dict[str, Head]]:
-    """The columns that all files share with the types of the first file, and where each text file's records begin."""
-    first = files[0]
-    if first.format == "parquet":
-        return parquet_types(files), {}
-    if first.format == "iob":
-        heads = {file.name: _text_start(file) for file in files}
-        more = [SPLIT] if have_parts(file.name for file in files) else []
-        more += [DOCUMENT_COLUMN] if any(_has_documents(file, heads[file.name]) for file in files) else []
-        return pa.schema([(TOKENS, WORDS), (TAGS, WORDS), *((name, pa.string()) for name in more)]), heads
-    if first.format == "csv":
-        heads = {file.name: csv_head(file, settings.delimiter) for file in files}
-        _require_same_columns(files, {name: head.columns for name, head in heads.items()})
-        return csv_types(first, heads[first.name], settings), heads
-    heads = {file.name: _text_start(file) for file in files}
-    return json_types(first, heads[first.name], settings), heads
-
-
-def _require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[str, ...]]) -> None:
+def require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[str, ...]]) -> None:
+    """Nothing, or the sentence for the first file that has other columns than the first one."""
     expected = columns[files[0].name]
     for file in files[1:]:
         missing = sorted(set(expected) - set(columns[file.name]))
@@ -75,7 +57,7 @@ def _require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[
             raise InputError(f"{file.name} has {what} {files[0].name} {has}; the files of a source share one header.")
 
 
-def _text_start(file: SourceFile) -> Head:
+def text_start(file: SourceFile) -> Head:
     """The beginning of a text file, after a byte-order mark if there is one."""
     with opened(file.url, file.name) as content:
         start = content.read(3)
@@ -84,7 +66,8 @@ def _text_start(file: SourceFile) -> Head:
     return Head(3 if start == _BOM else 0, 1)
 
 
-def _has_documents(file: SourceFile, head: Head) -> bool:
+def has_documents(file: SourceFile, head: Head) -> bool:
+    """Whether an IOB file says where its documents begin."""
     with opened(file.url, file.name) as content:
         content.seek(head.start)
         return begins_with_a_document(content.read(4096))
@@ -92,7 +75,7 @@ def _has_documents(file: SourceFile, head: Head) -> bool:
 
 def csv_head(file: SourceFile, delimiter: str) -> Head:
     """Where the first record after the header begins, in which line, and the names in the header."""
-    begin = _text_start(file)
+    begin = text_start(file)
     data = _first_records(file, begin.start, 2, delimiter)
     starts, lines = records_in(data, delimiter, begin.line)
     if not len(starts):
@@ -207,5 +190,5 @@ def parquet_types(files: Sequence[SourceFile]) -> pa.Schema:
         schemas[file.name] = pa.schema(
             [(field.name, plain_type(field.type)) for field in found if not field.name.startswith("__index_level_")]
         )
-    _require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()})
+    require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()})
     return schemas[files[0].name]

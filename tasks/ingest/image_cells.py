@@ -15,9 +15,10 @@ from assay.infra.errors import InputError
 from assay.tasks.ingest.arrays import array_picture, raw_picture
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.layout import ImageColumn
-from assay.tasks.ingest.pieces import FileIndex, Reading, read_span
+from assay.tasks.ingest.pieces import Reading, read_span
 from assay.tasks.ingest.pixels import Picture, UnfitError, decoded, form_of, in_channels, require_form, shaped
 from assay.tasks.ingest.rows import Rows
+from assay.tasks.ingest.spans import FileIndex
 
 MOST_BYTES = 256 << 20
 """An image file beyond this is refused unread."""

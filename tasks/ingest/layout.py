@@ -15,11 +15,12 @@ from assay.infra.errors import InputError
 from assay.tasks.ingest.arrays import is_array
 from assay.tasks.ingest.casting import plain_type
 from assay.tasks.ingest.files import SourceFiles
-from assay.tasks.ingest.heads import Head, columns_of, unknown_column
+from assay.tasks.ingest.heads import Head, unknown_column
 from assay.tasks.ingest.image_folder import CLASS, PATH
 from assay.tasks.ingest.image_folder import SPLIT as SPLIT_FOLDER
 from assay.tasks.ingest.multilabel import LabelColumns, label_columns
 from assay.tasks.ingest.pixels import Form
+from assay.tasks.ingest.readers import READERS
 from assay.tasks.ingest.settings import Pixels, Source
 
 
@@ -66,6 +67,8 @@ class Layout:
     """The column with the number that samples bear."""
     other_truth: bool = False
     """Whether what is true of a sample is tags or a number, so that there are no classes."""
+    source: Source | None = None
+    """The source's settings, which know of readers that plug-ins bring."""
 
 
 def layout_of(source: SourceFiles, given: pa.Table | None = None) -> Layout:
@@ -74,7 +77,8 @@ def layout_of(source: SourceFiles, given: pa.Table | None = None) -> Layout:
     if given is not None:
         types = pa.schema([(field.name, plain_type(field.type)) for field in given.schema])
         return _assign(settings, types, source.label, {}, given.schema.metadata)
-    types, heads = columns_of(source.files, settings)
+    reader = READERS.named(source.files[0].format, settings)
+    types, heads = reader.columns(source.files, settings)
     return _assign(settings, types, source.files[0].name, heads, None)
 
 
@@ -158,6 +162,7 @@ def _assign(
         classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None, image=image, labels=labels,
         iob_columns=settings.iob_columns, tagged=tagged, score=score,
         other_truth=any(one is not None for one in (settings.iob, settings.tags, settings.score)),
+        source=settings,
     )  # fmt: skip
 
 

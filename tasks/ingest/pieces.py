@@ -10,37 +10,22 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.errors import InputError
-from assay.tasks.ingest.files import SourceFile, opened
-from assay.tasks.ingest.iob_rows import Shape, index_sentences, iob_rows
+from assay.tasks.ingest.files import SourceFile
+from assay.tasks.ingest.iob_rows import Shape
 from assay.tasks.ingest.layout import Layout
-from assay.tasks.ingest.parquet_rows import parquet_file, parquet_rows
+from assay.tasks.ingest.readers import READERS
 from assay.tasks.ingest.rows import Rows
-from assay.tasks.ingest.scan import TextIndex, index_records
+from assay.tasks.ingest.spans import FileIndex, Span
 from assay.tasks.ingest.tag_conventions import IOB2
-from assay.tasks.ingest.text_rows import csv_rows, json_rows
 
+GIVEN = "table"
+"""What the format of a table in memory is called."""
 PIECE_BYTES = 64 << 20
 PIECE_ROWS = 100_000
 PIECE_IMAGES = 256
 MOST_BYTES = 512 << 20
 """A piece is about `PIECE_BYTES` or `PIECE_ROWS` (of images `PIECE_IMAGES`), whichever is less; never above
 `MOST_BYTES`, whatever is asked."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """A run of rows of one file: bytes `start` to `stop` of a text file, rows of a Parquet file or a given table.
-
-    `first` is the line (text) or the row number (others) of the first one, counted from 1. A span knows its file by
-    name only: where the file lies is said when it is read, so that a written plan outlives a moved folder.
-    """
-
-    name: str
-    format: str
-    start: int
-    stop: int
-    first: int
 
 
 @dataclass(frozen=True)
@@ -75,59 +60,14 @@ class Reading:
         return PIECE_ROWS if self.layout.image is None else PIECE_IMAGES
 
 
-@dataclass(frozen=True)
-class FileIndex:
-    """What planning needs of a file: how many rows and bytes, and for text files where the records begin."""
-
-    name: str
-    format: str
-    rows: int
-    bytes: int
-    text: TextIndex | None = None
-    begins: tuple[int, int] = (0, 0)
-    """In IOB files, how many entities begin with B- and with I-, where one or the other convention has it."""
-    shape: Shape = field(default_factory=Shape)
-    """In IOB files, what all sentences have in common."""
-
-    def span(self, start: int, stop: int) -> Span | None:
-        """Rows `start` to `stop`, moved to the marks that a text file's index holds; none if nothing is left."""
-        if self.text is None:
-            return Span(self.name, self.format, start, stop, start + 1)
-        _, begin, line = self.text.mark_at(start)
-        end = self.text.size if stop >= self.rows else self.text.mark_at(stop)[1]
-        return Span(self.name, self.format, begin, end, line) if begin < end else None
-
-
 def index_file(file: SourceFile, layout: Layout) -> FileIndex:
     """The index of a file; text files are read once for it, of Parquet files only the footer."""
-    if file.format == "parquet":
-        with parquet_file(file.url, file.name) as parquet:
-            metadata = parquet.metadata
-            size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-            return FileIndex(file.name, file.format, metadata.num_rows, size)
-    head = layout.heads[file.name]
-    delimiter = layout.delimiter if file.format == "csv" else None
-    with opened(file.url, file.name) as content:
-        content.seek(head.start)
-        if file.format == "iob":
-            tagged = index_sentences(content, layout.iob_columns, head.start)
-            size = tagged.text.size - head.start
-            rows = tagged.text.records
-            return FileIndex(file.name, file.format, rows, size, tagged.text, tagged.begins, tagged.shape)
-        text = index_records(
-            content, delimiter, start=head.start, line=head.line, unclosed=lambda line: unclosed_quote(file.name, line)
-        )
-    return FileIndex(file.name, file.format, text.records, text.size - head.start, text)
-
-
-def unclosed_quote(name: str, line: int) -> InputError:
-    """The sentence for a quoted cell that swallows the rest of its file."""
-    return InputError(f"{name} has a quoted cell that opens in line {line} and never closes; add the closing quote.")
+    return READERS.named(file.format, layout.source).index(file, layout)
 
 
 def index_table(table: pa.Table, name: str) -> FileIndex:
     """The index of a table in memory."""
-    return FileIndex(name, "table", table.num_rows, table.nbytes)
+    return FileIndex(name, GIVEN, table.num_rows, table.nbytes)
 
 
 def plan_pieces(files: list[FileIndex], partitions: int | None = None, most_rows: int = PIECE_ROWS) -> list[Piece]:
@@ -154,23 +94,11 @@ def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = Non
     """The rows of a span: text columns of CSV, typed columns of everything else; only the `wanted` ones if given."""
     layout = reading.layout
     needed = tuple(layout.types.names) if wanted is None else wanted
-    if span.format == "parquet":
-        batch = 65_536 if layout.image is None else PIECE_IMAGES
-        return parquet_rows(reading.urls[span.name], span.name, span.start, span.stop, layout.types, needed, batch)
-    if span.format == "table":
-        assert reading.table is not None
-        table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))
-        schema = pa.schema([layout.types.field(name) for name in needed])
-        files = tuple(reading.table["path"].slice(span.start, len(table)).to_pylist()) if reading.folder else None
-        table = table.cast(schema).combine_chunks()
-        return Rows(span.name, table, np.arange(span.start + 1, span.stop + 1), files=files)
-    with opened(reading.urls[span.name], span.name) as file:
-        file.seek(span.start)
-        data = file.read(span.stop - span.start)
-    if span.format == "iob":
-        shape = reading.shapes[span.name]
-        return iob_rows(data, layout.iob_columns, reading.convention, shape, span.name, span.first, needed)
-    if span.format == "csv":
-        return csv_rows(data, layout.heads[span.name].columns, layout.delimiter, span.name, span.first, needed)
-    rows = json_rows(data, layout.types, span.name, span.first, layout.closed)
-    return Rows(rows.file, rows.table.select(list(needed)), rows.positions, rows.rejects)
+    if span.format != GIVEN:
+        return READERS.named(span.format, layout.source).read(span, reading, needed)
+    assert reading.table is not None
+    table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))
+    schema = pa.schema([layout.types.field(name) for name in needed])
+    files = tuple(reading.table["path"].slice(span.start, len(table)).to_pylist()) if reading.folder else None
+    table = table.cast(schema).combine_chunks()
+    return Rows(span.name, table, np.arange(span.start + 1, span.stop + 1), files=files)

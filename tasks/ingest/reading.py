@@ -14,9 +14,10 @@ from assay.tasks.ingest.image_cells import with_form
 from assay.tasks.ingest.image_folder import folder_of, listing
 from assay.tasks.ingest.layout import Layout, layout_of
 from assay.tasks.ingest.multilabel import named_labels, settle_labels
-from assay.tasks.ingest.pieces import FileIndex, Piece, Reading, index_file, index_table, read_span
+from assay.tasks.ingest.pieces import Piece, Reading, index_file, index_table, read_span
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource
+from assay.tasks.ingest.spans import FileIndex
 from assay.tasks.ingest.tag_conventions import convention_of
 
 

@@ -10,7 +10,7 @@ from assay.infra.settings import Settings
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
-ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images")
+ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images", "files")
 
 
 def _as_many(value: object) -> object:
@@ -29,6 +29,11 @@ def _as_both(value: object) -> object:
 
 
 Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_both)]
+
+
+def _is_left_out(value: object) -> bool:
+    """Whether it says nothing: then it is not in a key either, as before there was such a setting."""
+    return value is None
 
 
 class Pixels(Settings):
@@ -104,6 +109,13 @@ class Source(Settings):
     images: Paths | None = Field(default=None, examples=["scans", "scans/*/*.png"])
     """Images in folders, each named after its class: a folder, or a pattern (`scans/*/*.png`). Folders named train,
     valid or test above them become the column `split`."""
+    files: Paths | None = Field(default=None, examples=["scores/*.xlsx"], exclude_if=_is_left_out)
+    """Files of another format, which `reader` reads: paths, patterns or URLs."""
+    reader: Literal["parquet", "csv", "jsonl"] | None = Field(
+        default=None, examples=["mine.py:XLSX"], exclude_if=_is_left_out
+    )
+    """Who reads `files`: also a reader that an installed package offers, or one of your own as `module:object` or
+    `file.py:object`."""
     image: str | None = Field(default=None, examples=["file"])
     """The column with the images: paths that start from the table's folder, the bytes of PNG or JPEG files, or arrays
     (lists of whole numbers 0 to 255, or of numbers 0 to 1)."""
@@ -150,6 +162,8 @@ class Source(Settings):
         if len(given) != 1:
             found = " and ".join(given) if given else "none of them"
             raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {found}")
+        if (self.files is None) != (self.reader is None):
+            raise ValueError("files and reader go together: the files, and who reads them")
         parts = (self.split, self.dataset, self.images, self.iob)
         has_split = any(one is not None for one in parts)
         if self.gold_in is not None and not has_split:

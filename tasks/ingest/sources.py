@@ -54,7 +54,9 @@ def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
         return _resolved_images(source, image_files(patterns, base_dir))
     urls = list(dict.fromkeys(url for pattern in patterns for url in _matches(pattern, base_dir, origin)))
     names = short_names(urls)
-    files = tuple(SourceFile(url, name, _format(origin, name)) for url, name in zip(urls, names, strict=True))
+    files = tuple(
+        SourceFile(url, name, source.reader or _format(origin, name)) for url, name in zip(urls, names, strict=True)
+    )
     settings = source.model_copy(update={origin: tuple(names)})
     return ResolvedSource(settings=settings, files=files)
 

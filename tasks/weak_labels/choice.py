@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from assay.tasks.statistics.vote_counts import VoteCounts
-    from assay.tasks.weak_labels.models import Labeler
-    from assay.tasks.weak_labels.settings import WeakLabelling
+    from assay.tasks.weak_labels.models import Labeler, Options
 
     CastVotes = npt.NDArray[np.int8]  # [n, m], the class that each function votes for, -1 where it abstains
     Probabilities = npt.NDArray[np.float64]  # [n, k]
@@ -34,7 +33,7 @@ class LabelerChoice(Named):
     sample's may not depend on the other samples.
     """
 
-    learn: Callable[[VoteCounts, WeakLabelling], Labeler] | None = None
+    learn: Callable[[VoteCounts, Options], Labeler] | None = None
     probabilities: Callable[[CastVotes, int], Probabilities] | None = None
 
     def conformance(self) -> list[str]:
@@ -49,3 +48,9 @@ class LabelerChoice(Named):
                 f"The labeler {self.word} says both what it learns and what it makes of votes: give it `learn` or "
                 "`probabilities`."
             )
+
+    def conformance(self) -> list[str]:
+        """What keeps the labeler from being one, a sentence: it is tried on votes."""
+        from assay.tasks.weak_labels.conformance import labeler_conformance
+
+        return labeler_conformance(self)

@@ -7,6 +7,7 @@ the same votes get the same bits, whatever partition they lie in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,10 @@ import pyarrow as pa
 
 from assay.data.schemas import WeakLabels
 from assay.infra.errors import InputError
-from assay.tasks.weak_labels.choice import LabelerChoice
 from assay.tasks.weak_labels.models import Labeler
+
+if TYPE_CHECKING:
+    from assay.tasks.weak_labels.choice import LabelerChoice
 
 Scores = npt.NDArray[np.float64]  # [q, n], one row per class
 _NUMBERS = list(WeakLabels.schema)[1:]

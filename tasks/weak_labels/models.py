@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,25 @@ import pyarrow as pa
 from assay.data.schemas import LabelModel
 
 _BY = "by_"
+
+
+class Options(Protocol):
+    """How long a labeler learns, in which steps, and where it starts."""
+
+    @property
+    def epochs(self) -> int:
+        """How many steps."""
+        ...
+
+    @property
+    def learning_rate(self) -> float:
+        """How large they are."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Where it starts."""
+        ...
 
 
 @dataclass(frozen=True)

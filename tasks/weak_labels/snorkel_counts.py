@@ -9,17 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from assay.infra.errors import InputError
 from assay.tasks.statistics.vote_counts import VoteCounts
 from assay.tasks.weak_labels.majority import majority
-from assay.tasks.weak_labels.models import Labeler, Training
-
-if TYPE_CHECKING:
-    from assay.tasks.weak_labels.settings import WeakLabelling
+from assay.tasks.weak_labels.models import Labeler, Options, Training
 
 FEWEST_FUNCTIONS = 3  # with fewer, agreements do not tell whom to trust; Snorkel refuses them
 _MOMENTUM = 0.9  # of Snorkel's optimizer, torch.optim.SGD; importing that drags in Torch's compiler: two seconds
@@ -29,7 +26,7 @@ _TAIL = 0.1  # training must have settled this share of its epochs before the en
 _LOCK = threading.Lock()
 
 
-def snorkel(counts: VoteCounts, settings: WeakLabelling) -> Labeler:
+def snorkel(counts: VoteCounts, settings: Options) -> Labeler:
     """The labeler that Snorkel's LabelModel learns: w_i = P(i is right | i votes), and μ for the posterior.
 
     Where nothing can be learned (fewer than three functions, or no vote at all) every vote weighs one, as in majority,
@@ -61,7 +58,7 @@ def settled_after(steps: Sequence[float]) -> int | None:
     return first if first <= (1 - _TAIL) * len(still_to_go) else None
 
 
-def _trained(counts: VoteCounts, settings: WeakLabelling) -> tuple[Any, list[float], list[float]]:
+def _trained(counts: VoteCounts, settings: Options) -> tuple[Any, list[float], list[float]]:
     """Snorkel's LabelModel as after `LabelModel.fit`, its loss before every step, and how far the step moved μ."""
     model = _untrained(counts, settings)
     model.train()
@@ -89,7 +86,7 @@ def _trained(counts: VoteCounts, settings: WeakLabelling) -> tuple[Any, list[flo
     return model, losses, steps
 
 
-def _untrained(counts: VoteCounts, settings: WeakLabelling) -> Any:
+def _untrained(counts: VoteCounts, settings: Options) -> Any:
     """Snorkel's LabelModel as it stands before its first step, its μ drawn as `seed` says."""
     import torch
     from snorkel.labeling.model import LabelModel

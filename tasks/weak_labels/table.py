@@ -9,11 +9,10 @@ from assay.tasks.weak_labels.choice import GROUP, LabelerChoice
 
 if TYPE_CHECKING:
     from assay.tasks.statistics.vote_counts import VoteCounts
-    from assay.tasks.weak_labels.models import Labeler
-    from assay.tasks.weak_labels.settings import WeakLabelling
+    from assay.tasks.weak_labels.models import Labeler, Options
 
 
-def _snorkel(counts: VoteCounts, settings: WeakLabelling) -> Labeler:
+def _snorkel(counts: VoteCounts, settings: Options) -> Labeler:
     from assay.tasks.weak_labels.snorkel_counts import snorkel
 
     return snorkel(counts, settings)

@@ -36,5 +36,11 @@ class TermAttackChoice(AttackChoice, Generic[A]):
         if not issubclass(self.settings, TermAttack):
             raise InputError(f"{self.settings.__name__} is no TermAttack, and every attack on terms has its settings.")
 
+    def conformance(self) -> list[str]:
+        """What keeps the attack from being one, a sentence each: it is tried on a few terms."""
+        from assay.tasks.attacks.terms.conformance import term_attack_conformance
+
+        return super().conformance() or term_attack_conformance(self)
+
 
 AnyTermAttackChoice = TermAttackChoice[Any]

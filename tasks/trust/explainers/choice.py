@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from assay.infra.choices import Named, tried
+from assay.infra.choices import Named
 
 if TYPE_CHECKING:
     import numpy as np
 
     from assay.tasks.trust.explainers.documents import Document
     from assay.tasks.trust.explainers.explanation import Explanation
-    from assay.tasks.trust.explainers.settings import Explaining
 
 GROUP = "assay.explainers"
 """Where installed packages offer explainers."""
+
+
+class Effort(Protocol):
+    """How much an explainer says, and asks."""
+
+    @property
+    def top_words(self) -> int:
+        """How many words an explanation has at most."""
+        ...
+
+    @property
+    def samples(self) -> int:
+        """How many perturbed texts the subject is asked about."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -28,11 +41,11 @@ class ExplainerChoice(Named):
     One that `looks_inside` is handed a `TokenModel`, and is refused for a subject that is a function of texts.
     """
 
-    explain: Callable[[Any, Document, int, Explaining, np.random.Generator], Explanation]
+    explain: Callable[[Any, Document, int, Effort, np.random.Generator], Explanation]
     looks_inside: bool = False
 
     def conformance(self) -> list[str]:
-        """What keeps the explainer from being one, as a sentence: it is tried on a few texts."""
-        from assay.tasks.trust.explainers.conformance import check_explainer
+        """What keeps the explainer from being one, a sentence: it is tried on a few texts."""
+        from assay.tasks.trust.explainers.conformance import explainer_conformance
 
-        return tried(lambda: check_explainer(self))
+        return explainer_conformance(self)

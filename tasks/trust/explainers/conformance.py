@@ -1,20 +1,22 @@
-"""Whether an explainer keeps what the oracle relies on: an author calls `check_explainer` on their own."""
+"""Whether an explainer keeps what the oracle relies on, tried on a subject that is known through and through."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.errors import InputError
+from assay.infra.errors import AssayError, InputError, told
 from assay.tasks.subjects.texts.model import BoolArray, Encoded, IntArray
-from assay.tasks.trust.explainers.choice import ExplainerChoice
 from assay.tasks.trust.explainers.documents import read_document
 from assay.tasks.trust.explainers.explanation import Explanation
-from assay.tasks.trust.explainers.settings import Explaining
+
+if TYPE_CHECKING:
+    from assay.tasks.trust.explainers.choice import ExplainerChoice
 
 TEXTS = ("good and bad, but good", "fine", "a rather long text of words that say nothing, good or bad, of anything")
 WEIGHTS = {"bad": -0.25, "good": 0.2, "fine": 0.1}
@@ -60,6 +62,25 @@ class _Subject:
         return WEIGHTS.get(self.vocabulary[token], 0.0)
 
 
+@dataclass(frozen=True)
+class _Brief:
+    """Few words, few samples."""
+
+    top_words: int = TOP
+    samples: int = 50
+
+
+def explainer_conformance(choice: ExplainerChoice) -> list[str]:
+    """What keeps an explainer from being one, a sentence; nothing where all is well."""
+    try:
+        check_explainer(choice)
+    except AssayError as error:
+        return [str(error)]
+    except Exception as fault:  # noqa: BLE001  an author is told whatever it was
+        return [f"The explainer {choice.word} raised {told(fault)}"]
+    return []
+
+
 def check_explainer(choice: ExplainerChoice) -> None:
     """Nothing, or one sentence: it names words of the text, at most as many as asked for and each once, with finite
     importance, and says the same again, whatever it explained in between.
@@ -80,8 +101,7 @@ def _asked(choice: ExplainerChoice, text: str) -> Explanation:
     """The explanation of one text, seen to be one."""
     subject = _Subject()
     document = read_document(text, subject)
-    settings = Explaining.model_construct(explainer=choice.word, top_words=TOP, samples=50)
-    found = choice.explain(subject, document, 1, settings, np.random.default_rng(0))
+    found = choice.explain(subject, document, 1, _Brief(), np.random.default_rng(0))
     if not isinstance(found, Explanation):
         raise InputError(f"The explainer {choice.word} gave {type(found).__name__}, expected an Explanation.")
     if len(found.words) > TOP or len(set(found.words)) < len(found.words):

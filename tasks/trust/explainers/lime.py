@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from assay.tasks.subjects.texts.model import TextModel
+from assay.tasks.trust.explainers.choice import Effort
 from assay.tasks.trust.explainers.documents import Document
 from assay.tasks.trust.explainers.explanation import Explanation, explanation
 from assay.tasks.trust.explainers.lime_fit import Moments, explain_class, moments
 from assay.tasks.trust.explainers.lime_masks import Masks, distinct_masks, draw_masks
 from assay.tasks.trust.explainers.perturbing import Perturbed, perturbed
 
-if TYPE_CHECKING:
-    from assay.tasks.trust.explainers.settings import Explaining
-
 
 def explain_by_lime(
-    model: TextModel, document: Document, target: int, settings: Explaining, generator: np.random.Generator
+    model: TextModel, document: Document, target: int, settings: Effort, generator: np.random.Generator
 ) -> Explanation:
     """The words that a local linear model of the class's probability rests on (Ribeiro et al. 2016, Algorithm 1)."""
     texts = perturbed(document, model)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.subjects.texts.model import TextModel
+from assay.tasks.trust.explainers.choice import Effort
 from assay.tasks.trust.explainers.documents import Document
 from assay.tasks.trust.explainers.explanation import Explanation, explanation
-
-if TYPE_CHECKING:
-    from assay.tasks.trust.explainers.settings import Explaining
 
 _TEXTS = 256  # of the package's texts, how many the subject is asked about at a time
 
 
 def explain_by_lime_package(
-    model: TextModel, document: Document, target: int, settings: Explaining, generator: np.random.Generator
+    model: TextModel, document: Document, target: int, settings: Effort, generator: np.random.Generator
 ) -> Explanation:
     """What `lime.lime_text.LimeTextExplainer` says with its default settings, our words, and a seed per sample."""
     from lime.lime_text import LimeTextExplainer

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from assay.tasks.subjects.kinds import KINDS, kind_of, kinds_written, stages_of
+from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
 from assay.tasks.subjects.settings import KNOWN, WAYS, Subject
 
@@ -48,6 +50,19 @@ def test_columns_that_are_read() -> None:
 def test_a_subject_of_columns_has_no_samples_set_apart() -> None:
     with pytest.raises(ValueError, match="subject of columns"):
         stages_of(Subject(model="logistic"))
+
+
+def test_subjects_are_known_by_the_fingerprints_that_stores_have() -> None:
+    written = [
+        {"model": "logistic"},
+        {"network": "small-cnn", "train": {}},
+        {"classifier": "small-bert"},
+        {"tagger": "small-tagger"},
+        {"scorer": "small-scorer", "train": {"epochs": 2}},
+        {"predictions": "x"},
+    ]
+    found = [resolve_subject(Subject.model_validate(one), Path()).fingerprint[:8] for one in written]
+    assert found == ["1bb6de5f", "4d0b744f", "73ecc962", "65981ae5", "021b2197", "6aef286a"]
 
 
 def test_the_table_loads_no_model_library() -> None:
