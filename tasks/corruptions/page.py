@@ -53,7 +53,7 @@ class CorruptionFindings:
         compared = findings.distinct("subject", "corruption.relative_flip_probability")
         subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
         self.subjects = sorted(subjects, key=lambda subject: (subject in compared, subject))
-        self.perturbations = list(in_order(tried))
+        self.perturbations = list(in_order(set(tried) - {MEAN}))
         severities = {one.slice.severity for one in findings.select("corruption")}
         self.severities = [severity for severity in range(1, 6) if severity in severities]
 
