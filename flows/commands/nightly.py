@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from assay.flows.commands.answers import command, config_option
+from assay.flows.commands.answers import command, config_option, echo
 
 
 @command("deploy", example="assay deploy")
@@ -48,7 +48,7 @@ def worker(address: str, gpu: bool, memory: str, tls_ca: str | None, tls_cert: s
     """Join the Dask scheduler at ADDRESS and work for it."""
     from assay.flows.operations.workers import work
 
-    work(address, gpu=gpu, memory=memory, tls=(tls_ca, tls_cert, tls_key), ready=click.echo)
+    work(address, gpu=gpu, memory=memory, tls=(tls_ca, tls_cert, tls_key), ready=echo)
 
 
 def _prepare() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 
 import click
 
@@ -11,11 +10,13 @@ from assay.flows.commands.answers import (
     columns,
     command,
     config_option,
+    echo,
     seed_option,
     set_option,
     standard_output_kept_clean,
     store_option,
 )
+from assay.infra.terminal import json_text
 
 
 @command(
@@ -61,7 +62,7 @@ def run(
         raise
     finally:
         if as_json and answer["status"] is not None:
-            click.echo(json.dumps(answer, ensure_ascii=False))
+            echo(json_text(answer))
     ctx.exit(code)
 
 
@@ -82,7 +83,7 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     from assay.flows.operations.planning import plan as plan_pipeline
 
     planned = plan_pipeline(project, project.pipeline(name), seed)
-    click.echo(columns(["stage", "will", "where"], [[stage.title, stage.outlook, stage.where] for stage in planned]))
+    echo(columns(["stage", "will", "where"], [[stage.title, stage.outlook, stage.where] for stage in planned]))
 
 
 TABLES = (
@@ -107,7 +108,7 @@ def reproduce(table: str | None, config: str, store: str | None) -> None:
     from assay.flows.reproduce.tables import list_of_tables
     from assay.flows.reproduce.tables import reproduce as beside
 
-    click.echo(list_of_tables() if table is None else beside(table, open_store(config, store)))
+    echo(list_of_tables() if table is None else beside(table, open_store(config, store)))
 
 
 def _plain(value: object) -> object:

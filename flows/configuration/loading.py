@@ -20,12 +20,15 @@ from assay.flows.configuration.written_lines import Lines
 from assay.flows.configuration.yaml_source import Document, Value, read_yaml
 from assay.flows.pipeline import Pipeline, Project, ProjectFile, file_model, known_pipeline
 from assay.infra.errors import InputError
+from assay.infra.given_files import content_of
 from assay.tasks.attacks.menu import AnyAttack
 from assay.tasks.attacks.settings import PRESETS
 from assay.tasks.defenses.menu import AnyDefence
 from assay.tasks.subjects.settings import Subject
 
 DEFAULT_FILE = "pipelines.yaml"
+MOST_BYTES = 1 << 20
+"""A larger file is no configuration that anybody wrote."""
 OUTSIDE = frozenset({"store", "compute"})
 ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyAttack)[0]) for name in attack.model_fields)
 DEFENCE_FIELDS = frozenset(name for kind in get_args(get_args(AnyDefence)[0]) for name in writable(kind))
@@ -143,11 +146,9 @@ def _place(store: str, folder: Path) -> str:
 
 def _text_of(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        return content_of(file, file_name(file), MOST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"There is no file {file_name(file)}; say which one with --config FILE.") from None
-    except IsADirectoryError:
-        raise InputError(f"{file_name(file)} is a folder; name the file in it with --config FILE.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{file_name(file)} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
     except OSError as error:
