@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 MOST_WORDS = 500_000
 """Of a larger file the first so many words are read; such files begin with the most frequent ones."""
 
+_FAULTS = (
+    ValueError, EOFError, OSError, IndexError, struct.error, NotImplementedError, AssertionError, MemoryError,
+    OverflowError, zlib.error,
+)  # fmt: skip
+"""What gensim raises on files that are damaged."""
+
 HEAD = 1 << 18
 """So many bytes at the beginning say what a file is."""
 
@@ -76,18 +82,7 @@ def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
                 str(path), binary=kind == "word2vec-binary", no_header=kind == "glove", limit=MOST_WORDS,
                 unicode_errors="replace",
             )  # fmt: skip
-    except (
-        ValueError,
-        EOFError,
-        OSError,
-        IndexError,
-        struct.error,
-        NotImplementedError,
-        AssertionError,
-        MemoryError,
-        OverflowError,
-        zlib.error,
-    ) as fault:
+    except _FAULTS as fault:
         raise InputError(f"{path} begins like {kind} word vectors, but cannot be read: {fault}.") from fault
     if not np.isfinite(found.vectors).all():
         raise InputError(f"{path} has vectors with numbers that are not finite; it is damaged.")
