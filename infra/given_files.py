@@ -26,9 +26,9 @@ _KINDS = (
 def require_regular(path: str | Path, called: str = "") -> None:
     """Nothing, or the sentence for what is there and no ordinary file; what is not there is for the caller to say.
 
-    >>> require_regular("/dev/zero", "The weights")
+    >>> require_regular("/dev/zero", "The file of weights")
     Traceback (most recent call last):
-    assay.infra.errors.InputError: The weights (/dev/zero) is a device, and only ordinary files are read; name a file.
+    assay.infra.errors.InputError: The file of weights is a device, and only ordinary files are read; name a file.
     """
     try:
         mode = os.stat(path).st_mode
@@ -38,8 +38,7 @@ def require_regular(path: str | Path, called: str = "") -> None:
         raise InputError(f"{str(path)!r} is no path ({error}); correct it.") from error
     if not stat.S_ISREG(mode):
         what = next((word for is_one, word in _KINDS if is_one(mode)), "something else")
-        who = f"{called} ({path})" if called and called != str(path) else str(path)
-        raise InputError(f"{who} is {what}, and only ordinary files are read; name a file.")
+        raise InputError(f"{called or path} is {what}, and only ordinary files are read; name a file.")
 
 
 def require_regular_url(url: str, called: str = "") -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.tasks.ingest.addresses import file_system, is_remote, require_named_file, unreachable
 from assay.tasks.ingest.pixels import ENDINGS
 
 PATH, CLASS, SPLIT = "path", "class", "split"
@@ -28,11 +29,9 @@ def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
 
 
 def _found(pattern: str, base_dir: str | Path) -> list[str]:
-    import fsspec
-
-    url = pattern if "://" in pattern else str(Path(base_dir, pattern).absolute())
+    filesystem, path = file_system(pattern, base_dir, "images")
+    remote = is_remote(pattern)
     try:
-        filesystem, path = fsspec.core.url_to_fs(url)
         if glob.has_magic(path):
             found = [name for name in filesystem.glob(path) if _is_visible(name) and not filesystem.isdir(name)]
         elif filesystem.isdir(path):
@@ -42,11 +41,17 @@ def _found(pattern: str, base_dir: str | Path) -> list[str]:
             raise InputError(f"{pattern} (images) is a file; name the folder it lies in, for example scans/*/*.png.")
         else:
             found = []
-    except (ImportError, ValueError, OSError) as error:
-        raise InputError(f"{pattern} (images) cannot be reached: {error}.") from error
+        for name in found:
+            require_named_file(name, pattern, "images")
+    except InputError:
+        raise
+    except Exception as error:
+        # As for tables: what clouds' libraries raise shares no base but this one.
+        if not remote and not isinstance(error, ImportError | ValueError | OSError):
+            raise
+        raise unreachable(pattern, "images", error) from error
     if not found:
         raise InputError(f"No image is found under {pattern} (images); it was looked for at {path}.")
-    remote = "://" in pattern and not pattern.startswith("file:")
     return [filesystem.unstrip_protocol(name) if remote else name for name in found]
 
 

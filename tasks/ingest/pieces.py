@@ -110,12 +110,17 @@ def index_file(file: SourceFile, layout: Layout) -> FileIndex:
     with opened(file.url, file.name) as content:
         content.seek(head.start)
         if file.format == "iob":
-            tagged = index_sentences(content, layout.iob_columns, head.start)
+            tagged = index_sentences(content, layout.iob_columns, head.start, file.name)
             size = tagged.text.size - head.start
             rows = tagged.text.records
             return FileIndex(file.name, file.format, rows, size, tagged.text, tagged.begins, tagged.shape)
         text = index_records(
-            content, delimiter, start=head.start, line=head.line, unclosed=lambda line: unclosed_quote(file.name, line)
+            content,
+            delimiter,
+            start=head.start,
+            line=head.line,
+            unclosed=lambda line: unclosed_quote(file.name, line),
+            file_name=file.name,
         )
     return FileIndex(file.name, file.format, text.records, text.size - head.start, text)
 
