@@ -189,10 +189,10 @@ class Source(Settings):
                 raise ValueError(f"{meanings[column]} and {setting} both name the column {column}: it is one of them")
         if self.tags is not None and self.tokens == self.tags:
             raise ValueError(f"tokens and tags both name the column {self.tags}: the words, and a tag for each")
-        for setting in ("labels", "features", "required", "gold_in"):
+        for setting in ("labels", "features", "required"):
             names = getattr(self, setting) or ()
             if len(set(names)) < len(names):
-                raise ValueError(f"a name stands twice in {setting}: {', '.join(names)}")
+                raise ValueError(f"a column is named twice in {setting}: {', '.join(names)}")
 
     def _require_one_truth(self) -> None:
         truths = [name for name in ("label", "labels", "tags", "score") if getattr(self, name) is not None]
