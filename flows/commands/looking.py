@@ -30,13 +30,15 @@ def check(ctx: click.Context, config: str, store: str | None, overrides: tuple[s
 @config_option
 def list_pipelines(config: str) -> None:
     """List the pipelines, their schedules and what they audit."""
-    from assay.flows.configuration.loading import load_project
+    from assay.flows.configuration.loading import load_usable
     from assay.flows.operations.checking import source_in_words
 
+    project, refused = load_usable(config)
     rows = [
         [name, one.schedule or "on request", source_in_words(one.source), one.description]
-        for name, one in load_project(config).pipelines.items()
+        for name, one in project.pipelines.items()
     ]
+    rows += [[name, "refused", "", "has mistakes: assay check names them"] for name in refused]
     echo(columns(["pipeline", "schedule", "source", "what"], rows))
 
 

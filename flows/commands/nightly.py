@@ -15,10 +15,12 @@ def deploy(config: str) -> None:
     One deployment per pipeline; the workers of your pool run them.
     """
     _prepare()
-    from assay.flows.configuration.loading import load_project
+    from assay.flows.configuration.loading import load_usable
     from assay.flows.deployments import deploy as deploy_all
 
-    project = load_project(config)
+    project, refused = load_usable(config)
+    for mistakes in refused.values():
+        echo(f"Left out until it is corrected:\n{mistakes}", err=True)
     deploy_all(project, project.file)
 
 
@@ -30,10 +32,12 @@ def serve(config: str) -> None:
     A night that still runs when the next one is due is not started twice.
     """
     _prepare()
-    from assay.flows.configuration.loading import load_project
+    from assay.flows.configuration.loading import load_usable
     from assay.flows.deployments import serve as serve_all
 
-    project = load_project(config)
+    project, refused = load_usable(config)
+    for mistakes in refused.values():
+        echo(f"Left out until it is corrected:\n{mistakes}", err=True)
     serve_all(project, project.file)
 
 
