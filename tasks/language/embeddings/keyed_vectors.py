@@ -27,9 +27,17 @@ MOST_WORDS = 500_000
 """Of a larger file the first so many words are read; such files begin with the most frequent ones."""
 
 _FAULTS = (
-    ValueError, EOFError, OSError, IndexError, struct.error, NotImplementedError, AssertionError, MemoryError,
-    OverflowError, zlib.error,
-)  # fmt: skip
+    ValueError,
+    EOFError,
+    OSError,
+    IndexError,
+    struct.error,
+    NotImplementedError,
+    AssertionError,
+    MemoryError,
+    OverflowError,
+    zlib.error,
+)
 """What gensim raises on files that are damaged."""
 
 HEAD = 1 << 18
@@ -79,9 +87,12 @@ def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
             found = load_facebook_vectors(str(path))
         else:
             found = KeyedVectors.load_word2vec_format(
-                str(path), binary=kind == "word2vec-binary", no_header=kind == "glove", limit=MOST_WORDS,
+                str(path),
+                binary=kind == "word2vec-binary",
+                no_header=kind == "glove",
+                limit=MOST_WORDS,
                 unicode_errors="replace",
-            )  # fmt: skip
+            )
     except _FAULTS as fault:
         raise InputError(f"{path} begins like {kind} word vectors, but cannot be read: {fault}.") from fault
     if not np.isfinite(found.vectors).all():
