@@ -168,7 +168,9 @@ class TerminalProgress:
         with self._lock:
             if not self._tasks:
                 self._bars.start()
-            self._tasks[stage] = self._bars.add_task(printable(stage.title), total=total, branch=printable(stage.branch))
+            self._tasks[stage] = self._bars.add_task(
+                printable(stage.title), total=total, branch=printable(stage.branch)
+            )
 
     def advance(self, stage: ShownStage, done: int, total: int) -> None:
         """The bar grows."""

@@ -112,6 +112,14 @@ def hash_of_file(url: str) -> str:
         raise InputError(f"{url} cannot be read ({error}); check the path and its permissions.") from error
 
 
+def size_of(url: str) -> int:
+    """How many bytes a file has where it lies."""
+    import fsspec
+
+    filesystem, path = fsspec.core.url_to_fs(url)
+    return int(filesystem.size(path) or 0)
+
+
 @functools.lru_cache(maxsize=1 << 18)
 def _hash_of_bytes(url: str, size: int, changed: str) -> str:  # noqa: ARG001 - size and time of change make the cache true
     import fsspec

@@ -22,6 +22,9 @@ _SPLITS = {
 }  # fmt: skip
 
 
+_MARKS = {"mask", "masks", "segmentation", "segmentations", "annotation", "annotations"}
+
+
 def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
     """The addresses of all images that the patterns find, in order; a folder stands for every image below it."""
     urls = [url for pattern in patterns for url in _found(pattern, base_dir)]
@@ -96,11 +99,23 @@ def listing(names: Sequence[str]) -> pa.Table:
     ['train', 'valid']
     """
     classes = [posixpath.basename(posixpath.dirname(name)) for name in names]
+    _require_no_masks(names, classes)
     columns = {PATH: pa.array(names, pa.string()), CLASS: pa.array(classes, pa.string())}
     splits = _splits(names)
     if splits is not None:
         columns[SPLIT] = pa.array(splits, pa.string())
     return pa.table(columns)
+
+
+def _require_no_masks(names: Sequence[str], classes: Sequence[str]) -> None:
+    """Nothing, or the sentence for pictures that mark something in other pictures: they are no images of a class."""
+    for name, folder in zip(names, classes, strict=True):
+        stem = posixpath.splitext(posixpath.basename(name))[0].lower()
+        if folder.lower() in _MARKS or stem.endswith(("_mask", "-mask", "_segmentation")):
+            raise InputError(
+                f"{name} is a mask, by its name, and folders are taken for classes: leave masks out, with a pattern "
+                "that finds the images only (scans/*/*.jpg)."
+            )
 
 
 def _splits(names: Sequence[str]) -> list[str] | None:
