@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from assay import __version__
-from assay.flows.commands.answers import BUG, INTERRUPTED, Answering
+from assay.flows.commands.answers import BUG, INTERRUPTED, Answering, echo
 from assay.flows.commands.judging import compare, gate
 from assay.flows.commands.keeping import data, export, store
 from assay.flows.commands.looking import check, list_pipelines, report, runs
@@ -92,8 +92,8 @@ def _sorry(sentence: str, code: int, debug: bool) -> int:
     if debug:
         import traceback
 
-        traceback.print_exc()
-    click.echo(sentence, err=True)
+        echo(traceback.format_exc(), err=True)
+    echo(sentence, err=True)
     return code
 
 

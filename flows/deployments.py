@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from prefect import flow
 
+from assay.flows.commands.answers import echo
 from assay.infra.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def serve(project: Project, file: Path) -> None:
 
     scheduled = deployments_of(project, file)
     with _api():
-        print(f"Serving {', '.join(each.name for each in scheduled)}. Ctrl-C ends it.", flush=True)
+        echo(f"Serving {', '.join(each.name for each in scheduled)}. Ctrl-C ends it.")
         # One process at a time for all pipelines would make a long night delay the others: each may run once.
         serve_deployments(*scheduled, pause_on_shutdown=True, print_starting_message=False, limit=len(scheduled))
 
@@ -50,7 +51,7 @@ def deploy(project: Project, file: Path) -> None:
         raise InputError("There is no Prefect server to deploy to: set PREFECT_API_URL, or use assay serve.")
     for deployment in deployments_of(project, file):
         deployment.apply()
-        print(f"{deployment.name}: {project.pipelines[deployment.name].schedule}", flush=True)
+        echo(f"{deployment.name}: {project.pipelines[deployment.name].schedule}")
 
 
 def deployments_of(project: Project, file: Path) -> list[RunnerDeployment]:

@@ -133,6 +133,8 @@ def _imports(source: bytes, path: str, package: str) -> Iterator[str]:
         tree = ast.parse(source, path)
     except SyntaxError as fault:
         raise InputError(f"{path} is not Python: {fault.msg} in line {fault.lineno}.") from fault
+    except (ValueError, RecursionError, MemoryError) as fault:  # a NUL, or brackets within brackets without number
+        raise InputError(f"{path} is not Python: {str(fault) or 'it is nested too deeply'}.") from fault
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
+from assay.infra.terminal import printable
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress as Bars
@@ -147,7 +149,7 @@ class PlainProgress:
 
     def _write(self, line: str) -> None:
         with self._lock:
-            print(line, file=self._stream, flush=True)
+            print(printable(line), file=self._stream, flush=True)
 
 
 class TerminalProgress:
@@ -166,7 +168,9 @@ class TerminalProgress:
         with self._lock:
             if not self._tasks:
                 self._bars.start()
-            self._tasks[stage] = self._bars.add_task(stage.title, total=total, branch=stage.branch)
+            self._tasks[stage] = self._bars.add_task(
+                printable(stage.title), total=total, branch=printable(stage.branch)
+            )
 
     def advance(self, stage: ShownStage, done: int, total: int) -> None:
         """The bar grows."""
@@ -202,7 +206,7 @@ class TerminalProgress:
                 self._bars.stop()
 
     def _print(self, line: str) -> None:
-        self._console.print(line, markup=False)
+        self._console.print(printable(line), markup=False)
 
 
 def _bars(console: Console) -> Bars:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from assay.infra.terminal import printable
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 BUG = "Assay has a bug"
@@ -90,6 +92,11 @@ def seed_option(function: F) -> F:
     )(function)  # fmt: skip
 
 
+def echo(text: str, err: bool = False) -> None:
+    """Says it, without what a terminal would obey: every command speaks through here."""
+    click.echo(printable(text), err=err)
+
+
 def columns(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table as text, its columns aligned; numbers to the right.
 
@@ -98,7 +105,7 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     a      1
     bcd   20
     """
-    texts = [["" if cell is None else " ".join(str(cell).split()) for cell in row] for row in rows]
+    texts = [["" if cell is None else printable(" ".join(str(cell).split())) for cell in row] for row in rows]
     right = [bool(rows) and all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(headings))]
     widths = [max(len(line[at]) for line in [list(headings), *texts]) for at in range(len(headings))]
     lines = [

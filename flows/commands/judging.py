@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.flows.commands.answers import command, config_option, store_option
+from assay.flows.commands.answers import command, config_option, echo, store_option
 
 
 @command("gate", example="assay gate latest --junit gates.xml\nassay gate 2026-11-22-0200-k3f9 --json")
@@ -31,12 +31,12 @@ def gate(ctx: click.Context, run: str, junit: Path | None, as_json: bool, config
         junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(gates_as_junit(results, run=record.id, pipeline=record.pipeline), encoding="utf-8")
     if as_json:
-        click.echo(gates_as_json(results, run=record.id, pipeline=record.pipeline))
+        echo(gates_as_json(results, run=record.id, pipeline=record.pipeline))
     else:
         passed = sum(result.passed for result in results)
         for result in results:
-            click.echo(f"{'passed' if result.passed else 'FAILED'}  {result.sentence}")
-        click.echo(f"{passed} of {len(results)} gates passed ({record.pipeline}, run {record.id})")
+            echo(f"{'passed' if result.passed else 'FAILED'}  {result.sentence}")
+        echo(f"{passed} of {len(results)} gates passed ({record.pipeline}, run {record.id})")
     ctx.exit(0 if all(result.passed for result in results) else 1)
 
 
@@ -55,4 +55,4 @@ def compare(before: str, after: str, everything: bool, config: str, store: str |
     from assay.flows.report.records import find_run, open_store
 
     opened = open_store(config, store)
-    click.echo(compare_runs(opened, find_run(opened, before), find_run(opened, after), everything))
+    echo(compare_runs(opened, find_run(opened, before), find_run(opened, after), everything))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.flows.commands.answers import Answering, columns, command, config_option, store_option
+from assay.flows.commands.answers import Answering, columns, command, config_option, echo, store_option
 
 
 @click.group("data", cls=Answering)
@@ -19,10 +19,10 @@ def data_list() -> None:
     """List the data sets: the embedded ones, and the catalogue."""
     from assay.flows.operations.data_sets import known_data_sets, where_from
 
-    click.echo(columns(["data set", "at hand", "licence", "what"], known_data_sets()))
+    echo(columns(["data set", "at hand", "licence", "what"], known_data_sets()))
     if lines := where_from():
-        click.echo("\nYours to bring, with where the originals are (assay data get NAME says how to have one here):")
-        click.echo("\n".join(f"  {line}" for line in lines))
+        echo("\nYours to bring, with where the originals are (assay data get NAME says how to have one here):")
+        echo("\n".join(f"  {line}" for line in lines))
 
 
 @data.command("get", example="assay data get youtube-spam")
@@ -34,7 +34,7 @@ def data_get(name: str) -> None:
     """
     from assay.flows.operations.data_sets import get_data_set
 
-    click.echo(get_data_set(name))
+    echo(get_data_set(name))
 
 
 @command(
@@ -81,14 +81,14 @@ def export(
     if results is not None:
         if target or model or labeler or licence:
             raise click.UsageError("--results DIR stands alone; --model, --labeler and --licence go with --to DIR.")
-        click.echo(export_results(opened, find_run(opened, run), results))
+        echo(export_results(opened, find_run(opened, run), results))
         return
     if target is None:
         raise click.UsageError("Give a folder with --to DIR, or with --results DIR.")
     if model is not None:
-        click.echo(export_model(opened, find_run(opened, run), model, target))
+        echo(export_model(opened, find_run(opened, run), model, target))
         return
-    click.echo(export_run(opened, find_run(opened, run), target, labeler=labeler, licence=licence))
+    echo(export_run(opened, find_run(opened, run), target, labeler=labeler, licence=licence))
 
 
 @click.group("store", cls=Answering)
@@ -103,7 +103,7 @@ def store_info(config: str, store: str | None) -> None:
     """Show what the store holds and how large it is."""
     from assay.flows.report.records import describe_store, open_store
 
-    click.echo(columns(["store", ""], describe_store(open_store(config, store))))
+    echo(columns(["store", ""], describe_store(open_store(config, store))))
 
 
 @store.command("clean", example="assay store clean --dry-run\nassay store clean --keep 7")
@@ -118,4 +118,4 @@ def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> Non
 
     swept = clean(open_store(config, store), keep=keep, dry_run=dry_run)
     verb = "Would remove" if dry_run else "Removed"
-    click.echo(f"{verb} {len(swept.runs)} runs and {len(swept.results)} results: {in_bytes(swept.bytes)}.")
+    echo(f"{verb} {len(swept.runs)} runs and {len(swept.results)} results: {in_bytes(swept.bytes)}.")

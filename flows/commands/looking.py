@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from assay.flows.commands.answers import columns, command, config_option, set_option, store_option
+from assay.flows.commands.answers import columns, command, config_option, echo, set_option, store_option
 
 
 @command("check", example="assay check\nassay check --config audits/pipelines.yaml")
@@ -20,9 +20,9 @@ def check(ctx: click.Context, config: str, store: str | None, overrides: tuple[s
     from assay.flows.operations.checking import check as check_all
 
     result = check_all(config, store, overrides)
-    click.echo(result.text)
+    echo(result.text)
     if result.complaint:
-        click.echo(result.complaint, err=True)
+        echo(result.complaint, err=True)
     ctx.exit(2 if result.complaint else 0)
 
 
@@ -30,14 +30,16 @@ def check(ctx: click.Context, config: str, store: str | None, overrides: tuple[s
 @config_option
 def list_pipelines(config: str) -> None:
     """List the pipelines, their schedules and what they audit."""
-    from assay.flows.configuration.loading import load_project
+    from assay.flows.configuration.loading import load_usable
     from assay.flows.operations.checking import source_in_words
 
+    project, refused = load_usable(config)
     rows = [
         [name, one.schedule or "on request", source_in_words(one.source), one.description]
-        for name, one in load_project(config).pipelines.items()
+        for name, one in project.pipelines.items()
     ]
-    click.echo(columns(["pipeline", "schedule", "source", "what"], rows))
+    rows += [[name, "refused", "", "has mistakes: assay check names them"] for name in refused]
+    echo(columns(["pipeline", "schedule", "source", "what"], rows))
 
 
 @command("runs", example="assay runs\nassay runs --pipeline breast-cancer --last 30")
@@ -53,13 +55,13 @@ def runs(pipeline: str | None, last: int, config: str, store: str | None) -> Non
     found = opened.runs(pipeline)[::-1][:last]
     if not found:
         of = "" if pipeline is None else f" of {pipeline}"
-        click.echo(f"There is no run{of} in {opened.url} yet.  (assay run NAME makes one)")
+        echo(f"There is no run{of} in {opened.url} yet.  (assay run NAME makes one)")
         return
     rows = [
         [one.id, one.pipeline, one.status, round(one.seconds, 1), one.seed, (one.verdicts or one.failures or [""])[0]]
         for one in found
     ]
-    click.echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
+    echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
 
 
 @command("report", example="assay report\nassay report breast-cancer --open\nassay report k3f9")
@@ -78,6 +80,6 @@ def report(run: str, opened: bool, config: str, store: str | None) -> None:
     record = find_run(open_store(config, store), run)
     if record.report is None:
         raise InputError(f"Run {record.id} has no report: it is {record.status}.  (assay runs shows all)")
-    click.echo(record.report)
+    echo(record.report)
     if opened:
         click.launch(record.report)

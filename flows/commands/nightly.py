@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from assay.flows.commands.answers import command, config_option
+from assay.flows.commands.answers import command, config_option, echo
 
 
 @command("deploy", example="assay deploy")
@@ -15,10 +15,12 @@ def deploy(config: str) -> None:
     One deployment per pipeline; the workers of your pool run them.
     """
     _prepare()
-    from assay.flows.configuration.loading import load_project
+    from assay.flows.configuration.loading import load_usable
     from assay.flows.deployments import deploy as deploy_all
 
-    project = load_project(config)
+    project, refused = load_usable(config)
+    for mistakes in refused.values():
+        echo(f"Left out until it is corrected:\n{mistakes}", err=True)
     deploy_all(project, project.file)
 
 
@@ -30,10 +32,12 @@ def serve(config: str) -> None:
     A night that still runs when the next one is due is not started twice.
     """
     _prepare()
-    from assay.flows.configuration.loading import load_project
+    from assay.flows.configuration.loading import load_usable
     from assay.flows.deployments import serve as serve_all
 
-    project = load_project(config)
+    project, refused = load_usable(config)
+    for mistakes in refused.values():
+        echo(f"Left out until it is corrected:\n{mistakes}", err=True)
     serve_all(project, project.file)
 
 
@@ -48,7 +52,7 @@ def worker(address: str, gpu: bool, memory: str, tls_ca: str | None, tls_cert: s
     """Join the Dask scheduler at ADDRESS and work for it."""
     from assay.flows.operations.workers import work
 
-    work(address, gpu=gpu, memory=memory, tls=(tls_ca, tls_cert, tls_key), ready=click.echo)
+    work(address, gpu=gpu, memory=memory, tls=(tls_ca, tls_cert, tls_key), ready=echo)
 
 
 def _prepare() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 
 import click
@@ -12,11 +11,13 @@ from assay.flows.commands.answers import (
     columns,
     command,
     config_option,
+    echo,
     seed_option,
     set_option,
     standard_output_kept_clean,
     store_option,
 )
+from assay.infra.terminal import json_text
 
 
 @command(
@@ -62,7 +63,7 @@ def run(
         raise
     finally:
         if as_json and answer["status"] is not None:
-            click.echo(json.dumps(answer, ensure_ascii=False))
+            echo(json_text(answer))
     ctx.exit(code)
 
 
@@ -83,7 +84,7 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     from assay.flows.operations.planning import plan as plan_pipeline
 
     planned = plan_pipeline(project, project.pipeline(name), seed)
-    click.echo(columns(["stage", "will", "where"], [[stage.title, stage.outlook, stage.where] for stage in planned]))
+    echo(columns(["stage", "will", "where"], [[stage.title, stage.outlook, stage.where] for stage in planned]))
 
 
 TABLES = (
@@ -125,9 +126,9 @@ def reproduce(
         raise click.UsageError("--to FILE goes with --all, which writes Markdown.")
     if every:
         page = reproduce_all(open_store(config, store), results)
-        click.echo(page if target is None else write_page(target, page), nl=target is not None)
+        echo(page.rstrip() if target is None else write_page(target, page))
         return
-    click.echo(list_of_tables() if table is None else beside(table, open_store(config, store), results))
+    echo(list_of_tables() if table is None else beside(table, open_store(config, store), results))
 
 
 def _plain(value: object) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,12 +20,15 @@ from assay.flows.configuration.written_lines import Lines
 from assay.flows.configuration.yaml_source import Document, Value, read_yaml
 from assay.flows.pipeline import Pipeline, Project, ProjectFile, file_model, known_pipeline
 from assay.infra.errors import InputError
+from assay.infra.given_files import content_of
 from assay.tasks.attacks.menu import AnyAttack
 from assay.tasks.attacks.settings import PRESETS
 from assay.tasks.defenses.menu import AnyDefence
 from assay.tasks.subjects.settings import Subject
 
 DEFAULT_FILE = "pipelines.yaml"
+MOST_BYTES = 1 << 20
+"""A larger file is no configuration that anybody wrote."""
 OUTSIDE = frozenset({"store", "compute"})
 ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyAttack)[0]) for name in attack.model_fields)
 DEFENCE_FIELDS = frozenset(name for kind in get_args(get_args(AnyDefence)[0]) for name in writable(kind))
@@ -46,24 +49,76 @@ def load_project(
 ) -> Project:
     """The project in a pipelines.yaml; raises `ConfigurationError` with every mistake in it.
 
-    `overrides` are `key=value` texts for the one `pipeline` (or for `store` and `compute`); `store` replaces the
-    configured store and, if it is a folder, is relative to where the person stands.
+    With a `pipeline` the project has that one only, and a mistake in another one is none of its business.
+    `overrides` are `key=value` texts for it (or for `store` and `compute`); `store` replaces the configured store and,
+    if it is a folder, is relative to where the person stands.
     """
     file = Path(path).absolute()
+    document = _written_out(file)
+    if pipeline is not None:
+        if not any(_pipeline_of(where) is None for where, _ in document.mistakes):
+            known_pipeline(pipeline, _pipelines_of(document), file)
+        _leave_out(document, [name for name in _pipelines_of(document) if name != pipeline])
+    inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
+    changed = apply_overrides(document, overrides, inside, OUTSIDE)
+    settings, found = _settings(document, KINDS)
+    if found or settings is None:
+        raise _error(found, changed)
+    return _project(file, document, settings, changed, store)
+
+
+def load_usable(path: str | Path = DEFAULT_FILE) -> tuple[Project, dict[str, str]]:
+    """The project without the pipelines that have mistakes, and what is wrong with each of those.
+
+    Raises `ConfigurationError` where what is wrong belongs to no pipeline.
+    """
+    file = Path(path).absolute()
+    document = _written_out(file)
+    settings, found = _settings(document, KINDS)
+    if settings is not None and not found:
+        return _project(file, document, settings, set(), None), {}
+    wrong: dict[str, list[tuple[Where, Mistake]]] = {}
+    for where, mistake in found:
+        name = _pipeline_of(where)
+        if name is None:
+            raise _error(found, set())
+        wrong.setdefault(name, []).append((where, mistake))
+    document = _written_out(file)
+    _leave_out(document, wrong)
+    settings, found = _settings(document, KINDS)
+    if found or settings is None:
+        raise _error(found, set())
+    refused = {name: str(_error(mistakes, set())) for name, mistakes in wrong.items()}
+    return _project(file, document, settings, set(), None), refused
+
+
+def _written_out(file: Path) -> Document:
+    """What the file says, short forms written out."""
     document = read_yaml(_text_of(file), file_name(file))
-    names = _pipelines_of(document)
-    if pipeline is not None and not document.mistakes:
-        known_pipeline(pipeline, names, file)
-    for name in names:
+    for name in _pipelines_of(document):
         for field, (key, fields) in SHORT_FORMS.items():
             write_out(document, ("pipelines", name, field), key, fields)
         write_out_presets(document, ("pipelines", name, "attacks"), "attack", attack_presets())
-    inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
-    changed = apply_overrides(document, overrides, inside, OUTSIDE)
-    settings = _settings(document, changed, KINDS)
+    return document
+
+
+def _project(file: Path, document: Document, settings: ProjectFile, changed: set[Where], store: str | None) -> Project:
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
     pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
     return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)))
+
+
+def _pipeline_of(where: Where) -> str | None:
+    """The pipeline that a place lies in, if it lies in one."""
+    return str(where[1]) if len(where) > 1 and where[0] == "pipelines" else None
+
+
+def _leave_out(document: Document, names: Collection[str]) -> None:
+    """Forget pipelines, and what was wrong with them."""
+    pipelines = _pipelines_of(document)
+    for name in names:
+        pipelines.pop(name, None)
+    document.mistakes = [(where, one) for where, one in document.mistakes if _pipeline_of(where) not in names]
 
 
 def attack_presets() -> dict[str, dict[str, Value]]:
@@ -72,7 +127,10 @@ def attack_presets() -> dict[str, dict[str, Value]]:
     return {name: {"attack": str(getattr(PRESETS[name], "attack", "")), **one} for name, one in written.items()}
 
 
-def _settings(document: Document, changed: set[Where], kinds: Sequence[AuditKind[Any]]) -> ProjectFile:
+def _settings(
+    document: Document, kinds: Sequence[AuditKind[Any]]
+) -> tuple[ProjectFile | None, list[tuple[Where, Mistake]]]:
+    """The settings where they can be read, and everything that is wrong, each with its place."""
     found = list(document.mistakes)
     settings = None
     if not isinstance(document.value, dict):
@@ -87,10 +145,12 @@ def _settings(document: Document, changed: set[Where], kinds: Sequence[AuditKind
         found += _checked_names(document)
         settings, wrong = validate(file_model(kinds), document, {"attack": PRESETS})
         found += wrong + _clashing(document, {where for where, _ in wrong}, kinds)
-    if found or settings is None:
-        mistakes = dict.fromkeys(_told(mistake, where, changed) for where, mistake in found)
-        raise ConfigurationError(sorted(mistakes, key=lambda mistake: (mistake.file == FLAG, mistake.line or 0)))
-    return settings
+    return settings, found
+
+
+def _error(found: Sequence[tuple[Where, Mistake]], changed: set[Where]) -> ConfigurationError:
+    mistakes = dict.fromkeys(_told(mistake, where, changed) for where, mistake in found)
+    return ConfigurationError(sorted(mistakes, key=lambda mistake: (mistake.file == FLAG, mistake.line or 0)))
 
 
 def _checked_names(document: Document) -> list[tuple[Where, Mistake]]:
@@ -143,11 +203,9 @@ def _place(store: str, folder: Path) -> str:
 
 def _text_of(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        return content_of(file, file_name(file), MOST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"There is no file {file_name(file)}; say which one with --config FILE.") from None
-    except IsADirectoryError:
-        raise InputError(f"{file_name(file)} is a folder; name the file in it with --config FILE.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{file_name(file)} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,16 @@ from assay.tasks.subjects.settings import KNOWN, WAYS
 
 if TYPE_CHECKING:
     from assay.flows.pipeline import Pipeline, Project
+    from assay.tasks.ingest.first_look import FirstLook
 
 Known = Mapping[str, Sequence[str]]
 """Settings that name something, each with the names that Assay has something for."""
+
+MOST_TOLD = 12
+"""So many columns that are not there are told together."""
+
+LEARNERS = ("network", "classifier", "tagger", "scorer")
+"""The ways to name a subject that is audited on a part of the samples."""
 
 SUBJECT: Known = {"weights": (), "revision": (), **{str(way): names for way, names in KNOWN.items()}}
 
@@ -52,11 +60,40 @@ def missing_things(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
 
 def missing_in_source(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """What the source names and cannot be had; where its files are there, columns that they do not have."""
-    source, columns = pipeline.source, list[str]()
+    from assay.tasks.ingest.first_look import first_look
+    from assay.tasks.ingest.sources import resolve
+    from assay.tasks.subjects.holding_out import require_splits
+
+    source: Source | None = pipeline.source
     origins: Known = dict.fromkeys(ORIGINS, ())
-    yield from tried(("source",), source, origins, lambda: columns.extend(_columns_of(source, folder)))
-    if columns:
-        yield from missing_columns(pipeline, columns)
+    part = pipeline.evaluation.column or pipeline.source.split
+    seen: list[FirstLook] = []
+    for _ in range(MOST_TOLD):
+        if source is None:
+            return
+        look = partial(lambda found: seen.append(first_look(resolve(found, folder), part)), source)
+        wrong = list(tried(("source",), source, origins, look))
+        yield from wrong
+        if not wrong:
+            break
+        source = _without(source, wrong[0])
+    if seen and seen[0].columns and source == pipeline.source:
+        yield from missing_columns(pipeline, seen[0].columns)
+    parts, asked = seen[0].parts if seen else None, pipeline.evaluation
+    if parts and any(getattr(one, way) is not None for one in pipeline.subjects for way in LEARNERS):
+        yield from tried(("evaluation",), asked, {"split": (), "train": ()}, lambda: require_splits(parts, asked))
+
+
+def _without(source: Source, missing: MissingThing) -> Source | None:
+    """The source without the setting that names a column which is not there, so that the next one is found as well."""
+    if not isinstance(missing.error, SettingError):
+        return None
+    setting, word = missing.error.setting, missing.error.word
+    named = getattr(source, setting, None)
+    fewer = tuple(one for one in named if one != word) if isinstance(named, tuple) else None
+    if named is None or isinstance(named, dict) or setting in ORIGINS:
+        return None
+    return source.model_copy(update={setting: fewer or (() if setting == "required" else None)})
 
 
 def missing_columns(pipeline: Pipeline, columns: Sequence[str]) -> Iterator[MissingThing]:
@@ -65,20 +102,6 @@ def missing_columns(pipeline: Pipeline, columns: Sequence[str]) -> Iterator[Miss
         if column not in (*columns, pipeline.source.label, pipeline.source.id):
             error = InputError(no_such_column(column, reader, columns))
             yield MissingThing(where, column, error, meant=nearest(column, columns))
-
-
-def _columns_of(source: Source, folder: Path) -> Sequence[str]:
-    """The columns that samples will have, read off the first rows of the files; none where that takes reading it all.
-
-    Raises where files are missing, or columns that the source's settings name.
-    """
-    from assay.tasks.ingest.layout import layout_of
-    from assay.tasks.ingest.sources import resolve
-
-    found = resolve(source, folder)
-    if found.given is not None or source.images is not None:
-        return ()
-    return layout_of(found).features
 
 
 def is_subject(missing: MissingThing) -> bool:

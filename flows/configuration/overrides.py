@@ -78,5 +78,5 @@ def file_name(path: Path) -> str:
     """The configuration file as messages name it: relative to where the person stands, if it is below there."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
-    except (ValueError, OSError):
+    except (ValueError, OSError, RuntimeError):  # the last of them is a loop of symbolic links
         return str(path)

@@ -88,6 +88,8 @@ def data_type(dtype: pa.DataType) -> str:
         return "sc:Float"
     if pa.types.is_date(dtype):
         return "sc:Date"
+    if pa.types.is_struct(dtype):
+        return "sc:ImageObject"
     return "sc:DateTime" if pa.types.is_timestamp(dtype) else "sc:Text"
 
 

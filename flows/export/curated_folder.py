@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.images import COLUMNS
+from assay.flows.export.pictures import with_pictures
+
 ABOUT: Mapping[str, str] = {
     "id": "the sample's name, unique",
     "rank": "its place in the adversarial order; 0 is the easiest",
@@ -20,6 +23,7 @@ ABOUT: Mapping[str, str] = {
     "votes_cast": "how many labelling functions of the panel voted",
     "gold": "the true class where it is known, as a class code",
     "gold_name": "the true class where it is known, by name",
+    "image": "the image as a PNG file, as models saw it, and its original path where samples are named by it",
 }
 
 
@@ -45,7 +49,7 @@ def curated_folder(curated: pa.Table, samples: pa.Table, classes: Mapping[int, s
     rows = pc.index_in(table["id"], samples["id"].combine_chunks())
     for name in samples.column_names:
         if name not in ("id", "gold"):
-            shown = name if name not in ABOUT else f"feature_{name}"
+            shown = name if name not in ABOUT or name in COLUMNS else f"feature_{name}"
             table = table.append_column(shown, samples[name].take(rows))
     last = int(pc.max(ordered["dataset"]).as_py() or 0)
     counts = {int(entry["values"]): int(entry["counts"]) for entry in pc.value_counts(ordered["dataset"]).to_pylist()}
@@ -53,7 +57,7 @@ def curated_folder(curated: pa.Table, samples: pa.Table, classes: Mapping[int, s
     for number in range(1, last + 1):
         total += counts.get(number, 0)
         sizes.append(total)
-    return CuratedFolder(table, tuple(sizes))
+    return CuratedFolder(with_pictures(table), tuple(sizes))
 
 
 def _named(codes: pa.ChunkedArray, classes: Mapping[int, str]) -> pa.Array:

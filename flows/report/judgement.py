@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import load_usable
 from assay.flows.report.records import find_run, findings_of, open_store
+from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.tasks.statistics.gates import Gate, GateResult, judge
 
@@ -20,7 +21,9 @@ def judge_run(name: str, config: str, store: str | None) -> tuple[RunRecord, lis
 def gates_for(record: RunRecord, config: str) -> list[Gate]:
     """The gates that hold for a run."""
     if Path(config).is_file():
-        project = load_project(config)
+        project, refused = load_usable(config)
+        if record.pipeline in refused:
+            raise InputError(refused[record.pipeline])
         if record.pipeline in project.pipelines:
             return list(project.pipelines[record.pipeline].gates)
     return [Gate.model_validate(gate) for gate in record.settings.get("gates", ())]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def open_store(config: str, store: str | None) -> Store:
     """The store that the command line names, or else the one that pipelines.yaml names."""
     if store is None:
-        from assay.flows.configuration.loading import load_project
+        from assay.flows.configuration.loading import load_usable
 
-        return Store(load_project(config).store)
+        return Store(load_usable(config)[0].store)
     return Store(store)
 
 

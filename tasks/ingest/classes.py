@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,9 @@ from assay.tasks.ingest.casting import MISSING, shown
 
 MOST_CLASSES = 1000
 """A label with more distinct values than this is a measurement, not a class."""
+
+FEW = 20
+"""With fewer samples nothing is concluded from how often a class stands there."""
 
 Found = dict[str, frozenset[str]]
 
@@ -62,6 +66,19 @@ def settle_classes(
     if top >= MOST_CLASSES:
         raise InputError(f"The largest class of {source} is {top}; classes are 0, 1, ... below {MOST_CLASSES}.")
     return tuple(str(code) for code in range(max(top + 1, 2)))
+
+
+def require_repeated(names: Collection[str], rows: int, source: str) -> None:
+    """Nothing, or the sentence for labels that are names of samples rather than classes: most stand there once.
+
+    >>> require_repeated({"a", "b"}, 3, "a.csv")
+    """
+    if rows >= FEW and len(names) > rows / 2:
+        shown_names = ", ".join(sorted(names)[:3])
+        raise InputError(
+            f"{source} has {len(names)} different classes ({shown_names}, …) for {rows} samples: these are names of "
+            "samples, or measurements, not classes. Name the column, or the folder, that says what a sample is."
+        )
 
 
 def gold_codes(column: pa.Array, classes: tuple[str, ...]) -> Coded:

@@ -13,6 +13,7 @@ from assay.data.images import COLUMNS
 from assay.data.schemas import Samples
 from assay.tasks.ingest.casting import NOUNS, cast_text, shown
 from assay.tasks.ingest.classes import gold_codes, not_a_class
+from assay.tasks.ingest.column_types import out_of_calendar
 from assay.tasks.ingest.image_cells import pictures
 from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.multilabel import marked, marks_column
@@ -79,6 +80,8 @@ def _typed(door: Door, name: str, layout: Layout) -> pa.Array:
     """A column in its type; cells of text files that do not fit close the door to their rows."""
     column, target = door.rows.table.column(name).combine_chunks(), layout.types.field(name).type
     if column.type == target:
+        strange = out_of_calendar(column)
+        door.reject(strange, ("a time outside the years 1 to 9999" for _ in strange), name)
         return column
     values, bad = cast_text(column, target)
     noun = NOUNS.get(target, str(target))

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import lzma
 import posixpath
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,8 +16,20 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.infra.given_files import require_regular_url
 from assay.tasks.ingest.image_folder import folder_of
 from assay.tasks.ingest.settings import Source
+
+_FAULTS = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    NotImplementedError,  # a zip packed in a way that Python does not know
+    RuntimeError,  # a zip under a password
+)
+"""What readers of packed and unpacked files raise on those that are damaged, at once or late."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +74,26 @@ def opened(url: str, name: str) -> Iterator[BinaryIO]:
     """A text file's bytes, unpacked where its ending says that it is packed; what cannot be read is said by name."""
     import fsspec
 
+    require_regular_url(url, name)
     try:
+        _require_one_inside(url, name)
         with fsspec.open(url, "rb", compression="infer") as file:
             yield file
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise InputError(f"{name} cannot be read ({str(error).rstrip('.')}); write or copy it again.") from error
+    except _FAULTS as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(f"{name} cannot be read ({reason}); write or copy it again.") from error
+
+
+def _require_one_inside(url: str, name: str) -> None:
+    """Nothing, or the sentence for a zip of which all files but the first would be left out without a word."""
+    import fsspec
+
+    if not name.lower().endswith(".zip"):
+        return
+    with fsspec.open(url, "rb") as packed, zipfile.ZipFile(packed) as archive:
+        inside = archive.namelist()
+    if len(inside) != 1:
+        raise InputError(f"{name} holds {len(inside)} files, and a zip with exactly one is read; unpack it.")
 
 
 def hash_of_file(url: str) -> str:
@@ -84,10 +112,19 @@ def hash_of_file(url: str) -> str:
         raise InputError(f"{url} cannot be read ({error}); check the path and its permissions.") from error
 
 
+def size_of(url: str) -> int:
+    """How many bytes a file has where it lies."""
+    import fsspec
+
+    filesystem, path = fsspec.core.url_to_fs(url)
+    return int(filesystem.size(path) or 0)
+
+
 @functools.lru_cache(maxsize=1 << 18)
 def _hash_of_bytes(url: str, size: int, changed: str) -> str:  # noqa: ARG001 - size and time of change make the cache true
     import fsspec
 
+    require_regular_url(url)
     digest = hashlib.sha256()
     with fsspec.open(url, "rb") as file:
         while chunk := file.read(4 << 20):

@@ -107,7 +107,7 @@ def index_iob(file: SourceFile, layout: Layout) -> FileIndex:
     head = layout.heads[file.name]
     with opened(file.url, file.name) as content:
         content.seek(head.start)
-        tagged = index_sentences(content, layout.iob_columns, head.start)
+        tagged = index_sentences(content, layout.iob_columns, head.start, file.name)
     size, rows = tagged.text.size - head.start, tagged.text.records
     return FileIndex(file.name, file.format, rows, size, tagged.text, tagged.begins, tagged.shape)
 
@@ -126,9 +126,13 @@ def unclosed_quote(name: str, line: int) -> InputError:
 def _index_text(file: SourceFile, layout: Layout, delimiter: str | None) -> FileIndex:
     head = layout.heads[file.name]
     with opened(file.url, file.name) as content:
+
+        def unclosed(line: int) -> InputError:
+            return unclosed_quote(file.name, line)
+
         content.seek(head.start)
         text = index_records(
-            content, delimiter, start=head.start, line=head.line, unclosed=lambda line: unclosed_quote(file.name, line)
+            content, delimiter, start=head.start, line=head.line, unclosed=unclosed, file_name=file.name
         )
     return FileIndex(file.name, file.format, text.records, text.size - head.start, text)
 

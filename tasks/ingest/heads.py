@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
-import functools
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
+from numpy.typing import NDArray
 
 from assay.infra.errors import InputError, SettingError
 from assay.infra.suggestions import nearest
@@ -19,7 +22,8 @@ from assay.tasks.ingest.iob_rows import begins_with_a_document
 from assay.tasks.ingest.parquet_rows import parquet_file
 from assay.tasks.ingest.scan import RecordScanner, records_in
 from assay.tasks.ingest.settings import Source
-from assay.tasks.ingest.text_rows import csv_rows, require_utf8
+from assay.tasks.ingest.text_bounds import is_too_deep, may_be_too_wide, require_columns, require_header, require_record
+from assay.tasks.ingest.text_rows import csv_rows, lines_between, require_text
 
 LOOKED_AT = 10_000
 """So many rows of the first file suggest the types of the columns that nobody declared."""
@@ -82,11 +86,10 @@ def csv_head(file: SourceFile, delimiter: str) -> Head:
         raise InputError(f"{file.name} has no header line; the first line of a CSV file names its columns.")
     end, line = (int(starts[1]), int(lines[1])) if len(starts) > 1 else (len(data), int(lines[0]) + 1)
     header = data[int(starts[0]) : end]
-    require_utf8(header, file.name, line)
+    require_header(header, file.name, begin.line)
+    require_text(header, file.name, begin.line)
     names = _header_cells(header, delimiter)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"{file.name} has two columns named {twice[0]!r}; rename one of them.")
+    require_columns(names, file.name)
     return Head(begin.start + end, line, tuple(names))
 
 
@@ -97,12 +100,15 @@ def _header_cells(header: bytes, delimiter: str) -> list[str]:
 
 def _first_records(file: SourceFile, offset: int, count: int, delimiter: str | None) -> bytes:
     """At least the first `count` records that are not blank, whole, if the file has as many."""
-    scanner, parts, starts = RecordScanner(delimiter), [], [0]
+    scanner, parts, starts, line = RecordScanner(delimiter), [], [0], 1
     with opened(file.url, file.name) as content:
         content.seek(offset)
         while chunk := content.read(1 << 20):
             parts.append(chunk)
-            starts.extend(scanner.feed(chunk)[0].tolist())
+            found, lines = scanner.feed(chunk)
+            starts.extend(found.tolist())
+            line = int(lines[-1]) if len(lines) else line
+            require_record(scanner.offset - starts[-1], file.name, line)
             if len(starts) > count and len(records_in(b"".join(parts), delimiter)[0]) > count:
                 return b"".join(parts)[: starts[-1]]
     return b"".join(parts)
@@ -136,40 +142,48 @@ def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
 def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     """Declared types, and for the other fields those of the first rows."""
     data = _first_records(file, head.start, LOOKED_AT, None)
-    require_utf8(data, file.name, head.line)
+    require_text(data, file.name, head.line)
     starts, lines = records_in(data, None, head.line)
     if not len(starts):
         raise InputError(f"{file.name} has no rows; every line of a JSON Lines file is one object.")
-    data = data[: int(starts[LOOKED_AT])] if len(starts) > LOOKED_AT else data
+    data = b"".join(one for one in islice(lines_between(data, starts), LOOKED_AT) if not is_too_deep(one))
+    starts = records_in(data, None, head.line)[0]
+    if may_be_too_wide(data):
+        _require_few_fields(data, starts, file.name)
     try:
         found = pyarrow.json.read_json(
             pa.BufferReader(data), read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 64)
         ).schema
-    except pa.ArrowInvalid:
-        found = functools.reduce(_wider, _line_schemas(data, starts.tolist()), pa.schema([]))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        found = _widest(_line_schemas(data, starts))
     if not len(found):
         raise InputError(f"{file.name} has no line that is a JSON object with fields (line {int(lines[0])} is first).")
+    require_columns(found.names, file.name)
     declared = {name: TYPES[kind] for name, kind in (settings.columns or {}).items()}
     types = {field.name: declared.get(field.name, _json_type(field.type)) for field in found}
     types.update({name: kind for name, kind in declared.items() if name not in types})
     return pa.schema(list(types.items()))
 
 
-def _line_schemas(data: bytes, starts: list[int]) -> list[pa.Schema]:
+def _require_few_fields(data: bytes, starts: NDArray[np.int64], file: str) -> None:
+    """Nothing, or the sentence for lines that have ever more fields; Arrow would make a column of each, for each."""
+    names: dict[str, None] = {}
+    for schema in _line_schemas(data, starts):
+        names |= dict.fromkeys(schema.names)
+        require_columns(list(names), file)
+
+
+def _line_schemas(data: bytes, starts: NDArray[np.int64]) -> Iterator[pa.Schema]:
     """The schema of each line that is an object; the others are rejected when they are read."""
-    schemas = []
-    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
-        try:
-            schemas.append(pyarrow.json.read_json(pa.BufferReader(data[start:end])).schema)
-        except pa.ArrowInvalid:
-            continue
-    return schemas
+    for line in lines_between(data, starts):
+        with contextlib.suppress(pa.ArrowInvalid):
+            yield pyarrow.json.read_json(pa.BufferReader(line)).schema
 
 
-def _wider(known: pa.Schema, more: pa.Schema) -> pa.Schema:
-    """The fields of both; where they differ the first one's type stays, unless it was null or a whole number."""
-    fields = {field.name: field for field in known}
-    for field in more:
+def _widest(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """The fields of all; where they differ the first one's type stays, unless it was null or a whole number."""
+    fields: dict[str, pa.Field] = {}
+    for field in (field for schema in schemas for field in schema):
         old = fields.get(field.name)
         widens = old is not None and pa.types.is_integer(old.type) and pa.types.is_floating(field.type)
         if old is None or pa.types.is_null(old.type) or widens:
@@ -187,6 +201,7 @@ def parquet_types(files: Sequence[SourceFile]) -> pa.Schema:
     for file in files:
         with parquet_file(file.url, file.name) as parquet:
             found = parquet.schema_arrow
+        require_columns(found.names, file.name)
         schemas[file.name] = pa.schema(
             [(field.name, plain_type(field.type)) for field in found if not field.name.startswith("__index_level_")]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,11 +13,21 @@ import pyarrow.compute as pc
 
 from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
+from assay.infra.given_files import require_regular_url
 from assay.tasks.ingest.arrays import array_picture, raw_picture
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.layout import ImageColumn
 from assay.tasks.ingest.pieces import Reading, read_span
-from assay.tasks.ingest.pixels import Picture, UnfitError, decoded, form_of, in_channels, require_form, shaped
+from assay.tasks.ingest.pixels import (
+    Picture,
+    UnfitError,
+    decoded,
+    form_of,
+    in_channels,
+    require_extent,
+    require_form,
+    shaped,
+)
 from assay.tasks.ingest.rows import Rows
 from assay.tasks.ingest.spans import FileIndex
 
@@ -37,6 +48,7 @@ def pictures(
             if not column[at].is_valid:
                 raise UnfitError("there is no image")
             picture = read(at, column[at])
+            require_extent(*picture.shape[1:])
             if image.form is not None:
                 require_form(picture, image.form)
             yield at, picture
@@ -81,17 +93,31 @@ def address_in(folder: str, path: str) -> str:
     normal = posixpath.normpath(path)
     if "\0" in path or "://" in path or normal.startswith("/") or normal.split("/")[0] == "..":
         raise UnfitError(f"the path {shown(path)} leaves the folder of its table; paths start there and stay there")
-    return posixpath.join(folder, normal)
+    address = posixpath.join(folder, normal)
+    if "://" not in folder and not _is_below(address, folder):
+        raise UnfitError(
+            f"the path {shown(path)} leaves its folder through a symbolic link; copy what it leads to into the folder"
+        )
+    return address
+
+
+def _is_below(address: str, folder: str) -> bool:
+    """Whether a file lies in its folder once all symbolic links are followed."""
+    within = os.path.realpath(folder)
+    return os.path.commonpath([within, os.path.realpath(address)]) == within
 
 
 def _content_of(url: str) -> bytes:
     import fsspec
 
     try:
+        require_regular_url(url, posixpath.basename(url))
         with fsspec.open(url, "rb") as file:
             content: bytes = file.read(MOST_BYTES + 1)
     except FileNotFoundError as error:
         raise UnfitError("there is no such file") from error
+    except InputError as error:
+        raise UnfitError(f"the file cannot be read ({error})") from error
     except (OSError, ValueError) as error:
         raise UnfitError(f"the file cannot be read ({str(error).splitlines()[0][:80]})") from error
     if len(content) > MOST_BYTES:

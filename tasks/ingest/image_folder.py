@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.tasks.ingest.addresses import file_system, is_remote, require_named_file, unreachable
 from assay.tasks.ingest.pixels import ENDINGS
 
 PATH, CLASS, SPLIT = "path", "class", "split"
@@ -21,6 +22,9 @@ _SPLITS = {
 }  # fmt: skip
 
 
+_MARKS = {"mask", "masks", "segmentation", "segmentations", "annotation", "annotations"}
+
+
 def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
     """The addresses of all images that the patterns find, in order; a folder stands for every image below it."""
     urls = [url for pattern in patterns for url in _found(pattern, base_dir)]
@@ -28,11 +32,9 @@ def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
 
 
 def _found(pattern: str, base_dir: str | Path) -> list[str]:
-    import fsspec
-
-    url = pattern if "://" in pattern else str(Path(base_dir, pattern).absolute())
+    filesystem, path = file_system(pattern, base_dir, "images")
+    remote = is_remote(pattern)
     try:
-        filesystem, path = fsspec.core.url_to_fs(url)
         if glob.has_magic(path):
             found = [name for name in filesystem.glob(path) if _is_visible(name) and not filesystem.isdir(name)]
         elif filesystem.isdir(path):
@@ -42,11 +44,17 @@ def _found(pattern: str, base_dir: str | Path) -> list[str]:
             raise InputError(f"{pattern} (images) is a file; name the folder it lies in, for example scans/*/*.png.")
         else:
             found = []
-    except (ImportError, ValueError, OSError) as error:
-        raise InputError(f"{pattern} (images) cannot be reached: {error}.") from error
+        for name in found:
+            require_named_file(name, pattern, "images")
+    except InputError:
+        raise
+    except Exception as error:
+        # As for tables: what clouds' libraries raise shares no base but this one.
+        if not remote and not isinstance(error, ImportError | ValueError | OSError):
+            raise
+        raise unreachable(pattern, "images", error) from error
     if not found:
         raise InputError(f"No image is found under {pattern} (images); it was looked for at {path}.")
-    remote = "://" in pattern and not pattern.startswith("file:")
     return [filesystem.unstrip_protocol(name) if remote else name for name in found]
 
 
@@ -91,11 +99,23 @@ def listing(names: Sequence[str]) -> pa.Table:
     ['train', 'valid']
     """
     classes = [posixpath.basename(posixpath.dirname(name)) for name in names]
+    _require_no_masks(names, classes)
     columns = {PATH: pa.array(names, pa.string()), CLASS: pa.array(classes, pa.string())}
     splits = _splits(names)
     if splits is not None:
         columns[SPLIT] = pa.array(splits, pa.string())
     return pa.table(columns)
+
+
+def _require_no_masks(names: Sequence[str], classes: Sequence[str]) -> None:
+    """Nothing, or the sentence for pictures that mark something in other pictures: they are no images of a class."""
+    for name, folder in zip(names, classes, strict=True):
+        stem = posixpath.splitext(posixpath.basename(name))[0].lower()
+        if folder.lower() in _MARKS or stem.endswith(("_mask", "-mask", "_segmentation")):
+            raise InputError(
+                f"{name} is a mask, by its name, and folders are taken for classes: leave masks out, with a pattern "
+                "that finds the images only (scans/*/*.jpg)."
+            )
 
 
 def _splits(names: Sequence[str]) -> list[str] | None:

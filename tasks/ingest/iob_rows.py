@@ -16,6 +16,7 @@ from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.rows import Reject, Rows
 from assay.tasks.ingest.scan import TextIndex
 from assay.tasks.ingest.tag_conventions import TagError, as_iob2, beginnings, letters_of
+from assay.tasks.ingest.text_bounds import MOST_RECORD, require_record
 
 DOCUMENT = "-DOCSTART-"
 TOKENS, TAGS, SPLIT, DOCUMENT_COLUMN = "tokens", "tags", "split", "document"
@@ -91,15 +92,17 @@ def sentences_in(lines: Iterator[bytes], offset: int, line: int) -> Iterator[Lin
         yield Lines(first, start, tuple(held), opens)
 
 
-def index_sentences(file: BinaryIO, columns: Columns, start: int) -> TagIndex:
+def index_sentences(file: BinaryIO, columns: Columns, start: int, name: str = "the file") -> TagIndex:
     """The index of a file that stands at byte `start`, after a byte-order mark; one pass, nothing is kept."""
     marks, opened, found, plain, bare, size = list[_Mark](), list[_Mark](), 0, 0, 0, start
     widths, documents = Counter[int](), 0
 
     def lines() -> Iterator[bytes]:
         nonlocal size
-        for text in file:
-            size += len(text)
+        number = 0
+        while text := file.readline(MOST_RECORD + 1):
+            size, number = size + len(text), number + 1
+            require_record(len(text), name, number)
             yield text
 
     for sentence in sentences_in(lines(), start, 1):

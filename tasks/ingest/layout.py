@@ -14,6 +14,7 @@ from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
 from assay.tasks.ingest.arrays import is_array
 from assay.tasks.ingest.casting import plain_type
+from assay.tasks.ingest.column_types import require_enterable, require_known_zones
 from assay.tasks.ingest.files import SourceFiles
 from assay.tasks.ingest.heads import Head, unknown_column
 from assay.tasks.ingest.image_folder import CLASS, PATH
@@ -153,6 +154,8 @@ def _assign(
         rest = [split] if split else []
     _require_free_names(rest, name, image is not None, bool(named.labels))
     _require_types(types, identity, label, name)
+    require_enterable(types, rest, name)
+    require_known_zones(types, rest, name)
     labels = label_columns(named.labels, types, name) if named.labels else None
     closed = settings.features is not None and settings.votes is None
     return Layout(
@@ -263,9 +266,10 @@ def _require_votes(votes: Sequence[str], types: pa.Schema, name: str) -> None:
         raise InputError(f"{name} has no column of votes beside id, label and features; add at least one.")
     for column in votes:
         if not pa.types.is_integer(types.field(column).type):
+            way_out = f"say `id: {column}`" if column == "id" else "list it under `features`"
             raise InputError(
                 f"{name} has {types.field(column).type} in column {column!r} where whole-number votes were "
-                f"expected; if it is not a labelling function, list it under `features`."
+                f"expected; if it is not a labelling function, {way_out}."
             )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assay.infra.errors import InputError
+from assay.infra.given_files import require_regular_url
 from assay.tasks.ingest.rows import Rows
 
 
@@ -19,11 +20,12 @@ def parquet_file(url: str, name: str) -> Iterator[pq.ParquetFile]:
     """An open Parquet file; a truncated or damaged one is refused by name."""
     import fsspec
 
+    require_regular_url(url, name)
     try:
         with fsspec.open(url, "rb") as file:
             yield _open(file)
-    except (pa.ArrowInvalid, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(f"{name} is not a whole Parquet file ({reason}); write or copy it again.") from error
 
 
@@ -66,7 +68,7 @@ def _in_types(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
         column = table.column(field.name)
         try:
             arrays.append(column if column.type == field.type else column.cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except pa.ArrowException as error:
             raise InputError(
                 f"{name} has {column.type} in column {field.name!r} where the first file has {field.type}, and a value "
                 f"does not convert ({error})."

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.ingest.settings import Pixels
+from assay.tasks.ingest.settings import MOST_DRAWN, Pixels
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -27,6 +27,9 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
 MOST_PIXELS = 89_478_485
 """An image with more pixels (PIL's bound) is refused before it is unpacked: its small file may be a bomb."""
+
+LONGEST_SIDE = 32_767
+"""A side of an image that enters has at most so many pixels: as many as its column can count."""
 
 _SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
 _LAYERED = ("P", "PA", "LA", "La", "RGBA", "RGBa")
@@ -187,8 +190,19 @@ def shaped(picture: Picture, settings: Pixels | None) -> Picture:
     elif settings.resize is not None:
         _, height, width = picture.shape
         short = min(height, width)
-        picture = resized(picture, height * settings.resize // short, width * settings.resize // short)
+        high, wide = height * settings.resize // short, width * settings.resize // short
+        require_extent(high, wide, f"drawn to a shorter side of {settings.resize}, the image of {height} x {width} is ")
+        picture = resized(picture, high, wide)
     return picture if settings.cut is None else _cut(picture, *settings.cut)
+
+
+def require_extent(height: int, width: int, said: str = "the image is ") -> None:
+    """Nothing, or what is wrong with images that are longer, or larger, than anything that looks at them."""
+    if max(height, width) > LONGEST_SIDE or height * width > MOST_DRAWN:
+        raise UnfitError(
+            f"{said}{height} x {width}, more than {LONGEST_SIDE:,} on a side or {MOST_DRAWN:,} pixels; say `pixels: "
+            "{size: ...}`, or cut it into smaller ones"
+        )
 
 
 def resized(picture: Picture, height: int, width: int) -> Picture:

@@ -50,7 +50,7 @@ def read_piece(piece: Piece, reading: Reading, classes: tuple[str, ...]) -> tupl
 
 
 def survey_piece(piece: Piece, reading: Reading) -> dict[str, frozenset[str]]:
-    """The labels that a piece names and the largest vote in it, as text: what the classes are read off."""
+    """The labels that a piece names, its largest and its smallest vote, as text: what the classes are read off."""
     layout = reading.layout
     listed = layout.labels.names if layout.labels is not None and layout.labels.kind == "names" else ()
     wanted = tuple(name for name in (layout.label, *layout.votes, *listed) if name is not None)
@@ -63,8 +63,8 @@ def survey_piece(piece: Piece, reading: Reading) -> dict[str, frozenset[str]]:
         for name in listed:
             names |= named_labels(rows.table.column(name).combine_chunks())
         for name in layout.votes:
-            largest = pc.max(_as_read(rows.table.column(name), layout, name)).as_py()
-            votes |= set() if largest is None else {str(largest)}
+            cast = pc.fill_null(_as_read(rows.table.column(name), layout, name), -1)
+            votes |= {str(vote) for vote in pc.min_max(cast).as_py().values() if vote is not None}
     return {"names": frozenset(names), "votes": frozenset(votes)}
 
 
@@ -84,8 +84,19 @@ def found_classes(layout: Layout, names: frozenset[str], votes: frozenset[str], 
     """The classes that the surveys of all pieces, put together, show."""
     if layout.labels is not None:
         return settle_labels(layout.labels, None, names, source)
+    _require_abstentions(names, votes, source)
     numeric = layout.label is None or not pa.types.is_string(layout.types.field(layout.label).type)
     return settle_classes(None, names, numeric, max(map(int, votes), default=None), source)
+
+
+def _require_abstentions(names: frozenset[str], votes: frozenset[str], source: str) -> None:
+    """Nothing, or the sentence for votes that say 0 where ours say -1: 0 would become a class that no sample has."""
+    codes = {name for name in names if name.isdecimal()}
+    if votes and "-1" not in votes and "0" in votes and codes == names and names and "0" not in names:
+        raise InputError(
+            f"No vote of {source} is -1, and no sample's label is 0: is 0 written where a function abstains? Write -1 "
+            "there and count classes from 0, or give `classes` if 0 is a class."
+        )
 
 
 def _as_read(column: pa.ChunkedArray, layout: Layout, name: str) -> pa.Array:

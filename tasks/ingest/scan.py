@@ -9,6 +9,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.tasks.ingest.text_bounds import require_record
+
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
@@ -130,6 +132,7 @@ def index_records(
     chunk_size: int = 16 << 20,
     marks_per_chunk: int = 256,
     unclosed: Callable[[int], Exception] | None = None,
+    file_name: str = "the file",
 ) -> TextIndex:
     """The index of a file read from byte `start` (in line `line`), where its first record begins.
 
@@ -137,13 +140,14 @@ def index_records(
     """
     scanner = RecordScanner(delimiter, offset=start, line=line)
     marks = [np.array([[0, start, line]], dtype=np.int64)]
-    found = 1
+    found, last = 1, (start, line)
     pending: tuple[int, int] | None = None  # a start at the very end of what was read: a record only if more follows
     for chunk in chunks_of(file, chunk_size):
         if pending is not None:
             marks.append(np.array([[found, *pending]], dtype=np.int64))
             found, pending = found + 1, None
         starts, lines = scanner.feed(chunk)
+        last = _require_bearable(last, starts, lines, scanner.offset, file_name)
         if len(starts) and int(starts[-1]) == scanner.offset:
             pending = (int(starts[-1]), int(lines[-1]))
             starts, lines = starts[:-1], lines[:-1]
@@ -155,6 +159,18 @@ def index_records(
         raise unclosed(scanner.opened_at_line)
     records = found if scanner.offset > start else 0
     return TextIndex(size=scanner.offset, records=records, marks=np.concatenate(marks)[: None if records else 0])
+
+
+def _require_bearable(
+    last: tuple[int, int], starts: Offsets, lines: Offsets, offset: int, file_name: str
+) -> tuple[int, int]:
+    """The start and the line of the record that goes on behind what was read, every one before it seen to be short."""
+    begins = np.concatenate([np.array(last[:1], np.int64), starts])
+    sizes = np.diff(begins, append=offset)
+    longest = int(sizes.argmax())
+    line = last[1] if longest == 0 else int(lines[longest - 1])
+    require_record(int(sizes[longest]), file_name, line)
+    return (int(starts[-1]), int(lines[-1])) if len(starts) else last
 
 
 def records_in(data: bytes, delimiter: str | None, line: int = 1) -> tuple[Offsets, Offsets]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -20,6 +21,9 @@ def _as_many(value: object) -> object:
 Paths = Annotated[tuple[str, ...], BeforeValidator(_as_many), Field(min_length=1)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_as_many)]
 
+
+MOST_DRAWN = 4096 * 4096
+"""An image that samples keep has at most so many pixels."""
 
 Side = Annotated[int, Field(ge=1, le=8192)]
 
@@ -59,6 +63,13 @@ class Pixels(Settings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        for setting in ("size", "cut", "shape"):
+            extents = getattr(self, setting) or ()
+            if prod(extents) > MOST_DRAWN * (3 if len(extents) == 3 else 1):
+                raise ValueError(
+                    f"images of {' x '.join(map(str, extents))} have more than {MOST_DRAWN:,} pixels, the most that "
+                    "is kept of an image; say less"
+                )
         if self.size is not None and self.resize is not None:
             raise ValueError("pixels has both size and resize: size ignores proportions, resize keeps them; choose one")
         if self.resize is not None and self.crop is None:
@@ -80,6 +91,15 @@ class Pixels(Settings):
 def _not_zero(value: int) -> int:
     if value == 0:
         raise ValueError("columns are counted from 1, or from the end with -1")
+    return value
+
+
+def _between_cells(value: str) -> str:
+    if not value.isascii() or value in '"\r\n\0' or value.isalnum():
+        raise ValueError(
+            "expected one character between cells that is no letter, digit, quote, line break or NUL, such as a comma, "
+            "; or \\t"
+        )
     return value
 
 
@@ -148,7 +168,7 @@ class Source(Settings):
     """The column that says which part of the data a sample belongs to (train, valid, test)."""
     gold_in: Names | None = None
     """The parts (values of `split`) whose gold labels are used; in the others they are hidden, as in the tutorials."""
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    delimiter: Annotated[str, Field(min_length=1, max_length=1), AfterValidator(_between_cells)] = ","
     """The character between the cells of a CSV file."""
     masked: bool | None = None
     """Whether reports and errors mask every word of the texts: for hateful or private ones. Left out, as the catalogue
@@ -170,9 +190,23 @@ class Source(Settings):
             raise ValueError("gold_in needs split: the column that says which part a sample belongs to")
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
             raise ValueError(f"a class is named twice in classes: {', '.join(self.classes)}")
+        self._require_columns_of_one_meaning()
         self._require_images_that_fit()
         self._require_one_truth()
         return self
+
+    def _require_columns_of_one_meaning(self) -> None:
+        meanings: dict[str, str] = {}
+        for setting in ("id", "label", "image", "tags", "score"):
+            column = getattr(self, setting)
+            if column is not None and meanings.setdefault(column, setting) != setting:
+                raise ValueError(f"{meanings[column]} and {setting} both name the column {column}: it is one of them")
+        if self.tags is not None and self.tokens == self.tags:
+            raise ValueError(f"tokens and tags both name the column {self.tags}: the words, and a tag for each")
+        for setting in ("labels", "features", "required"):
+            names = getattr(self, setting) or ()
+            if len(set(names)) < len(names):
+                raise ValueError(f"a column is named twice in {setting}: {', '.join(names)}")
 
     def _require_one_truth(self) -> None:
         truths = [name for name in ("label", "labels", "tags", "score") if getattr(self, name) is not None]
@@ -186,8 +220,6 @@ class Source(Settings):
     def _require_images_that_fit(self) -> None:
         if self.label is not None and self.labels is not None:
             raise ValueError("label is for one class per sample, labels for several: give one of them")
-        if self.labels is not None and len(set(self.labels)) < len(self.labels):
-            raise ValueError(f"a column is named twice in labels: {', '.join(self.labels)}")
         if self.images is not None:
             for name in ("image", "id", "label", "labels", "columns", "features", "split"):
                 if getattr(self, name):

@@ -9,12 +9,17 @@ import json
 import posixpath
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError
+from assay.tasks.ingest.addresses import file_system, is_remote, require_named_file, unreachable
 from assay.tasks.ingest.files import GivenTable, SourceFile, SourceFiles, hash_of_file
 from assay.tasks.ingest.image_folder import image_files, names_below
 from assay.tasks.ingest.image_references import referenced_images
 from assay.tasks.ingest.settings import ORIGINS, Source
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 
@@ -81,30 +86,36 @@ def short_names(urls: list[str]) -> list[str]:
 
 
 def _matches(pattern: str, base_dir: str | Path, origin: str) -> list[str]:
-    import fsspec
-
-    url = pattern if "://" in pattern else str(Path(base_dir, pattern).absolute())
-    remote = "://" in pattern and not pattern.startswith("file:")
+    filesystem, path = file_system(pattern, base_dir, origin)
     try:
-        filesystem, path = fsspec.core.url_to_fs(url)
         paths = filesystem.glob(path) if glob.has_magic(path) else [path]
         if not paths:
             raise InputError(f"No file matches {pattern} ({origin}); it was looked for as {path}.")
         for found in paths:
-            if not filesystem.exists(found):
-                raise InputError(f"There is no file {pattern} ({origin}); it was looked for at {found}.")
-            if filesystem.isdir(found):
-                raise InputError(f"{pattern} ({origin}) is a folder; name the files in it, for example {pattern}/*.")
-            if filesystem.size(found) == 0:
-                raise InputError(f"{found} ({origin}) is empty: it has no header and no rows.")
+            _require_file(filesystem, found, pattern, origin)
     except InputError:
         raise
     except Exception as error:
         # Every cloud's library has faults of its own (no credentials, no such bucket) that share no base but this one.
-        if not remote and not isinstance(error, ImportError | ValueError):
+        if not is_remote(pattern) and not isinstance(error, ImportError | ValueError | OSError):
             raise
-        raise InputError(f"{pattern} ({origin}) cannot be reached: {error}.") from error
-    return [filesystem.unstrip_protocol(found) if remote else found for found in sorted(paths)]
+        raise unreachable(pattern, origin, error) from error
+    return [filesystem.unstrip_protocol(found) if is_remote(pattern) else found for found in sorted(paths)]
+
+
+def _require_file(filesystem: AbstractFileSystem, path: str, pattern: str, origin: str) -> None:
+    """Nothing, or the sentence for a file that is missing, empty, a folder, or no ordinary file."""
+    try:
+        kind = filesystem.info(path).get("type")
+    except FileNotFoundError as error:
+        if is_remote(pattern) and isinstance(error.__cause__, OSError) and not error.__cause__.filename:
+            raise unreachable(pattern, origin, error.__cause__) from error  # http says so of hosts that do not answer
+        raise InputError(f"There is no file {pattern} ({origin}); it was looked for at {path}.") from error
+    if kind == "directory":
+        raise InputError(f"{pattern} ({origin}) is a folder; name the files in it, for example {pattern}/*.")
+    require_named_file(path, pattern, origin)
+    if filesystem.size(path) == 0:
+        raise InputError(f"{path} ({origin}) is empty: it has no header and no rows.")
 
 
 def _format(origin: str, name: str) -> str:

@@ -16,6 +16,7 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, reduce_partitions, tally_of
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, write_table
+from assay.tasks.ingest.classes import require_repeated
 from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
 from assay.tasks.ingest.iob_rows import TOKENS
 from assay.tasks.ingest.layout import Layout
@@ -23,6 +24,7 @@ from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
 from assay.tasks.ingest.reading import found_classes, known_classes, no_rejects, prepare, read_piece, survey_piece
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource
+from assay.tasks.ingest.spans import FileIndex
 from assay.tasks.ingest.tag_conventions import IOB1
 from assay.tasks.ingest.truths import LONG, long_sentences
 
@@ -44,7 +46,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     reading, files = prepare(source)
     partitions = current_run().compute.partitions
     pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None, reading.most_rows)
-    classes = _classes(source, settings, reading, pieces)
+    classes = _classes(source, settings, reading, pieces, files)
     loading = expectations.warm_up()
     samples, rejects = map_pieces(read_piece, pieces, into=(Samples, Rejects), reading=reading, classes=classes)
     _require_few_rejects(source, settings, samples.rows, rejects)
@@ -66,13 +68,23 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
 
 
-def _classes(source: ResolvedSource, settings: Source, reading: Reading, pieces: list[Piece]) -> tuple[str, ...]:
+def _classes(
+    source: ResolvedSource, settings: Source, reading: Reading, pieces: list[Piece], files: list[FileIndex]
+) -> tuple[str, ...]:
     """The classes as given, or as all pieces together show them."""
     known = known_classes(reading.layout, settings, source.label)
     if known is not None:
         return known
     survey = tally_of(map_pieces(_survey, pieces, into=Rejects, name="survey", reading=reading))
-    return found_classes(reading.layout, survey["names"], survey["votes"], source.label)
+    found = found_classes(reading.layout, survey["names"], survey["votes"], source.label)
+    if reading.layout.label is not None:
+        require_repeated(survey["names"], sum(file.rows for file in files), source.label)
+    if survey["votes"] and "-1" not in survey["votes"]:
+        current_run().notice(
+            f"No vote of {source.label} is -1, so every function is taken to vote on every sample, for the classes "
+            f"{', '.join(found[:8])}; -1 is how a function abstains."
+        )
+    return found
 
 
 def _warn_of_long_sentences(source: str, samples: Artifact[Samples], layout: Layout) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
+from numpy.typing import NDArray
 
 from assay.infra.errors import InputError
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.rows import Reject, Rows
 from assay.tasks.ingest.scan import records_in
+from assay.tasks.ingest.text_bounds import MOST_DEPTH, depth_of, is_too_deep, require_no_nul
 
 
-def require_utf8(data: bytes, file: str, line: int) -> None:
-    """Nothing, or the sentence that names the first line that is not UTF-8."""
+def require_text(data: bytes, file: str, line: int) -> None:
+    """Nothing, or the sentence that names the first line that is not UTF-8, or has a byte that no text has."""
+    require_no_nul(data, file, line)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -31,7 +35,7 @@ def csv_rows(
     data: bytes, names: tuple[str, ...], delimiter: str, file: str, line: int, wanted: tuple[str, ...] | None = None
 ) -> Rows:
     """The rows of a record-aligned piece of CSV as text columns; rows with too many or too few cells are rejected."""
-    require_utf8(data, file, line)
+    require_text(data, file, line)
     _, lines = records_in(data, delimiter, line)
     ragged: list[tuple[int, int]] = []
 
@@ -70,10 +74,12 @@ def json_rows(data: bytes, schema: pa.Schema, file: str, line: int, ignore_other
 
     Fields that `schema` does not know reject their line, unless `ignore_others`.
     """
-    require_utf8(data, file, line)
-    _, lines = records_in(data, None, line)
+    require_text(data, file, line)
+    starts, lines = records_in(data, None, line)
     if not len(lines):
         return Rows(file, schema.empty_table(), lines)
+    if any(map(is_too_deep, lines_between(data, starts))):
+        return _json_line_by_line(data, schema, file, line, ignore_others)
     table = _read_json(data, schema, ignore_others)
     if table is not None and table.num_rows == len(lines):
         return Rows(file, table, lines)
@@ -91,25 +97,31 @@ def _read_json(data: bytes, schema: pa.Schema, ignore_others: bool) -> pa.Table 
         return None
 
 
+def lines_between(data: bytes, starts: NDArray[np.int64]) -> Iterator[bytes]:
+    """The bytes of each record, from its start to that of the next one."""
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(data)], strict=True):
+        yield data[start:end]
+
+
 def _json_line_by_line(data: bytes, schema: pa.Schema, file: str, line: int, ignore_others: bool) -> Rows:
     starts, lines = records_in(data, None, line)
-    ends = np.append(starts[1:], len(data))
     tables, kept, rejects = [], [], []
-    for start, end, number in zip(starts.tolist(), ends.tolist(), lines.tolist(), strict=True):
-        text = data[start:end]
+    for text, number in zip(lines_between(data, starts), lines.tolist(), strict=True):
         reason, column = _json_fault(text, schema, ignore_others)
         table = _read_json(text, schema, ignore_others) if reason is None else None
         if table is not None and table.num_rows == 1:
             tables.append(table)
             kept.append(number)
         else:
-            column = column or _misfit(text, schema)
+            column = column or (_misfit(text, schema) if reason is None else None)
             rejects.append(Reject(file, number, reason or _misfit_reason(text, schema, column), column))
     rows = pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
     return Rows(file, rows, np.asarray(kept, dtype=np.int64), tuple(rejects))
 
 
 def _json_fault(text: bytes, schema: pa.Schema, ignore_others: bool) -> tuple[str | None, str | None]:
+    if is_too_deep(text):
+        return f"objects and lists stand {depth_of(text):,} deep in each other, and at most {MOST_DEPTH} are read", None
     try:
         value = json.loads(text)
     except ValueError as error:

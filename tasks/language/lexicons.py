@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 
 from assay.infra.errors import InputError
+from assay.infra.given_files import content_of
 from assay.tasks.language.words import normalised
 
 SHIPPED = "terms.tsv"
@@ -169,9 +171,9 @@ def shipped_lexicon() -> Lexicon:
 def read_lexicon(path: Path) -> Lexicon:
     """The lexicon in a file: UTF-8 text (also gzipped), a header, then a concept, a type and a name a line."""
     try:
-        content = path.read_bytes()
+        content = content_of(path, "The lexicon")
         text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as fault:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as fault:
         why = getattr(fault, "strerror", None) or fault
         raise InputError(f"The lexicon {path} cannot be read as UTF-8 text ({why}); look at the path.") from fault
     return parse_lexicon(text, str(path))

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from assay.infra.errors import InputError
+from assay.infra.given_files import content_of
 from assay.tasks.language.words import normalised, words_of
 
 Pair = tuple[str, str]
@@ -45,7 +46,7 @@ def synonym_pairs(source: str | Path | None = None) -> list[Pair]:
         return _sampled(open_wordnet_members(located(OPEN_WORDNET).folder))
     path = Path(source)
     try:
-        return _read(path.read_text(encoding="utf-8-sig"), str(path))
+        return _read(content_of(path, "The file of synonyms").decode("utf-8-sig"), str(path))
     except (OSError, UnicodeDecodeError) as fault:
         why = getattr(fault, "strerror", None) or fault
         raise InputError(f"The synonym pairs {path} cannot be read as UTF-8 text ({why}); look at the path.") from fault

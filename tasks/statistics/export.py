@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from assay.infra.terminal import json_text
 from assay.tasks.statistics.gates import GateResult
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -38,16 +38,14 @@ def gates_as_junit(results: Sequence[GateResult], *, run: str, pipeline: str) ->
 
 def gates_as_json(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
     """The gates as one JSON object: `run`, `pipeline`, `passed`, and one entry per gate with the deciding finding."""
-    return json.dumps(
+    return json_text(
         {
             "run": run,
             "pipeline": pipeline,
             "passed": all(result.passed for result in results),
             "gates": [_entry(result) for result in results],
         },
-        ensure_ascii=False,
         indent=2,
-        allow_nan=False,
     )
 
 

@@ -185,6 +185,16 @@ class Subject(Settings):
         """What that setting says."""
         return str(getattr(self, self.kind))
 
+    @field_validator("model", "network", "classifier", "tagger", "scorer")
+    @classmethod
+    def _no_address(cls, named: str | None) -> str | None:
+        if named is not None and "://" in named:
+            raise ValueError(
+                "is an address, and Assay asks none by itself: write a function of your own that asks it and gives its "
+                "answers, as module:object or file.py:object"
+            )
+        return named
+
     @field_validator("network")
     @classmethod
     def _network_is_known(cls, network: str | None) -> str | None:

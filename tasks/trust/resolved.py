@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError
+from assay.infra.given_files import content_of
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, default_providers, resolve_providers
 from assay.tasks.language.synonyms import OPEN_WORDNET, WORDNET, synonym_pairs
 from assay.tasks.trust.settings import Trust
@@ -106,6 +107,6 @@ def _verdicts(truth: str | None, beside: Path) -> VerdictFile | None:
             f"`trust.truth` is {truth!r}, which is neither `{COUNTERFACTUAL}` nor a table of verdicts (.csv, .parquet)."
         )
     try:
-        return VerdictFile(path.name, path.read_bytes())
+        return VerdictFile(path.name, content_of(path, "The table of verdicts"))
     except OSError as fault:
         raise InputError(f"The verdicts {path} cannot be read ({fault.strerror}).") from fault

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from assay.infra.errors import InputError
+from assay.infra.given_files import content_of
 from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.attacks.words.settings import A2T, RELATED, WordAttack
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
@@ -151,7 +152,7 @@ def _kept(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
     listed = named if isinstance(named, tuple) else ()
     if isinstance(named, str):
         try:
-            listed = tuple((beside / named).read_text(encoding="utf-8-sig").split())
+            listed = tuple(content_of(beside / named, "The list of words to keep").decode("utf-8-sig").split())
         except (OSError, UnicodeDecodeError) as fault:
             raise InputError(
                 f"The words that the attack is to `keep` are in {named}, which cannot be read as UTF-8 text "
@@ -178,7 +179,7 @@ def _encoder(named: str | None, beside: Path) -> ResolvedEncoder:
             f"{folder} (the attack's `encoder`) is no sentence encoder: it has no {' and no '.join(missing)}; name a "
             f"folder of Hugging Face, `{MINILM}` or `{WORD_VECTORS}`."
         )
-    content = " ".join(hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in FILES)
+    content = " ".join(hashlib.sha256(content_of(folder / file)).hexdigest() for file in FILES)
     return ResolvedEncoder(named, str(folder), content)
 
 
@@ -192,6 +193,6 @@ def _lists(named: str | None, beside: Path) -> NeighbourFile | None:
     else:
         return None
     try:
-        return NeighbourFile(path.name, path.read_bytes())
+        return NeighbourFile(path.name, content_of(path, "The file of neighbour lists"))
     except OSError as fault:
         raise InputError(f"The neighbour lists {path} cannot be read ({fault.strerror}).") from fault

@@ -14,6 +14,7 @@ import numpy as np
 
 from assay.infra.code_reference import CodeReference, refer_to_code
 from assay.infra.errors import InputError
+from assay.infra.given_files import require_regular
 from assay.tasks.language.embeddings.encoder import FILES, PROMPT, EncoderProvider, SentenceEncoder, minilm_folder
 from assay.tasks.language.embeddings.fasttext import fasttext_provider
 from assay.tasks.language.embeddings.keyed_vectors import format_of, read_vectors
@@ -108,6 +109,8 @@ def _resolve(name: str, beside: Path) -> ResolvedProvider:
             )
         return ResolvedProvider(name, str(folder), " ".join(_sha256(folder / file) for file in FILES))
     path = beside / name
+    if ":" not in name:
+        require_regular(path, "The file of word vectors")
     if path.is_file():
         format_of(path)
         return ResolvedProvider(path.name, str(path), _sha256(path))

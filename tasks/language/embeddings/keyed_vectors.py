@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
@@ -12,6 +13,11 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 import numpy as np
 
 from assay.infra.errors import InputError
+from assay.tasks.language.embeddings.announced import (
+    MOST_IN_A_BYTE,
+    require_announced_size,
+    require_fasttext_size,
+)
 from assay.tasks.language.embeddings.provider import Vectors
 
 if TYPE_CHECKING:
@@ -19,6 +25,23 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 500_000
 """Of a larger file the first so many words are read; such files begin with the most frequent ones."""
+
+_FAULTS = (
+    ValueError,
+    EOFError,
+    OSError,
+    IndexError,
+    struct.error,
+    NotImplementedError,
+    AssertionError,
+    MemoryError,
+    OverflowError,
+    zlib.error,
+)
+"""What gensim raises on files that are damaged."""
+
+HEAD = 1 << 18
+"""So many bytes at the beginning say what a file is."""
 
 Format = Literal["glove", "word2vec-text", "word2vec-binary", "fasttext-binary"]
 
@@ -64,10 +87,13 @@ def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
             found = load_facebook_vectors(str(path))
         else:
             found = KeyedVectors.load_word2vec_format(
-                str(path), binary=kind == "word2vec-binary", no_header=kind == "glove", limit=MOST_WORDS,
+                str(path),
+                binary=kind == "word2vec-binary",
+                no_header=kind == "glove",
+                limit=MOST_WORDS,
                 unicode_errors="replace",
-            )  # fmt: skip
-    except (ValueError, EOFError, OSError, IndexError, struct.error, NotImplementedError, AssertionError) as fault:
+            )
+    except _FAULTS as fault:
         raise InputError(f"{path} begins like {kind} word vectors, but cannot be read: {fault}.") from fault
     if not np.isfinite(found.vectors).all():
         raise InputError(f"{path} has vectors with numbers that are not finite; it is damaged.")
@@ -77,7 +103,9 @@ def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
 def format_of(path: Path) -> Format:
     """What a file of word vectors is, by its first bytes."""
     head = _first_bytes(path)
+    size = path.stat().st_size * (MOST_IN_A_BYTE if path.suffix == ".gz" else 1)
     if head.startswith(_FASTTEXT_MAGIC):
+        require_fasttext_size(head, size, str(path))
         return "fasttext-binary"
     if head.startswith(b"\x80"):
         raise InputError(
@@ -86,10 +114,13 @@ def format_of(path: Path) -> Format:
         )
     if head.startswith(b"PK"):
         raise InputError(f"{path} is a zip archive; unpack it and name the file of vectors inside.")
-    first, _, rest = head.partition(b"\n")
+    first, line_end, rest = head.partition(b"\n")
     if re.fullmatch(rb"\d+ \d+\s*", first):
-        size = int(first.split()[1])
-        return "word2vec-text" if _is_text_row(rest.partition(b"\n")[0], size) else "word2vec-binary"
+        words, dimensions = (int(cell) if len(cell) < 20 else 10**20 for cell in first.split())
+        require_announced_size(min(words, MOST_WORDS), dimensions, 2, size, str(path))
+        return "word2vec-text" if _is_text_row(rest.partition(b"\n")[0], dimensions) else "word2vec-binary"
+    if not line_end and len(head) == HEAD:
+        raise InputError(f"{path}, line 1: has no end within {HEAD} bytes; a line is a word and its numbers.")
     cells = first.split()
     if len(cells) > 2 and _is_text_row(first, len(cells) - 1):
         return "glove"
@@ -110,7 +141,7 @@ def _is_text_row(row: bytes, size: int) -> bool:
     return True
 
 
-def _first_bytes(path: Path, size: int = 1 << 18) -> bytes:
+def _first_bytes(path: Path, size: int = HEAD) -> bytes:
     try:
         with path.open("rb") as file:
             if file.read(2) != b"\x1f\x8b":
@@ -118,5 +149,5 @@ def _first_bytes(path: Path, size: int = 1 << 18) -> bytes:
                 return file.read(size)
         with gzip.open(path) as packed:
             return cast("BinaryIO", packed).read(size)
-    except (OSError, EOFError) as fault:
+    except (OSError, EOFError, zlib.error) as fault:
         raise InputError(f"The word vectors {path} cannot be read ({fault}).") from fault

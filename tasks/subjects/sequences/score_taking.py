@@ -8,6 +8,7 @@ from typing import Any
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.token_networks.hugging_face import about_as_it_came, complete, read_network
+from assay.tasks.subjects.token_networks.model_bounds import made_of_files
 from assay.tasks.subjects.token_networks.sources import ModelSource
 
 
@@ -21,8 +22,9 @@ def given_scorer(source: ModelSource) -> tuple[dict[str, bytes], dict[str, Any]]
             f"{who} gives {module.config.num_labels} numbers per pair, and a score is one: name a model that was "
             "trained for regression (num_labels 1), or train it further (`train`)."
         )
-    sigmoid = ends_in_a_sigmoid(json.loads(files["config.json"]))
-    about = about_as_it_came(module, files, source)
+    with made_of_files(who, "scorer of sentence pairs"):
+        sigmoid = ends_in_a_sigmoid(json.loads(files["config.json"]))
+        about = about_as_it_came(module, files, source)
     return files, about | {"reads": "together", "line": {}, "sigmoid": sigmoid}
 
 

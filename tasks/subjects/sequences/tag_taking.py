@@ -8,6 +8,7 @@ from typing import Any
 from assay.infra.errors import InputError
 from assay.tasks.subjects.sequences.rows import tag_names
 from assay.tasks.subjects.token_networks.hugging_face import about_as_it_came, complete, read_network
+from assay.tasks.subjects.token_networks.model_bounds import made_of_files
 from assay.tasks.subjects.token_networks.sources import ModelSource
 
 _BEGINS = ("B-", "S-", "U-")
@@ -18,10 +19,12 @@ def given_tagger(source: ModelSource, known: Sequence[str]) -> tuple[dict[str, b
     who = f'The tagger "{source.written}"'
     files = complete(source.read(), source.written)
     module = read_network(files, who, "tokens")
-    outputs = outputs_of(module.config, known, who)
+    with made_of_files(who, "token classifier"):
+        outputs = outputs_of(module.config, known, who)
+        about = about_as_it_came(module, files, source)
     labels = [str(module.config.id2label[code]) for code in range(module.config.num_labels)]
     strangers = [label for label, tag in zip(labels, outputs, strict=True) if tag == "O" and label != "O"]
-    return files, about_as_it_came(module, files, source) | {"outputs": list(outputs), "strangers": strangers}
+    return files, about | {"outputs": list(outputs), "strangers": strangers}
 
 
 def outputs_of(config: Any, known: Sequence[str], who: str) -> tuple[str, ...]:

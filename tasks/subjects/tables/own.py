@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
+from assay.infra.given_files import content_of, require_regular
 from assay.tasks.subjects.predictions import checked_probabilities, predictions_table
 from assay.tasks.subjects.tables.features import Matrix, feature_matrix
 
@@ -41,9 +42,10 @@ def read_weights(path: Path) -> bytes:
             f'The weights "{path}" are no .safetensors file, and Assay opens no other: a pickle (.pt, .bin) can run '
             "code hidden in it when it is loaded; convert them with safetensors.torch.save_file(model.state_dict(), …)."
         )
+    require_regular(path, "The file of weights")
     if not path.is_file():
         raise InputError(f'There is no file "{path}" to take the weights from; paths start beside pipelines.yaml.')
-    return path.read_bytes()
+    return content_of(path)
 
 
 def predict_with_own(

@@ -10,6 +10,7 @@ from assay.data.classes import class_names
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, map_partitions, read_files
+from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.cut_short import cut_in_words
@@ -81,9 +82,14 @@ def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> Tra
     if subject.source is None:
         about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
     else:
-        from assay.tasks.subjects.texts.hugging_face import given_model
+        from assay.tasks.subjects.texts.hugging_face import given_model, in_its_own_order
 
         files, about = given_model(subject.source, names)
+        if in_its_own_order(files):
+            current_run().notice(
+                f'The classifier "{subject.settings.classifier}" names no classes (LABEL_0, …): its outputs are taken '
+                f"for {', '.join(names[:8])}, in this order."
+            )
     return without_epochs(files | card_file(subject, names, files, about))
 
 

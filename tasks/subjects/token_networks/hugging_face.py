@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.infra.errors import InputError
+from assay.tasks.subjects.token_networks.model_bounds import made_of_files
 from assay.tasks.subjects.token_networks.sources import ModelSource
 
 Head = Literal["tokens", "classes", "score", "none"]
@@ -50,12 +51,8 @@ def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int 
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
-        try:
-            with _without_advice():
-                module, loading = kinds[head].from_pretrained(folder, output_loading_info=True, **LOADING, **fresh)
-        except (OSError, ValueError, RuntimeError, KeyError) as fault:
-            said = " ".join(str(fault).replace(folder, who).split())
-            raise InputError(f"{who} cannot be read as a {_WHAT[head]}: {said}") from fault
+        with made_of_files(who, _WHAT[head], hide=folder), _without_advice():
+            module, loading = kinds[head].from_pretrained(folder, output_loading_info=True, **LOADING, **fresh)
     missing = sorted(loading["missing_keys"])
     if missing and outputs is None and head != "none":
         raise InputError(
@@ -89,7 +86,7 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             made = tokenizer.backend_tokenizer.to_str()
-        except (OSError, ValueError, AttributeError, ImportError) as fault:
+        except Exception as fault:  # whatever a library raises on somebody's files is about those files
             raise InputError(
                 f'"{written}" has no tokenizer.json, and none can be made of its files: save it again with a fast '
                 "tokenizer (tokenizer.save_pretrained)."

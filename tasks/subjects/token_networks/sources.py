@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.infra.errors import InputError
+from assay.infra.given_files import content_of
+from assay.tasks.subjects.token_networks.model_bounds import require_bearable_model
 
 _WANTED = re.compile(
     r"config\.json|tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.(txt|json)|merges\.txt"
@@ -32,9 +34,10 @@ class ModelSource:
     def read(self) -> dict[str, bytes]:
         """The files, by name; a hub model is fetched unless it is in the cache already."""
         folder = Path(self.folder) if self.folder is not None else _fetched(self.written, self.commit)
-        files = {path.name: path.read_bytes() for path in _model_files(folder, self.written)}
+        files = {path.name: content_of(path) for path in _model_files(folder, self.written)}
         if self.folder is not None and _content(files.items()) != self.fingerprint:
             raise InputError(f'The files of "{self.written}" have changed since the run began: start it again.')
+        require_bearable_model(files, f'"{self.written}"')
         return files
 
 
@@ -44,8 +47,9 @@ def find_model(written: str, revision: str | None, beside: Path) -> ModelSource:
     if folder.is_dir():
         if revision is not None:
             raise InputError(f'"{written}" is a folder here, so `revision: {revision}` means nothing: leave it out.')
-        files = _model_files(folder, written)
-        return ModelSource(written, str(folder), "", _content((path.name, path.read_bytes()) for path in files))
+        files = {path.name: content_of(path) for path in _model_files(folder, written)}
+        require_bearable_model(files, f'"{written}"')
+        return ModelSource(written, str(folder), "", _content(files.items()))
     if folder.exists() or not _HUB_ID.fullmatch(written) or written.startswith((".", "/")):
         raise InputError(
             f'There is no folder "{folder}" with a Hugging Face model (config.json, tokenizer.json and .safetensors).'

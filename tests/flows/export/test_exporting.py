@@ -1,19 +1,24 @@
 """An export is a folder that pandas, Arrow and Hugging Face read in one line, and that says where it comes from."""
 
 import hashlib
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 from ruamel.yaml import YAML
 
+from assay.data.images import image_columns
 from assay.data.schemas import Classes, CuratedSets, Samples
 from assay.flows.export.curated_sets import export_run
+from assay.flows.export.pictures import with_pictures
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.runs import Run
@@ -211,3 +216,15 @@ def test_without_gold_validity_is_not_measured(finished: tuple[Store, Run], tmp_
         pq.write_table(findings_table([]), sink)
     export_run(store, run.record, tmp_path / "out")
     assert "**Not measured**" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_images_are_pictures_that_anybody_decodes(tmp_path: Path) -> None:
+    pixels = np.arange(2 * 3 * 4 * 5, dtype=np.uint8).reshape(2, 3, 4, 5)
+    table = pa.table({"id": ["cat/1.jpg", "b.csv:2"], "text": ["a", "b"], **image_columns(pixels)})
+    pq.write_table(with_pictures(table), tmp_path / "sets.parquet")
+    read = pq.read_table(tmp_path / "sets.parquet")
+    assert read.column_names == ["id", "text", "image"]
+    assert [cell["path"] for cell in read["image"].to_pylist()] == ["cat/1.jpg", "b.csv:2.png"]
+    decoded = [np.asarray(Image.open(io.BytesIO(cell["bytes"]))) for cell in read["image"].to_pylist()]
+    assert np.array_equal(np.moveaxis(np.stack(decoded), -1, 1), pixels)
+    assert json.loads(read.schema.metadata[b"huggingface"])["info"]["features"] == {"image": {"_type": "Image"}}

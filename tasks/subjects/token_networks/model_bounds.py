@@ -1,0 +1,102 @@
+"""What a Hugging Face model's files announce, looked at before transformers makes anything of it.
+
+A configuration is written by others, and a network of a hundred thousand layers, or of a vocabulary that no memory
+holds, is built without a question; a model in fewer bits needs a library that is not everywhere.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from assay.infra.errors import AssayError, InputError
+
+MOST_LAYERS = 1000
+MOST_PER_BYTE = 64
+"""So many numbers, at most, does a configuration announce per byte of weights: layers may share theirs."""
+
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers")
+_WIDTHS = ("hidden_size", "d_model", "n_embd", "dim", "embedding_size")
+_INNER = ("intermediate_size", "d_ff", "n_inner", "hidden_dim", "encoder_ffn_dim")
+_ROWS = ("vocab_size", "max_position_embeddings", "n_positions", "type_vocab_size")
+_OBJECTS = ("config.json", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json")
+_FEWER_BITS = {
+    "bitsandbytes": "bitsandbytes",
+    "gptq": "gptqmodel",
+    "awq": "awq",
+    "hqq": "hqq",
+    "quanto": "optimum.quanto",
+    "torchao": "torchao",
+    "compressed-tensors": "compressed_tensors",
+    "aqlm": "aqlm",
+    "eetq": "eetq",
+}
+"""Ways to keep weights in fewer bits, each with the library that reads them."""
+
+
+def require_bearable_model(files: Mapping[str, bytes], who: str) -> None:
+    """Nothing, or the sentence for the file, and the word in it, that no model has."""
+    objects = {name: _object(files[name], name, who) for name in _OBJECTS if name in files}
+    config = objects.get("config.json", {})
+    wrong = partial(_wrong, who)
+    sizes = {name: config[name] for name in (*_LAYERS, *_WIDTHS, *_INNER, *_ROWS) if config.get(name) is not None}
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+            raise wrong(f"config.json says {name}: {str(size)[:40]}, and a whole number is expected there")
+    layers = max((sizes[name] for name in _LAYERS if name in sizes), default=0)
+    if layers > MOST_LAYERS:
+        raise wrong(f"config.json says {layers:,} layers, and at most {MOST_LAYERS:,} are built")
+    width, inner, entries = (_largest(sizes, names) for names in (_WIDTHS, _INNER, _ROWS))
+    numbers = width * entries + layers * (4 * width * width + 2 * width * inner)
+    room = sum(len(content) for name, content in files.items() if name.endswith(".safetensors"))
+    if room and numbers > (room + (1 << 20)) * MOST_PER_BYTE:
+        raise wrong(f"config.json announces some {numbers:,} numbers, and its weights have {room:,} bytes")
+    _require_library(config.get("quantization_config"), wrong)
+
+
+@contextmanager
+def made_of_files(who: str, what: str, hide: str = "") -> Iterator[None]:
+    """Whatever a library raises on somebody's files is about those files: said by name, never as a fault of ours."""
+    try:
+        yield
+    except AssayError:
+        raise
+    except Exception as fault:
+        said = " ".join((str(fault).replace(hide, who) if hide else str(fault)).split())[:600]
+        raise InputError(f"{who} cannot be read as a {what}: {said or type(fault).__name__}") from fault
+
+
+def _largest(sizes: Mapping[str, int], names: tuple[str, ...]) -> int:
+    return max((sizes[name] for name in names if name in sizes), default=0)
+
+
+def _object(content: bytes, name: str, who: str) -> dict[str, Any]:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as fault:
+        raise InputError(f"{who} has a {name} that is no JSON ({str(fault)[:100]}); save the model again.") from fault
+    if not isinstance(value, dict):
+        raise InputError(f"{who} has a {name} that is a {type(value).__name__}, not an object; save the model again.")
+    return value
+
+
+def _require_library(quantised: object, wrong: Callable[[str], InputError]) -> None:
+    """Nothing, or the sentence for weights in fewer bits that nothing here can read."""
+    if quantised is None:
+        return
+    method = quantised.get("quant_method") if isinstance(quantised, dict) else None
+    library = _FEWER_BITS.get(str(method))
+    if library is None:
+        raise wrong(f"config.json says quantization_config with quant_method: {method!s:.40}, which is not known")
+    if importlib.util.find_spec(library.partition(".")[0]) is None:
+        raise wrong(
+            f"its weights are kept in fewer bits ({method}), which needs the package {library}, and it is missing"
+        )
+
+
+def _wrong(who: str, what: str) -> InputError:
+    return InputError(f"{who} cannot be read: {what}; correct it, or save the model again as it was trained.")
