@@ -45,12 +45,10 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     import pyarrow as pa
 
     from assay.data.schemas import Rejects
-    from assay.flows.audits.curation.flow import Curation
     from assay.infra.partitions import collect
     from assay.tasks.ingest.page import page
 
-    curation = ground.maybe(Curation)
-    contracts = [data.contract, *(curation.contracts if curation is not None else ())]
+    contracts = [data.contract, *(one for made in ground.results.values() for one in getattr(made, "contracts", ()))]
     gold = next((one.n for one in findings.select("ordering.accuracy") if one.n is not None), None)
     checked = pa.concat_tables([collect(one, None) for one in contracts])
     yield page(data.samples.rows, collect(data.rejects, Rejects.schema.names), checked, gold)

@@ -51,8 +51,9 @@ def compare(before: str, after: str, everything: bool, config: str, store: str |
 
     What changed, what is new, what is gone.
     """
+    from assay.flows.operations.stores import open_store
     from assay.flows.report.comparison import compare_runs
-    from assay.flows.report.records import find_run, open_store
+    from assay.flows.report.records import find_run
 
     opened = open_store(config, store)
     echo(compare_runs(opened, find_run(opened, before), find_run(opened, after), everything))

@@ -75,7 +75,8 @@ def export(
     from assay.flows.export.curated_sets import export_run
     from assay.flows.export.models import export_model
     from assay.flows.export.results import export_results
-    from assay.flows.report.records import find_run, open_store
+    from assay.flows.operations.stores import open_store
+    from assay.flows.report.records import find_run
 
     opened = open_store(config, store)
     if results is not None:
@@ -101,7 +102,8 @@ def store() -> None:
 @store_option
 def store_info(config: str, store: str | None) -> None:
     """Show what the store holds and how large it is."""
-    from assay.flows.report.records import describe_store, open_store
+    from assay.flows.operations.stores import open_store
+    from assay.flows.report.records import describe_store
 
     echo(columns(["store", ""], describe_store(open_store(config, store))))
 
@@ -113,7 +115,8 @@ def store_info(config: str, store: str | None) -> None:
 @store_option
 def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> None:
     """Remove old runs, and what no remaining run used."""
-    from assay.flows.report.records import in_bytes, open_store
+    from assay.flows.operations.stores import open_store
+    from assay.flows.report.records import in_bytes
     from assay.infra.sweep import clean
 
     swept = clean(open_store(config, store), keep=keep, dry_run=dry_run)

@@ -49,7 +49,7 @@ def list_pipelines(config: str) -> None:
 @store_option
 def runs(pipeline: str | None, last: int, config: str, store: str | None) -> None:
     """List the latest runs, newest first."""
-    from assay.flows.report.records import open_store
+    from assay.flows.operations.stores import open_store
 
     opened = open_store(config, store)
     found = opened.runs(pipeline)[::-1][:last]
@@ -74,7 +74,8 @@ def report(run: str, opened: bool, config: str, store: str | None) -> None:
 
     RUN is a run, the end of its name, a pipeline (its latest run), or `latest`, which is the default.
     """
-    from assay.flows.report.records import find_run, open_store
+    from assay.flows.operations.stores import open_store
+    from assay.flows.report.records import find_run
     from assay.infra.errors import InputError
 
     record = find_run(open_store(config, store), run)

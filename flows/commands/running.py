@@ -116,7 +116,7 @@ def reproduce(
     table: str | None, every: bool, target: Path | None, results: Path | None, config: str, store: str | None
 ) -> None:
     """Set a paper's table beside the latest runs."""
-    from assay.flows.report.records import open_store
+    from assay.flows.operations.stores import open_store
     from assay.flows.reproduce.tables import list_of_tables, reproduce_all, write_page
     from assay.flows.reproduce.tables import reproduce as beside
 

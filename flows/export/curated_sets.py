@@ -17,14 +17,15 @@ import pyarrow.parquet as pq
 
 from assay import __version__
 from assay.data.schemas import CuratedSets
-from assay.flows.export.croissant import ExportedFile, Origin, croissant
 from assay.flows.export.curated_folder import ABOUT, CuratedFolder, curated_folder
 from assay.flows.export.data_card import CardFacts, Lineage, data_card, verdict_in_words
-from assay.flows.report.records import findings_of, read_table, tables_of
+from assay.flows.report.records import read_table, tables_of
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
+from assay.tasks.reporting.croissant import ExportedFile, Origin, croissant
+from assay.tasks.statistics.run_findings import findings_of
 
 ROWS_IN_A_GROUP = 65_536
 

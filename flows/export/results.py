@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.flows.report.records import findings_of
 from assay.flows.reproduce.published import ABOUT, COLUMNS, FINDINGS
 from assay.infra.errors import InputError
 from assay.infra.manifests import Manifest, RunRecord, StageRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.run_findings import findings_of
 
 LARGEST_BYTES = 200_000
 

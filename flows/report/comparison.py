@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.flows.commands.answers import columns
-from assay.flows.report.records import findings_of
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.run_findings import findings_of
 
 Key = tuple[str, str, str, str]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from assay.flows.configuration.loading import load_usable
-from assay.flows.report.records import find_run, findings_of, open_store
+from assay.flows.operations.stores import open_store
+from assay.flows.report.records import find_run
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.tasks.statistics.gates import Gate, GateResult, judge
+from assay.tasks.statistics.run_findings import findings_of
 
 
 def judge_run(name: str, config: str, store: str | None) -> tuple[RunRecord, list[GateResult]]:

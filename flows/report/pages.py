@@ -31,7 +31,7 @@ def write_report(
     report = Report(
         run=run.id, pipeline=pipeline.name, started=record.started, seconds=record.seconds, seed=run.seed,
         status=status, verdicts=verdicts, parts=tuple(parts_of(made, index, gates)),
-        failures=tuple(record.failures), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
+        failures=(*record.failures, *record.missing), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
         followed=followed_in(pipeline.kinds, index), lineage=tuple(lineage_of(record)),
         settings=tuple(settings_of(pipeline)),
         versions=package_versions(), machine=machine_of(run), index_link="../index.html",

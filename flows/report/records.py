@@ -13,17 +13,6 @@ from assay.tasks.reporting.numerals import plural
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from assay.tasks.statistics.findings import Finding
-
-
-def open_store(config: str, store: str | None) -> Store:
-    """The store that the command line names, or else the one that pipelines.yaml names."""
-    if store is None:
-        from assay.flows.configuration.loading import load_usable
-
-        return Store(load_usable(config)[0].store)
-    return Store(store)
-
 
 def find_run(store: Store, name: str) -> RunRecord:
     """The run of that name, or that the name ends; a pipeline's latest run, or the `latest` of all, that has ended."""
@@ -33,21 +22,6 @@ def find_run(store: Store, name: str) -> RunRecord:
     asked = runs if name == "latest" else [run for run in runs if run.pipeline == name]
     ended = [run for run in asked if run.status != "running"]
     return (ended or asked)[-1] if asked else store.run(name)
-
-
-def findings_of(store: Store, record: RunRecord) -> list[Finding]:
-    """The findings of a run."""
-    import pyarrow as pa
-
-    from assay.infra.parquet import read_parquet
-    from assay.tasks.statistics.findings import findings_from
-
-    try:
-        return findings_from(read_parquet(store.folder, f"runs/{record.id}/findings.parquet"))
-    except FileNotFoundError:
-        raise InputError(f"Run {record.id} has no findings: it is {record.status}.  (assay runs shows all)") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"The findings of run {record.id} are damaged ({error}); run it again.") from None
 
 
 def tables_of(store: Store, record: RunRecord, kind: str) -> list[tuple[StageRecord, str, pa.Table]]:

@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.flows.report.records import findings_of, tables_of
+from assay.flows.report.records import tables_of
 from assay.flows.reproduce.published import published_result
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.ingest.settings import ORIGINS
 from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.run_findings import findings_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

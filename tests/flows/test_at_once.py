@@ -11,13 +11,13 @@ from shuffled_stages import Shuffled
 from team_project import team_project
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.report.records import findings_of
 from assay.flows.running import engine_of, perform
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.errors import AssayError
 from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run
 from assay.infra.store import Store
+from assay.tasks.statistics.run_findings import findings_of
 
 BROKEN = """
 

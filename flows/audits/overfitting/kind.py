@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
 from assay.flows.audits.overfitting.clashes import overfitting_clashes
+from assay.tasks.ingest.settings import ORIGINS
 from assay.tasks.overfitting.metrics import METRICS
 from assay.tasks.overfitting.settings import Overfitting
 
@@ -29,9 +30,25 @@ def doubt(ground: Ground) -> OverfittingAudit:
 
 def judge(ground: Ground, audit: OverfittingAudit, run: Run) -> tuple[OverfittingAudit, Sequence[Finding]]:
     """The tests, judged as the look at the test set that this run is."""
-    from assay.flows.audits.overfitting.look_ups import judge_tests
+    from dataclasses import replace
 
-    return judge_tests(audit, ground.pipeline, run)
+    from assay.tasks.overfitting.look_ups import judge_tests
+
+    settings = ground.pipeline.asked(Overfitting) or Overfitting()
+    judged, findings = judge_tests(audit.tests, settings, stream_of(ground.pipeline), run)
+    return replace(audit, judged=judged), findings
+
+
+def stream_of(pipeline: Pipeline) -> str:
+    """What the audited samples come from, by name: whoever mends one of them has the same test set still.
+
+    >>> from assay.flows.pipeline import Pipeline
+    >>> stream_of(Pipeline(name="p", source={"csv": ["a.csv", "b.csv"]}))
+    'csv a.csv b.csv, split test'
+    """
+    source = pipeline.source
+    origin, places = next((name, value) for name in ORIGINS if (value := getattr(source, name)) is not None)
+    return f"{origin} {places if isinstance(places, str) else ' '.join(places)}, split {pipeline.evaluation.split}"
 
 
 def page(_ground: Ground, audit: OverfittingAudit, findings: FindingIndex) -> Iterator[Part]:

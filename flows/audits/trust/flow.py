@@ -17,6 +17,7 @@ from assay.tasks.trust.explainers.settings import ExplainerName
 from assay.tasks.trust.explaining_task import explain_predictions
 from assay.tasks.trust.measuring_task import average_trust, measure_trust, show_trust
 from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
+from assay.tasks.trust.seconds import Asked, Step
 from assay.tasks.trust.settings import Trust
 from assay.tasks.trust.task import Embedded, embed_words, identify_keywords, label_trust, try_thresholds
 from assay.tasks.trust.truth_task import counterfactual_truth, human_truth, rationale_truth
@@ -41,6 +42,19 @@ class Oracle:
     truth: Artifact[TrustTruth] | None
     findings: Artifact[Findings]
 
+    @property
+    def to_keywords(self) -> list[Step]:
+        """What was made on the way to keywords."""
+        return [
+            ("explain_predictions", self.explained.pooled), ("embed_words", self.embedded.vectors),
+            ("identify_keywords", self.keywords),
+        ]  # fmt: skip
+
+    @property
+    def to_labels(self) -> list[Step]:
+        """What was made on the way to labels."""
+        return [("explain_predictions", self.explained.tested), ("label_trust", self.labels)]
+
 
 @dataclass(frozen=True)
 class Opinion:
@@ -62,6 +76,17 @@ class TrustAudit:
     """The oracle's opinions by subject and explainer, of those subjects that came through."""
 
     opinions: Mapping[str, Mapping[ExplainerName, Opinion]]
+
+    @property
+    def asked(self) -> list[Asked]:
+        """What was made on the way to every opinion."""
+        return [
+            Asked(
+                subject, explainer, [one.to_keywords for one in opinion.repeats],
+                [one.to_labels for one in opinion.repeats],
+            )
+            for subject, opinions in self.opinions.items() for explainer, opinion in opinions.items()
+        ]  # fmt: skip
 
     @property
     def findings(self) -> list[Artifact[Findings]]:

@@ -38,9 +38,9 @@ def asked(pipeline: Pipeline) -> bool:
 
 def time_spent(_ground: Ground, audit: TrustAudit, run: Run) -> tuple[TrustAudit, Sequence[Finding]]:
     """What keyword identification and labelling took."""
-    from assay.flows.audits.trust.seconds import seconds_spent
+    from assay.tasks.trust.seconds import seconds_spent
 
-    return audit, seconds_spent(audit, run.store)
+    return audit, seconds_spent(audit.asked, run.store)
 
 
 def page(ground: Ground, audit: TrustAudit, findings: FindingIndex) -> Iterator[Part]:

@@ -7,13 +7,13 @@ from contextlib import suppress
 
 from assay.data.samples.registry import EMBEDDED
 from assay.flows.audits.trust.flow import Opinion, TrustAudit
-from assay.flows.report.records import findings_of
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
 from assay.infra.runs import current_run
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.run_findings import findings_of
 from assay.tasks.trust.page import page
 from assay.tasks.trust.page_findings import Explained
 

@@ -11,7 +11,6 @@ from assay.data.classes import class_names
 from assay.flows.audits.subjects.flow import Examination
 from assay.flows.audits.trust.flow import TrustAudit, ask_oracle
 from assay.flows.audits.trust.page import planted_strengths, trust_parts
-from assay.flows.audits.trust.seconds import seconds_spent
 from assay.flows.pipeline import Pipeline
 from assay.flows.reproduce.tables import reproduce
 from assay.infra.partitions import collect
@@ -21,6 +20,7 @@ from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from, findings_table
 from assay.tasks.subjects.holding_out_task import HeldOut
 from assay.tasks.trust.page import verdict
+from assay.tasks.trust.seconds import seconds_spent
 
 SETTINGS = {
     "explainers": ["omission", "lime"], "samples": 40, "top_words": 5, "providers": ["words.py:vectors"],
@@ -66,7 +66,7 @@ def test_every_explainer_has_an_opinion_and_words_are_embedded_once(run, asked):
 def test_the_seconds_are_those_of_the_stages_also_when_nothing_is_computed_again(make_run, asked):
     with make_run() as run:
         audit, _, _ = asked()
-        first = {(one.metric, one.of): one for one in seconds_spent(audit, run.store)}
+        first = {(one.metric, one.of): one for one in seconds_spent(audit.asked, run.store)}
     assert set(first) == {
         (f"trust.{what}_seconds", who) for what in ("keyword", "label") for who in ("omission", "lime")
     }
@@ -75,7 +75,7 @@ def test_the_seconds_are_those_of_the_stages_also_when_nothing_is_computed_again
     with make_run() as run:
         audit, _, _ = asked()
         assert all(stage.cached for stage in run.record.stages)
-        assert {(one.metric, one.of): one for one in seconds_spent(audit, run.store)} == first
+        assert {(one.metric, one.of): one for one in seconds_spent(audit.asked, run.store)} == first
 
 
 def test_repeats_draw_anew_and_are_averaged(run, asked):

@@ -6,33 +6,32 @@ does. A model that answers the same to the same samples, asked the same, is no n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from assay.flows.audits.overfitting.flow import OverfittingAudit
-from assay.flows.pipeline import Pipeline
-from assay.flows.report.records import findings_of
+from assay.data.overfitting_schemas import IndependenceTests
+from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
 from assay.infra.runs import Run
-from assay.tasks.ingest.settings import ORIGINS
-from assay.tasks.overfitting.judging import judge, judged_findings
+from assay.tasks.overfitting.judging import Judged, judge, judged_findings
 from assay.tasks.overfitting.records import records_from
 from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.run_findings import findings_of
 
 _COUNTED, _HIGHEST = "overfitting.look_up", "overfitting.look_ups"
 
 
-def judge_tests(audit: OverfittingAudit, pipeline: Pipeline, run: Run) -> tuple[OverfittingAudit, list[Finding]]:
+def judge_tests(
+    tests: Sequence[Artifact[IndependenceTests]], settings: Overfitting, stream: str, run: Run
+) -> tuple[list[Judged], list[Finding]]:
     """Every test judged at the level that its look-up leaves, and the findings on the verdicts.
 
-    Every run hands on the highest number of each test set in the store, so that none is given back when the runs that
-    spent it are forgotten.
+    `stream` is what the audited samples come from, by name. Every run hands on the highest number of each test set in
+    the store, so that none is given back when the runs that spent it are forgotten.
     """
-    settings = pipeline.asked(Overfitting) or Overfitting()
-    records = [record for tests in audit.tests for record in records_from(collect(tests, None))]
-    history, stream = earlier_look_ups(run), stream_of(pipeline)
+    records = [record for artifact in tests for record in records_from(collect(artifact, None))]
+    history = earlier_look_ups(run)
     judged = judge(records, settings, history, stream)
     findings = judged_findings(judged)
     numbers = {name: max(known.values()) for name, known in history.items()}
@@ -43,19 +42,7 @@ def judge_tests(audit: OverfittingAudit, pipeline: Pipeline, run: Run) -> tuple[
                 numbers[name] = max(one.look, numbers.get(name, 0))
     findings = list(dict.fromkeys(findings))  # tests that are one look-up are counted once
     findings += [Finding(_HIGHEST, of=name, value=number) for name, number in sorted(numbers.items())]
-    return replace(audit, judged=judged), findings
-
-
-def stream_of(pipeline: Pipeline) -> str:
-    """What the audited samples come from, by name: whoever mends one of them has the same test set still.
-
-    >>> stream_of(Pipeline(name="p", source={"csv": ["a.csv", "b.csv"]}))
-    'csv a.csv b.csv, split test'
-    """
-    source = pipeline.source
-    given = next((name, value) for name in ORIGINS if (value := getattr(source, name)) is not None)
-    places = given[1] if isinstance(given[1], str) else " ".join(given[1])
-    return f"{given[0]} {places}, split {pipeline.evaluation.split}"
+    return list(judged), findings
 
 
 def earlier_look_ups(run: Run) -> Mapping[str, dict[str, int]]:
