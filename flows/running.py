@@ -173,7 +173,7 @@ def complete(run: Run, made: Audit) -> tuple[Audit, list[Finding]]:
     results = dict(ground.results)
     for kind in ground.pipeline.kinds:
         if kind.name in results:
-            told = start(f"{kind.name}, afterwards", kind.afterwards, ground, results[kind.name], run).outcome()
+            told = start(f"conclusions of {kind.name}", kind.afterwards, ground, results[kind.name], run).outcome()
             if told is not None:
                 results[kind.name] = told[0]
                 findings += told[1]

@@ -162,7 +162,7 @@ def test_a_night_that_cannot_draw_its_conclusions_has_looked_all_the_same(later,
 
 def test_verdicts_that_cannot_be_given_leave_the_report(later, monkeypatch):
     monkeypatch.setattr("assay.tasks.overfitting.look_ups.judge", lambda *_: 1 / 0)
-    with pytest.raises(RunError, match="overfitting verdicts broke: ZeroDivisionError"):
+    with pytest.raises(RunError, match="conclusions of overfitting broke: ZeroDivisionError"):
         perform_night(later, "questions")
     assert latest(later, "questions")[1].report is not None
 
