@@ -33,8 +33,6 @@ class Heard(SilentProgress):
         self.notices.append(text)
 
 
-
-
 def project_in(folder: Path, name: str) -> Project:
     """The project of a folder, or else that of this repository, computed here; its store lies in the folder."""
     own, store = folder / "pipelines.yaml", str(folder / "store")
