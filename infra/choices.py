@@ -12,16 +12,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import or_
 from pathlib import Path
-from types import MappingProxyType, UnionType
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
+from pydantic import BeforeValidator, Field
 
-from assay.infra.code_reference import CodeReference, refer_to_code
 from assay.infra.errors import AssayError, InputError, told
+from assay.infra.plugins import (
+    FromPlugins,
+    Origin,
+    called,
+    installed,
+    listing_settings,
+    place_of,
+    referred,
+    tagged_settings,
+)
 from assay.infra.settings import Settings
 from assay.infra.suggestions import suggestion
 
@@ -111,48 +119,6 @@ C = TypeVar("C", bound=AnyChoice)
 T = TypeVar("T", bound=Tagged)
 N = TypeVar("N", bound=Named)
 S = TypeVar("S", bound=Settings)
-M = TypeVar("M", bound=BaseModel)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a plug-in comes from: its code, and the package that brought it where one is installed."""
-
-    name: str
-    reference: CodeReference
-    package: str = ""
-    version: str = ""
-
-    @property
-    def identity(self) -> dict[str, str]:
-        """What of it enters a key."""
-        known = {"name": self.name, "package": self.package, "version": self.version}
-        return {**known, "source": self.reference.fingerprint}
-
-
-class FromPlugins(Settings):
-    """Settings that can name a plug-in: dumped with its identity, and pickled with its code."""
-
-    plugin_field: ClassVar[str] = ""
-    plugin_origins: ClassVar[Mapping[str, Origin]] = MappingProxyType({})
-
-    @property
-    def plugins_named(self) -> dict[str, Origin]:
-        """The plug-ins among the words that these settings name."""
-        named = getattr(self, self.plugin_field)
-        words = (named,) if isinstance(named, str) else tuple(named or ())
-        return {word: self.plugin_origins[word] for word in words if word in self.plugin_origins}
-
-    @model_serializer(mode="wrap")
-    def _with_identity(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        identities = {word: origin.identity for word, origin in self.plugins_named.items()}
-        return {**dump(self), **({"plugins": identities} if identities else {})}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The class may be in nobody's module: it is made again over there, before the values inside are read.
-        return _empty, type(self)._recipe, self.__getstate__()
-
-    _recipe: ClassVar[tuple[Any, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -196,7 +162,7 @@ class Choices(Generic[C]):
         """The table with what installed packages offer, and with the `module:object`s among the words that are
         `written`; paths in them count from the `folder` of the pipelines file."""
         table = self
-        for origin in (*_installed(self.group), *(_referred(word, folder) for word in written if ":" in word)):
+        for origin in (*installed(self.group), *(referred(word, folder) for word in written if ":" in word)):
             table = table._with(origin)
         return table
 
@@ -213,10 +179,10 @@ class Choices(Generic[C]):
         known = self.origins.get(choice.word)
         if known is None and choice.word in self.words:
             raise InputError(
-                f'{_called(origin)} is called "{choice.word}", and so is the {self.what} that comes with Assay: rename '
+                f'{called(origin)} is called "{choice.word}", and so is the {self.what} that comes with Assay: rename '
                 "the plug-in."
             )
-        if known is not None and _place(known) != _place(origin):
+        if known is not None and place_of(known) != place_of(origin):
             raise InputError(f'Two plug-ins are called "{choice.word}", {known.name} and {origin.name}: rename one.')
         if known is not None:
             return replace(self, references={**self.references, **written})
@@ -229,11 +195,11 @@ class Choices(Generic[C]):
         choice = origin.reference.load()
         if not isinstance(choice, self.kind):
             raise InputError(
-                f"{_called(origin)} is of the type {type(choice).__name__}, and a plug-in of the group {self.group} is "
+                f"{called(origin)} is of the type {type(choice).__name__}, and a plug-in of the group {self.group} is "
                 f"a value of the type {self.kind.__module__}.{self.kind.__name__}."
             )
         if origin.package and choice.word != origin.name:
-            raise InputError(f'{_called(origin)} calls itself "{choice.word}": give the entry point that name.')
+            raise InputError(f'{called(origin)} calls itself "{choice.word}": give the entry point that name.')
         return choice
 
     def _settled(self, choice: C, origin: Origin) -> C:  # noqa: ARG002  what has settings is told where it comes from
@@ -254,7 +220,8 @@ class NamedChoices(Choices[N]):
         if not self.origins:
             return base
         return cast(
-            type[S], _listing(base, listing, tuple(self.origins.items()), self.words, tuple(self.references.items()))
+            type[S],
+            listing_settings(base, listing, tuple(self.origins.items()), self.words, tuple(self.references.items())),
         )
 
 
@@ -307,18 +274,7 @@ class TaggedChoices(Choices[T]):
         )
 
     def _settled(self, choice: T, origin: Origin) -> T:
-        return replace(choice, settings=_tagged(self.tag, choice.word, origin))
-
-
-def with_types(base: type[M], types: Mapping[str, Any]) -> type[M]:
-    """The model in which some fields take other types: those of a table that plug-ins have joined.
-
-    >>> from assay.infra.settings import Compute
-    >>> with_types(Compute, {"retries": str})(retries="often").retries
-    'often'
-    """
-    fields: dict[str, Any] = {name: (kind, base.model_fields[name]) for name, kind in types.items()}
-    return create_model(base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **fields)
+        return replace(choice, settings=tagged_settings(self.tag, choice.word, origin))
 
 
 def references_among(items: object, tag: str) -> list[str]:
@@ -330,78 +286,3 @@ def references_among(items: object, tag: str) -> list[str]:
     listed = items if isinstance(items, list | tuple) else []
     words = [item.get(tag) if isinstance(item, dict) else item for item in listed]
     return [word for word in words if isinstance(word, str) and ":" in word]
-
-
-def _installed(group: str) -> Iterator[Origin]:
-    from importlib.metadata import entry_points
-
-    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
-        package, version = (point.dist.name, point.dist.version) if point.dist else ("an unknown package", "")
-        written = f"{point.name} = {point.value} of {package} {version}".rstrip()
-        reference = replace(refer_to_code(point.value, Path()), written=written)
-        yield Origin(point.name, reference, package, version)
-
-
-def _referred(written: str, folder: Path) -> Origin:
-    return Origin(written, refer_to_code(written, folder))
-
-
-def _called(origin: Origin) -> str:
-    by = f" of {origin.package} {origin.version}".rstrip() if origin.package else ""
-    return f'The plug-in "{origin.name}"{by}'
-
-
-def _place(origin: Origin) -> tuple[str, str, bool]:
-    return origin.reference.fingerprint, origin.reference.attribute, origin.reference.shipped
-
-
-@lru_cache(maxsize=256)
-def _tagged(tag: str, word: str, origin: Origin) -> type[Settings]:
-    """The settings of a plug-in, told where it comes from."""
-    choice = origin.reference.load()
-    assert isinstance(choice, Tagged)
-    return _told(choice.settings, tag, {word: origin}, (_tagged, tag, word, origin), {})
-
-
-@lru_cache(maxsize=256)
-def _listing(
-    base: type[Settings], listing: str, origins: tuple[tuple[str, Origin], ...], words: tuple[str, ...],
-    references: tuple[tuple[str, str], ...],
-) -> type[Settings]:  # fmt: skip
-    """Settings that list words, told of plug-ins."""
-    declared = base.model_fields[listing]
-    spelt = dict(references)
-
-    def spelt_out(value: object) -> object:
-        return spelt.get(value, value) if isinstance(value, str) else value
-
-    word = Annotated[Literal[words], BeforeValidator(spelt_out)] if spelt else Literal[words]
-    wider = {listing: (_widened(declared.annotation, word), declared)}
-    return _told(base, listing, dict(origins), (_listing, base, listing, origins, words, references), wider)
-
-
-def _told(
-    base: type[Settings], naming: str, origins: Mapping[str, Origin], recipe: tuple[Any, ...], fields: dict[str, Any]
-) -> type[Settings]:
-    parents = cast(tuple[type[FromPlugins], ...], (FromPlugins, base))
-    made = create_model(base.__name__, __base__=parents, __module__=base.__module__, __doc__=base.__doc__, **fields)
-    made.plugin_field, made.plugin_origins, made._recipe = naming, MappingProxyType(dict(origins)), recipe
-    return made
-
-
-def _widened(annotation: Any, word: Any) -> Any:
-    """The type with the words that it takes replaced by `word`."""
-    kind, parts = get_origin(annotation), get_args(annotation)
-    if kind is Literal:
-        return word
-    if kind in (Union, UnionType):
-        return reduce(or_, (_widened(part, word) for part in parts))
-    if kind is Annotated:
-        return Annotated[_widened(parts[0], word), *parts[1:]]
-    return kind[tuple(_widened(part, word) for part in parts)] if kind is not None else annotation
-
-
-def _empty(make: Callable[..., type[Settings]], *recipe: Any) -> Settings:
-    """Settings of a class made by its recipe, whose values are filled in by pickle."""
-    kind = make(*recipe)
-    return kind.__new__(kind)

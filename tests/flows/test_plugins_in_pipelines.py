@@ -11,7 +11,8 @@ from assay.flows.configuration.short_forms import write_out
 from assay.flows.configuration.validation import validate
 from assay.flows.configuration.yaml_source import read_yaml
 from assay.flows.pipeline import Pipeline, pipeline_model
-from assay.infra.choices import references_among, with_types
+from assay.infra.choices import references_among
+from assay.infra.plugins import with_types
 from assay.tasks.attacks.menu import ATTACKS
 from assay.tasks.corruptions.settings import Corruptions
 from assay.tasks.corruptions.table import CORRUPTIONS
