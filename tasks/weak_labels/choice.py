@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.infra.choices import Named, tried
+from assay.infra.choices import Named
 from assay.infra.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,12 +35,6 @@ class LabelerChoice(Named):
 
     learn: Callable[[VoteCounts, Options], Labeler] | None = None
     probabilities: Callable[[CastVotes, int], Probabilities] | None = None
-
-    def conformance(self) -> list[str]:
-        """What keeps the labeler from being one, as a sentence: it is tried on a few votes."""
-        from assay.tasks.weak_labels.conformance import check_labeler
-
-        return tried(lambda: check_labeler(self))
 
     def __post_init__(self) -> None:
         if self.learn is not None and self.probabilities is not None:
