@@ -107,8 +107,8 @@ Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
 
 
 class Source(Settings):
-    """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `iob`, `votes` and
-    `images`."""
+    """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `iob`, `votes`,
+    `images` and `files`."""
 
     dataset: str | None = None
     """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""

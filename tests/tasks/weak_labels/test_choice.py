@@ -9,6 +9,7 @@ import pytest
 
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels.choice import LabelerChoice
 from assay.tasks.weak_labels.models import Labeler
 from assay.tasks.weak_labels.page import page
@@ -19,6 +20,7 @@ from tests.tasks.weak_labels.test_task import VOTES, given_classes, given_panel,
 
 CAUTIOUS = """
 import numpy as np
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels.choice import LabelerChoice
 
 def smoothed(votes, classes):
@@ -48,7 +50,7 @@ def test_a_labeler_of_ones_own_labels_through_the_same_stages(run, settings, cut
     np.testing.assert_array_equal(table["confidence"].to_numpy(), np.maximum(ones, zeros) / (ones + zeros))
     np.testing.assert_array_equal(table["votes_cast"].to_numpy(), (heard >= 0).sum(axis=1))
     np.testing.assert_array_equal(table["undecided"].to_numpy(), ones == zeros)
-    part = page({"cautious": collect(model, None)})
+    part = page(FindingIndex(()), {"cautious": collect(model, None)})
     assert part.sentence == "Cautious makes probabilities of the votes of 2 labelling functions in a way of its own."
 
 
