@@ -55,7 +55,7 @@ def content_of(path: Path, called: str = "", most: int = MOST_BYTES) -> bytes:
     if size > most:
         raise InputError(f"{called or path} has {size:,} bytes, and at most {most:,} are read; give a smaller file.")
     with path.open("rb") as file:
-        content = file.read(most + 1)  # some files of the kernel say that they are empty and never end
-    if len(content) > most:
-        raise InputError(f"{called or path} has more than {most:,} bytes; give a smaller file.")
+        content = file.read(size + 1)
+    if len(content) > size:  # some files of the kernel say that they are empty, and never end
+        raise InputError(f"{called or path} has more bytes than its size says; copy it, and name the copy.")
     return content

@@ -85,12 +85,18 @@ def map_pieces(
     pieces = bench.settle_plan(names[0], list(pieces))
     work = [
         PartitionWork(
-            _named(names, index, len(pieces)), index, bench.run.store.url, function,
+            _named(names, index, len(pieces)) + place_of(piece), index, bench.run.store.url, function,
             piece=piece, kinds=kinds, prefixes=_prefixes(bench, names), mark=_mark(bench, names[0], index),
         )
         for index, piece in enumerate(pieces)
     ]  # fmt: skip
     return _write(bench, names, kinds, work, constants, unpack=not isinstance(into, tuple))
+
+
+def place_of(piece: object) -> str:
+    """Where a piece lies, as far as it can say: whoever loses a worker to it needs to know which rows to look at."""
+    place = getattr(piece, "place", "")
+    return f" ({place})" if place else ""
 
 
 def reduce_partitions(function: Callable[..., object], *inputs: Artifact[Any], **constants: Any) -> Any:

@@ -80,7 +80,7 @@ def has_documents(file: SourceFile, head: Head) -> bool:
 def csv_head(file: SourceFile, delimiter: str) -> Head:
     """Where the first record after the header begins, in which line, and the names in the header."""
     begin = text_start(file)
-    data = _first_records(file, begin.start, 2, delimiter)
+    data = _first_records(file, begin, 2, delimiter)
     starts, lines = records_in(data, delimiter, begin.line)
     if not len(starts):
         raise InputError(f"{file.name} has no header line; the first line of a CSV file names its columns.")
@@ -98,11 +98,11 @@ def _header_cells(header: bytes, delimiter: str) -> list[str]:
     return [cell.strip() or f"column_{number}" for number, cell in enumerate(cells, start=1)]
 
 
-def _first_records(file: SourceFile, offset: int, count: int, delimiter: str | None) -> bytes:
+def _first_records(file: SourceFile, begin: Head, count: int, delimiter: str | None) -> bytes:
     """At least the first `count` records that are not blank, whole, if the file has as many."""
-    scanner, parts, starts, line = RecordScanner(delimiter), [], [0], 1
+    scanner, parts, starts, line = RecordScanner(delimiter, line=begin.line), [], [0], begin.line
     with opened(file.url, file.name) as content:
-        content.seek(offset)
+        content.seek(begin.start)
         while chunk := content.read(1 << 20):
             parts.append(chunk)
             found, lines = scanner.feed(chunk)
@@ -121,7 +121,7 @@ def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     for column in declared:
         if column not in names:
             raise unknown_column(column, "columns", names, file.name)
-    data = _first_records(file, head.start, LOOKED_AT, settings.delimiter)
+    data = _first_records(file, head, LOOKED_AT, settings.delimiter)
     rows = csv_rows(data, names, settings.delimiter, file.name, head.line).table.slice(0, LOOKED_AT)
     types = []
     for name in names:
@@ -141,7 +141,7 @@ def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
 
 def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     """Declared types, and for the other fields those of the first rows."""
-    data = _first_records(file, head.start, LOOKED_AT, None)
+    data = _first_records(file, head, LOOKED_AT, None)
     require_text(data, file.name, head.line)
     starts, lines = records_in(data, None, head.line)
     if not len(starts):

@@ -20,6 +20,9 @@ from assay.tasks.ingest.tag_conventions import IOB2
 
 GIVEN = "table"
 """What the format of a table in memory is called."""
+TEXTS = ("csv", "jsonl", "iob")
+"""Formats whose rows are counted by lines."""
+
 PIECE_BYTES = 64 << 20
 PIECE_ROWS = 100_000
 PIECE_IMAGES = 256
@@ -38,6 +41,17 @@ class Piece:
         """Accept the spans of a plan that was written down as JSON."""
         spans = (span if isinstance(span, Span) else Span(**span) for span in self.spans)
         object.__setattr__(self, "spans", tuple(spans))
+
+    @property
+    def place(self) -> str:
+        """Which rows of which files, in words.
+
+        >>> Piece((Span("a.csv", "csv", 10, 90, 2), Span("b.csv", "csv", 0, 50, 1))).place
+        'a.csv from line 2, b.csv from line 1'
+        """
+        told = [f"{span.name} from {'line' if span.format in TEXTS else 'row'} {span.first}" for span in self.spans[:3]]
+        more = f" and {len(self.spans) - 3} more files" if len(self.spans) > 3 else ""
+        return ", ".join(told) + more
 
 
 @dataclass(frozen=True)
