@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.proportions import wilson
-from assay.tasks.statistics.resampling import RESAMPLES, Array, Interval, bca_interval, ratio_of, replicates
+from assay.tasks.statistics.resampling import RESAMPLES, Array, Interval, bca_interval, pooled, ratio_of, replicates
 
 BINS = 10
 
@@ -62,7 +62,7 @@ def calibration_error(
     scores, hits = _pairs(confidence, right)
     if not len(scores):
         return Interval(float("nan"), float("nan"), float("nan"))
-    codes = codes_of(groups)
+    codes = pooled(codes_of(groups))
     places = _bins(scores, bins)
     count, groups_there = int(places.max()) + 1, int(codes.max()) + 1
     gaps = np.bincount(codes * count + places, hits - scores, groups_there * count).reshape(groups_there, count)
@@ -93,7 +93,7 @@ def brier(
     """
     chances, codes = np.asarray(probabilities, dtype=np.float64), np.asarray(truth, dtype=np.int64)
     lost = ((chances - (codes[:, None] == np.arange(chances.shape[1]))) ** 2).sum(axis=1)
-    clusters = codes_of(groups)
+    clusters = pooled(codes_of(groups))
     count = int(clusters.max(initial=-1)) + 1
     sizes = np.bincount(clusters, minlength=count).astype(np.float64)
     return bca_interval(ratio_of(np.bincount(clusters, lost, count).astype(np.float64), sizes), count, generator, level)

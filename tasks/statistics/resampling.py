@@ -20,6 +20,7 @@ RESAMPLES = 2000
 FEWEST = 30
 """Below so many groups a percentile interval is too narrow: ten cover 81 to 89 %."""
 _CELLS = 4_000_000
+_BLOCKS = 4000
 
 
 class Interval(NamedTuple):
@@ -37,6 +38,37 @@ class Intervals(NamedTuple):
     low: Array
     high: Array
     critical: float
+
+
+def pooled(codes: npt.NDArray[np.int64], blocks: int = _BLOCKS) -> npt.NDArray[np.int64]:
+    """Codes of at most so many groups: more of them are put together, which is as good and costs no more.
+
+    >>> pooled(np.array([0, 5, 9]), 4).tolist()
+    [0, 1, 1]
+    """
+    return np.asarray(np.unique(codes % blocks, return_inverse=True)[1], dtype=np.int64)
+
+
+def jackknife_interval(
+    statistic: Callable[[npt.NDArray[np.bool_]], float], codes: npt.NDArray[np.int64], level: float = 0.95
+) -> Interval:
+    """A statistic of chosen samples with its interval from leaving out a hundredth of the groups at a time.
+
+    >>> numbers = np.arange(50.0)
+    >>> found = jackknife_interval(lambda chosen: float(numbers[chosen].mean()), np.arange(50))
+    >>> [round(one, 1) for one in found]
+    [24.5, 20.4, 28.6]
+    """
+    from scipy.stats import t
+
+    blocks = pooled(codes, 100)
+    count, value = int(blocks.max(initial=-1)) + 1, statistic(np.ones(len(codes), dtype=np.bool_))
+    if count < 2 or np.isnan(value):
+        return Interval(value, float("nan"), float("nan"))
+    without = np.array([statistic(blocks != block) for block in range(count)])
+    spread = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
+    half = float(t.isf((1 - level) / 2, count - 1)) * spread
+    return Interval(value, value - half, value + half)
 
 
 def replicates(statistic: Statistic, groups: int, generator: np.random.Generator, resamples: int = RESAMPLES) -> Array:

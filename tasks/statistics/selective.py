@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.resampling import Interval, jackknife_interval
+
 Array = npt.NDArray[np.float64]
 
 
@@ -49,3 +51,15 @@ def risk_area(scores: npt.ArrayLike, right: npt.ArrayLike) -> float:
     lost = np.bincount(group, wrong, len(sizes))
     expected = np.cumsum(np.repeat(lost / sizes, sizes))
     return float((expected / np.arange(1, n + 1)).mean())
+
+
+def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.NDArray[np.int64]) -> Interval:
+    """AURC with its interval over clusters, within [0, 1].
+
+    >>> found = risk_area_interval(range(40), [0, 1] * 20, np.arange(40))
+    >>> found.low < found.value < found.high
+    True
+    """
+    values, hits = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.int64)
+    found = jackknife_interval(lambda chosen: risk_area(values[chosen], hits[chosen]), clusters)
+    return Interval(found.value, max(0.0, found.low), min(1.0, found.high))

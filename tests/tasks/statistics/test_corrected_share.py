@@ -58,7 +58,7 @@ def test_a_true_share_of_10_percent_is_covered():
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "cases", "others"), [(500, 50, 200), (200, 20, 80), (1000, 100, 100)])
 def test_coverage_over_600_draws(n, cases, others):
-    """At least .90 (600 draws: ± .012), where the share as called holds 10 % in at most 8 %."""
+    """At least .90 (600 draws: ± .012), where the share as called holds 10 % in at most 10 %."""
     ours, plain = coverage(600, n, cases, others)
     assert ours >= 0.9
-    assert plain <= 0.08
+    assert plain <= 0.1

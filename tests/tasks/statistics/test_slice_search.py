@@ -34,6 +34,7 @@ def test_halves_never_part_a_cluster():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_nothing_is_confirmed_where_nothing_is_there_over_600_draws():
     """At .05: in at most 7 % of draws (± 2)."""
     false = sum(any(one.p_adjusted <= 0.05 for one in searched(seed, 0.0, 400)) for seed in range(600))
