@@ -16,6 +16,27 @@ GROUP = "independent_group"
 """The column that holds each sample's group, as text; a sample without one is a group of its own."""
 
 
+def group_names(column: pa.Array) -> pa.Array:
+    """A column of groups as text, nothing where a cell is empty.
+
+    >>> group_names(pa.array(["a", " ", None])).to_pylist(), group_names(pa.array([7, 8])).to_pylist()
+    (['a', None, None], ['7', '8'])
+    """
+    names = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    return pc.if_else(pc.equal(names, ""), pa.scalar(None, pa.string()), names)
+
+
+def named_groups(samples: pa.Table) -> list[str]:
+    """The group of each sample, and its id where it has none: what folds are drawn by, so that none parts a group.
+
+    >>> named_groups(pa.table({"id": ["a", "b"], GROUP: ["p1", None]}))
+    ['p1', 'b']
+    """
+    ids = samples["id"]
+    names: list[str] = (pc.coalesce(samples[GROUP], ids) if GROUP in samples.column_names else ids).to_pylist()
+    return names
+
+
 def group_hashes(samples: pa.Table, column: str = GROUP) -> npt.NDArray[np.int64] | None:
     """A 64-bit hash of each sample's group, of its id where it has none; None where there is no such column.
 

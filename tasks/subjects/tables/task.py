@@ -30,6 +30,7 @@ from assay.infra.partitions import collect, map_partitions, read_files, reduce_p
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import named_groups
 from assay.tasks.subjects.folds import fold_of
 from assay.tasks.subjects.predictions import given_predictions, predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -167,7 +168,7 @@ def _probabilities(predictions: pa.Table) -> npt.NDArray[np.float64] | None:
 
 def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:
     """Predictions for a partition of the samples, each by the model fitted without the sample's fold."""
-    folds = fold_of(table["id"].to_pylist(), len(models.without))
+    folds = fold_of(named_groups(table), len(models.without))
     matrix = feature_matrix(table, models.whole.features)
     return predictions_table(table["id"], models.probabilities(matrix, folds))
 
