@@ -99,6 +99,12 @@ class Intervals(Table):
     )  # fmt: skip
 
 
+class Clusters(Table):
+    """Which samples are alike: a hash of the user's group, else of the votes; equal ones are one cluster."""
+
+    schema = _schema(("id", _S, False), ("cluster", _I8, False))
+
+
 class CuratedSets(Table):
     """The adversarial order: `rank` 0 is the easiest sample; `dataset` d means the sample is in D_d, D_d+1, … D_N."""
 

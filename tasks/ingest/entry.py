@@ -21,6 +21,7 @@ from assay.tasks.ingest.pieces import Reading
 from assay.tasks.ingest.pixels import UnfitError
 from assay.tasks.ingest.rows import Reject, Rows, rejects_table
 from assay.tasks.ingest.truths import checked_scores, checked_tags
+from assay.tasks.statistics.groups import GROUP, group_names
 
 
 class Door:
@@ -63,6 +64,8 @@ def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Ta
                 for name in layout.features}  # fmt: skip
     features |= _labels(door, columns, layout, classes)
     features |= _images(door, reading)
+    if layout.group is not None:
+        features[GROUP] = group_names(ids if layout.group == layout.id else columns[layout.group])
     table = pa.table({"id": ids, "gold": gold, **features}).filter(pa.array(~door.closed))
     fields = [*Samples.schema, *(pa.field(name, column.type) for name, column in features.items())]
     return pa.table(table.columns, schema=pa.schema(fields)), rejects_table(door.rejects)

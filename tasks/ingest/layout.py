@@ -48,6 +48,8 @@ class Layout:
     """The columns of `features` that are labelling functions' votes."""
     required: tuple[str, ...] = ()
     split: str | None = None
+    group: str | None = None
+    """The column of what is independent."""
     gold_in: tuple[str, ...] | None = None
     delimiter: str = ","
     closed: bool = False
@@ -137,7 +139,8 @@ def _assign(
     identity, label, split = named.id, named.label, named.split
     _require_named(settings, named, types.names, name)
     image = _image_column(settings, named, types, told, name)
-    rest = [column for column in types.names if column not in (*named.read, *named.unread)]
+    group = settings.group  # no feature, unless it is named among them: a patient's number says nothing of another
+    rest = [column for column in types.names if column not in (*named.read, *named.unread, group)]
     truths = (settings.tags and settings.tokens, settings.tags, settings.score)
     kept = list(dict.fromkeys([*(settings.features or ()), *(one for one in (split, *truths) if one)]))
     tagged, score = _tagged(settings, types, name), _score(settings, types, name)
@@ -158,10 +161,11 @@ def _assign(
     require_known_zones(types, rest, name)
     labels = label_columns(named.labels, types, name) if named.labels else None
     closed = settings.features is not None and settings.votes is None
+    read = dict.fromkeys([*named.read, *rest, *([group] if group is not None else [])])
     return Layout(
-        types=pa.schema([_entering(types.field(column), votes, identity) for column in (*named.read, *rest)]),
+        types=pa.schema([_entering(types.field(column), votes, identity) for column in read]),
         id=identity, label=label, features=tuple(rest), votes=tuple(votes), required=tuple(settings.required),
-        split=split, gold_in=settings.gold_in, delimiter=settings.delimiter, closed=closed, heads=heads,
+        split=split, group=group, gold_in=settings.gold_in, delimiter=settings.delimiter, closed=closed, heads=heads,
         classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None, image=image, labels=labels,
         iob_columns=settings.iob_columns, tagged=tagged, score=score,
         other_truth=any(one is not None for one in (settings.iob, settings.tags, settings.score)),
@@ -225,7 +229,13 @@ def _image_column(
 
 def _require_named(settings: Source, named: _Named, names: Sequence[str], file: str) -> None:
     """Nothing, or the sentence for the first setting that names a column which is not there."""
-    said = [(named.id, "id"), (named.label, "label"), (named.split, "split"), (named.image, "image")]
+    said = [
+        (named.id, "id"),
+        (named.label, "label"),
+        (named.split, "split"),
+        (named.image, "image"),
+        (settings.group, "group"),
+    ]
     said += [(column, "labels") for column in named.labels]
     said += [(column, "features") for column in settings.features or ()]
     said += [(column, "required") for column in settings.required]

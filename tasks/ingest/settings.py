@@ -166,6 +166,12 @@ class Source(Settings):
     """Columns in which a missing value (null, NaN, empty cell) rejects the row; elsewhere it may enter."""
     split: str | None = None
     """The column that says which part of the data a sample belongs to (train, valid, test)."""
+    group: str | None = Field(
+        default=None, min_length=1, examples=["patient"], exclude_if=lambda column: column is None
+    )
+    """The column of what is independent: the patient, the document, the site. Hold-outs never part a group, and every
+    interval and test counts groups, not samples. A row without a value is a group of its own. Tagged sentences with a
+    `document` are grouped by it without being asked."""
     gold_in: Names | None = None
     """The parts (values of `split`) whose gold labels are used; in the others they are hidden, as in the tutorials."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1), AfterValidator(_between_cells)] = ","
@@ -191,6 +197,10 @@ class Source(Settings):
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
             raise ValueError(f"a class is named twice in classes: {', '.join(self.classes)}")
         self._require_columns_of_one_meaning()
+        if self.group is not None and self.group == self.split:
+            raise ValueError(
+                f"{self.group} is both group and split: a split parts samples, and a group is never parted"
+            )
         self._require_images_that_fit()
         self._require_one_truth()
         return self
@@ -213,7 +223,19 @@ class Source(Settings):
         if len(truths) > 1:
             raise ValueError(f"{truths[0]} and {truths[1]} are two kinds of truth: give one of them")
         if self.iob is not None:
-            for name in ("image", "id", "label", "labels", "tags", "score", "columns", "features", "split", "classes"):
+            for name in (
+                "image",
+                "id",
+                "label",
+                "labels",
+                "tags",
+                "score",
+                "columns",
+                "features",
+                "split",
+                "group",
+                "classes",
+            ):
                 if getattr(self, name):
                     raise ValueError(f"{name} is about the columns of tables, and an iob file has words; leave it out")
 
@@ -221,7 +243,7 @@ class Source(Settings):
         if self.label is not None and self.labels is not None:
             raise ValueError("label is for one class per sample, labels for several: give one of them")
         if self.images is not None:
-            for name in ("image", "id", "label", "labels", "columns", "features", "split"):
+            for name in ("image", "id", "label", "labels", "columns", "features", "split", "group"):
                 if getattr(self, name):
                     raise ValueError(f"{name} names a column, and a folder of images has none; leave it out")
         has_images = self.image is not None or self.images is not None or self.dataset is not None

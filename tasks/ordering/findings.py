@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.tasks.ordering.approaches import OURS
 from assay.tasks.ordering.datasets import largest_tie, tie_starts
 from assay.tasks.ordering.validity import Ordered, Trend, Validity
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
 from assay.tasks.statistics.proportions import share
 
 _TESTS = ("spearman", "spearman_tie_free", "spearman_disjoint", "permutation_p", "permutation_p_violation")
@@ -19,17 +17,17 @@ def ordering_findings(
 ) -> list[Finding]:
     """The findings of one order, each `of` the approach, its `group` the labeler; `n` counts samples with gold.
 
-    The headline is `ordering.permutation_p`: how often a random order falls as clearly. Verdicts are `adverse`,
-    `violation`, `no trend`, or `not measured` where gold is missing. The tie-free ρ comes with the range that ρ takes
-    over random ways to break the ties, and without a p-value, for it has no honest one. Only the order that is handed
-    out is concluded from; those beside it are compared, and their p corrected in a family of their own.
+    They describe, as the paper does: ρ over N nested sets cannot conclude, since among ten even −1 has p = .0014. What
+    is concluded is in `judging`. `ordering.permutation_p` is how often a random order falls as clearly. Verdicts of ρ
+    are the paper's, `adverse`, `violation`, `no trend`, or `not measured` where gold is missing. The tie-free ρ comes
+    with the range that ρ takes over random ways to break the ties, and without a p-value, for it has no honest one.
     """
     hits, known = ordered.hits, ordered.known
     found = [
         share("ordering.accuracy", int(hits.sum()), int(known.sum())),
         share("ordering.accuracy_easiest", int(hits[0]), int(known[0])),
         share("ordering.accuracy_hardest", int(hits[-1]), int(known[-1])),
-        *_tests(tested, int(known.sum()), significance, approach == OURS.name),
+        *_tests(tested, int(known.sum()), significance),
         Finding("ordering.largest_tie", value=largest_tie(ordered.scores), n=len(ordered.scores), unit="samples"),
         Finding(
             "ordering.distinct_scores", value=len(tie_starts(ordered.scores)) - 1, n=len(ordered.scores), unit="scores"
@@ -38,21 +36,18 @@ def ordering_findings(
     return [replace(finding, of=approach, group=labeler) for finding in found]
 
 
-def _tests(tested: Validity | None, n: int, significance: float, concluded: bool) -> list[Finding]:
+def _tests(tested: Validity | None, n: int, significance: float) -> list[Finding]:
     if tested is None:
         return [Finding(f"ordering.{test}", n=n, verdict="not measured") for test in _TESTS]
     low, high = tested.tie_range
-    permutation, verdict = tested.permutation, tested.permutation.verdict(significance)
+    permutation = tested.permutation
     return [
         _trend("spearman", tested.nested, n, significance),
         replace(
             _trend("spearman_tie_free", tested.tie_free, n, significance), p_value=None, verdict="", low=low, high=high
         ),
         _trend("spearman_disjoint", tested.disjoint, n, significance),
-        Finding(
-            "ordering.permutation_p", value=permutation.p_adverse, n=n, verdict=verdict,
-            unit=CONCLUDED if concluded else COMPARED, p_value=permutation.p_of(verdict),
-        ),
+        Finding("ordering.permutation_p", value=permutation.p_adverse, n=n, unit="p"),
         Finding("ordering.permutation_p_violation", value=permutation.p_violation, n=n, unit="p"),
     ]  # fmt: skip
 

@@ -22,6 +22,10 @@ class Ordering(Settings):
     curate: Literal["all", "labelled"] = "all"
     """Which samples are ordered: all, or only those whose true class is known; all of them train the labeler."""
 
+    undecided: Literal["apart", "default"] = Field(default="apart", exclude_if=lambda chosen: chosen == "apart")
+    """Samples for which no class wins: `apart` leaves them out of the order's test and counts them beside it, since
+    nobody is confident of their default label; `default` tests them with that label, as the hardest there are."""
+
     permutations: int = Field(default=2000, ge=2000, le=1_000_000)
     """How many random orders the observed trend is compared with."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,26 +13,32 @@ import pyarrow.compute as pc
 from assay.data import expectations
 from assay.data.schemas import (
     Classes,
+    Clusters,
     ContractResults,
     CuratedSets,
     Findings,
     Intervals,
     OrderingCurve,
+    Panel,
     Samples,
+    Votes,
     WeakLabels,
 )
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.ordering.alike import cluster_table
 from assay.tasks.ordering.approaches import OURS, approach_named
 from assay.tasks.ordering.curve import ordering_curve
 from assay.tasks.ordering.datasets import adversarial_order, cut_points, dataset_of_rank, largest_tie
 from assay.tasks.ordering.findings import ordering_findings, undecided_finding
 from assay.tasks.ordering.intervals import interval_table
+from assay.tasks.ordering.judging import Scored, judgement
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.validity import Ordered, Validity, outcomes, validity
-from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.findings import Finding, findings_table
 
 _NO_GOLD = -1
 _SKETCHED, _HARDEST = 20_000, 15  # samples of a long order that the report draws, and those it lists
@@ -98,7 +104,33 @@ def sketch_order(curated: Artifact[CuratedSets]) -> Artifact[CuratedSets]:
     return sketch
 
 
-@stage(version=2, title="validity", draws=True)
+@stage(version=1, title="clusters")
+def find_clusters(
+    votes: Artifact[Votes], samples: Artifact[Samples], panel: Artifact[Panel] | None
+) -> Artifact[Clusters]:
+    """Which samples are alike: those of one `source.group`, else those on which the panel voted alike."""
+    kept = None if panel is None else collect(panel, ["function", "kept"])
+    functions = None if kept is None else kept.filter(kept["kept"])["function"].to_pylist()
+    clusters: Artifact[Clusters] = map_partitions(cluster_table, votes, samples, into=Clusters, functions=functions)
+    found = pc.count_distinct(collect(clusters, ["cluster"])["cluster"]).as_py()
+    say(f"{found} of {clusters.rows} samples differ")
+    return clusters
+
+
+@stage(version=1, title="trend", draws=True)
+def judge_order(
+    intervals: Artifact[Intervals], ours: Artifact[Intervals], samples: Artifact[Samples],
+    clusters: Artifact[Clusters], settings: Ordering, approach: str, labeler: str,
+) -> Artifact[Findings]:  # fmt: skip
+    """Whether labels get worse along the order of one approach, and how it compares with ours."""
+    order, beside = (_scored(one, samples, clusters, settings, name)
+                     for one, name in ((intervals, approach), (ours, OURS.name)))  # fmt: skip
+    findings = judgement(order, beside, settings.significance, approach, labeler, stage_seeds().generator())
+    say(_judged_in_words(findings, approach, labeler))
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=3, title="validity", draws=True)
 def measure_ordering(
     intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, approach: str, labeler: str
 ) -> Measured:
@@ -113,7 +145,7 @@ def measure_ordering(
         findings.append(
             undecided_finding(pc.sum(columns.column("undecided"), min_count=0).as_py(), intervals.rows, labeler)
         )
-    say(_in_words(tested, settings, approach, labeler))
+    say(_in_words(tested, approach, labeler))
     return Measured(
         curve=write_table(ordering_curve(ordered, approach, labeler), into=OrderingCurve),
         findings=write_table(findings_table(findings), into=Findings),
@@ -163,22 +195,50 @@ def _ordered(intervals: Artifact[Intervals], samples: Artifact[Samples], setting
 
 
 def _gold_beside(intervals: Artifact[Intervals], samples: Artifact[Samples]) -> npt.NDArray[np.int16]:
-    """The gold class of each sample that has an interval; samples of quarantined partitions have none."""
-    if samples.rows == intervals.rows:
-        gold = collect(samples, columns=["gold"]).column("gold")
-    else:
-        known = collect(samples, columns=["id", "gold"])
-        places = pc.index_in(collect(intervals, columns=["id"]).column("id"), known.column("id"))
-        gold = known.column("gold").take(places)
-    classes: npt.NDArray[np.int16] = pc.fill_null(gold, _NO_GOLD).to_numpy()
+    """The gold class of each sample that has an interval."""
+    classes: npt.NDArray[np.int16] = pc.fill_null(_beside(intervals, samples, "gold"), _NO_GOLD).to_numpy()
     return classes
 
 
-def _in_words(tested: Validity | None, settings: Ordering, approach: str, labeler: str) -> str:
+def _beside(intervals: Artifact[Intervals], other: Artifact[Any], column: str) -> pa.ChunkedArray:
+    """A column of another artifact for each sample that has an interval; those of quarantined partitions have none."""
+    if other.rows == intervals.rows:
+        return collect(other, columns=[column]).column(column)
+    known = collect(other, columns=["id", column])
+    return known.column(column).take(pc.index_in(collect(intervals, columns=["id"]).column("id"), known.column("id")))
+
+
+def _scored(
+    intervals: Artifact[Intervals], samples: Artifact[Samples], clusters: Artifact[Clusters], settings: Ordering,
+    approach: str,
+) -> Scored:  # fmt: skip
+    """The samples as one approach orders them."""
+    score = approach_named(approach).score
+    columns = collect(intervals, columns=[*dict.fromkeys((score, "confidence")), "label", "undecided", "tie_break"])
+    return Scored(
+        scores=columns.column(score).to_numpy(),
+        outcomes=outcomes(columns.column("label").to_numpy(), _gold_beside(intervals, samples)),
+        confidence=columns.column("confidence").to_numpy(),
+        undecided=columns.column("undecided").to_numpy(),
+        ties=columns.column("tie_break").to_numpy(),
+        clusters=codes_of(_beside(intervals, clusters, "cluster").to_numpy()),
+        apart=settings.undecided == "apart",
+    )
+
+
+def _judged_in_words(findings: list[Finding], approach: str, labeler: str) -> str:
+    found = {one.metric: one for one in findings}
+    area, p = found["ordering.auc"], found["ordering.trend_p"]
+    if area.value is None or p.value is None:
+        return f"{approach}, {labeler} · {area.verdict}"
+    return f"{approach}, {labeler} · {p.verdict} (AUC {area.value:.3f}, plain p = {p.value:.2g})"
+
+
+def _in_words(tested: Validity | None, approach: str, labeler: str) -> str:
     if tested is None:
         return f"{approach}, {labeler} · not measured: too few samples have a gold label"
     permutation = tested.permutation
     return (
-        f"{approach}, {labeler} · {permutation.verdict(settings.significance)} "
-        f"(tie-free ρ = {tested.tie_free.rho:.2f}, plain p = {permutation.p_adverse:.2g})"
+        f"{approach}, {labeler} · tie-free ρ = {tested.tie_free.rho:.2f}, "
+        f"a random order falls as clearly with p = {permutation.p_adverse:.2g}"
     )

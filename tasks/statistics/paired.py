@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.clusters import codes_of, effective_size, whole_sums
+
 _CELLS = 4_000_000  # resampled counts in memory at a time
 _EXACT = 50  # pairs up to which Wilcoxon's test counts all signs
+_DISCORDANT = 25  # samples (or clusters) that differ, from which the normal approximation is good enough
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,11 @@ class McNemar:
     n: int
     p_exact: float
     p_chi_squared: float
+
+    @property
+    def p_value(self) -> float:
+        """The exact p-value where fewer than 25 samples differ, else the chi-squared one."""
+        return self.p_exact if self.first_only + self.second_only < _DISCORDANT else self.p_chi_squared
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,45 @@ def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> McNemar:
     return McNemar(first_only, second_only, len(first), min(1.0, float(test(table, exact=True).pvalue)), chi_squared)
 
 
+def mcnemar_by_cluster(first_right: npt.ArrayLike, second_right: npt.ArrayLike, clusters: npt.ArrayLike) -> float:
+    """The two-sided p-value of McNemar's test where samples of one cluster are not independent; 1 where none differs.
+
+    With d_g the first's right answers in cluster g less the second's: exact where fewer than 25 of them are not 0, by
+    counting all signs of the d_g (for clusters of one sample that is McNemar's exact test); else Durkalski's (2003)
+    Σd_g / √Σd_g², by Student's t on one degree of freedom less than clusters that differ.
+
+    >>> mcnemar_by_cluster([1] * 6, [0] * 6, range(6)), mcnemar_by_cluster([1] * 6, [0] * 6, [1, 1, 1, 2, 2, 2])
+    (0.03125, 0.5)
+    """
+    from scipy.stats import t
+
+    first, second = np.asarray(first_right, dtype=np.bool_), np.asarray(second_right, dtype=np.bool_)
+    _require_pairs(first.shape, second.shape)
+    codes = codes_of(clusters)
+    apart = first.astype(np.int64) - second.astype(np.int64)
+    sums = [one for one in whole_sums(codes, apart, int(codes.max(initial=-1)) + 1) if one]
+    total = abs(sum(sums))
+    if not sums:
+        return 1.0
+    if len(sums) < _DISCORDANT:
+        return _signs_p([abs(one) for one in sums], total)
+    return 2 * float(t.sf(total / np.sqrt(sum(one * one for one in sums)), len(sums) - 1))
+
+
+def _signs_p(sizes: list[int], total: int) -> float:
+    """How often random signs of whole numbers add up to `total` or more in either direction, counted exactly."""
+    reach = sum(sizes)
+    ways = [0] * (2 * reach + 1)
+    ways[reach] = 1
+    for size in sizes:
+        ways = [
+            (ways[at - size] if at >= size else 0) + (ways[at + size] if at + size < len(ways) else 0)
+            for at in range(len(ways))
+        ]
+    extreme = sum(ways[: reach - total + 1]) + sum(ways[reach + total :])
+    return 1.0 if total == 0 else extreme / 2 ** len(sizes)
+
+
 def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """The two-sided p-value of Wilcoxon's signed-rank test on paired amounts; 1 where no pair differs.
 
@@ -78,12 +125,15 @@ def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     return float(test(apart, correction=method == "approx", method=method).pvalue)
 
 
-def share_difference(first: npt.ArrayLike, second: npt.ArrayLike, level: float = 0.95) -> Difference:
+def share_difference(
+    first: npt.ArrayLike, second: npt.ArrayLike, level: float = 0.95, clusters: npt.ArrayLike | None = None
+) -> Difference:
     """The share of samples on which the first is right, less that of the second, with Newcombe's paired interval.
 
     Newcombe (1998), method 10: the Wilson intervals of both shares, squared and added with their correlation φ. Unlike
     a bootstrap it has a width where both are right on the same samples: ten ties are no proof that there is no
-    difference.
+    difference. With `clusters`, the same interval of as many independent pairs as are as uncertain, Student's t in
+    the place of the normal distribution.
 
     >>> found = share_difference([True] * 10, [True] * 10)
     >>> found.value, round(found.low, 3), round(found.high, 3)
@@ -97,7 +147,10 @@ def share_difference(first: npt.ArrayLike, second: npt.ArrayLike, level: float =
     if n == 0:
         raise ValueError("a difference over no samples cannot be measured")
     won = np.array([one.sum(), two.sum()], dtype=np.float64)
-    share, (low, high) = won / n, wilson(won, [n, n], level)
+    share, counted = won / n, float(n) if clusters is None else _counted(one, two, clusters, level)
+    if not counted:
+        return Difference(float(share[0] - share[1]), -1.0, 1.0, n, level)
+    low, high = wilson(share * counted, [counted, counted], level)
     down, up, phi = share - low, high - share, _correlation(one, two)
     value = float(won[0] - won[1]) / n
     below, above = (
@@ -132,6 +185,12 @@ def bootstrap_difference(
     tail = (1 - level) / 2
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
     return Difference(float(counts @ values / n), float(low), float(high), n, level)
+
+
+def _counted(one: npt.NDArray[np.bool_], two: npt.NDArray[np.bool_], clusters: npt.ArrayLike, level: float) -> float:
+    """How many independent pairs know as much of the difference; none where there is a single cluster."""
+    size = effective_size(one.astype(np.float64) - two, clusters)
+    return size.counted(level)
 
 
 def _correlation(one: npt.NDArray[np.bool_], two: npt.NDArray[np.bool_]) -> float:

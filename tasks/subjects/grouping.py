@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.subjects.folds import drawn
 
 DOCUMENT = "document"
@@ -83,6 +84,11 @@ def documents_in(samples: pa.Table) -> dict[str, object]:
     """The documents of a partition, and how many of its samples are of none."""
     names = samples[DOCUMENT].cast(pa.string())
     return {"documents": frozenset(names.drop_null().unique().to_pylist()), "loose": names.null_count}
+
+
+def groups_in(samples: pa.Table) -> dict[str, frozenset[str]]:
+    """The groups of a partition."""
+    return {"groups": frozenset(samples[GROUP].drop_null().unique().to_pylist())}
 
 
 def in_documents(documents: Collection[str], rows: int) -> bool:

@@ -11,13 +11,15 @@ from assay.data.schemas import Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, first_rows, map_partitions, reduce_partitions
 from assay.infra.runs import current_run
-from assay.tasks.reporting.numerals import integer
+from assay.tasks.reporting.numerals import integer, plural
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.subjects.grouping import (
     DOCUMENT,
     Marks,
     are_words,
     choose_groups,
     documents_in,
+    groups_in,
     in_documents,
     shared_texts,
     text_marks,
@@ -38,6 +40,9 @@ def parting(
     samples: Artifact[Samples], settings: Evaluation, columns: Collection[str], content: tuple[str, ...]
 ) -> Parted:
     """What is held out together; where nobody knows what belongs together, a notice says so."""
+    if GROUP in columns:
+        groups = reduce_partitions(groups_in, samples)["groups"]
+        return Parted((GROUP,), said=f" · {plural(len(groups), 'group')} held together")
     if content == ("image",) or not content:
         return Parted(content)
     if DOCUMENT in columns and DOCUMENT not in content:
@@ -63,6 +68,17 @@ def shared_by_pairs(training: Artifact[Samples], evaluation: Artifact[Samples], 
         return ""
     said = f"{integer(shared)} of the {integer(evaluation.rows)} audited samples share a text with one that trains"
     current_run().notice(f"{said}: what is measured on them is no measure of new texts.")
+    return f" · {said}"
+
+
+def groups_on_both_sides(training: Artifact[Samples], evaluation: Artifact[Samples]) -> str:
+    """How many groups the split column parts, as the end of a line; empty where it parts none."""
+    sides = [reduce_partitions(groups_in, side)["groups"] for side in (training, evaluation)]
+    parted = len(sides[0] & sides[1])
+    if not parted:
+        return ""
+    said = f"{plural(parted, 'group')} of `source.group` stand on both sides of the split"
+    current_run().notice(f"{said}: what is measured there is no measure of new ones. Mend the split, or leave it out.")
     return f" · {said}"
 
 

@@ -11,7 +11,8 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, reduce_partitions
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage
-from assay.tasks.subjects.grouping_steps import Parted, parting, shared_by_pairs
+from assay.tasks.statistics.groups import GROUP
+from assay.tasks.subjects.grouping_steps import Parted, groups_on_both_sides, parting, shared_by_pairs
 from assay.tasks.subjects.holding_out import (
     Side,
     alike,
@@ -42,8 +43,8 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     """The samples apart, by their column `split` or else by a hash of what they hold, in partitions of few rows.
 
     What they hold is the image, or else the columns of `texts`: copies under several ids are on one side, and so are
-    samples that share one of several texts, or a document. A split column is obeyed, and if it parts copies, the stage
-    says how many.
+    samples that share one of several texts, a document, or the group of `source.group`. A split column is obeyed, and
+    if it parts copies or groups, the stage says how many.
     """
     by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
     columns = reduce_partitions(columns_of, samples)["columns"]
@@ -74,7 +75,8 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
         only = draw_in_proportion(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
     held = HeldOut(side("training"), side("evaluation", only))
     how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
-    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.said}{_copies(held, content)}")
+    shared = _copies(held, content) + (groups_on_both_sides(*held) if by_column and GROUP in columns else "")
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.said}{shared}")
     return held
 
 

@@ -4,6 +4,8 @@ from assay.tasks.statistics.metrics import metrics
 
 METRICS = metrics(
     "subject",
-    higher={"share": "accuracy recall", "": "auc class_auc"},
-    neither={"share": "degenerate majority_rate", "bits": "prediction_entropy", "": "spearman", "p": "trend_p"},
-)
+    higher={"share": "accuracy first_tenth last_tenth recall", "": "auc class_auc"},
+    lower={"": "aurc brier ece"},
+    neither={"share": "degenerate majority_rate", "bits": "prediction_entropy", "": "auc_gain spearman",
+             "p": "permutation_p trend_p"},
+)  # fmt: skip

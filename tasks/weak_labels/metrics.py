@@ -2,4 +2,4 @@
 
 from assay.tasks.statistics.metrics import metrics
 
-METRICS = metrics("weak_labels", lower={"share": "undecided"})
+METRICS = metrics("weak_labels", lower={"share": "undecided", "": "brier ece"})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from assay.data.schemas import (
+    Clusters,
     ContractResults,
     CuratedSets,
     Findings,
@@ -33,6 +34,8 @@ from assay.tasks.ordering.task import Measured as MeasuredOrder
 from assay.tasks.ordering.task import (
     bound_confidence,
     check_order,
+    find_clusters,
+    judge_order,
     measure_ordering,
     order_adversarially,
     sketch_order,
@@ -55,8 +58,9 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Ordered:
-    """D1 … DN of one labeler, a sketch of them, and what their contract says."""
+    """D1 … DN of one labeler, what they were ordered by, a sketch of them, and what their contract says."""
 
+    intervals: Artifact[Intervals]
     curated: Artifact[CuratedSets]
     contract: Artifact[ContractResults]
     sketch: Artifact[CuratedSets]
@@ -69,6 +73,7 @@ class LabelerBranch:
     labelled: Labelled
     ordered: Ordered | None
     measured: tuple[MeasuredOrder, ...]
+    judged: tuple[Artifact[Findings], ...]
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ class Curation:
     summary: LabelingSummary | None = None
     pruned: Pruned | None = None
     labelers: Mapping[str, LabelerBranch] = field(default_factory=dict)
+    clusters: Artifact[Clusters] | None = None
+    """Which samples are alike, where their order is tested."""
 
     @property
     def labels(self) -> dict[str, Artifact[WeakLabels]]:
@@ -123,7 +130,9 @@ class Curation:
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured of votes, panel and orders."""
         parts = [one.findings for one in (self.summary, self.pruned) if one is not None]
-        return parts + [one.findings for branch in self.labelers.values() for one in branch.measured]
+        for branch in self.labelers.values():
+            parts += [*(one.findings for one in branch.measured), *branch.judged]
+        return parts
 
 
 @subflow("curation")
@@ -138,9 +147,11 @@ def curate(ground: Ground) -> Curation:
     pruned = None if pruning is None else prune_labeling_functions(votes, data.classes, pruning)
     if labelling is None:
         return Curation(summary, pruned)
-    voted = Voted(data, votes, None if pruned is None else pruned.panel, labelling, pipeline.asked(Ordering))
+    ordering, panel = pipeline.asked(Ordering), None if pruned is None else pruned.panel
+    clusters = None if ordering is None else find_clusters(votes, data.samples, panel)
+    voted = Voted(data, votes, panel, labelling, ordering, clusters)
     branches = {name: start(f"labeler {name}", label_and_order, voted, name) for name in labelling.labelers}
-    return Curation(summary, pruned, outcomes(branches))
+    return Curation(summary, pruned, outcomes(branches), clusters)
 
 
 def cast_votes(ground: Ground, data: Data) -> Artifact[Votes] | None:
@@ -161,12 +172,13 @@ class Voted:
     panel: Artifact[Panel] | None
     labelling: WeakLabelling
     ordering: Ordering | None
+    clusters: Artifact[Clusters] | None
 
 
 def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
     """Label with one labeler, order by each approach that is asked for, and measure whether the order is adverse."""
     choices: tuple[Functions, ...] = ("panel", "all")
-    ours, ordered, measured = None, None, list[MeasuredOrder]()
+    ours, ordered, measured, judged = None, None, list[MeasuredOrder](), list[Artifact[Findings]]()
     for functions in choices:
         approaches = [one for one in wanted_approaches(voted.ordering) if one.functions == functions]
         if not approaches:
@@ -174,7 +186,7 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
         labelled = weak_labels(voted, labeler, functions)
         is_ours = functions == OURS.functions
         ours = labelled if is_ours else ours
-        if voted.ordering is None:
+        if voted.ordering is None or voted.clusters is None:
             continue
         intervals = bound_confidence(labelled.labels, voted.ordering)
         if is_ours:
@@ -183,14 +195,21 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
             measure_ordering(intervals, voted.data.samples, voted.ordering, approach.name, labeler)
             for approach in approaches
         ]
+        assert ordered is not None, "the panel comes first"
+        judged += [
+            judge_order(
+                intervals, ordered.intervals, voted.data.samples, voted.clusters, voted.ordering, approach.name, labeler
+            )
+            for approach in approaches
+        ]
     assert ours is not None, "ours is among the approaches always"
-    return LabelerBranch(ours, ordered, tuple(measured))
+    return LabelerBranch(ours, ordered, tuple(measured), tuple(judged))
 
 
 def order(voted: Voted, intervals: Artifact[Intervals], settings: Ordering, labeler: str) -> Ordered:
     """D1 … DN by the lower ends of the confidence intervals."""
     curated = order_adversarially(intervals, voted.data.samples, settings, labeler)
-    return Ordered(curated, check_order(curated, voted.data.classes, settings), sketch_order(curated))
+    return Ordered(intervals, curated, check_order(curated, voted.data.classes, settings), sketch_order(curated))
 
 
 def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:

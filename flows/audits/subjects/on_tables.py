@@ -17,7 +17,7 @@ from assay.infra.subflows import subflow
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.tables.task import measure_subject, predict_samples, train_subject
+from assay.tasks.subjects.tables.task import judge_subject, measure_subject, predict_samples, train_subject
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MeasuredSubject:
     """What one subject says of all samples, and how good that is along D1 … DN, where there is an order."""
 
     predictions: Artifact[Predictions]
-    findings: Artifact[Findings] | None
+    findings: tuple[Artifact[Findings], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TableSubjects:
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """How good they are along the order."""
-        return [one.findings for one in self.subjects.values() if one.findings is not None]
+        return [findings for one in self.subjects.values() for findings in one.findings]
 
 
 def of_tables(pipeline: Pipeline) -> list[Subject]:
@@ -63,10 +63,14 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
     files = train_subject(data.samples, labels, data.classes, resolved)
     predictions = predict_samples(data.samples, data.classes, files, resolved)
     ordering, order = ground.pipeline.asked(Ordering), curation.headline
-    if order is None or ordering is None:
-        return MeasuredSubject(predictions, None)
-    findings = measure_subject(
+    if order is None or ordering is None or curation.clusters is None:
+        return MeasuredSubject(predictions)
+    significance = ground.pipeline.statistics.significance
+    measured = measure_subject(
         predictions, order.curated, data.classes, name=subject.name, datasets=ordering.datasets,
-        permutations=ordering.permutations, significance=ground.pipeline.statistics.significance,
+        permutations=ordering.permutations,
     )  # fmt: skip
-    return MeasuredSubject(predictions, findings)
+    judged = judge_subject(
+        predictions, order.intervals, data.samples, curation.clusters, subject.name, ordering.undecided, significance
+    )
+    return MeasuredSubject(predictions, (measured, judged))

@@ -49,7 +49,6 @@ def agreement_findings(
     *,
     subject: str,
     permutations: int,
-    significance: float,
     generator: np.random.Generator,
 ) -> list[Finding]:
     """Accuracy on every D_i and on every stratum, by both yardsticks, and the trend with its permutation test.
@@ -60,7 +59,7 @@ def agreement_findings(
     for yardstick in YARDSTICKS:
         hits, n = counts[f"{yardstick}_hits"], counts[f"{yardstick}_n"]
         findings += _accuracies(hits, n, yardstick, subject)
-        findings += _trend(hits, n, yardstick, subject, permutations, significance, generator)
+        findings += _trend(hits, n, yardstick, subject, permutations, generator)
     return findings
 
 
@@ -89,25 +88,20 @@ def _accuracies(hits: Counts, n: Counts, yardstick: str, subject: str) -> list[F
 
 
 def _trend(
-    hits: Counts, n: Counts, yardstick: str, subject: str, permutations: int, significance: float,
-    generator: np.random.Generator,
-) -> list[Finding]:  # fmt: skip
-    """ρ of accuracy along D1…DN, and how rare so low a ρ is among random orders of the same samples."""
+    hits: Counts, n: Counts, yardstick: str, subject: str, permutations: int, generator: np.random.Generator
+) -> list[Finding]:
+    """ρ of accuracy along D1…DN, and how rare so low a ρ is among random orders: described, nothing is concluded."""
     total = int(n.sum())
     if total == 0:
         silent = "not measured"
         return [
             Finding("subject.spearman", of=yardstick, subject=subject, n=0, verdict=silent),
-            Finding("subject.trend_p", of=yardstick, subject=subject, n=0, verdict=silent),
+            Finding("subject.permutation_p", of=yardstick, subject=subject, n=0, verdict=silent),
         ]
     test = permutation_p(hits, n, permutations, generator)
     return [
         Finding("subject.spearman", of=yardstick, subject=subject, value=test.rho, n=total),
-        Finding(
-            "subject.trend_p", of=yardstick, subject=subject, value=test.p_adverse, n=total,
-            p_value=test.p_of(test.verdict(significance)),
-            verdict=test.verdict(significance), unit="p",
-        ),
+        Finding("subject.permutation_p", of=yardstick, subject=subject, value=test.p_adverse, n=total, unit="p"),
     ]  # fmt: skip
 
 

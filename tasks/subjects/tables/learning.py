@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from assay.infra.artifacts import Table
 from assay.infra.errors import InputError, RunError
+from assay.tasks.statistics.groups import named_groups
 from assay.tasks.subjects.folds import drawn, fold_of
 from assay.tasks.subjects.tables.features import choose_features, feature_matrix
 from assay.tasks.subjects.tables.logistic import CrossFitted, cross_fit
@@ -58,7 +59,7 @@ def training_rows(
     columns = {
         "id": rows["id"],
         "target": pa.array(target[chosen]),
-        "fold": pa.array(fold_of((ids[row] for row in chosen), folds)),
+        "fold": pa.array(fold_of(named_groups(rows), folds)),
     }
     return pa.table(columns | {feature_column(name): matrix[:, at] for at, name in enumerate(features)})
 

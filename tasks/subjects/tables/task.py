@@ -7,15 +7,30 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data.classes import class_names
-from assay.data.schemas import Classes, CuratedSets, Findings, Predictions, Samples, SubjectFiles, WeakLabels
+from assay.data.schemas import (
+    Classes,
+    Clusters,
+    CuratedSets,
+    Findings,
+    Intervals,
+    Predictions,
+    Samples,
+    SubjectFiles,
+    WeakLabels,
+)
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
+from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import named_groups
 from assay.tasks.subjects.folds import fold_of
 from assay.tasks.subjects.predictions import given_predictions, predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -26,6 +41,7 @@ from assay.tasks.subjects.tables.agreement import (
     degenerate_finding,
 )
 from assay.tasks.subjects.tables.features import feature_matrix
+from assay.tasks.subjects.tables.judging import Answered, judge
 from assay.tasks.subjects.tables.learning import (
     MOST_ROWS,
     TrainingRows,
@@ -87,10 +103,10 @@ def predict_samples(
     return _predicted(predict_out_of_fold, samples, models=CrossFitted.from_files(read_files(files)))
 
 
-@stage(version=1, title="agreement", draws=True)
+@stage(version=2, title="agreement", draws=True)
 def measure_subject(
     predictions: Artifact[Predictions], curated: Artifact[CuratedSets], classes: Artifact[Classes],
-    name: str, datasets: int, permutations: int, significance: float,
+    name: str, datasets: int, permutations: int,
 ) -> Artifact[Findings]:  # fmt: skip
     """The findings on one subject: accuracy on D1…DN and on every stratum, the trend, and a flag if it is constant."""
     names = class_names(collect(classes, None))
@@ -100,17 +116,59 @@ def measure_subject(
         both = collect(predictions, ["id", "predicted"]), collect(curated, ["id", "dataset", "label", "gold"])
         counts = count_agreement(*both, datasets=datasets)
     said = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
-    findings = agreement_findings(
-        counts, subject=name, permutations=permutations, significance=significance, generator=stage_seeds().generator()
-    )
+    findings = agreement_findings(counts, subject=name, permutations=permutations, generator=stage_seeds().generator())
     flag = degenerate_finding(said, names, subject=name)
     say(_summary(findings, flag, name, datasets))
     return write_table(findings_table([*findings, flag]), into=Findings)
 
 
+@stage(version=1, title="along", draws=True)
+def judge_subject(
+    predictions: Artifact[Predictions], intervals: Artifact[Intervals], samples: Artifact[Samples],
+    clusters: Artifact[Clusters], name: str, undecided: str, significance: float,
+) -> Artifact[Findings]:  # fmt: skip
+    """Whether the subject is less often right at the hard end of the order, and what its own scores know of that."""
+    answered = _answered(predictions, intervals, samples, clusters, undecided)
+    findings = judge(answered, name, significance, stage_seeds().generator())
+    said = [f"{one.verdict} by {one.of} labels" for one in findings if one.metric == "subject.trend_p"]
+    say(f"{name} · {', '.join(said)}")
+    return write_table(findings_table(findings), into=Findings)
+
+
+def _answered(
+    predictions: Artifact[Predictions], intervals: Artifact[Intervals], samples: Artifact[Samples],
+    clusters: Artifact[Clusters], undecided: str,
+) -> Answered:  # fmt: skip
+    """The samples of the order's test, beside what the subject says of each."""
+    order = collect(intervals, ["id", "lower", "tie_break", "label", "undecided"])
+    if undecided == "apart":
+        order = order.filter(pc.invert(order["undecided"]))
+    said, known, alike = (
+        table.take(pc.index_in(order["id"], table["id"].combine_chunks()))
+        for table in (
+            collect(predictions, ["id", "predicted", "probabilities"]), collect(samples, ["id", "gold"]),
+            collect(clusters, ["id", "cluster"]),
+        )
+    )  # fmt: skip
+    gold = pc.fill_null(known["gold"], -1).to_numpy().astype(np.int64)
+    return Answered(
+        order["lower"].to_numpy(), order["tie_break"].to_numpy(), order["label"].to_numpy().astype(np.int64), gold,
+        codes_of(alike["cluster"].to_numpy()), said["predicted"].to_numpy().astype(np.int64),
+        _probabilities(said),
+    )  # fmt: skip
+
+
+def _probabilities(predictions: pa.Table) -> npt.NDArray[np.float64] | None:
+    """The probability of every class, [n, k]; None where a subject gives none."""
+    column = predictions["probabilities"].combine_chunks()
+    if not predictions.num_rows or column.null_count:
+        return None
+    return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(predictions.num_rows, -1)
+
+
 def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:
     """Predictions for a partition of the samples, each by the model fitted without the sample's fold."""
-    folds = fold_of(table["id"].to_pylist(), len(models.without))
+    folds = fold_of(named_groups(table), len(models.without))
     matrix = feature_matrix(table, models.whole.features)
     return predictions_table(table["id"], models.probabilities(matrix, folds))
 

@@ -157,3 +157,23 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept_under_its_old_hash(run
     with pytest.raises(InputError, match=r"a\.csv changed while being read"):
         ingest(source, source.settings)
     assert run.record.stages == []
+
+
+def test_a_group_enters_as_one_column_and_is_no_feature(run: Any, tmp_path: Path) -> None:
+    result = take_in(write(tmp_path / "d", more="late,,ham\n"), group="x")
+    table = collect(result.samples, ["id", "independent_group"])
+    assert "x" not in collect(result.samples, None).column_names
+    assert table["independent_group"].to_pylist() == [str(i % 7) for i in range(100)] + [None]
+    named = take_in(tmp_path / "d", group="x", features=["x"])
+    assert {"x", "independent_group"} <= set(collect(named.samples, None).column_names)
+    with pytest.raises(InputError, match="'patient'"):
+        take_in(tmp_path / "d", group="patient")
+
+
+def test_a_source_without_a_group_is_what_it_was() -> None:
+    assert "group" not in Source(csv=("a.csv",)).model_dump()
+    assert Source(csv=("a.csv",), group="x").model_dump()["group"] == "x"
+    with pytest.raises(ValueError, match="both group and split"):
+        Source(csv=("a.csv",), group="x", split="x")
+    with pytest.raises(ValueError, match="a folder of images has none"):
+        Source(images=("scans",), group="patient")

@@ -69,8 +69,8 @@ def test_accuracy_falls_along_every_set_once_ties_are_averaged(ours):
 def test_the_findings_say_so_by_their_fixed_names(ours):
     tested = validity(ours, 2000, np.random.default_rng(0))
     findings = {one.metric: one for one in ordering_findings(ours, tested, 0.01, "ours", "majority")}
-    assert findings["ordering.permutation_p"].verdict == "adverse"
     assert findings["ordering.permutation_p"].value <= 0.01
+    assert findings["ordering.permutation_p"].p_value is None  # described; what is concluded rests on the trend
     assert findings["ordering.spearman_tie_free"].value == -1.0
     assert -1 <= findings["ordering.spearman_tie_free"].low <= findings["ordering.spearman_tie_free"].high <= 1
     assert findings["ordering.spearman"].p_value < 0.01

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.schemas import Classes, CuratedSets, Samples, WeakLabels
+from assay.data.schemas import Classes, CuratedSets, Samples, Votes, WeakLabels
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_pieces
@@ -16,6 +16,8 @@ from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.task import (
     bound_confidence,
     check_order,
+    find_clusters,
+    judge_order,
     measure_ordering,
     order_adversarially,
     sketch_order,
@@ -85,6 +87,25 @@ def ordered(cuts=(0, N), known=1, **options):
     return intervals, samples, settings
 
 
+def votes_table(rows: Rows) -> pa.Table:
+    votes = {f"f{at}": np.where(at < CAST, LABEL, -1)[rows.cut].astype(np.int8) for at in range(3)}
+    return pa.table({"id": rows.ids, **votes, "noise": RNG_VOTES[rows.cut]})
+
+
+RNG_VOTES = np.random.default_rng(1).integers(-1, 2, N).astype(np.int8)
+
+
+@stage(version=1)
+def given_votes(cuts: list[int]) -> Artifact[Votes]:
+    return map_pieces(votes_table, rows_of(cuts), into=Votes)
+
+
+def judged(approach="ours", cuts=(0, N), known=1, **options):
+    intervals, samples, settings = ordered(cuts, known, **options)
+    clusters = find_clusters(given_votes(list(cuts)), samples, None)
+    return clusters, judge_order(intervals, intervals, samples, clusters, settings, approach, "majority")
+
+
 def by_name(artifact):
     return {one.metric: one for one in findings_from(collect(artifact, None))}
 
@@ -116,10 +137,29 @@ def test_a_real_trend_is_adverse_and_every_approach_can_be_measured(run):
         findings = by_name(measured.findings)
         assert findings["ordering.permutation_p"].of == approach
         assert len(collect(measured.curve, ["dataset"])) == 10
-    assert findings["ordering.permutation_p"].verdict == "adverse"
+    assert findings["ordering.permutation_p"].value <= 0.01
     assert findings["weak_labels.undecided"].value == pytest.approx((CAST == 0).mean())
     with pytest.raises(InputError, match="There is no approach 'theirs'"):
         measure_ordering(*inputs, "theirs", "majority")
+
+
+def test_the_judgement_is_the_same_for_1_7_and_40_partitions(run):
+    digests = {
+        tuple(one.digest for one in judged(approach, np.linspace(0, N, parts + 1).astype(int).tolist()))
+        for parts in (1, 7, 40)
+        for approach in ("ours",)
+    }
+    assert len(digests) == 1
+
+
+def test_undecided_samples_stand_apart_unless_they_are_asked_for(run):
+    apart, default = (by_name(judged(undecided=choice)[1]) for choice in ("apart", "default"))
+    assert apart["ordering.trend_p"].n == int((CAST > 0).sum())
+    assert default["ordering.trend_p"].n == N
+    assert apart["ordering.accuracy_undecided"].n == int((CAST == 0).sum())
+    assert apart["ordering.trend_p"].verdict == "adverse"
+    blind = by_name(judged(known=0)[1])
+    assert blind["ordering.trend_p"].verdict == "not measured: no true label is known"
 
 
 def test_without_gold_everything_works_and_validity_is_not_measured(run):

@@ -12,6 +12,8 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage
+from assay.tasks.statistics.groups import GROUP, named_groups
+from assay.tasks.subjects.folds import fold_of
 from assay.tasks.subjects.holding_out import contents_of, draw_evenly, draw_in_proportion, on_side
 from assay.tasks.subjects.holding_out_task import ROWS, hold_out
 from assay.tasks.subjects.settings import Evaluation
@@ -155,3 +157,48 @@ def test_samples_with_neither_image_nor_text_go_by_their_id():
     rows = pa.table({"id": [f"s{number}" for number in range(2000)]})
     audited = on_side(rows, side="evaluation", settings=Evaluation(holdout=0.25), by_column=False)
     assert 400 < np.count_nonzero(audited) < 600
+
+
+def rows_in_groups(rows: Rows) -> pa.Table:
+    found = rows_without_split(rows)
+    groups = pa.array([None if i % 50 == 0 else f"patient {i // 4}" for i in range(rows.start, rows.stop)], pa.string())
+    return found.append_column(GROUP, groups)
+
+
+@stage(version=1)
+def given_groups(ends: list[int], split: bool) -> Artifact[Samples]:
+    pieces = [Rows(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    return map_pieces(split_and_grouped if split else rows_in_groups, pieces, into=Samples)
+
+
+def split_and_grouped(rows: Rows) -> pa.Table:
+    found = rows_with_split(rows)
+    return found.append_column(GROUP, pa.array([f"patient {i // 4}" for i in range(rows.start, rows.stop)]))
+
+
+def groups_of(artifact: Artifact[Samples]) -> set[str | None]:
+    return set(collect(artifact, [GROUP])[GROUP].to_pylist())
+
+
+def test_a_group_is_never_parted_for_any_cut(run):
+    one, many = (
+        hold_out(given_groups([1000], False), Evaluation()),
+        hold_out(given_groups([1, 400, 990, 1000], False), Evaluation()),
+    )
+    assert one.evaluation.digest == many.evaluation.digest
+    assert groups_of(one.training) & groups_of(one.evaluation) <= {None}
+    assert 0.1 <= one.evaluation.rows / 1000 <= 0.4
+    assert "250 groups held together" in run.record.stages[-1].summary
+
+
+def test_a_split_that_parts_groups_is_obeyed_and_said(run):
+    hold_out(given_groups([1000], True), Evaluation())
+    assert "stand on both sides of the split" in run.record.stages[-1].summary
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=30))
+def test_folds_never_part_a_group(groups):
+    rows = pa.table({"id": [f"s{i}" for i in range(len(groups))], GROUP: pa.array(groups, pa.string())})
+    folds = fold_of(named_groups(rows), 5)
+    for name in {"a", "b", "c"} & set(groups):
+        assert len({fold for fold, group in zip(folds.tolist(), groups, strict=True) if group == name}) == 1

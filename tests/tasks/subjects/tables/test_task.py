@@ -14,7 +14,16 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from assay.data.schemas import Classes, CuratedSets, Findings, Predictions, Samples, WeakLabels
+from assay.data.schemas import (
+    Classes,
+    Clusters,
+    CuratedSets,
+    Findings,
+    Intervals,
+    Predictions,
+    Samples,
+    WeakLabels,
+)
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError, RunError
 from assay.infra.partitions import collect, map_pieces, read_files
@@ -27,7 +36,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.tables import task
 from assay.tasks.subjects.tables.logistic import CrossFitted
-from assay.tasks.subjects.tables.task import measure_subject, predict_samples, train_subject
+from assay.tasks.subjects.tables.task import judge_subject, measure_subject, predict_samples, train_subject
 
 MATRIX, TARGET = load_breast_cancer(return_X_y=True)
 N, DATASETS = len(TARGET), 10
@@ -116,7 +125,37 @@ def predictions_of(found: World, subject: ResolvedSubject) -> Artifact[Predictio
 
 
 def measured(found: World, predictions: Artifact[Predictions]) -> Artifact[Findings]:
-    return measure_subject(predictions, found.curated, found.classes, "mine", DATASETS, 500, 0.01)
+    return measure_subject(predictions, found.curated, found.classes, "mine", DATASETS, 500)
+
+
+@stage(version=1)
+def put_intervals(cuts: list[int]) -> Artifact[Intervals]:
+    return map_pieces(interval_rows, [Rows(a, b, "", "") for a, b in pairwise(cuts)], into=Intervals)
+
+
+def interval_rows(rows: Rows) -> pa.Table:
+    at = np.arange(rows.start, rows.stop)
+    columns = {
+        "id": [IDS[row] for row in at], "label": WEAK[at], "confidence": np.full(len(at), 0.7),
+        "votes_cast": np.full(len(at), 3, np.int32), "votes_won": np.full(len(at), 2.1), "lower": -1.0 * RANK[at],
+        "upper": np.ones(len(at)), "undecided": np.zeros(len(at), bool), "tie_break": at,
+    }  # fmt: skip
+    return pa.table(columns, schema=Intervals.schema)
+
+
+@stage(version=1)
+def put_clusters(cuts: list[int]) -> Artifact[Clusters]:
+    return map_pieces(cluster_rows, [Rows(a, b, "", "") for a, b in pairwise(cuts)], into=Clusters)
+
+
+def cluster_rows(rows: Rows) -> pa.Table:
+    at = np.arange(rows.start, rows.stop)
+    return pa.table({"id": [IDS[row] for row in at], "cluster": at // 2}, schema=Clusters.schema)
+
+
+def judged(found: World, predictions: Artifact[Predictions]) -> Artifact[Findings]:
+    cuts = [round(i * N / found.samples.partitions) for i in range(found.samples.partitions + 1)]
+    return judge_subject(predictions, put_intervals(cuts), found.samples, put_clusters(cuts), "mine", "apart", 0.01)
 
 
 def rows_of(findings: Artifact[Findings]) -> dict[tuple[str, str, str], Finding]:
@@ -131,7 +170,14 @@ def test_every_digest_is_the_same_for_any_cut(make_run: Callable[..., Run], tmp_
             found = world(partitions)
             files = train_subject(found.samples, None, found.classes, logistic())
             predictions = predict_samples(found.samples, found.classes, files, logistic())
-            seen.add((files.digest, predictions.digest, measured(found, predictions).digest))
+            seen.add(
+                (
+                    files.digest,
+                    predictions.digest,
+                    measured(found, predictions).digest,
+                    judged(found, predictions).digest,
+                )
+            )
             assert predictions.partitions == partitions
     assert len(seen) == 1
 
@@ -143,8 +189,7 @@ def test_the_logistic_subject_is_right_out_of_fold_and_its_agreement_falls(run: 
     assert last.value is not None
     assert 0.96 <= last.value <= 0.99
     assert last.n == N
-    trend = findings["subject.trend_p", "weak", ""]
-    assert trend.verdict == "adverse"
+    assert findings["subject.permutation_p", "weak", ""].value <= 0.01
     assert findings["subject.spearman", "weak", ""].value == pytest.approx(-1.0, abs=0.05)
     assert findings["subject.degenerate", "", ""].verdict == "varied"
     assert all(f.subject == "mine" for f in findings.values())
@@ -176,7 +221,7 @@ def test_a_subject_can_learn_from_weak_labels_without_gold(run: Run) -> None:
     assert weak is not None
     assert weak > 0.9
     assert findings["subject.accuracy", "gold", "D10"].verdict == "not measured"
-    assert findings["subject.trend_p", "gold", ""].verdict == "not measured"
+    assert findings["subject.permutation_p", "gold", ""].verdict == "not measured"
 
 
 def test_only_the_curated_samples_are_measured_where_gold_is_partial(run: Run) -> None:
@@ -194,7 +239,7 @@ def test_another_systems_predictions_are_measured_as_they_are(run: Run) -> None:
     subject = resolve_subject(Subject(predictions="other system"), Path())
     findings = rows_of(measured(found, predictions_of(found, subject)))
     assert findings["subject.accuracy", "weak", "D10"].value == 1.0
-    assert findings["subject.trend_p", "weak", ""].value == 1.0
+    assert findings["subject.permutation_p", "weak", ""].value == 1.0
     assert findings["subject.accuracy", "gold", "D10"].value == pytest.approx((WEAK == TARGET).mean())
 
 
@@ -264,14 +309,14 @@ def test_curated_samples_that_were_not_predicted_are_an_error(run: Run) -> None:
 
 def test_findings_of_a_run_are_corrected_together(run: Run) -> None:
     found = world()
-    one = measured(found, predictions_of(found, logistic()))
-    two = measured(found, predictions_of(found, resolve_subject(Subject(predictions="other system"), Path())))
+    one = judged(found, predictions_of(found, logistic()))
+    two = judged(found, predictions_of(found, resolve_subject(Subject(predictions="other system"), Path())))
     concluded = conclude([one, two], Statistics())
     table = findings_from(collect(concluded, Findings.schema.names))
     assert len(table) == one.rows + two.rows
     tested = [f for f in table if f.p_value is not None]
-    assert len(tested) == 4
+    assert len(tested) == 3  # the other system says what the labels say: there is nothing to test
     assert all(f.p_adjusted is not None and f.p_value is not None and f.p_adjusted >= f.p_value for f in tested)
-    assert f"{len(table)} findings, Holm over 4 tests" == run.record.stages[-1].summary
+    assert f"{len(table)} findings, Holm over 3 tests" == run.record.stages[-1].summary
     plain = findings_from(collect(conclude([one, two], Statistics(correction="none")), Findings.schema.names))
     assert [f.p_adjusted for f in plain] == [None] * len(table)  # a plain p is not called corrected

@@ -1,0 +1,61 @@
+"""What is independent in a user's data (a patient, a document, a site): the column that says so, wherever it is read.
+
+`source.group` names a column; ingest keeps it under one name of ours, so that every stage finds it in the samples.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+GROUP = "independent_group"
+"""The column that holds each sample's group, as text; a sample without one is a group of its own."""
+
+
+def group_names(column: pa.Array) -> pa.Array:
+    """A column of groups as text, nothing where a cell is empty.
+
+    >>> group_names(pa.array(["a", " ", None])).to_pylist(), group_names(pa.array([7, 8])).to_pylist()
+    (['a', None, None], ['7', '8'])
+    """
+    names = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    return pc.if_else(pc.equal(names, ""), pa.scalar(None, pa.string()), names)
+
+
+def named_groups(samples: pa.Table) -> list[str]:
+    """The group of each sample, and its id where it has none: what folds are drawn by, so that none parts a group.
+
+    >>> named_groups(pa.table({"id": ["a", "b"], GROUP: ["p1", None]}))
+    ['p1', 'b']
+    """
+    ids = samples["id"]
+    names: list[str] = (pc.coalesce(samples[GROUP], ids) if GROUP in samples.column_names else ids).to_pylist()
+    return names
+
+
+def group_hashes(samples: pa.Table, column: str = GROUP) -> npt.NDArray[np.int64] | None:
+    """A 64-bit hash of each sample's group, of its id where it has none; None where there is no such column.
+
+    >>> rows = pa.table({"id": ["a", "b", "c"], GROUP: ["p1", None, "p1"]})
+    >>> found = group_hashes(rows)
+    >>> bool(found[0] == found[2] != found[1]), group_hashes(rows.select(["id"])) is None
+    (True, True)
+    """
+    if column not in samples.column_names:
+        return None
+    names = pc.coalesce(
+        pc.binary_join_element_wise("g", samples[column].cast(pa.string()), "\0"),
+        pc.binary_join_element_wise("i", samples["id"].cast(pa.string()), "\0"),
+    ).combine_chunks()
+    coded = names.dictionary_encode()
+    hashes: npt.NDArray[np.int64] = hashed([one.encode() for one in coded.dictionary.to_pylist()])
+    return np.asarray(hashes[coded.indices.to_numpy()])
+
+
+def hashed(values: list[bytes]) -> npt.NDArray[np.int64]:
+    """A 64-bit hash of each value, the same on any machine and any day."""
+    return np.frombuffer(b"".join(blake2b(one, digest_size=8).digest() for one in values), dtype="<i8").astype(np.int64)

@@ -1,0 +1,177 @@
+"""The order's test on 569 real patients: every figure that was measured when the test was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.data.samples.breast_cancer import breast_cancer
+from assay.tasks.ordering.alike import cluster_table
+from assay.tasks.ordering.intervals import interval_table
+from assay.tasks.ordering.judging import Scored, difference, judgement
+from assay.tasks.ordering.validity import UNKNOWN
+from assay.tasks.pruning.panel import panel
+from assay.tasks.pruning.settings import Pruning
+from assay.tasks.statistics.auc import binary_auc
+from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
+from assay.tasks.statistics.order_trend import area_difference, order_test, ranked_area
+from assay.tasks.statistics.vote_counts import count_partition, vote_counts
+from assay.tasks.subjects.folds import fold_of
+from assay.tasks.subjects.tables.judging import Answered, judge
+from assay.tasks.subjects.tables.logistic import cross_fit
+from assay.tasks.weak_labels.labels import weak_labels
+from assay.tasks.weak_labels.majority import majority
+from assay.tasks.weak_labels.settings import WeakLabelling
+from assay.tasks.weak_labels.snorkel_counts import snorkel
+
+MALIGNANT, BENIGN, ABSTAIN = 0, 1, -1
+PATIENTS = breast_cancer()
+GOLD = PATIENTS["gold"].to_numpy().astype(np.int64)
+FEATURES = PATIENTS.column_names[2:]
+MATRIX = np.column_stack([PATIENTS[name].to_numpy() for name in FEATURES])
+
+
+@pytest.fixture(scope="module")
+def votes() -> pa.Table:
+    low, high = np.quantile(MATRIX, [0.33, 0.67], axis=0)
+    cast = np.select([low > MATRIX, high < MATRIX], [BENIGN, MALIGNANT], ABSTAIN).astype(np.int8)
+    return pa.table({"id": PATIENTS["id"], **{name: cast[:, at].copy() for at, name in enumerate(FEATURES)}})
+
+
+@pytest.fixture(scope="module")
+def kept(votes) -> list[str]:
+    counts = vote_counts(count_partition(votes, 2), 2)
+    return [row["function"] for row in panel(counts, Pruning(correlation=0.5)).to_pylist() if row["kept"]]
+
+
+@pytest.fixture(scope="module")
+def intervals(votes, kept) -> dict[str, pa.Table]:
+    labelers = {
+        "majority": majority(kept),
+        "snorkel": snorkel(vote_counts(count_partition(votes.select(["id", *kept]), 2), 2), WeakLabelling()),
+    }
+    return {
+        name: interval_table(weak_labels(votes, labeler, 2, default=MALIGNANT), alpha=0.05)
+        for name, labeler in labelers.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def clusters(votes, kept) -> np.ndarray:
+    return codes_of(cluster_table(votes, PATIENTS, functions=kept)["cluster"].to_numpy())
+
+
+@pytest.fixture(scope="module")
+def orders(intervals, clusters) -> dict[tuple[str, str], Scored]:
+    """By labeler and by score."""
+    return {
+        (name, score): Scored(
+            table[score].to_numpy(), (table["label"].to_numpy() == GOLD).astype(np.int8),
+            table["confidence"].to_numpy(), table["undecided"].to_numpy(), table["tie_break"].to_numpy(), clusters,
+        )
+        for name, table in intervals.items()
+        for score in ("lower", "confidence")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labeler", "apart", "n", "groups", "auc", "t", "p"),
+    [
+        ("majority", False, 569, 419, ".6586", "4.76", "1.37e-06"),
+        ("snorkel", False, 569, 419, ".6301", "4.00", "3.7e-05"),
+        ("majority", True, 512, 375, ".6177", "3.39", "0.00038"),
+    ],
+)
+def test_the_table_to_its_printed_digits(orders, labeler, apart, n, groups, auc, t, p):
+    test = replace(orders[labeler, "lower"], apart=apart).test()
+    assert (test.n, test.clusters) == (n, groups)
+    assert (f"{test.area.value:.4f}"[1:], f"{test.t:.2f}") == (auc, t)
+    assert f"{test.adverse:.{2 if '.37' in p else 1}e}" == p or f"{test.adverse:.2g}" == p
+    assert test.p_value == pytest.approx(2 * test.adverse)
+
+
+@pytest.fixture(scope="module")
+def answered(intervals, clusters) -> Answered:
+    """What the logistic regression says of each patient, by a model that has not seen them."""
+    folds = fold_of(PATIENTS["id"].to_pylist(), 5)
+    models = cross_fit(MATRIX, GOLD, folds, count=5, features=FEATURES, classes=2)
+    chances, table = models.probabilities(MATRIX, folds), intervals["majority"]
+    return Answered(
+        table["lower"].to_numpy(), table["tie_break"].to_numpy(), table["label"].to_numpy().astype(np.int64), GOLD,
+        clusters, chances.argmax(axis=1), chances,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("yardstick", "auc", "t", "p"), [("weak", ".646", "4.50", 4.4e-6), ("gold", ".418", "-1.01", 0.84)]
+)
+def test_the_subject_along_the_order_to_the_printed_digits(answered, yardstick, auc, t, p):
+    test = order_test(answered.scores, answered.predicted == answered.truth(yardstick), answered.clusters)
+    assert (f"{test.area.value:.3f}"[1:], test.t) == (auc, pytest.approx(float(t), abs=0.0051))
+    assert test.adverse == pytest.approx(p, rel=0.02)
+    found = {(one.metric, one.of, one.group): one for one in judge(answered, "mine", 0.01, np.random.default_rng(0))}
+    assert found["subject.trend_p", yardstick, ""].value == test.p_value
+    assert found["subject.trend_p", "weak", ""].verdict == "adverse"
+    assert found["subject.trend_p", "gold", ""].verdict == "not shown"
+    assert found["subject.auc_gain", "gold", "confidence"].verdict == "better"
+    assert all(one.subject == "mine" for one in found.values())
+
+
+def test_plain_confidence_orders_better_than_our_bound(orders):
+    """.049 [.027, .072] by DeLong when every patient counts alone; wider, and still above 0, by cluster."""
+    ours, plain = (replace(orders["majority", score], apart=False) for score in ("lower", "confidence"))
+    alone = area_difference(*(ranked_area(one.scores, one.right, np.arange(569)) for one in (plain, ours)))
+    assert (alone.value, alone.low, alone.high) == pytest.approx((0.049, 0.027, 0.072), abs=0.0012)
+    clustered = difference(plain, ours)
+    assert clustered.value == alone.value
+    assert 0 < clustered.low < alone.low < alone.high < clustered.high
+    area = binary_auc(ours.scores, ours.right)
+    assert (round(area.low, 2), round(area.high, 2)) == (0.61, 0.70)
+
+
+def test_confidence_is_a_score_and_not_a_chance(orders):
+    found = {
+        labeler: {one.metric: one for one in judgement(order, order, 0.01, "ours", labeler, np.random.default_rng(0))}
+        for (labeler, score), order in orders.items()
+        if score == "lower"
+    }
+    assert orders["majority", "lower"].confidence.mean() == pytest.approx(0.853, abs=5e-4)
+    assert round(found["majority"]["weak_labels.ece"].value, 2) == 0.21
+    assert round(found["snorkel"]["weak_labels.ece"].value, 2) == 0.27
+    for one in found.values():
+        assert one["weak_labels.ece"].low > 0.1
+
+
+def test_findings_of_ours_are_concluded_and_others_compared(orders):
+    ours, other = (
+        {one.metric: one for one in judgement(orders["majority", score], orders["majority", "lower"], 0.01, name,
+                                              "majority", np.random.default_rng(0))}
+        for score, name in (("lower", "ours"), ("confidence", "pl_indep"))
+    )  # fmt: skip
+    assert (ours["ordering.trend_p"].unit, other["ordering.trend_p"].unit) == (CONCLUDED, COMPARED)
+    assert ours["ordering.trend_p"].verdict == "adverse"
+    assert other["ordering.auc_gain"].verdict == "better"
+    assert "ordering.auc_gain" not in ours
+    assert ours["ordering.accuracy_undecided"].n == 57
+    assert ours["ordering.first_tenth"].n == ours["ordering.last_tenth"].n == 51
+
+
+def test_without_gold_nothing_is_measured_and_nothing_fails(orders):
+    blind = replace(orders["majority", "lower"], outcomes=np.full(569, UNKNOWN, dtype=np.int8))
+    found = {one.metric: one for one in judgement(blind, blind, 0.01, "ours", "majority", np.random.default_rng(0))}
+    assert found["ordering.trend_p"].verdict == "not measured: no true label is known"
+    assert {one.value for one in found.values()} == {None}
+
+
+def test_200_samples_whose_strata_fall_are_shown_to_fall():
+    """A set on which the page said "no trend": strata fall from nearly all right to nearly none."""
+    rng = np.random.default_rng(0)
+    scores = np.repeat(np.linspace(1, 0, 10), 20)
+    right = rng.random(200) < np.repeat(np.linspace(0.9, 0.1, 10), 20)
+    test = order_test(scores, right, np.arange(200))
+    assert test.area.value > 0.75
+    assert test.p_value < 1e-10

@@ -1,0 +1,84 @@
+"""Calibration and selection: hand-computed values, scikit-learn's, and how often a calibrated score is blamed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from sklearn.metrics import brier_score_loss
+
+from assay.tasks.statistics.calibration import brier, calibration_error, reliability
+from assay.tasks.statistics.selective import risk_area, risk_coverage
+
+
+def seeded() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_one_bin_is_the_gap_of_the_means():
+    found = calibration_error([0.9, 0.8, 0.7], [1, 0, 0], range(3), seeded(), bins=1)
+    assert found.value == pytest.approx(0.8 - 1 / 3)
+
+
+def test_equal_confidences_share_a_bin_and_bins_hold_as_many():
+    table = reliability(np.repeat([0.5, 0.6, 0.7, 0.8], 25), np.ones(100), bins=4)
+    assert table.n.tolist() == [25] * 4
+    assert reliability([0.5] * 10, [1] * 10).n.tolist() == [10]
+
+
+def test_brier_of_two_classes_is_twice_scikit_learns():
+    rng = np.random.default_rng(1)
+    chance, truth = rng.random(50), rng.integers(0, 2, 50)
+    found = brier(np.column_stack([1 - chance, chance]), truth, range(50), seeded())
+    assert found.value == pytest.approx(2 * brier_score_loss(truth, chance))
+    assert found.low < found.value < found.high
+
+
+@given(arrays.arrays(np.float64, 40, elements=st.floats(0, 1)), arrays.arrays(np.bool_, 40), st.permutations(range(40)))
+@settings(max_examples=50, deadline=None)
+def test_the_error_lies_in_its_interval_and_knows_no_order(scores, right, shuffled):
+    moved = np.array(shuffled)
+    found = calibration_error(scores, right, np.arange(40), seeded())
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert calibration_error(scores[moved], right[moved], moved, seeded()) == pytest.approx(found)
+
+
+@given(arrays.arrays(np.int64, 30, elements=st.integers(0, 4)), arrays.arrays(np.bool_, 30), st.permutations(range(30)))
+@settings(max_examples=50, deadline=None)
+def test_the_risk_area_knows_no_order_and_ends_at_the_error_rate(scores, right, shuffled):
+    moved = np.array(shuffled)
+    assert risk_area(scores[moved], right[moved]) == pytest.approx(risk_area(scores, right))
+    assert risk_coverage(scores, right).risk[-1] == pytest.approx(1 - right.mean())
+
+
+def test_the_risk_area_of_distinct_scores_is_the_mean_of_its_curve():
+    rng = np.random.default_rng(4)
+    scores, right = rng.random(80), rng.random(80) < 0.7
+    assert risk_area(scores, right) == pytest.approx(risk_coverage(scores, right).risk.mean())
+
+
+def blamed(draws: int, gap: float) -> tuple[float, float]:
+    """How often the interval lies above 0, and how often it holds the true error."""
+    rng, above, covered = np.random.default_rng(8), 0, 0
+    for _ in range(draws):
+        scores = rng.uniform(0.5, 1, 500)
+        found = calibration_error(scores, rng.random(500) < scores - gap, np.arange(500), rng)
+        above += found.low > 0
+        covered += found.low <= gap <= found.high
+    return above / draws, covered / draws
+
+
+def test_a_calibrated_score_is_rarely_blamed():
+    above, _ = blamed(40, 0.0)
+    assert above <= 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", [0.0, 0.1])
+def test_calibration_over_600_draws(gap):
+    """Covered in at least .93 (± .01); a calibrated score is blamed in at most 5 %."""
+    above, covered = blamed(600, gap)
+    assert covered >= 0.93
+    assert above <= 0.05 or gap
