@@ -18,8 +18,8 @@ from assay.infra.runs import Run
 from assay.infra.store import Store
 
 EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
-MEANT_TO_CHANGE: frozenset[str] = frozenset()
-"""Stages whose version has been raised since, because what they compute is another thing now."""
+ORDER_TEST = {"find_clusters", "measure_ordering", "judge_order", "measure_subject", "judge_subject", "conclude"}
+"""What concludes from an order is another test now: new stages, raised versions, and what draws on them."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def manifests(folder: Path) -> dict[str, dict[str, object]]:
     return {f"{file.parent.parent.name}/{file.parent.name}": json.loads(file.read_text()) for file in files}
 
 
-@pytest.mark.parametrize(("name", "stages"), [("breast-cancer", 34), ("digits-quick", 14)])
+@pytest.mark.parametrize(("name", "stages"), [("breast-cancer", 24), ("digits-quick", 14)])
 def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
     unpacked: Path, monkeypatch: pytest.MonkeyPatch, name: str, stages: int
 ) -> None:
@@ -49,11 +49,11 @@ def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
     project, progress = project_in(unpacked, name), SilentProgress()
     with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         assert audit(project.pipeline(name), project.folder).failures == ()
-    record = run.record
-    assert [one.stage for one in record.stages if not one.cached and one.stage not in MEANT_TO_CHANGE] == []
-    assert len(record.stages) == stages
-    for one in record.stages:
-        if one.stage not in MEANT_TO_CHANGE:
-            outputs = written[f"{one.stage}/{one.key}"]["outputs"]
-            digests = {output: outputs[output]["artifact"]["digest"] for output in outputs}
-            assert {output: handle["digest"] for output, handle in one.outputs.items()} == digests
+    meant_to_change = ORDER_TEST if name == "breast-cancer" else set()
+    same = [one for one in run.record.stages if one.stage not in meant_to_change]
+    assert [one.stage for one in same if not one.cached] == []
+    assert len(same) == stages
+    for one in same:
+        outputs = written[f"{one.stage}/{one.key}"]["outputs"]
+        digests = {output: outputs[output]["artifact"]["digest"] for output in outputs}
+        assert {output: handle["digest"] for output, handle in one.outputs.items()} == digests
