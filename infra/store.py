@@ -1,11 +1,13 @@
 """The single source of truth: artifacts by key, committed by their manifest, and the records of runs.
 
 Layout: `stages/STAGE/KEY/` holds a stage's files and, last of all, its `manifest.json`; `runs/ID.json` what a run used;
-`leases/ID.json` says that a run is still writing; `reports/ID/` its page. `store.json` carries the format's number.
+`leases/ID.json` says that a run is still writing; `reports/ID/` its page. `successors/STAGE/KEY.json` names the key
+that stands for one whose results came out otherwise when computed again. `store.json` carries the format's number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
@@ -55,8 +57,10 @@ class Store:
         return Manifest.from_json(value) if value else None
 
     def find(self, stage: str, key: str) -> Manifest | None:
-        """The manifest under a key if all its files are there in their full size."""
-        manifest = self.manifest(stage, key)
+        """The manifest under a key, or what a later run put in its place, if all files are there in their full size."""
+        later = self.folder.read_json(self._successor_name(stage, key))
+        manifest = self.manifest(stage, str(later["key"])) if later and "key" in later else None
+        manifest = manifest or self.manifest(stage, key)
         return manifest if manifest and not self.damage(manifest) else None
 
     def damage(self, manifest: Manifest) -> list[str]:
@@ -69,7 +73,8 @@ class Store:
         """The manifest that now stands under the key: this one, or an earlier one that says the same.
 
         The first manifest wins. A different digest under the same key means that the stage is not the function of its
-        key that it claims to be; that is an error worth reading, not a thing to paper over.
+        key that it claims to be; that is an error worth reading, not a thing to paper over: `settle` is the
+        way on.
         """
         if manifest.quarantined:
             # What lacks partitions is kept apart: a later run asks for the whole, finds none, and tries again.
@@ -91,13 +96,40 @@ class Store:
                 raise RunError(
                     f"Stage {manifest.stage} gave another {mine.artifact.kind} than run {earlier.run} did, under "
                     f"the same key {manifest.key}: it depends on something outside its settings and inputs (a clock, "
-                    f"an unseeded draw, another machine). Delete {self.url}/{name} to accept the new one."
+                    f"an unseeded draw, another machine). Run again with --fresh to replace the earlier one."
                 )
         if self.damage(earlier):
             repaired = replace(earlier, outputs=manifest.outputs)
             self.folder.write(name, _json_bytes(repaired))
             return repaired
         return earlier
+
+    def settle(self, held: Manifest, again: Manifest, key: str, notice: Callable[[str], None]) -> Manifest:
+        """Which manifest stands for a key that was computed again: the one held, where both say the same, else the new.
+
+        The earlier result stays where the records of earlier runs look for it.
+        """
+        if again.quarantined:
+            return again
+        differing = [
+            output.artifact.kind
+            for name, output in again.outputs.items()
+            if name not in held.outputs or held.outputs[name].artifact.digest != output.artifact.digest
+        ]
+        if not differing:
+            self.folder.remove(f"{self.place(again.stage, again.key)}/manifest.json")
+            self.folder.remove(self.place(again.stage, again.key))
+            return held
+        self.folder.write_json(self._successor_name(again.stage, key), {"key": again.key, "run": again.run})
+        notice(
+            f"{again.title}: computed again, it gave another {differing[0]} than run {held.run} did with the same "
+            "settings and inputs; the new one is kept (a file, a service, a clock or an unseeded draw has changed it)"
+        )
+        return again
+
+    @staticmethod
+    def _successor_name(stage: str, key: str) -> str:
+        return f"successors/{stage}/{key}.json"
 
     def output(self, artifact: Artifact[Kind]) -> Output:
         """The committed output behind a handle, with its parts."""

@@ -116,7 +116,18 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
             store.folder.remove(f"{name}/manifest.json")
             store.folder.remove(name)
+    if not dry_run:
+        _drop_successors(store)
     return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
+
+
+def _drop_successors(store: Store) -> None:
+    """Forget which results stand for others where they are gone."""
+    for name in store.folder.sizes("successors"):
+        later = store.folder.read_json(name)
+        stage = name.split("/")[-2]
+        if not later or store.manifest(stage, str(later.get("key", ""))) is None:
+            store.folder.remove(name)
 
 
 def _in_use(store: Store, but: str = "") -> set[str]:
