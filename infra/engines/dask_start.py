@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 from distributed.core import Status
+from distributed.deploy import Cluster
 from distributed.versions import VersionMismatchWarning
 
 from assay.infra.engines.crew import local_crew
@@ -169,18 +170,30 @@ def _require_certificates(address: str) -> None:
         )
 
 
-def _start_class(settings: Compute) -> Any:
-    """The cluster that a dotted path and its `options` describe."""
-    module, _, name = settings.engine.rpartition(".")
+def cluster_class(engine: str) -> type[Cluster]:
+    """The class of clusters that a dotted path names; whatever else stands there is refused, and never called."""
+    module, _, name = engine.rpartition(".")
     try:
-        cluster_class = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+        named = getattr(importlib.import_module(module), name)
+    except Exception as error:  # a module that is imported may raise anything
         raise InputError(
-            f"compute.engine: there is no Dask cluster class {settings.engine} here ({error}); install its package or "
+            f"compute.engine: there is no Dask cluster class {engine} here ({error}); install its package or "
             "correct the path"
         ) from error
+    if not isinstance(named, type) or not issubclass(named, Cluster):
+        raise InputError(
+            f"compute.engine: {engine} is no Dask cluster class (a subclass of distributed.deploy.Cluster, such as "
+            "dask_kubernetes.operator.KubeCluster); of another kind of cluster, name its scheduler's address "
+            "(tls://host:8786)"
+        )
+    return named
+
+
+def _start_class(settings: Compute) -> Any:
+    """The cluster that a dotted path and its `options` describe."""
+    start: Any = cluster_class(settings.engine)
     try:
-        cluster = cluster_class(**settings.options)
+        cluster = start(**settings.options)
     except (TypeError, ValueError) as error:
         raise InputError(f"compute.options do not fit {settings.engine}: {error}") from error
     if settings.workers != "auto":
