@@ -126,6 +126,7 @@ class RunRecord:
     missing: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
+    asked_again: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values."""
