@@ -13,9 +13,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NoReturn
 
-from assay.infra.endings import Stopped, is_interrupted
+from assay.infra.endings import is_interrupted
 from assay.infra.errors import InputError
 from assay.infra.listening import is_of_the_system
+from assay.infra.stopping import Stopped
 
 _exit = os._exit
 

@@ -13,10 +13,12 @@ from functools import cached_property
 
 from assay.infra.artifacts import Artifact, Kind
 from assay.infra.errors import InputError, RunError
-from assay.infra.folders import Folder
+from assay.infra.folders import Folder, reached
 from assay.infra.manifests import Manifest, Output, RunRecord
 
 FORMAT = 1
+_MALFORMED = (KeyError, TypeError, AttributeError, ValueError)
+"""What a file that was written by somebody else, or damaged, makes of reading it."""
 
 
 class Store:
@@ -27,16 +29,25 @@ class Store:
 
     def open(self) -> Store:
         """The store, ready to write to; refused where it cannot be written or is of a newer format than we know."""
-        known = self.folder.read_json("store.json")
-        if known is None and self.folder.exists("store.json"):
+        with reached(self.url):
+            if not self.look().folder.exists("store.json"):
+                self.folder.write_json("store.json", {"format": FORMAT, "what": "a store of Assay"})
+        return self
+
+    def look(self) -> Store:
+        """The store, ready to read from, if it is there yet; refused where it cannot be, or is of a newer format."""
+        with reached(self.url):
+            known = self.folder.read_json("store.json")
+            if known is None and not self.folder.exists("store.json"):
+                return self
+        number = None if known is None else known.get("format", 0)
+        if not isinstance(number, int):
             raise InputError(
                 f"{self.folder.url}/store.json cannot be read: mend it, or choose another store with --store."
             )
-        if known is None:
-            self.folder.write_json("store.json", {"format": FORMAT, "what": "a store of Assay"})
-        elif known.get("format", 0) > FORMAT:
+        if number > FORMAT:
             raise InputError(
-                f"The store at {self.folder.url} has format {known['format']}, this Assay knows format {FORMAT}: "
+                f"The store at {self.folder.url} has format {number}, this Assay knows format {FORMAT}: "
                 "upgrade Assay, or choose another store with --store."
             )
         return self
@@ -53,8 +64,14 @@ class Store:
 
     def manifest(self, stage: str, key: str) -> Manifest | None:
         """The committed manifest under a key, whatever became of its files."""
-        value = self.folder.read_json(f"{self.place(stage, key)}/manifest.json")
-        return Manifest.from_json(value) if value else None
+        return self._readable(f"{self.place(stage, key)}/manifest.json")
+
+    def _readable(self, name: str) -> Manifest | None:
+        value = self.folder.read_json(name)
+        try:
+            return Manifest.from_json(value) if value else None
+        except _MALFORMED:
+            return None
 
     def find(self, stage: str, key: str) -> Manifest | None:
         """The manifest under a key, or what a later run put in its place, if all files are there in their full size."""
@@ -86,10 +103,9 @@ class Store:
             if self.folder.create(name, _json_bytes(manifest)):
                 return manifest
             earlier = self.manifest(manifest.stage, manifest.key)
-        if earlier is None:
-            raise RunError(
-                f"The manifest {self.url}/{name} is there but cannot be read: delete its folder and run again."
-            )
+        if earlier is None:  # it is there and cannot be read: nobody takes anything from it
+            self.folder.write(name, _json_bytes(manifest))
+            return manifest
         for output, mine in manifest.outputs.items():
             theirs = earlier.outputs.get(output)
             if theirs is None or theirs.artifact.digest != mine.artifact.digest:
@@ -138,8 +154,7 @@ class Store:
         if output := self._matching(self._manifests.get((stage, key)), artifact):
             return output
         for name in (f"{self.place(stage, key)}/manifest.json", self._partial_name(stage, key)):
-            value = self.folder.read_json(name)
-            manifest = Manifest.from_json(value) if value else None
+            manifest = self._readable(name)
             if manifest and (output := self._matching(manifest, artifact)):
                 self._manifests[stage, key] = manifest
                 return output
@@ -188,13 +203,25 @@ class Store:
         value = self.folder.read_json(f"runs/{run_id}.json")
         try:
             return RunRecord.from_json(value) if value else None
-        except (KeyError, TypeError):
+        except _MALFORMED:
             return None
+
+    def require_records(self) -> None:
+        """Raises where a file among the records of runs cannot be read: what its run used is not known then."""
+        for name in self._record_names():
+            if self.record(name) is None:
+                raise InputError(
+                    f"{self.url}/runs/{name}.json is no record of a run, so nobody knows which results it used: mend "
+                    "or delete it first; nothing was removed."
+                )
+
+    def _record_names(self) -> list[str]:
+        names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
+        return [name[len("runs/") : -len(".json")] for name in names]
 
     def runs(self, pipeline: str | None = None) -> list[RunRecord]:
         """All recorded runs, oldest first."""
-        names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
-        records = [record for name in names if (record := self.record(name[len("runs/") : -len(".json")])) is not None]
+        records = [record for name in self._record_names() if (record := self.record(name)) is not None]
         records.sort(key=lambda one: (one.started, one.id))
         return [record for record in records if pipeline in (None, record.pipeline)]
 

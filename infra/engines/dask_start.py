@@ -19,6 +19,7 @@ from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 from distributed.core import Status
 from distributed.deploy import Cluster
 from distributed.versions import VersionMismatchWarning
+from distributed.worker_memory import parse_memory_limit
 
 from assay.infra.engines.crew import local_crew
 from assay.infra.engines.threads import ONE_EACH
@@ -29,6 +30,7 @@ LOOPBACK = "127.0.0.1"
 CONNECT_SECONDS = 30
 RESTART_SECONDS = 15
 HERE = "this machine"
+LEAST_MEMORY = 256 << 20  # Python with Arrow, NumPy and Dask, before it has read a row
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,18 @@ def _let_restarts_end(cluster: SpecCluster) -> None:
 
 
 def memory_of(memory: str) -> str | float:
-    """The memory limit in Dask's terms: a share is a number there, a size is text."""
-    return memory if memory == "auto" or memory[-1].isalpha() else float(memory)
+    """The memory limit in Dask's terms: a share is a number there, a size is text.
+
+    Refused at once where no worker could start with it: it would be restarted again and again, and nobody would know.
+    """
+    limit = memory if memory == "auto" or memory[-1].isalpha() else float(memory)
+    given = parse_memory_limit(limit, 1, 1, logger=logging.getLogger("distributed.nanny"))
+    if given is not None and 0 < given < LEAST_MEMORY:
+        raise InputError(
+            f"compute.memory: {memory} is {given / 2**20:.1f} MiB per worker, and one needs {LEAST_MEMORY >> 20} MiB "
+            "to start; give it more, or leave it out"
+        )
+    return limit
 
 
 def _join(address: str, notice: Callable[[str], None]) -> Connection:
