@@ -15,6 +15,7 @@ from assay.flows.commands.keeping import data, export, store
 from assay.flows.commands.looking import check, list_pipelines, report, runs
 from assay.flows.commands.nightly import deploy, serve, worker
 from assay.flows.commands.running import plan, reproduce, run
+from assay.infra.endings import TerminatedError
 from assay.infra.errors import AssayError
 
 
@@ -70,8 +71,9 @@ def answer(arguments: Sequence[str]) -> int:
         return _sorry(_in_words(error), 2, debug)
     except AssayError as error:
         return _sorry(str(error), error.exit_code, debug)
-    except (KeyboardInterrupt, click.Abort):
-        return _sorry(INTERRUPTED, 130, debug=False)
+    except (KeyboardInterrupt, click.Abort) as ending:
+        terminated = isinstance(ending, TerminatedError) or isinstance(ending.__cause__, TerminatedError)
+        return _sorry(INTERRUPTED, 143 if terminated else 130, debug=False)
     except BrokenPipeError:
         return _nobody_reads()
     except SystemExit as leaving:

@@ -13,6 +13,7 @@ from assay.flows.audit import Audit, audit
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.all_nights import write_index
 from assay.infra.branches import start
+from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import AssayError, InputError, RunError
 from assay.infra.folders import Folder
@@ -53,7 +54,12 @@ def run_pipeline(
     store = Store(project.store).open()
     server = None if configured_api() else PrefectServer().launch()
     try:
-        with _open_run(project, pipeline, store, seed, fresh, console.file if console is not None else None) as run:
+        with (
+            signals_in_words(),
+            _open_run(project, pipeline, store, seed, fresh, console.file if console is not None else None) as run,
+        ):
+            if server is not None:
+                server.notice = run.notice
             if not has_run_before(store, run.record):
                 run.warm_up()
             with prefect_api(server):

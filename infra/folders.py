@@ -17,14 +17,34 @@ import fsspec
 from assay.infra.errors import InputError
 
 _HOPELESS = {errno.ENOSPC: "no space is left there", errno.EDQUOT: "the disk quota is used up"}
+_SHOWN = 200
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+
+
+@contextmanager
+def reached(url: str) -> Iterator[None]:
+    """Within the block somebody sees for the first time whether a folder can be used; a no becomes a sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as fault:  # every file system of fsspec's has errors of its own
+        place = url if len(url) <= _SHOWN else f"{url[:_SHOWN]}…"
+        words = " ".join(str(fault).split()) or type(fault).__name__
+        raise InputError(
+            f"The store {place!r} cannot be used: {words[:_SHOWN]}. Name a folder, or a URL such as s3://bucket/prefix "
+            "whose package is installed (s3fs, gcsfs, adlfs), with `store:` or --store."
+        ) from fault
 
 
 class Folder:
     """One root, local or remote; names inside it are relative and use `/`."""
 
     def __init__(self, url: str) -> None:
-        self.fs, self.root = fsspec.core.url_to_fs(url)
+        with reached(url):
+            if "\0" in url:
+                raise ValueError("a NUL byte is part of no name")
+            self.fs, self.root = fsspec.core.url_to_fs(url)
         self.root = self.root.rstrip("/")
         self.url = str(Path(self.root).resolve()) if self.is_local else url.rstrip("/")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from datetime import datetime
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from assay.infra.artifacts import Artifact, Kind
 
@@ -126,6 +128,7 @@ class RunRecord:
     missing: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
+    asked_again: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values."""
@@ -137,4 +140,24 @@ class RunRecord:
         known = {name: item for name, item in value.items() if name in cls.__dataclass_fields__}
         fields = StageRecord.__dataclass_fields__
         stages = [{name: item for name, item in stage.items() if name in fields} for stage in value["stages"]]
-        return cls(**{**known, "stages": [StageRecord(**stage) for stage in stages]})
+        record = cls(**{**known, "stages": [StageRecord(**stage) for stage in stages]})
+        _require_types(record)
+        datetime.fromisoformat(record.started)
+        for one in record.stages:
+            _require_types(one)
+        return record
+
+
+def _require_types(value: object) -> None:
+    """Raises TypeError where a field of a dataclass is not of its type: a file may have been written by anybody."""
+    for name, kind in get_type_hints(type(value)).items():
+        item, expected = getattr(value, name), get_origin(kind) or kind
+        if expected is UnionType:
+            fits = isinstance(item, get_args(kind))
+        else:
+            fits = isinstance(item, (int, float) if expected is float else expected)
+        inside = get_args(kind)
+        if fits and expected is list and inside[0] is str:
+            fits = all(isinstance(one, str) for one in item)
+        if not fits:
+            raise TypeError(f"{name} is {type(item).__name__}")

@@ -1,4 +1,4 @@
-"""The process behind `PrefectServer`: it serves Prefect's API on loopback for as long as its parent lives.
+"""The process behind `PrefectServer`: it serves Prefect's API on a socket of its parent's for as long as that lives.
 
 Its standard input is a pipe from the parent. When that closes, by whatever end the parent came to (SIGKILL included),
 the server goes too: an orphan would hold the database, and nobody would know whose it is.
@@ -7,19 +7,23 @@ the server goes too: an orphan would hold the database, and nobody would know wh
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import threading
 
 
-def main(port: int) -> None:
-    """Serve on this port of 127.0.0.1 until told to stop, or until standard input ends."""
+def main(listening: int) -> None:
+    """Serve on this socket, which the parent opened, until told to stop, or until standard input ends."""
     threading.Thread(target=_end_with_parent, name="assay-lifeline", daemon=True).start()
     import uvicorn
 
-    uvicorn.run(
-        "prefect.server.api.server:create_app", factory=True, host="127.0.0.1", port=port, log_level="error",
-        lifespan="on",
+    config = uvicorn.Config(
+        "prefect.server.api.server:create_app", factory=True, log_level="error", lifespan="on"
     )  # fmt: skip
+    server = uvicorn.Server(config)
+    server.run(sockets=[socket.socket(fileno=listening)])
+    if not server.started:
+        sys.exit(3)
 
 
 def _end_with_parent() -> None:

@@ -7,7 +7,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from assay.infra.bounds import Bodies, Collected, OneEach, Stop
 from assay.infra.compute import Call, Slots
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.devices import accelerator_here
+from assay.infra.endings import how_it_ended
 from assay.infra.engines.opening import expected_slots
 from assay.infra.errors import AssayError
 from assay.infra.keys import numeric_profile
@@ -157,12 +158,13 @@ class Run:
             self.record.writing.append(writing)
             self.save()
 
-    def finish(self, writing: str, position: Position, stage: StageRecord) -> None:
+    def finish(self, writing: Collection[str], position: Position, stage: StageRecord) -> None:
         """Write down what a stage did, where it stands in the flow."""
         with self._record_lock:
             self.stop.check()
             self._stages.add(position, stage)
-            self.record.writing.remove(writing)
+            for one in writing:
+                self.record.writing.remove(one)
             self.save()
 
     def fail(self, position: Position, error: AssayError, text: str) -> None:
@@ -188,6 +190,11 @@ class Run:
                 return
             self._notices.add(next_position(), text)
         self.progress.notice(text)
+
+    def note_asked_again(self, subject: str, text: str) -> None:
+        """Write down that some of a subject's stored answers were held against those of today, and what came of it."""
+        with self._record_lock:
+            self.record.asked_again[subject] = text
 
     def save(self) -> None:
         """Write the record down as it stands, with what the engine had to say.
@@ -246,8 +253,9 @@ class Run:
         with self._record_lock:
             if kind is not None and self.record.status == "running":
                 self.record.status = "broken"
-                text = "Interrupted (Ctrl-C)." if kind is KeyboardInterrupt else f"{kind.__name__}: {error}"
-                text = kind.__name__ if self.masked and not isinstance(error, AssayError) else text
+                interrupted = issubclass(kind, KeyboardInterrupt)
+                text = how_it_ended(kind) if interrupted else f"{kind.__name__}: {error}"
+                text = kind.__name__ if self.masked and not interrupted and not isinstance(error, AssayError) else text
                 self.record.failures.append(text)
             try:
                 self.save()

@@ -14,8 +14,38 @@ class Settings(BaseModel):
 
 
 def _as_written(value: object) -> object:
-    """A share of the memory as the text it is kept as: YAML reads `0.5` as a number."""
-    return str(value) if isinstance(value, float) else value
+    """A share of the memory, or a version, as the text it is kept as: YAML reads `0.5` as a number."""
+    return str(value) if isinstance(value, float | int) and not isinstance(value, bool) else value
+
+
+class VersionCommand(Settings):
+    """A command whose output says which version answers."""
+
+    command: str = Field(min_length=1)
+    """The program and its arguments, run without a shell in the folder of pipelines.yaml."""
+
+
+class StandsOn(Settings):
+    """What somebody's own code stands on besides itself. Left out, none of it enters a key."""
+
+    files: tuple[str, ...] = Field(default=(), exclude_if=lambda files: not files)
+    """Files and folders that the code reads (`[model.joblib]`), beside pipelines.yaml: what is in them enters the key.
+    Those that its module opens while it is imported, or names as a text, are found without."""
+
+    never_cached: bool = Field(default=False, exclude_if=lambda never: not never)
+    """Whether the code is asked anew in every run, as befits one that asks an endpoint or a clock."""
+
+    version: Annotated[str, BeforeValidator(_as_written), Field(min_length=1)] | VersionCommand | None = Field(
+        default=None, exclude_if=lambda version: version is None
+    )
+    """What stands for answers that come from elsewhere: while it stays the same, they are taken from the store. A
+    text (`"2026-11"`), or `{command: curl -s …}`, whose output is taken."""
+
+    @model_validator(mode="after")
+    def _asked_anew_or_by_version(self) -> "StandsOn":
+        if self.never_cached and self.version is not None:
+            raise ValueError("never_cached asks anew in every run whatever `version` says; leave one of them out")
+        return self
 
 
 class Compute(Settings):

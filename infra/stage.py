@@ -80,7 +80,12 @@ class Stage(Generic[P, R]):
         shown = ShownStage(next(_numbers), self.title, current_branch())
         run.begin(writing)
         with run.one_each(writing):
-            manifest = None if run.fresh else run.store.find(self.name, key)
+            held = run.store.find(self.name, key)
+            again = held is not None and run.fresh and held.run != run.id
+            if again:  # beside what the store holds, which stays
+                key = stage_key(ingredients | {"again": run.id})
+                run.begin(f"{self.name}/{key}")
+            manifest = None if again else held
             cached, bench = manifest is not None, None
             if manifest is None:
                 run.warm_up()
@@ -91,6 +96,8 @@ class Stage(Generic[P, R]):
                         Seeds(run.seed, self.name) if self.draws else None, on_progress, shown,
                     )  # fmt: skip
                     manifest = self._compute(bench, ingredients, args, kwargs)
+                if again and held is not None:
+                    manifest = run.store.settle(held, manifest, stage_key(ingredients), run.notice)
         record = StageRecord(
             self.name,
             self.title,
@@ -102,7 +109,7 @@ class Stage(Generic[P, R]):
             bench.computed if bench else 0,
             bench.reused if bench else 0,
         )
-        run.finish(writing, current_position(), record)
+        run.finish({writing, f"{self.name}/{key}"}, current_position(), record)
         run.progress.stage_done(shown, manifest.summary, record.seconds, cached)
         return self.handles(manifest), record
 

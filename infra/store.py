@@ -1,20 +1,24 @@
 """The single source of truth: artifacts by key, committed by their manifest, and the records of runs.
 
 Layout: `stages/STAGE/KEY/` holds a stage's files and, last of all, its `manifest.json`; `runs/ID.json` what a run used;
-`leases/ID.json` says that a run is still writing; `reports/ID/` its page. `store.json` carries the format's number.
+`leases/ID.json` says that a run is still writing; `reports/ID/` its page. `successors/STAGE/KEY.json` names the key
+that stands for one whose results came out otherwise when computed again. `store.json` carries the format's number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
 from assay.infra.artifacts import Artifact, Kind
 from assay.infra.errors import InputError, RunError
-from assay.infra.folders import Folder
+from assay.infra.folders import Folder, reached
 from assay.infra.manifests import Manifest, Output, RunRecord
 
 FORMAT = 1
+_MALFORMED = (KeyError, TypeError, AttributeError, ValueError)
+"""What a file that was written by somebody else, or damaged, makes of reading it."""
 
 
 class Store:
@@ -25,16 +29,25 @@ class Store:
 
     def open(self) -> Store:
         """The store, ready to write to; refused where it cannot be written or is of a newer format than we know."""
-        known = self.folder.read_json("store.json")
-        if known is None and self.folder.exists("store.json"):
+        with reached(self.url):
+            if not self.look().folder.exists("store.json"):
+                self.folder.write_json("store.json", {"format": FORMAT, "what": "a store of Assay"})
+        return self
+
+    def look(self) -> Store:
+        """The store, ready to read from, if it is there yet; refused where it cannot be, or is of a newer format."""
+        with reached(self.url):
+            known = self.folder.read_json("store.json")
+            if known is None and not self.folder.exists("store.json"):
+                return self
+        number = None if known is None else known.get("format", 0)
+        if not isinstance(number, int):
             raise InputError(
                 f"{self.folder.url}/store.json cannot be read: mend it, or choose another store with --store."
             )
-        if known is None:
-            self.folder.write_json("store.json", {"format": FORMAT, "what": "a store of Assay"})
-        elif known.get("format", 0) > FORMAT:
+        if number > FORMAT:
             raise InputError(
-                f"The store at {self.folder.url} has format {known['format']}, this Assay knows format {FORMAT}: "
+                f"The store at {self.folder.url} has format {number}, this Assay knows format {FORMAT}: "
                 "upgrade Assay, or choose another store with --store."
             )
         return self
@@ -51,12 +64,20 @@ class Store:
 
     def manifest(self, stage: str, key: str) -> Manifest | None:
         """The committed manifest under a key, whatever became of its files."""
-        value = self.folder.read_json(f"{self.place(stage, key)}/manifest.json")
-        return Manifest.from_json(value) if value else None
+        return self._readable(f"{self.place(stage, key)}/manifest.json")
+
+    def _readable(self, name: str) -> Manifest | None:
+        value = self.folder.read_json(name)
+        try:
+            return Manifest.from_json(value) if value else None
+        except _MALFORMED:
+            return None
 
     def find(self, stage: str, key: str) -> Manifest | None:
-        """The manifest under a key if all its files are there in their full size."""
-        manifest = self.manifest(stage, key)
+        """The manifest under a key, or what a later run put in its place, if all files are there in their full size."""
+        later = self.folder.read_json(self._successor_name(stage, key))
+        manifest = self.manifest(stage, str(later["key"])) if later and "key" in later else None
+        manifest = manifest or self.manifest(stage, key)
         return manifest if manifest and not self.damage(manifest) else None
 
     def damage(self, manifest: Manifest) -> list[str]:
@@ -69,7 +90,8 @@ class Store:
         """The manifest that now stands under the key: this one, or an earlier one that says the same.
 
         The first manifest wins. A different digest under the same key means that the stage is not the function of its
-        key that it claims to be; that is an error worth reading, not a thing to paper over.
+        key that it claims to be; that is an error worth reading, not a thing to paper over: `settle` is the
+        way on.
         """
         if manifest.quarantined:
             # What lacks partitions is kept apart: a later run asks for the whole, finds none, and tries again.
@@ -81,23 +103,49 @@ class Store:
             if self.folder.create(name, _json_bytes(manifest)):
                 return manifest
             earlier = self.manifest(manifest.stage, manifest.key)
-        if earlier is None:
-            raise RunError(
-                f"The manifest {self.url}/{name} is there but cannot be read: delete its folder and run again."
-            )
+        if earlier is None:  # it is there and cannot be read: nobody takes anything from it
+            self.folder.write(name, _json_bytes(manifest))
+            return manifest
         for output, mine in manifest.outputs.items():
             theirs = earlier.outputs.get(output)
             if theirs is None or theirs.artifact.digest != mine.artifact.digest:
                 raise RunError(
                     f"Stage {manifest.stage} gave another {mine.artifact.kind} than run {earlier.run} did, under "
                     f"the same key {manifest.key}: it depends on something outside its settings and inputs (a clock, "
-                    f"an unseeded draw, another machine). Delete {self.url}/{name} to accept the new one."
+                    f"an unseeded draw, another machine). Run again with --fresh to replace the earlier one."
                 )
         if self.damage(earlier):
             repaired = replace(earlier, outputs=manifest.outputs)
             self.folder.write(name, _json_bytes(repaired))
             return repaired
         return earlier
+
+    def settle(self, held: Manifest, again: Manifest, key: str, notice: Callable[[str], None]) -> Manifest:
+        """Which manifest stands for a key that was computed again: the one held, where both say the same, else the new.
+
+        The earlier result stays where the records of earlier runs look for it.
+        """
+        if again.quarantined:
+            return again
+        differing = [
+            output.artifact.kind
+            for name, output in again.outputs.items()
+            if name not in held.outputs or held.outputs[name].artifact.digest != output.artifact.digest
+        ]
+        if not differing:
+            self.folder.remove(f"{self.place(again.stage, again.key)}/manifest.json")
+            self.folder.remove(self.place(again.stage, again.key))
+            return held
+        self.folder.write_json(self._successor_name(again.stage, key), {"key": again.key, "run": again.run})
+        notice(
+            f"{again.title}: computed again, it gave another {differing[0]} than run {held.run} did with the same "
+            "settings and inputs; the new one is kept (a file, a service, a clock or an unseeded draw has changed it)"
+        )
+        return again
+
+    @staticmethod
+    def _successor_name(stage: str, key: str) -> str:
+        return f"successors/{stage}/{key}.json"
 
     def output(self, artifact: Artifact[Kind]) -> Output:
         """The committed output behind a handle, with its parts."""
@@ -106,8 +154,7 @@ class Store:
         if output := self._matching(self._manifests.get((stage, key)), artifact):
             return output
         for name in (f"{self.place(stage, key)}/manifest.json", self._partial_name(stage, key)):
-            value = self.folder.read_json(name)
-            manifest = Manifest.from_json(value) if value else None
+            manifest = self._readable(name)
             if manifest and (output := self._matching(manifest, artifact)):
                 self._manifests[stage, key] = manifest
                 return output
@@ -156,13 +203,25 @@ class Store:
         value = self.folder.read_json(f"runs/{run_id}.json")
         try:
             return RunRecord.from_json(value) if value else None
-        except (KeyError, TypeError):
+        except _MALFORMED:
             return None
+
+    def require_records(self) -> None:
+        """Raises where a file among the records of runs cannot be read: what its run used is not known then."""
+        for name in self._record_names():
+            if self.record(name) is None:
+                raise InputError(
+                    f"{self.url}/runs/{name}.json is no record of a run, so nobody knows which results it used: mend "
+                    "or delete it first; nothing was removed."
+                )
+
+    def _record_names(self) -> list[str]:
+        names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
+        return [name[len("runs/") : -len(".json")] for name in names]
 
     def runs(self, pipeline: str | None = None) -> list[RunRecord]:
         """All recorded runs, oldest first."""
-        names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
-        records = [record for name in names if (record := self.record(name[len("runs/") : -len(".json")])) is not None]
+        records = [record for name in self._record_names() if (record := self.record(name)) is not None]
         records.sort(key=lambda one: (one.started, one.id))
         return [record for record in records if pipeline in (None, record.pipeline)]
 

@@ -48,9 +48,10 @@ class Lease:
 def is_alive(store: Store, run: str) -> bool:
     """Whether a run holds a lease that has not run out, by a process that is still there (where we can see it)."""
     lease = store.folder.read_json(f"leases/{run}.json")
-    if lease is None or lease["until"] < time.time():
-        return False
-    return lease["host"] != socket.gethostname() or _process_lives(int(lease["pid"]))
+    until, pid = (lease or {}).get("until"), (lease or {}).get("pid")
+    if lease is None or not isinstance(until, int | float) or not isinstance(pid, int) or until < time.time():
+        return False  # one that cannot be read is renewed in a moment, where its run lives
+    return lease.get("host") != socket.gethostname() or _process_lives(pid)
 
 
 def close_crashed_runs(store: Store) -> list[RunRecord]:
@@ -70,7 +71,7 @@ def close_crashed_runs(store: Store) -> list[RunRecord]:
 def _seconds_alive(store: Store, run: RunRecord) -> float:
     """How long a killed run is known to have lived: till it last wrote its record, or renewed its lease."""
     lease = store.folder.read_json(f"leases/{run.id}.json")
-    if lease is None:
+    if lease is None or not isinstance(lease.get("until"), int | float):
         return run.seconds
     renewed = float(lease["until"]) - _LEASE_SECONDS - datetime.fromisoformat(run.started).timestamp()
     return round(max(run.seconds, renewed), 2)
@@ -87,6 +88,7 @@ class Sweep:
 
 def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     """Forget all but the latest `keep` runs of each pipeline, then remove every result that no remaining run used."""
+    store.require_records()
     close_crashed_runs(store)
     records = store.runs()
     kept = {run.id for run in records if run.status == "running"}
@@ -116,7 +118,18 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
             store.folder.remove(f"{name}/manifest.json")
             store.folder.remove(name)
+    if not dry_run:
+        _drop_successors(store)
     return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
+
+
+def _drop_successors(store: Store) -> None:
+    """Forget which results stand for others where they are gone."""
+    for name in store.folder.sizes("successors"):
+        later = store.folder.read_json(name)
+        stage = name.split("/")[-2]
+        if not later or store.manifest(stage, str(later.get("key", ""))) is None:
+            store.folder.remove(name)
 
 
 def _in_use(store: Store, but: str = "") -> set[str]:

@@ -76,6 +76,8 @@ SHOWN = {
     "Source.delimiter": '";"',
     "WeakLabelling.default_label": "benign",
     "Pipeline.evaluation": "{split: test, limit: 500}",
+    "StandsOn.version": '"2026-11"',
+    "VersionCommand.command": "cat VERSION",
     "Subject.network": "resnet50",
     "Subject.width": "0.25",
     "Subject.mean": "[0.5]",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from assay.flows.audit import audit
 from assay.flows.pipeline import Pipeline, Project
-from assay.flows.running import check_inputs, engine_of
+from assay.flows.running import check_inputs
+from assay.infra.engines.opening import engine_to_look_with
 from assay.infra.plans import Plan, PlannedStage
 from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run
@@ -16,7 +17,7 @@ def plan(project: Project, pipeline: Pipeline, seed: int = 0) -> list[PlannedSta
     check_inputs(project, pipeline)
     progress, walked = SilentProgress(), Plan()
     run = Run(
-        pipeline.name, Store(project.store), engine_of(project, progress), progress,
+        pipeline.name, Store(project.store).look(), lambda: engine_to_look_with(project.compute), progress,
         seed=seed, compute=project.compute, conductor=walked,
     )  # fmt: skip
     with run.unrecorded():

@@ -10,5 +10,5 @@ def open_store(config: str, store: str | None) -> Store:
     if store is None:
         from assay.flows.configuration.loading import load_usable
 
-        return Store(load_usable(config)[0].store)
-    return Store(store)
+        return Store(load_usable(config)[0].store).look()
+    return Store(store).look()

@@ -35,7 +35,7 @@ def write_report(
         followed=followed_in(pipeline.kinds, index), lineage=tuple(lineage_of(record)),
         settings=tuple(settings_of(pipeline)),
         versions=package_versions(), machine=machine_of(run), index_link="../index.html",
-        facts={"Description": pipeline.description} if pipeline.description else {},
+        facts=facts_of(pipeline, record),
     )  # fmt: skip
     place = f"reports/{run.id}"
     run.store.folder.write(f"{place}/index.html", render_report(report).encode())
@@ -43,6 +43,13 @@ def write_report(
     run.store.folder.write(f"{place}/entry.json", entry.model_dump_json(indent=1).encode())
     write_index(run.store)
     return verdicts, f"{run.store.url}/{place}/index.html"
+
+
+def facts_of(pipeline: Pipeline, record: RunRecord) -> dict[str, str]:
+    """What stands at the head of the page besides when and how long: the description, and who was asked again."""
+    asked = "; ".join(f"{name}: {answered}" for name, answered in record.asked_again.items())
+    facts = {"Description": pipeline.description, "Stored predictions checked": asked}
+    return {name: text for name, text in facts.items() if text}
 
 
 def parts_of(made: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:

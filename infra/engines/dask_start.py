@@ -17,7 +17,9 @@ from urllib.parse import urlsplit
 
 from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 from distributed.core import Status
+from distributed.deploy import Cluster
 from distributed.versions import VersionMismatchWarning
+from distributed.worker_memory import parse_memory_limit
 
 from assay.infra.engines.crew import local_crew
 from assay.infra.engines.threads import ONE_EACH
@@ -28,6 +30,7 @@ LOOPBACK = "127.0.0.1"
 CONNECT_SECONDS = 30
 RESTART_SECONDS = 15
 HERE = "this machine"
+LEAST_MEMORY = 256 << 20  # Python with Arrow, NumPy and Dask, before it has read a row
 
 
 @dataclass(frozen=True)
@@ -132,8 +135,18 @@ def _let_restarts_end(cluster: SpecCluster) -> None:
 
 
 def memory_of(memory: str) -> str | float:
-    """The memory limit in Dask's terms: a share is a number there, a size is text."""
-    return memory if memory == "auto" or memory[-1].isalpha() else float(memory)
+    """The memory limit in Dask's terms: a share is a number there, a size is text.
+
+    Refused at once where no worker could start with it: it would be restarted again and again, and nobody would know.
+    """
+    limit = memory if memory == "auto" or memory[-1].isalpha() else float(memory)
+    given = parse_memory_limit(limit, 1, 1, logger=logging.getLogger("distributed.nanny"))
+    if given is not None and 0 < given < LEAST_MEMORY:
+        raise InputError(
+            f"compute.memory: {memory} is {given / 2**20:.1f} MiB per worker, and one needs {LEAST_MEMORY >> 20} MiB "
+            "to start; give it more, or leave it out"
+        )
+    return limit
 
 
 def _join(address: str, notice: Callable[[str], None]) -> Connection:
@@ -169,18 +182,30 @@ def _require_certificates(address: str) -> None:
         )
 
 
-def _start_class(settings: Compute) -> Any:
-    """The cluster that a dotted path and its `options` describe."""
-    module, _, name = settings.engine.rpartition(".")
+def cluster_class(engine: str) -> type[Cluster]:
+    """The class of clusters that a dotted path names; whatever else stands there is refused, and never called."""
+    module, _, name = engine.rpartition(".")
     try:
-        cluster_class = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+        named = getattr(importlib.import_module(module), name)
+    except Exception as error:  # a module that is imported may raise anything
         raise InputError(
-            f"compute.engine: there is no Dask cluster class {settings.engine} here ({error}); install its package or "
+            f"compute.engine: there is no Dask cluster class {engine} here ({error}); install its package or "
             "correct the path"
         ) from error
+    if not isinstance(named, type) or not issubclass(named, Cluster):
+        raise InputError(
+            f"compute.engine: {engine} is no Dask cluster class (a subclass of distributed.deploy.Cluster, such as "
+            "dask_kubernetes.operator.KubeCluster); of another kind of cluster, name its scheduler's address "
+            "(tls://host:8786)"
+        )
+    return named
+
+
+def _start_class(settings: Compute) -> Any:
+    """The cluster that a dotted path and its `options` describe."""
+    start: Any = cluster_class(settings.engine)
     try:
-        cluster = cluster_class(**settings.options)
+        cluster = start(**settings.options)
     except (TypeError, ValueError) as error:
         raise InputError(f"compute.options do not fit {settings.engine}: {error}") from error
     if settings.workers != "auto":

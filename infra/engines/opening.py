@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from assay.infra.compute import Engine, Slots
+from assay.infra.errors import InputError
 from assay.infra.settings import Compute
 
 
@@ -17,6 +18,16 @@ def expected_slots(settings: Compute) -> Slots | None:
     crew = local_crew(settings)
     gpus = sum(worker.gpu for worker in crew)
     return Slots(1, min(1, gpus)) if settings.engine == "serial" else Slots(len(crew) - gpus, gpus)
+
+
+def engine_to_look_with(settings: Compute, notice: Callable[[str], None] = lambda _: None) -> Engine:
+    """The engine of somebody who only looks: a cluster that would have to be started first is not."""
+    if settings.engine not in ("local", "serial") and "://" not in settings.engine:
+        raise InputError(
+            f"Only the workers of {settings.engine} can say which results are theirs, and a plan starts no cluster: "
+            "run the pipeline, or let compute.engine be a scheduler's address for the plan."
+        )
+    return open_engine(settings, notice)
 
 
 def open_engine(settings: Compute, notice: Callable[[str], None] = lambda _: None) -> Engine:

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from assay.infra.compute import Slot
 from assay.infra.engines.threads import one_thread
 from assay.infra.engines.versions import refuse_other_versions
-from assay.infra.errors import RunError
+from assay.infra.own_code import kept_in
 
 V = TypeVar("V")
 _slot: ContextVar[Slot] = ContextVar("slot", default="CPU")
@@ -54,9 +54,8 @@ def timed(
     token = _slot.set(slot)
     wall, cpu = time.perf_counter(), time.thread_time()
     try:
-        value = function(*args, **kwargs)
-    except SystemExit as error:
-        raise RunError(f"{function.__qualname__} tried to end its worker process (exit {error.code})") from error
+        with kept_in(f"What {worker} was working on"):
+            value = function(*args, **kwargs)
     finally:
         _slot.reset(token)
     place = Place(index, worker, slot, time.perf_counter() - wall, time.thread_time() - cpu)

@@ -2,8 +2,7 @@
 
 What travels to the workers is a `RulebookReference`: where the rules are and, for a file, the bytes of it and of the
 modules beside it that it imports. Its fingerprint is the content of exactly that code, so that an edited rule votes
-again and an untouched one does not. Word lists that a rule reads from other files are not part of it: write them as
-Python, in a module beside the rules.
+again and an untouched one does not; so does one whose word lists were edited, in files that it reads.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from assay.infra.code_reference import CodeReference, refer_to_module
+from assay.infra.code_reference import NOTHING_ELSE, CodeReference, refer_to_module
 from assay.infra.errors import InputError
+from assay.infra.settings import StandsOn
 from assay.tasks.labeling import rulebooks
 from assay.tasks.labeling.rules import Rulebook, rules_of
 
@@ -39,7 +39,9 @@ class RulebookReference:
         return _load(self)
 
 
-def refer_to_rulebook(functions: str, beside: Path | None = None) -> RulebookReference:
+def refer_to_rulebook(
+    functions: str, beside: Path | None = None, stands_on: StandsOn = NOTHING_ELSE
+) -> RulebookReference:
     """The reference behind what `labeling.functions` says; paths count from the folder `beside`.
 
     The rulebook is loaded once on the way, so that what is wrong with it is said before anything runs.
@@ -50,7 +52,7 @@ def refer_to_rulebook(functions: str, beside: Path | None = None) -> RulebookRef
     place, _, attribute = functions.partition(":")
     if not place.endswith(".py") and not attribute and "." not in place:
         place = _module_of_ours(functions)
-    code = refer_to_module(functions, place, beside or Path.cwd())
+    code = refer_to_module(functions, place, beside or Path.cwd(), stands_on)
     reference = RulebookReference(functions, code, attribute or None)
     reference.load()
     return reference

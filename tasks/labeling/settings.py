@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from assay.infra.settings import Settings
+from assay.infra.settings import StandsOn
 
 
-class Labeling(Settings):
+class Labeling(StandsOn):
     """Which labelling functions vote on the samples, and how many faults of theirs a run puts up with."""
 
     functions: str = Field(

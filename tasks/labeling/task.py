@@ -76,7 +76,9 @@ def summarize_labeling(
 
 def vote_on(samples: pa.Table, rulebook: RulebookReference, codes: tuple[int, ...], patience: int) -> Tallied:
     """One partition's votes, with the faults of the rules that raised as a tally."""
-    votes, faults = apply_rules(samples, rulebook.load(), patience)
+    book = rulebook.load()
+    with rulebook.code.at_work("rulebook"):
+        votes, faults = apply_rules(samples, book, patience)
     tally: dict[str, object] = {
         "faults": {name: fault.count for name, fault in faults.items()},
         "examples": {name: Least((fault.sample, fault.message)) for name, fault in faults.items()},

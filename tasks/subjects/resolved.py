@@ -85,14 +85,14 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
 def _resolve_model(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
     if written == "logistic":
         return ResolvedSubject(settings)
-    weights, code = _weights(settings, beside), refer_to_code(written, beside)
+    weights, code = _weights(settings, beside), refer_to_code(written, beside, settings)
     require_usable(code, weights, settings.features)
     return ResolvedSubject(settings, code, weights)
 
 
 def _resolve_network(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
     weights = _weights(settings, beside)
-    code = refer_to_code(written, beside) if ":" in written else None
+    code = refer_to_code(written, beside, settings) if ":" in written else None
     if code is not None:
         code.load()
     return ResolvedSubject(settings, code, weights)
@@ -109,7 +109,7 @@ def _resolve_classifier(settings: Subject, written: str, beside: Path) -> Resolv
         return ResolvedSubject(settings, source=minilm_source())
     if ":" not in written:
         return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
-    code = refer_to_code(written, beside)
+    code = refer_to_code(written, beside, settings)
     classifier_function(code)
     return ResolvedSubject(settings, code)
 
@@ -123,7 +123,7 @@ def _resolve_reader(settings: Subject, written: str, beside: Path) -> ResolvedSu
         return ResolvedSubject(settings, source=minilm_source(f"{kind}: minilm", f"{kind}: small-{kind}"))
     if ":" not in written:
         return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
-    code = refer_to_code(written, beside)
+    code = refer_to_code(written, beside, settings)
     answering_function(code, kind)
     return ResolvedSubject(settings, code)
 

@@ -4,7 +4,7 @@ from typing import Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from assay.infra.settings import Settings
+from assay.infra.settings import Settings, StandsOn
 from assay.infra.suggestions import suggestion
 
 NETWORKS = (
@@ -87,7 +87,7 @@ class Evaluation(Settings):
     the split are."""
 
 
-class Subject(Settings):
+class Subject(StandsOn):
     """A model under audit: one that Assay trains, one that the user brings, or only its predictions."""
 
     name: str = Field(default="subject", min_length=1, max_length=80)
@@ -217,6 +217,16 @@ class Subject(Settings):
             f"there is no such model; {suggestion(str(model), ['logistic'])} (one of your own is written as "
             "module:object or file.py:object)"
         )
+
+    @model_validator(mode="after")
+    def _only_own_code_stands_on_more(self) -> Self:
+        given = next((name for name in StandsOn.model_fields if name in self.model_fields_set), None)
+        if given is not None and not any(":" in str(getattr(self, way)) for way in WAYS if way != "predictions"):
+            raise ValueError(
+                f"the subject {self.name} has `{given}`, which is about a function of your own (module:object or "
+                "file.py:object)"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_way_to_predict(self) -> Self:

@@ -176,6 +176,9 @@ def test_a_cluster_class_is_started_with_its_options() -> None:
     ("settings", "sentence"),
     [
         ({"engine": "distributed.NoSuchCluster"}, "there is no Dask cluster class distributed.NoSuchCluster"),
+        ({"engine": "subprocess.run", "options": {"args": ["touch", "/nowhere"]}}, "subprocess.run is no Dask cluster"),
+        ({"engine": "os.abort"}, "os.abort is no Dask cluster class"),
+        ({"engine": "subprocess.Popen", "options": {"args": ["false"]}}, "subprocess.Popen is no Dask cluster class"),
         ({"engine": "no_such_package.Cluster"}, "there is no Dask cluster class no_such_package.Cluster"),
         ({"engine": "distributed.SpecCluster", "options": {"wokers": 1}}, "compute.options do not fit"),
     ],

@@ -11,6 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from assay.infra.engines.opening import open_engine
+from assay.infra.errors import InputError
+from assay.infra.settings import Compute
+
 PROGRAM = """
 import sys, time, os
 from pathlib import Path
@@ -73,3 +77,9 @@ def test_a_killed_program_leaves_no_worker_behind(program: tuple[subprocess.Pope
     assert psutil.wait_procs(workers, timeout=30)[1] == []
     assert running.stderr is not None
     assert "Traceback" not in running.stderr.read()
+
+
+@pytest.mark.parametrize("memory", ["1B", "1 kB", "100MiB", "0.0001"])
+def test_workers_that_could_not_start_are_refused_at_once(memory: str) -> None:
+    with pytest.raises(InputError, match=f"compute.memory: {memory} is .* one needs 256 MiB to start"):
+        open_engine(Compute(workers=1, memory=memory))

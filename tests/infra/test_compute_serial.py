@@ -8,7 +8,7 @@ from assay.infra.compute import Call, Slots
 from assay.infra.engines import gpus
 from assay.infra.engines.opening import open_engine
 from assay.infra.engines.routing import Notices, route
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError
 from assay.infra.settings import Compute
 from tests.infra import compute_calls as does
 
@@ -34,7 +34,8 @@ def test_failures_are_retried_and_reported(tmp_path: Path) -> None:
         [failing] = engine.run(calls(does.fail_for, 1, 0, "zero"))
         assert (str(failing.error), failing.attempts) == ("zero", 3)
         [leaving] = engine.run(calls(does.leave, 1))
-        assert isinstance(leaving.error, RunError)
+        assert isinstance(leaving.error, InputError)
+        assert "tried to end its process (exit 0)" in str(leaving.error)
 
 
 def test_wrong_input_is_not_tried_again(tmp_path: Path) -> None:

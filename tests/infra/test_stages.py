@@ -251,19 +251,6 @@ def test_only_a_stage_that_declares_it_may_draw(make_run):
         sly()
 
 
-def test_a_result_that_contradicts_an_earlier_one_is_an_error(make_run):
-    answers = iter([b"one", b"two"])
-
-    @stage(version=1)
-    def moody() -> Artifact[Weights]:
-        return write_files({"w": next(answers)}, into=Weights)
-
-    with make_run():
-        moody()
-    with make_run(fresh=True), pytest.raises(RunError, match="depends on something outside its settings and inputs"):
-        moody()
-
-
 def test_fresh_computes_again_and_agrees(make_run):
     CALLS.clear()
     with make_run():

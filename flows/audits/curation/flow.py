@@ -158,7 +158,7 @@ def cast_votes(ground: Ground, data: Data) -> Artifact[Votes] | None:
     """The rulebook's votes on the samples, or those that came with them."""
     labeling = ground.pipeline.asked(Labeling)
     if labeling is not None:
-        rulebook = refer_to_rulebook(labeling.functions, ground.folder)
+        rulebook = refer_to_rulebook(labeling.functions, ground.folder, labeling)
         return apply_labeling_functions(data.samples, rulebook, data.classes, labeling)
     return take_votes(data.samples) if carries_votes(ground.pipeline) else None
 

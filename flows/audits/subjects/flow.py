@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple, cast
 
 from assay.data.biomedical_schemas import Scored, Tagged
@@ -17,6 +18,7 @@ from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
 from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.overfitting.task import fresh_samples
+from assay.tasks.subjects.asking_again import as_it_answers_now
 from assay.tasks.subjects.holding_out_task import HeldOut, hold_out
 from assay.tasks.subjects.kinds import kind_of, stages_of
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
@@ -129,6 +131,7 @@ def examine_one(examination: Examination, subject: Subject, ground: Ground) -> E
 def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[Samples]) -> Examined:
     """The subject as these samples teach it; one that comes as it is learns nothing from them."""
     stages, classes = stages_of(resolved.settings), examination.classes
-    files, curve = stages.train(training, classes, resolved)
+    train = partial(stages.train, training, classes)
+    resolved, (files, curve) = as_it_answers_now(examination.evaluation, classes, resolved, train)
     answers, clean = stages.answer(examination.evaluation, classes, files, resolved)
     return Examined(Model(classes, files, resolved), curve, answers, training, next(iter(clean), None))

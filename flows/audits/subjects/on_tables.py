@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from assay.data.schemas import Findings, Predictions
 from assay.flows.audits.curation.flow import Curation
@@ -15,6 +16,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
 from assay.tasks.ordering.settings import Ordering
+from assay.tasks.subjects.asking_again import as_it_answers_now
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.tables.task import judge_subject, measure_subject, predict_samples, train_subject
@@ -60,7 +62,8 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
     data, curation = ground.of(Data), ground.maybe(Curation) or Curation()
     resolved = resolve_subject(subject, ground.folder)
     labels = next(iter(curation.labels.values()), None) if subject.train_on == "weak" else None
-    files = train_subject(data.samples, labels, data.classes, resolved)
+    learn = partial(train_subject, data.samples, labels, data.classes)
+    resolved, files = as_it_answers_now(data.samples, data.classes, resolved, learn)
     predictions = predict_samples(data.samples, data.classes, files, resolved)
     ordering, order = ground.pipeline.asked(Ordering), curation.headline
     if order is None or ordering is None or curation.clusters is None:

@@ -162,7 +162,7 @@ class OwnProvider:
         encode = getattr(made, "encode", made)
         if not callable(encode):
             raise InputError(f"{name} (trust.providers) has no `encode` and is no function of a list of words.")
-        self._name, self._encode = name, cast("Callable[[list[str]], object]", encode)
+        self._code, self._name, self._encode = code, name, cast("Callable[[list[str]], object]", encode)
 
     @property
     def name(self) -> str:
@@ -171,7 +171,8 @@ class OwnProvider:
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """What the object gives, [n, d]; checked for its shape."""
-        made = np.asarray(self._encode(list(words)), dtype=np.float32)
+        with self._code.at_work("word embedding"):
+            made = np.asarray(self._encode(list(words)), dtype=np.float32)
         if made.ndim != 2 or len(made) != len(words):
             raise InputError(f"{self._name} gives an array of shape {made.shape} for {len(words)} words, not [n, d].")
         return made

@@ -43,7 +43,7 @@ def own_network(code: CodeReference, *, classes: int, channels: int, size: int, 
             f'The network "{code.written}" asks for {", ".join(missing)}; Assay can give classes, channels and size.'
         )
     try:
-        with process_state, torch.random.fork_rng(devices=[]):
+        with process_state, torch.random.fork_rng(devices=[]), code.at_work("network"):
             torch.manual_seed(seed)
             module = build(**{name: value for name, value in offered.items() if name in wanted})
     except AssayError:

@@ -73,7 +73,8 @@ class OwnScorer:
 def _ask(code: CodeReference, what: str, block: list[T], masked: bool) -> object:
     function = answering_function(code, what)
     try:
-        return function(block)
+        with code.at_work(what):
+            return function(block)
     except AssayError:
         raise
     except Exception as fault:

@@ -79,7 +79,8 @@ def _predict_block(
     rows = np.minimum(np.arange(BLOCK), block.num_rows - 1)
     padded_ids = [ids[row] for row in rows]
     try:
-        output = predictor(block.take(pa.array(rows)))
+        with code.at_work("model"):
+            output = predictor(block.take(pa.array(rows)))
     except AssayError:
         raise
     except Exception as fault:
@@ -128,7 +129,10 @@ def _torch_predictor(
     if features is None:
         raise InputError(f'The Torch module of "{code.written}" needs `features`: the columns it reads, in its order.')
     try:
-        module = build()
+        with code.at_work("model"):
+            module = build()
+    except AssayError:
+        raise
     except Exception as fault:
         raise InputError(f'"{code.written}" raised {type(fault).__name__}: {fault}{code.line_of(fault)}.') from fault
     if not isinstance(module, torch.nn.Module):

@@ -38,7 +38,8 @@ class OwnTextModel:
 
     def _ask(self, function: Callable[[list[str]], object], texts: list[str]) -> object:
         try:
-            return function(texts)
+            with self.code.at_work("classifier"):
+                return function(texts)
         except AssayError:
             raise
         except Exception as fault:

@@ -1,0 +1,104 @@
+"""Running somebody's code in our processes: from its own folder, with no way out of the process.
+
+A model that calls `exit()` must not take the run with it, nor a worker: it is told by name, and the run is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import NoReturn
+
+from assay.infra.endings import is_interrupted
+from assay.infra.errors import InputError
+from assay.infra.listening import is_of_the_system
+from assay.infra.stopping import Stopped
+
+_exit = os._exit
+
+
+class LeavingError(BaseException):
+    """Somebody's code asked the operating system to end this process at once."""
+
+    def __init__(self, code: object) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class _Guests(threading.local):
+    """How deep this thread is in somebody's code."""
+
+    depth = 0
+
+
+_guests = _Guests()
+_standing = threading.Lock()
+_visits: list[str] = []  # the folders that we came from, the first one first
+
+
+@contextmanager
+def kept_in(who: str, folder: str | None = None) -> Iterator[None]:
+    """Within the block runs the code of `who`: relative paths start from the folder, and leaving becomes an error."""
+    _guests.depth += 1
+    os._exit = _stay  # it stays: other threads, and processes forked by a guest, end as ever
+    try:
+        with nullcontext() if folder is None else _standing_in(folder):
+            yield
+    except Exception:
+        raise
+    except BaseException as fault:
+        if isinstance(fault, Stopped | GeneratorExit) or (isinstance(fault, KeyboardInterrupt) and is_interrupted()):
+            raise
+        raise InputError(
+            f"{who} {_in_words(fault)}{_place(fault)}: a model, rule or builder may return, or raise an Exception."
+        ) from fault
+    finally:
+        _guests.depth -= 1
+
+
+def _in_words(fault: BaseException) -> str:
+    match fault:
+        case SystemExit():
+            return f"tried to end its process (exit {fault.code})"
+        case LeavingError():
+            return f"tried to end its process (os._exit({fault.code}))"
+        case KeyboardInterrupt():
+            return "raised KeyboardInterrupt, which nobody at the keyboard asked for"
+    return f"raised {type(fault).__name__}, which is no Exception"
+
+
+def _place(fault: BaseException) -> str:
+    """Where somebody's code did it: the last line on the way there that is no library's."""
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(fault.__traceback__)]
+    theirs = [(file, line) for file, line in lines if not is_of_the_system(file) and not file.startswith("<")]
+    return f" in {Path(theirs[-1][0]).name}, line {theirs[-1][1]}" if theirs else ""
+
+
+def _stay(status: int) -> NoReturn:
+    """What `os._exit` does: in a guest's thread it raises; for everybody else, processes forked by it too, it ends."""
+    if _guests.depth and os.getpid() == _here:
+        raise LeavingError(status)
+    _exit(status)
+
+
+_here = os.getpid()
+
+
+@contextmanager
+def _standing_in(folder: str) -> Iterator[None]:
+    """Within, the process stands in the folder; where several threads ask for that, until the last one has left."""
+    with _standing:
+        _visits.append(os.getcwd())
+        if Path(folder).is_dir():
+            os.chdir(folder)
+    try:
+        yield
+    finally:
+        with _standing:
+            if len(_visits) == 1:
+                os.chdir(_visits[0])
+            _visits.pop()

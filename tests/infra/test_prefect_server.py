@@ -1,0 +1,61 @@
+"""The server of a run: one that dies is started again on the same port, one that cannot start says why."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from assay.infra import prefect_server
+from assay.infra.errors import RunError
+from assay.infra.prefect_server import PrefectServer
+
+
+def is_healthy(url: str) -> bool:
+    with urllib.request.urlopen(f"{url}/health", timeout=120) as answer:
+        return bool(answer.status == 200)
+
+
+def test_a_server_that_is_killed_is_started_again_and_nobody_is_refused_meanwhile(tmp_path: Path) -> None:
+    server = PrefectServer(tmp_path).launch()
+    said: list[str] = []
+    server.notice = said.append
+    try:
+        url = server.wait()
+        before = server._process
+        assert before is not None
+        os.kill(before.pid, signal.SIGKILL)
+        before.wait()
+        assert is_healthy(url)  # waits in line until the next process answers
+        assert said == ["Prefect's server ended (code -9) and is started again; the run goes on"]
+    finally:
+        server.stop()
+    time.sleep(0.2)
+    assert len(said) == 1  # its end is not a death
+
+
+def test_a_server_that_cannot_start_is_tried_on_other_ports_and_its_log_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports: list[int] = []
+    create = prefect_server.socket.create_server
+
+    def noted(*args: object, **kwargs: object) -> object:
+        made = create(*args, **kwargs)
+        ports.append(made.getsockname()[1])
+        return made
+
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho the disk is on fire\nexit 6\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(prefect_server.socket, "create_server", noted)
+    monkeypatch.setattr(prefect_server.sys, "executable", str(broken))
+    server = PrefectServer(tmp_path).launch()
+    with pytest.raises(RunError, match='code 6 while starting, 3 times: it said last "the disk is on fire"'):
+        server.wait()
+    server.stop()
+    assert len(ports) == 3
