@@ -10,6 +10,7 @@ from assay.flows.configuration.yaml_source import Value
 from assay.tasks.attacks.terms.table import TERM_ATTACKS
 from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.statistics.controls import controlled_by
+from assay.tasks.subjects.eps import as_number, eps_name
 
 WORST_CASE = "worst-case"
 READERS = {
@@ -54,6 +55,28 @@ def attack_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where
     known = [*called, WORST_CASE] if len(called) > 1 else called
     if gate.get("finding") != "attack.red_flag" and isinstance(of, str) and called and of not in known:
         yield Clash((*where, "of"), f"there is no such attack; {suggestion(of, known)}")
+        return
+    group, written = gate.get("group"), as_list(pipeline.get("attacks"))
+    meant = [_eps_of(one) for one in written if of not in called or attack_name(one) == of]
+    if isinstance(group, str) and group.startswith("eps=") and meant and None not in meant:
+        there = set[str]().union(*filter(None, meant))
+        if group not in there:
+            yield Clash((*where, "group"), f"no attack has it; {suggestion(group, sorted(there))}")
+
+
+def _eps_of(attack: Value) -> set[str] | None:
+    """The ε of an attack as gates name them; None where its settings leave them to their default."""
+    written = as_dict(attack).get("eps")
+    found = {"eps=0"}
+    for one in written if isinstance(written, list) else [written]:
+        try:
+            number = as_number(one)
+        except ValueError:
+            return None
+        if not isinstance(number, int | float) or isinstance(number, bool):
+            return None
+        found.add(eps_name(number))
+    return found
 
 
 def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:

@@ -24,6 +24,7 @@ from assay.infra.given_files import content_of
 from assay.tasks.attacks.menu import AnyAttack
 from assay.tasks.attacks.settings import PRESETS
 from assay.tasks.defenses.menu import AnyDefence
+from assay.tasks.ingest.settings import Source
 from assay.tasks.subjects.settings import Subject
 
 DEFAULT_FILE = "pipelines.yaml"
@@ -83,13 +84,25 @@ def load_usable(path: str | Path = DEFAULT_FILE) -> tuple[Project, dict[str, str
         if name is None:
             raise _error(found, set())
         wrong.setdefault(name, []).append((where, mistake))
-    document = _written_out(file)
-    _leave_out(document, wrong)
-    settings, found = _settings(document, KINDS)
+    usable = _written_out(file)
+    _leave_out(usable, wrong)
+    settings, found = _settings(usable, KINDS)
     if found or settings is None:
         raise _error(found, set())
     refused = {name: str(_error(mistakes, set())) for name, mistakes in wrong.items()}
     return _project(file, document, settings, set(), None), refused
+
+
+def readable_sources(path: str | Path) -> dict[str, Source]:
+    """The sources of all pipelines that can be read, whatever else is wrong with them."""
+    document = _written_out(Path(path).absolute())
+    found: dict[str, Source] = {}
+    for name, pipeline in _pipelines_of(document).items():
+        written = value_or_nothing(pipeline).get("source")
+        source = validate(Source, Document(document.file, written))[0] if isinstance(written, dict) else None
+        if source is not None:
+            found[name] = source
+    return found
 
 
 def _written_out(file: Path) -> Document:

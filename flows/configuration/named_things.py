@@ -91,9 +91,11 @@ def _without(source: Source, missing: MissingThing) -> Source | None:
     setting, word = missing.error.setting, missing.error.word
     named = getattr(source, setting, None)
     fewer = tuple(one for one in named if one != word) if isinstance(named, tuple) else None
-    if named is None or isinstance(named, dict) or setting in ORIGINS:
+    optional = setting == "required" or Source.model_fields[setting].default is None
+    if named is None or isinstance(named, dict) or setting in ORIGINS or not optional:
         return None
-    return source.model_copy(update={setting: fewer or (() if setting == "required" else None)})
+    about_it = {"pixels": None} if setting == "image" else {}
+    return source.model_copy(update={setting: fewer or (() if setting == "required" else None), **about_it})
 
 
 def missing_columns(pipeline: Pipeline, columns: Sequence[str]) -> Iterator[MissingThing]:

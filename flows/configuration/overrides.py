@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.flows.configuration.mistakes import Mistake, Where, dotted, shown
-from assay.flows.configuration.yaml_source import Document, Value, read_yaml
+from assay.flows.configuration.yaml_source import MOST_DEPTH, Document, Value, read_yaml
 
 FLAG = "--set"
 
@@ -25,6 +25,9 @@ def apply_overrides(document: Document, overrides: Sequence[str], inside: Where,
         )
         if not equals or "" in steps:
             _wrong(document, "", shown(override), "expected key=value, as in --set pruning.correlation=0.4")
+            continue
+        if len(steps) > MOST_DEPTH:
+            _wrong(document, "", shown(key), f"has {len(steps)} steps, and no setting lies deeper than {MOST_DEPTH}")
             continue
         written = read_yaml(text, FLAG)
         if written.mistakes:

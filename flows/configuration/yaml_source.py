@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
 MOST_VALUES = 100_000
+MOST_DEPTH = 24
 _TAG = "tag:yaml.org,2002:"
 _NULL, _MERGE = f"{_TAG}null", f"{_TAG}merge"
 
@@ -94,6 +95,9 @@ class _Reader:
         if self.values == MOST_VALUES:
             self.wrong(line, where, "", f"expected a file of fewer than {MOST_VALUES} values; do aliases repeat it?")
         if self.values >= MOST_VALUES:
+            return None
+        if len(where) > MOST_DEPTH:
+            self.wrong(line, where[:2], "", f"nested more than {MOST_DEPTH} deep, which no setting is")
             return None
         if id(node) in self.open:
             self.wrong(line, where, "", "an alias stands inside the very thing it names")

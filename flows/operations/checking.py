@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.flows.commands.answers import columns
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import load_project, load_usable, readable_sources
+from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.pages import stages_of
 from assay.flows.report.records import in_bytes
@@ -41,6 +42,8 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         notes, wrong = named_things(project)
         complaints += wrong
         sections += ["\n".join(notes)] if notes else []
+    except ConfigurationError as error:
+        complaints += [str(error), *missing_beside_mistakes(config)]
     except AssayError as error:
         complaints.append(str(error))
     environment = environment_rows()
@@ -85,6 +88,22 @@ def named_things(project: Project) -> tuple[list[str], list[str]]:
         for missing in missing_things(pipeline, project.folder):
             (notes if missing.to_get else wrong).append(missing.said(project, pipeline))
     return list(dict.fromkeys(notes)), list(dict.fromkeys(wrong))  # pipelines that share lines share what is missing
+
+
+def missing_beside_mistakes(config: str) -> list[str]:
+    """What cannot be had although the file has mistakes: whoever mends it needs to know both."""
+    from assay.flows.configuration.named_things import missing_in_source
+
+    try:
+        project, refused = load_usable(config)
+    except AssayError:  # the mistakes belong to no pipeline, and were told
+        return []
+    wrong = named_things(project)[1]
+    for name, source in readable_sources(config).items():
+        if name in refused:
+            pipeline = Pipeline(name=name, source=source)
+            wrong += [one.said(project, pipeline) for one in missing_in_source(pipeline, project.folder)]
+    return wrong
 
 
 def source_in_words(source: Source) -> str:

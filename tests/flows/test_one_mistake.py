@@ -52,3 +52,63 @@ def test_a_mistake_outside_of_pipelines_is_everybodys(file: Path) -> None:
         load_project(file, pipeline="good")
     with pytest.raises(InputError, match="there is no such engine"):
         load_usable(file)
+
+
+def test_missing_files_are_named_beside_the_mistakes(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text("pipelines:\n  bad:\n    source: {csv: nowhere.csv}\n    prunning: {}\n")
+    assert answer(["check"]) == 2
+    heard = capsys.readouterr().err
+    assert "pipelines.yaml:4: prunning" in heard
+    assert "pipelines.yaml:3: source.csv" in heard
+
+
+CURATED = "source: {dataset: sample/breast-cancer}, labeling: {functions: breast-cancer}, weak_labels: {}, ordering: {}"
+IMAGES = "source: {dataset: sample/digits}, attacks: [{attack: pgd, eps: [0.1, 4/255]}]"
+NETWORK = "subject: {network: small-cnn, train: {epochs: 1}}"
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "gate", "said"),
+    [
+        (f"{IMAGES}, {NETWORK}", "finding: subject.accuracy, of: gold, group: D10", "write clean"),
+        (f"{IMAGES}, {NETWORK}", "finding: attack.accuracy, group: eps=0.2", "no attack has it"),
+        (
+            f"{CURATED}, subject: {{model: logistic}}",
+            "finding: subject.accuracy, group: D11",
+            "there are only D1 to D10",
+        ),
+        (
+            "source: {dataset: sample/breast-cancer}, subject: {model: logistic}",
+            "finding: subject.accuracy",
+            "add ordering",
+        ),
+    ],
+    ids=["order", "eps", "sets", "no order"],
+)
+def test_gates_that_no_night_could_pass_are_refused(file: Path, pipeline: str, gate: str, said: str) -> None:
+    file.write_text(f"pipelines:\n  night: {{{pipeline}, gates: [{{{gate}, at_least: 0.1}}]}}\n")
+    with pytest.raises(InputError, match=said):
+        load_project(file)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "gate"),
+    [
+        (f"{IMAGES}, {NETWORK}", "finding: attack.accuracy, of: pgd, group: eps=4/255"),
+        (f"{IMAGES}, {NETWORK}", "finding: subject.accuracy, of: clean"),
+        (f"{CURATED}, subject: {{model: logistic}}", "finding: subject.accuracy, of: gold, group: D10"),
+    ],
+    ids=["eps", "clean", "order"],
+)
+def test_gates_on_what_is_measured_are_accepted(file: Path, pipeline: str, gate: str) -> None:
+    file.write_text(f"pipelines:\n  night: {{{pipeline}, gates: [{{{gate}, at_least: 0.1}}]}}\n")
+    assert list(load_project(file).pipelines) == ["night"]
+
+
+def test_an_explainer_that_looks_inside_needs_a_network(file: Path) -> None:
+    file.write_text(
+        "pipelines:\n  night:\n    source: {dataset: sample/reviews}\n    subject: {classifier: 'model.py:f'}\n"
+        "    trust: {explainers: [lime, gradient]}\n"
+    )
+    with pytest.raises(InputError, match=r"pipelines.yaml:5: trust.explainers.1.*looks inside a network"):
+        load_project(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -48,6 +49,29 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     if audited == learned:
         place = ("evaluation", "split" if "split" in evaluation else "train")
         yield Clash(place, "is audited and may train; what is audited must not train: choose another split")
+
+
+def subject_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+    """A gate on subjects of images or texts is on clean samples; one on subjects of tables is on a set of the order."""
+    of, group, name = gate.get("of"), gate.get("group"), gate.get("subject")
+    meant = [one for _, one in each_subject(pipeline) if not isinstance(name, str) or name_of(one) == name]
+    on_tables = [one for one in meant if one.get("model") is not None or one.get("predictions") is not None]
+    if not meant:
+        return
+    if not on_tables:
+        if of in ("gold", "weak"):
+            yield Clash((*where, "of"), "is measured on tables only; for images and texts write clean")
+        if isinstance(group, str) and re.fullmatch(r"D\d+", group):
+            yield Clash((*where, "group"), "is a set of the order, and only subjects on tables are measured along it")
+    elif len(on_tables) == len(meant) and pipeline.get("ordering") is None:
+        yield Clash(
+            (*where, "finding"),
+            "nothing will measure it: tables are measured along the order; add ordering",
+        )
+    elif isinstance(group, str) and re.fullmatch(r"D\d+", group):
+        sets = as_dict(pipeline.get("ordering")).get("datasets", 10)
+        if isinstance(sets, int) and not 1 <= int(group[1:]) <= sets:
+            yield Clash((*where, "group"), f"there are only D1 to D{sets}, as ordering.datasets says")
 
 
 def _unlabelled(subject: dict[str, Value], source: dict[str, Value], where: Where) -> Iterator[Clash]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.kind import AuditKind, Ground, Measured
-from assay.flows.audits.subjects.clashes import clashes
+from assay.flows.audits.subjects.clashes import clashes, subject_gate
 from assay.tasks.subjects.metrics import METRICS
 from assay.tasks.subjects.settings import Subject
 
@@ -130,7 +130,7 @@ def placed(pipeline: Pipeline) -> Iterator[tuple[Where, Subject]]:
 
 TABLES = AuditKind(
     "tables", are_tables, measure_tables, stands_on=("data", "curation"),
-    measures=(Measured("subject", METRICS, ("subject", "subjects")),), clashes=clashes,
+    measures=(Measured("subject", METRICS, ("subject", "subjects"), gate=subject_gate),), clashes=clashes,
     columns=columns, missing=missing, background=tables_page, verdict=tables_verdict, followed=followed,
 )  # fmt: skip
 SUBJECTS = AuditKind(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import needs_subject
 from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
+from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
 from assay.tasks.trust.metrics import METRICS
 from assay.tasks.trust.settings import Trust
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from assay.flows.audits.trust.flow import TrustAudit
     from assay.flows.configuration.named_columns import NamedColumn
     from assay.flows.configuration.named_things import MissingThing
-    from assay.flows.configuration.written import Clash
     from assay.flows.pipeline import Pipeline
     from assay.infra.runs import Run
     from assay.tasks.reporting.following import Headline
@@ -70,7 +70,17 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
 
 def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """The oracle is asked about texts."""
+    from assay.tasks.trust.explainers.table import EXPLAINERS
+
     yield from needs_subject(pipeline, "trust", "classifier", "texts")
+    inside = [choice.word for choice in EXPLAINERS if choice.looks_inside]
+    closed = [name_of(one) for _, one in each_subject(pipeline) if ":" in str(one.get("classifier") or "")]
+    for position, explainer in enumerate(as_list(as_dict(pipeline.get("trust")).get("explainers"))):
+        if explainer in inside and closed:
+            yield Clash(
+                ("trust", "explainers", position),
+                f"looks inside a network, and {closed[0]} is a function that only answers; use lime or omission",
+            )
 
 
 def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
