@@ -50,7 +50,7 @@ def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
     held_out = hold_out(put_reviews(seed, 0.75), pipeline.evaluation)
     ground = examined(pipeline, PIPELINES.parent, put_classes(), held_out)
     audit = attack_texts(with_results(ground, trust=ask_oracle(ground)))
-    assert current_run().failures == ()
+    assert current_run().failures == []
     attacked = audit.challenged.attacked["small-bert"]
     tables = {name: collect(made.attacked, ["id", "status", "changed"]) for name, made in attacked.items()}
     columns = {f"{name} {column}": table[column] for name, table in tables.items() for column in ("status", "changed")}

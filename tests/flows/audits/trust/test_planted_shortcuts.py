@@ -41,7 +41,7 @@ def measured(seed: int, strength: float, pipeline: Pipeline) -> dict[tuple[str, 
     assert pipeline.trust is not None
     held_out = hold_out(put_reviews(seed, strength), pipeline.evaluation)
     audit = ask_oracle(examined(pipeline, PIPELINES.parent, put_classes(), held_out))
-    assert current_run().failures == ()
+    assert current_run().failures == []
     found = [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
     return {(one.metric, one.of): one for one in found if one.group == pipeline.trust.explainers[0]}
 
