@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from assay.infra.artifacts import Artifact
 from assay.infra.conductors import Playable
+from assay.infra.positions import current_branch
 from assay.infra.runs import current_run
 
 R = TypeVar("R")
@@ -23,6 +24,8 @@ class PlannedStage:
     title: str
     outlook: str
     where: str
+    about: str = ""
+    """The branch that it is in, such as an attack on a subject, and the ε that it tries."""
 
 
 @dataclass
@@ -43,12 +46,20 @@ class Plan:
         where = "GPU workers, or CPU" if stage.gpu and run.compute.gpu == "preferred" else "CPU workers"
         if stage.gpu and run.compute.gpu == "required":
             where = "GPU workers"
-        self.stages.append(PlannedStage(stage.name, stage.title, outlook, "" if manifest else where))
+        about = ", ".join(filter(None, (current_branch(), _eps_among((*args, *kwargs.values())))))
+        self.stages.append(PlannedStage(stage.name, stage.title, outlook, "" if manifest else where, about))
         return stage.handles(manifest) if manifest else _promises(stage)
 
     def lead(self, name: str, about: str, part: Callable[[], R]) -> R:  # noqa: ARG002 - a part of the protocol
         """What the part of the flow returns, its stages considered."""
         return part()
+
+
+def _eps_among(values: Iterable[object]) -> str:
+    """The ε that a stage is asked to try, where one of its settings has any."""
+    grids = [grid for value in values if (grid := getattr(value, "eps", None)) is not None]
+    tried = [eps for grid in grids for eps in (grid if isinstance(grid, tuple) else (grid,))]
+    return f"ε = {', '.join(f'{eps:.3g}' for eps in tried)}" if tried else ""
 
 
 def _is_promise(value: object) -> bool:

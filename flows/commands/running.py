@@ -84,7 +84,8 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     from assay.flows.operations.planning import plan as plan_pipeline
 
     planned = plan_pipeline(project, project.pipeline(name), seed)
-    echo(columns(["stage", "will", "where"], [[stage.title, stage.outlook, stage.where] for stage in planned]))
+    rows = [[stage.title, stage.about, stage.outlook, stage.where] for stage in planned]
+    echo(columns(["stage", "of", "will", "where"], rows))
 
 
 TABLES = (
