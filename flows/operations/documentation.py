@@ -1,21 +1,25 @@
-"""docs/pipelines.md out of the settings models: `make docs` writes it, a test compares."""
+"""docs/pipelines.md out of the settings models, and the README's figure of the audits: `make docs` writes them, tests
+compare."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from assay.flows.audits.kind import AuditKind
 from assay.flows.audits.table import KINDS
 from assay.flows.configuration.expectations import expected_of_field, tags, writable, written
 from assay.flows.pipeline import file_model, pipeline_model
 
+README = Path(__file__).resolve().parents[2] / "README.md"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pipelines.md"
 
 INTRODUCTION = """\
@@ -261,6 +265,29 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
     return [model for part in inner for model in _models_in(part)]
 
 
+def figure_of(kinds: Sequence[AuditKind[Any]]) -> str:
+    """The audits and what each stands on, as a Mermaid graph.
+
+    >>> figure_of([one for one in KINDS if one.name in ("data", "curation")]).splitlines()[-1]
+    '    data --> curation'
+    """
+    known = {kind.name for kind in kinds}
+    edges = [(below, kind.name) for kind in kinds for below in kind.stands_on if below in known]
+    direct = [(below, above) for below, above in edges if not _goes_round(below, above, edges)]
+    return "\n".join(["flowchart LR", *(f"    {below} --> {above}" for below, above in direct)])
+
+
+def _goes_round(below: str, above: str, edges: Sequence[tuple[str, str]]) -> bool:
+    """Whether there is a longer way from one audit to the other, so that the short one need not be drawn."""
+    between = [middle for start, middle in edges if start == below and middle != above]
+    return any((middle, above) in edges or _goes_round(middle, above, edges) for middle in between)
+
+
+def with_figure(readme: str) -> str:
+    """The README with today's figure of the audits in place of the one that stands there."""
+    return re.sub(r"(?<=```mermaid\n).*?(?=\n```)", lambda _: figure_of(KINDS), readme, count=1, flags=re.DOTALL)
+
+
 def current_page() -> str:
     """The page as it should stand in docs/."""
     return page((PAGE.parents[1] / "pipelines.yaml").read_text(encoding="utf-8"))
@@ -269,4 +296,5 @@ def current_page() -> str:
 if __name__ == "__main__":
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(current_page(), encoding="utf-8")
-    sys.stdout.write(f"{PAGE} written\n")
+    README.write_text(with_figure(README.read_text(encoding="utf-8")), encoding="utf-8")
+    sys.stdout.write(f"{PAGE} and the figure in {README} written\n")
