@@ -18,6 +18,8 @@ from assay.tasks.ingest.settings import ORIGINS, Source
 from assay.tasks.subjects.settings import KNOWN, WAYS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from assay.flows.pipeline import Pipeline, Project
     from assay.tasks.ingest.first_look import FirstLook
 
@@ -79,9 +81,23 @@ def missing_in_source(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing
         source = _without(source, wrong[0])
     if seen and seen[0].columns and source == pipeline.source:
         yield from missing_columns(pipeline, seen[0].columns)
+    if seen and seen[0].types is not None:
+        yield from _no_predictions(pipeline, seen[0].types)
     parts, asked = seen[0].parts if seen else None, pipeline.evaluation
     if parts and any(getattr(one, way) is not None for one in pipeline.subjects for way in LEARNERS):
         yield from tried(("evaluation",), asked, {"split": (), "train": ()}, lambda: require_splits(parts, asked))
+
+
+def _no_predictions(pipeline: Pipeline, types: pa.Schema) -> Iterator[MissingThing]:
+    """The columns of predictions that hold something else."""
+    from assay.tasks.subjects.predictions import require_codes
+
+    for position, subject in enumerate(pipeline.subjects):
+        column = subject.predictions
+        if column is not None and column in types.names:
+            where: Where = ("subject",) if pipeline.subject is not None else ("subjects", position)
+            attempt = partial(require_codes, types.field(column).type, column)
+            yield from tried(where, subject, {"predictions": ()}, attempt)
 
 
 def _without(source: Source, missing: MissingThing) -> Source | None:

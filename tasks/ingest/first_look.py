@@ -21,10 +21,11 @@ MOST_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class FirstLook:
-    """The columns that samples will have, and the values of the column that says which are audited, where known."""
+    """The columns that samples will have, the values of the one that says which are audited, and the types read."""
 
     columns: Sequence[str]
     parts: frozenset[str] | None = None
+    types: pa.Schema | None = None
 
 
 def first_look(source: SourceFiles, parts: str | None) -> FirstLook:
@@ -36,13 +37,13 @@ def first_look(source: SourceFiles, parts: str | None) -> FirstLook:
     layout = layout_of(source)
     part = parts or layout.split
     if sum(size_of(file.url) for file in source.files) > MOST_BYTES:
-        return FirstLook(layout.features)
+        return FirstLook(layout.features, types=layout.types)
     files = [index_file(file, layout) for file in source.files]
     reading = Reading(layout, {file.name: file.url for file in source.files})
     if layout.image is not None:
         with_form(reading, files, source.label)
     known = part is not None and part in layout.types.names and all(file.format != "iob" for file in files)
-    return FirstLook(layout.features, _values(reading, files, str(part)) if known else None)
+    return FirstLook(layout.features, _values(reading, files, str(part)) if known else None, layout.types)
 
 
 def _at_folder(source: SourceFiles) -> FirstLook:

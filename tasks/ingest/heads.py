@@ -44,7 +44,7 @@ def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -
     """The sentence for a setting that names a column which is not there."""
     close = nearest(column, names)
     hint = f" Did you mean {close}?" if close else ""
-    listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    listed = ", ".join(name[:60] for name in names[:20]) + (", ..." if len(names) > 20 else "")
     said = f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}"
     return SettingError(said, setting, column)
 
@@ -89,6 +89,11 @@ def csv_head(file: SourceFile, delimiter: str) -> Head:
     require_header(header, file.name, begin.line)
     require_text(header, file.name, begin.line)
     names = _header_cells(header, delimiter)
+    if len(starts) == 1 and any("\n" in name for name in names):
+        raise InputError(
+            f"{file.name} has a quoted cell that opens in its header, line {int(lines[0])}, and never closes; add the "
+            "closing quote."
+        )
     require_columns(names, file.name)
     return Head(begin.start + end, line, tuple(names))
 

@@ -67,6 +67,7 @@ def codes_of(
     >>> codes_of(given, pa.chunked_array([["a", "b", "c"]]), "said", ["ham", "spam"]).tolist()
     [0, 1, 1]
     """
+    require_codes(values.type, column)
     encoded = values.combine_chunks().dictionary_encode()
     table = [_code(value, classes) for value in encoded.dictionary.to_pylist()]
     indices = encoded.indices.to_numpy(zero_copy_only=False)
@@ -79,6 +80,27 @@ def codes_of(
         row = int(np.flatnonzero(np.isin(indices, bad))[0])
         raise _no_class(ids, row, values[row].as_py(), column, classes)
     return np.asarray(table, dtype=np.int16)[indices] if table else np.zeros(0, dtype=np.int16)
+
+
+def require_codes(found: pa.DataType, column: str) -> None:
+    """Nothing, or the sentence for a column that holds something else than the name or the code of a class.
+
+    >>> require_codes(pa.string(), "said")
+    """
+    kinds = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_null,
+    )
+    plain = found.value_type if pa.types.is_dictionary(found) else found
+    if not any(kind(plain) for kind in kinds):
+        raise InputError(
+            f"The column {column!r} holds {found}, and a prediction is the name or the code of one class; write that "
+            "into a column of its own."
+        )
 
 
 def _code(value: object, classes: Sequence[str]) -> int | None:

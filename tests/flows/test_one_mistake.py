@@ -112,3 +112,14 @@ def test_an_explainer_that_looks_inside_needs_a_network(file: Path) -> None:
     )
     with pytest.raises(InputError, match=r"pipelines.yaml:5: trust.explainers.1.*looks inside a network"):
         load_project(file)
+
+
+def test_predictions_that_are_no_classes_are_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f'{{"id": "s{at}", "label": "{"ab"[at % 2]}", "told": [0.5, 0.5]}}\n' for at in range(30))
+    (file.parent / "data.jsonl").write_text(rows)
+    file.write_text(
+        "pipelines:\n  night:\n    source: {jsonl: data.jsonl, id: id, label: label}\n"
+        "    subject: {predictions: told}\n"
+    )
+    assert answer(["check"]) == 2
+    assert "pipelines.yaml:4: subject.predictions" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
                 unicode_errors="replace",
             )
     except _FAULTS as fault:
-        raise InputError(f"{path} begins like {kind} word vectors, but cannot be read: {fault}.") from fault
+        raise InputError(f"{path} begins like {kind} word vectors, but cannot be read: {str(fault)[:200]}.") from fault
     if not np.isfinite(found.vectors).all():
         raise InputError(f"{path} has vectors with numbers that are not finite; it is damaged.")
     return KeyedProvider(name or path.name, found)
