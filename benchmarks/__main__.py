@@ -11,7 +11,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 NAMES = (
     "house", "recsys_size", "majority", "intervals", "rules", "label_model", "label_model_memory", "scale",
-    "explainers", "word_attacks", "attacks", "attributions", "corruptions", "at_once", "simulated_night",
+    "explainers", "word_attacks", "attacks", "attributions", "corruptions", "worker_memory", "at_once",
+    "simulated_night",
 )  # fmt: skip
 
 

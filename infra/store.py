@@ -17,6 +17,9 @@ from assay.infra.folders import Folder, reached
 from assay.infra.manifests import Manifest, Output, RunRecord
 
 FORMAT = 1
+MANIFESTS = ("manifest.json", "manifest-partial.json")
+"""What a committed result is known by: whole, or without the partitions that are kept apart."""
+
 _MALFORMED = (KeyError, TypeError, AttributeError, ValueError)
 """What a file that was written by somebody else, or damaged, makes of reading it."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.store import MANIFESTS, Store
 
 _LEASE_SECONDS = 600.0
 _BEATS = 20  # renewals in that time; the last one says how long a killed run had lived
@@ -118,9 +118,27 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
             store.folder.remove(f"{name}/manifest.json")
             store.folder.remove(name)
+    for name in _left_over(store, used):
+        removed.append(name)
+        freed += sum(store.folder.sizes(name).values())
+        if not dry_run:
+            store.folder.remove(name)
     if not dry_run:
         _drop_successors(store)
     return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
+
+
+def _left_over(store: Store, used: set[str]) -> list[str]:
+    """Files beside committed results that are none of theirs: marks and drafts of a run that was killed there."""
+    busy, found = _in_use(store), list[str]()
+    for key in sorted(used - busy):
+        stage, _, place = key.partition("/")
+        manifest = store.manifest(stage, place)
+        if manifest is not None:
+            known = {file for output in manifest.outputs.values() for file in output.files}
+            here = store.folder.sizes(f"stages/{key}")
+            found += sorted(here.keys() - known - {f"stages/{key}/{name}" for name in MANIFESTS})
+    return found
 
 
 def _drop_successors(store: Store) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from assay.infra.compute import Slot
+from assay.infra.engines.memory import give_back_memory, keep_freed_memory
 from assay.infra.engines.threads import one_thread
 from assay.infra.engines.versions import refuse_other_versions
 from assay.infra.own_code import kept_in
@@ -52,11 +53,13 @@ def timed(
 ) -> Piece[V]:
     """The function's value and the place where it was computed."""
     token = _slot.set(slot)
+    keep_freed_memory()
     wall, cpu = time.perf_counter(), time.thread_time()
     try:
         with kept_in(f"What {worker} was working on"):
             value = function(*args, **kwargs)
     finally:
+        give_back_memory()
         _slot.reset(token)
     place = Place(index, worker, slot, time.perf_counter() - wall, time.thread_time() - cpu)
     return Piece(value, (place,))

@@ -50,7 +50,12 @@ def weak_labels(votes: pa.Table, labeler: Labeler, classes: int, default: int) -
     columns = [votes.column(name).to_numpy() for name in labeler.functions]
     tables = lookup_tables(labeler, classes)
     parts = [
-        _label(class_sums([column[start : start + _BLOCK] for column in columns], tables, size), classes, default)
+        _label(
+            class_sums([column[start : start + _BLOCK] for column in columns], tables, size),
+            classes,
+            default,
+            labeler.balance,
+        )
         for start, size in _blocks(votes.num_rows)
     ]
     numbers = {field.name: pa.chunked_array([part[field.name] for part in parts], field.type) for field in _NUMBERS}
@@ -126,12 +131,17 @@ def class_sums(columns: Sequence[npt.NDArray[np.int8]], tables: npt.NDArray[np.f
     return sums
 
 
-def _label(sums: Scores, classes: int, default: int) -> dict[str, pa.Array]:
+def _label(sums: Scores, classes: int, default: int, balance: tuple[float, ...] | None = None) -> dict[str, pa.Array]:
     weights, cast = sums[:classes], sums[classes].astype(np.int32)
     scores = sums[classes + 1 :] if len(sums) > classes + 1 else weights
+    if balance is not None:  # log P(class | votes) = log P(votes | class) + log P(class), up to what all share
+        scores = scores + np.log(np.asarray(balance))[:, None]
     best = scores.max(axis=0)
     label = np.where(scores[default] == best, default, scores.argmax(axis=0)).astype(np.int16)
     undecided = (scores == best).all(axis=0)
+    if balance is not None:  # where nobody voted, how frequent a class is decides nothing
+        undecided |= cast == 0
+        label = np.where(undecided, default, label).astype(np.int16)
     return {
         "label": pa.array(label),
         "confidence": pa.array(np.where(undecided, 1 / classes, softmax_at(scores, label))),

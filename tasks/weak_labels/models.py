@@ -13,6 +13,7 @@ import pyarrow as pa
 from assay.data.schemas import LabelModel
 
 _BY = "by_"
+_BALANCE = "balance_"
 
 
 class Options(Protocol):
@@ -57,6 +58,8 @@ class Labeler:
     weights: npt.NDArray[np.float64]  # [m]
     mu: npt.NDArray[np.float32] | None = None  # [m, k, k]
     training: Training | None = field(default=None, compare=False)
+    balance: tuple[float, ...] | None = None
+    """P(class) for every class, where it was given or estimated; None where all are equally frequent."""
     by: str = ""
     """Whose own function makes probabilities of the votes; empty where their weights do."""
 
@@ -75,6 +78,8 @@ class Labeler:
         if self.mu is not None:
             k = self.mu.shape[1]
             table |= {f"mu_{y}_{z}": self.mu[:, y, z].astype(np.float64) for y in range(k) for z in range(k)}
+        if self.balance is not None:
+            table |= {f"{_BALANCE}{z}": np.full(m, share) for z, share in enumerate(self.balance)}
         if self.by:
             table[_BY + self.by] = np.ones(m)
         fields = [*LabelModel.schema, *(pa.field(name, pa.float64()) for name in list(table)[2:])]
@@ -101,6 +106,7 @@ def labeler_from(table: pa.Table) -> Labeler:
         weights=numbers["weight"].astype(np.float64),
         mu=np.ascontiguousarray(mu.transpose(2, 0, 1)) if k else None,
         training=training,
+        balance=tuple(float(numbers[name][0]) for name in numbers if name.startswith(_BALANCE)) or None,
         by=labeled_by(table),
     )
 

@@ -1,11 +1,15 @@
 """The options of weak labelling: the labelers, how Snorkel's label model is trained, the class of undecided samples."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from assay.infra.settings import Settings
 from assay.tasks.weak_labels.table import LABELERS
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+_NEARLY = 1e-3
 
 if TYPE_CHECKING:
     LabelerName = str
@@ -30,6 +34,20 @@ class WeakLabelling(Settings):
 
     default_label: str | int = 0
     """The class, by name or by code, of a sample that no class wins: nobody voted, or all classes are exactly equal."""
+
+    class_balance: Mapping[str, Share] | tuple[Share, ...] | Literal["estimate"] | None = Field(
+        default=None, exclude_if=lambda balance: balance is None
+    )
+    """How frequent the classes are, by name (`{spam: 0.2, ham: 0.8}`) or in the order of their codes, for the labelers
+    that learn; `estimate` takes the shares by majority vote. Left out, all classes count as equally frequent."""
+
+    @field_validator("class_balance")
+    @classmethod
+    def _adds_up(cls, balance: object) -> object:
+        shares = balance.values() if isinstance(balance, Mapping) else balance if isinstance(balance, tuple) else ()
+        if shares and abs(sum(shares) - 1) > _NEARLY:
+            raise ValueError(f"the shares of all classes add up to {sum(shares):g}, expected 1")
+        return balance
 
     @field_validator("labelers")
     @classmethod

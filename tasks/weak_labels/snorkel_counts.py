@@ -26,7 +26,7 @@ _TAIL = 0.1  # training must have settled this share of its epochs before the en
 _LOCK = threading.Lock()
 
 
-def snorkel(counts: VoteCounts, settings: Options) -> Labeler:
+def snorkel(counts: VoteCounts, settings: Options, balance: Sequence[float] | None = None) -> Labeler:
     """The labeler that Snorkel's LabelModel learns: w_i = P(i is right | i votes), and μ for the posterior.
 
     Where nothing can be learned (fewer than three functions, or no vote at all) every vote weighs one, as in majority,
@@ -35,13 +35,13 @@ def snorkel(counts: VoteCounts, settings: Options) -> Labeler:
     if len(counts.functions) < FEWEST_FUNCTIONS or not counts.together.any():
         return majority(counts.functions)
     with _one_torch_thread():
-        model, losses, steps = _trained(counts, settings)
+        model, losses, steps = _trained(counts, settings, balance)
         with np.errstate(divide="ignore"):  # a function without votes has no accuracy; Snorkel clips its weight to 1
             weights = model.get_weights()
     m, k = len(counts.functions), counts.classes
     mu = model.mu.detach().numpy().reshape(m, k, k).copy()
     training = Training(settings.epochs, losses[0], losses[-1], settled_after(steps))
-    return Labeler(counts.functions, weights, mu, training)
+    return Labeler(counts.functions, weights, mu, training, None if balance is None else tuple(balance))
 
 
 def settled_after(steps: Sequence[float]) -> int | None:
@@ -58,9 +58,11 @@ def settled_after(steps: Sequence[float]) -> int | None:
     return first if first <= (1 - _TAIL) * len(still_to_go) else None
 
 
-def _trained(counts: VoteCounts, settings: Options) -> tuple[Any, list[float], list[float]]:
+def _trained(
+    counts: VoteCounts, settings: Options, balance: Sequence[float] | None
+) -> tuple[Any, list[float], list[float]]:
     """Snorkel's LabelModel as after `LabelModel.fit`, its loss before every step, and how far the step moved μ."""
-    model = _untrained(counts, settings)
+    model = _untrained(counts, settings, balance)
     model.train()
     velocity = None
     losses: list[float] = []
@@ -86,7 +88,7 @@ def _trained(counts: VoteCounts, settings: Options) -> tuple[Any, list[float], l
     return model, losses, steps
 
 
-def _untrained(counts: VoteCounts, settings: Options) -> Any:
+def _untrained(counts: VoteCounts, settings: Options, balance: Sequence[float] | None) -> Any:
     """Snorkel's LabelModel as it stands before its first step, its μ drawn as `seed` says."""
     import torch
     from snorkel.labeling.model import LabelModel
@@ -100,10 +102,11 @@ def _untrained(counts: VoteCounts, settings: Options) -> Any:
     )
     model.n, model.m, model.d = counts.n, m, m * k
     model.coverage = counts.votes.sum(axis=1) / counts.n
-    model._set_class_balance(None)
+    model._set_class_balance(None if balance is None else np.asarray(balance))
     model.O = torch.from_numpy(counts.together / counts.n).float()
     model.mask = ~torch.from_numpy(np.kron(np.eye(m, dtype=np.bool_), np.ones((k, k), dtype=np.bool_)))
-    guess = torch.clamp(torch.diag(model.O) * (_PRECISION * torch.ones(m * k)) / (1 / k), 0, 1)
+    shares = torch.from_numpy(np.tile(model.p.astype(np.float32), m)) if balance is not None else 1 / k
+    guess = torch.clamp(torch.diag(model.O) * (_PRECISION * torch.ones(m * k)) / shares, 0, 1)
     own_class = torch.from_numpy(np.tile(np.eye(k, dtype=np.float32), (m, 1)))  # [m·k, k]
     model.mu_init = guess[:, None] * own_class
     model.mu = torch.nn.Parameter(model.mu_init.clone() * np.random.RandomState(settings.seed).random_sample())

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def _snorkel(counts: VoteCounts, settings: Options) -> Labeler:
     from assay.tasks.weak_labels.snorkel_counts import snorkel
 
-    return snorkel(counts, settings)
+    balance = getattr(settings, "class_balance", None)  # the options of a trial run know no classes
+    return snorkel(counts, settings, balance if isinstance(balance, tuple) else None)
 
 
 LABELERS: NamedChoices[LabelerChoice] = NamedChoices(

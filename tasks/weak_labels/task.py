@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +17,7 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
+from assay.tasks.weak_labels.balance import given_shares, majority_shares
 from assay.tasks.weak_labels.choice import LabelerChoice
 from assay.tasks.weak_labels.labels import default_class, labels_by, weak_labels
 from assay.tasks.weak_labels.majority import majority
@@ -34,13 +37,14 @@ def train_labeler(
     functions: Literal["all", "panel"],
 ) -> Artifact[LabelModel]:
     """A labeler by its word, listening to all functions or to the panel; fitted on all samples."""
-    choice = LABELERS.named(labeler, settings)
+    choice, asked = LABELERS.named(labeler, settings), settings.class_balance
     if choice.learn is None and panel is not None:
         trained = _untaught(choice, _functions(panel, functions))
     else:
+        settings = settings.model_copy(update={"class_balance": _balance(votes, classes, settings)})
         counts = vote_counts(reduce_partitions(count_partition, votes, classes=classes.rows), classes.rows)
         trained = _train(counts, panel, functions, settings, choice)
-    say(_trained_in_words(trained, choice))
+    say(_trained_in_words(trained, choice) + _balance_in_words(trained, asked))
     return write_table(trained.to_table(), into=LabelModel)
 
 
@@ -84,6 +88,32 @@ def _train(
         raise InputError("There is no panel to label with; add a pruning stage to the pipeline, or use all functions.")
     heard = counts.of(counts.functions if panel is None else _functions(panel, functions))
     return _untaught(choice, heard.functions) if choice.learn is None else choice.learn(heard, settings)
+
+
+def _balance(votes: Artifact[Votes], classes: Artifact[Classes], settings: WeakLabelling) -> tuple[float, ...] | None:
+    """P(class) in the order of the codes, as it was given, or by majority vote."""
+    if settings.class_balance is None:
+        return None
+    names = class_names(collect(classes, None))
+    if settings.class_balance == "estimate":
+        said = reduce_partitions(count_majorities, votes, classes=len(names))["labels"]
+        return majority_shares([int(count) for count in said])
+    return given_shares(settings.class_balance, names)
+
+
+def count_majorities(votes: pa.Table, *, classes: int) -> dict[str, npt.NDArray[np.int64]]:
+    """How many samples of a partition a majority of the votes gives to each class; ties to none."""
+    columns = [votes.column(name).to_numpy() for name in votes.column_names if name != "id"]
+    cast = np.stack([np.sum([column == code for column in columns], axis=0) for code in range(classes)])  # [k, n]
+    alone = (cast == cast.max(axis=0)).sum(axis=0) == 1
+    return {"labels": np.bincount(cast.argmax(axis=0)[alone], minlength=classes).astype(np.int64)}
+
+
+def _balance_in_words(trained: Labeler, asked: object) -> str:
+    if trained.balance is None:
+        return ""
+    how = "estimated by majority vote" if asked == "estimate" else "as given"
+    return f" · class balance {', '.join(f'{share:.0%}' for share in trained.balance)} ({how})"
 
 
 def _untaught(choice: LabelerChoice, functions: tuple[str, ...]) -> Labeler:

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import ast
+import http.server
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from markdown_pages import ROOT, blocks
 from page_examples import perform, pipelines_in, save_and_run
@@ -15,10 +24,50 @@ FILES = [block.text for block in blocks(PAGE) if block.name == "pipelines.yaml"]
 EXAMPLES = [(name, text) for text in FILES for name in pipelines_in(text)]
 
 
+class Session:
+    """Stands in for ONNX Runtime's: its `model` is a weight for each column."""
+
+    def __init__(self, path: str) -> None:
+        self.weights = json.loads(Path(path).read_text())
+
+    def get_inputs(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(name="rows")]
+
+    def run(self, _wanted: None, given: dict[str, npt.NDArray[np.float32]]) -> list[npt.NDArray[np.float64]]:
+        spam = 0.1 + given["rows"].astype(np.float64) @ np.array(self.weights)
+        return [spam > 0.5, np.stack([1 - spam, spam], axis=1)]
+
+
+class Endpoint(http.server.BaseHTTPRequestHandler):
+    """Stands in for the model that somebody serves."""
+
+    def do_POST(self) -> None:
+        rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        spam = [0.1 + 0.4 * links + 0.4 * begs for links, begs in zip(rows["links"], rows["begs"], strict=True)]
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps([[1 - one, one] for one in spam]).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as a reader has it who saved every file and ran the two scripts."""
-    return save_and_run(tmp_path_factory.mktemp("own"), CODE, ["make_data.py", "train_net.py"], imported=["net"])
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder as a reader has it who saved every file and ran the three scripts, with an endpoint to ask."""
+    place = tmp_path_factory.mktemp("own")
+    (place / "spam.onnx").write_text("[0.4, 0.4]")
+    (place / "model_version.txt").write_text("1")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPAM_ENDPOINT", f"http://127.0.0.1:{server.server_port}/predict")
+        runtime = ModuleType("onnxruntime")
+        runtime.__spec__ = ModuleSpec("onnxruntime", None)
+        vars(runtime)["InferenceSession"] = Session
+        patch.setitem(sys.modules, "onnxruntime", runtime)
+        yield save_and_run(place, CODE, ["make_data.py", "train_net.py", "train_joblib.py"], imported=["net"])
+    server.shutdown()
 
 
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
@@ -74,6 +123,22 @@ def test_every_subject_of_the_models_example_is_measured(folder: Path) -> None:
     assert all(value is not None and 0.5 < value <= 1.0 for value in measured.values())
 
 
+def test_models_with_files_and_endpoints_are_measured_and_a_replaced_file_is_noticed(folder: Path) -> None:
+    text = next(text for name, text in EXAMPLES if name == "own-files")
+
+    def accuracies() -> dict[str | None, list[float | None]]:
+        made = [one for one in perform(folder, "own-files", text)[1] if one.metric == "subject.accuracy"]
+        return {name: [one.value for one in made if one.subject == name] for name in {one.subject for one in made}}
+
+    before = accuracies()
+    assert set(before) == {"joblib", "onnx", "endpoint"}
+    (folder / "spam.onnx").write_text("[0.0, 0.0]")
+    after = accuracies()
+    (folder / "spam.onnx").write_text("[0.4, 0.4]")
+    assert after.pop("onnx") != before.pop("onnx")
+    assert after == before
+
+
 def test_a_rulebook_is_six_lines_or_fewer() -> None:
     for name in ("rules.py", "column_rules.py"):
         assert len(next(block.text for block in CODE if block.name == name).splitlines()) <= 6
@@ -82,7 +147,7 @@ def test_a_rulebook_is_six_lines_or_fewer() -> None:
 def test_every_file_named_on_the_page_is_on_it_and_is_python() -> None:
     assert [block.name for block in CODE] == [
         "make_data.py", "rules.py", "column_rules.py", "snorkel_rules.py", "model.py", "net.py", "train_net.py",
-        "reader.py",
+        "train_joblib.py", "joblib_model.py", "onnx_model.py", "endpoint.py", "reader.py",
     ]  # fmt: skip
     for block in CODE:
         ast.parse(block.text)
