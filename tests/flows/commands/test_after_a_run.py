@@ -108,7 +108,7 @@ def test_compare_shows_what_changed(nights: list[str], capsys: pytest.CaptureFix
     found = said(capsys, "compare", "a0b2", "a1b2")
     assert "0.004 n=100" in found
     assert "+0.196" in found
-    assert "1 findings differ, 2 are the same." in found
+    assert "2 findings differ, 2 are the same." in found
     assert "ordering.spearman_tie_free" not in found
     assert "ordering.spearman_tie_free" in said(capsys, "compare", "a0b2", "a1b2", "--all")
 
