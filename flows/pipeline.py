@@ -69,7 +69,7 @@ class Pipeline(Settings):
     """How the findings are judged together."""
 
     gates: tuple[Gate, ...] = Field(
-        default=(), examples=["[{finding: ordering.permutation_p, of: ours, group: majority, at_most: 0.01}]"]
+        default=(), examples=["[{finding: ordering.trend_p, of: ours, group: majority, at_most: 0.01}]"]
     )
     """Bounds on findings; `assay run` and `assay gate` return 1 when one is not kept."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.flows.configuration.mistakes import dotted
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
@@ -49,17 +49,11 @@ def data_card(facts: CardFacts, lineage: Lineage) -> str:
 
 
 def verdict_in_words(validity: Sequence[Finding]) -> str:
-    """Whether the order is adverse, as one sentence."""
-    test = next((found for found in validity if found.metric == "ordering.permutation_p"), None)
-    if test is None or test.value is None:
-        return "**Not measured**: no sample's true class is known, so nothing can say whether the order is adverse."
-    rho = next((found.value for found in validity if found.metric == "ordering.spearman_tie_free"), None)
-    trend = "" if rho is None else f"tie-free ρ = {rho:+.3f}, "
-    n = "" if test.n is None else f", n = {test.n}"
-    p = test.value if test.p_value is None else test.p_value  # of a violation, that of the rise
-    corrected = "" if test.p_adjusted in (None, test.p_value) else f", corrected {test.p_adjusted:.4g}"
-    verdict = test.verdict or "no verdict"
-    return f"**{verdict[0].upper()}{verdict[1:]}** ({trend}permutation p = {p:.4g}{corrected}{n})."
+    """Whether the labels get worse along the order, as one sentence: as the page of the run concludes."""
+    from assay.tasks.ordering.page import verdict
+
+    lines = verdict(FindingIndex(validity))
+    return f"**{lines[0].text}.**" if lines else "**Not measured**: no order was tested."
 
 
 def _front_matter(facts: CardFacts) -> str:

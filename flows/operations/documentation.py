@@ -144,7 +144,7 @@ SHOWN = {
     "Subject.weights": "net.safetensors",
     "Subject.crop": "20",
     "Subject.features": "[age, note]",
-    "Gate.finding": "ordering.permutation_p",
+    "Gate.finding": "ordering.trend_p",
     "Gate.of": "ours",
     "Gate.group": "majority",
     "Gate.subject": "night-model",

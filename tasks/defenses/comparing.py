@@ -13,6 +13,7 @@ from assay.tasks.defenses.answers import CLEAN, Answers, by_label
 from assay.tasks.statistics.classification import accuracy, answer_name, one_answer
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import Difference, bootstrap_difference, mcnemar, share_difference
 from assay.tasks.statistics.proportions import unvaried
 
@@ -60,7 +61,7 @@ def comparison_findings(
         about = Finding("defense.gain", of=defence, group=one.label, subject=subject, n=gain.n, p_value=p)
         found.append(replace(about, value=gain.value, low=gain.low, high=gain.high, unit="share"))
         if one.label in concluded:
-            verdict = "no difference" if p > significance else "better" if gain.value > 0 else "worse"
+            verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
             found.append(replace(about, metric="defense.mcnemar_p", value=p, verdict=verdict, unit="p"))
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.tasks.defenses.answers import Answers
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.multiplicity import COMPARED
+from assay.tasks.statistics.multiplicity import COMPARED, not_shown
 from assay.tasks.statistics.paired import mcnemar
 
 
@@ -32,7 +32,7 @@ def between_findings(answers: Mapping[str, Answers], subject: str, significance:
             continue
         one, other = one[known], other[known]
         p = mcnemar(one > other, other > one).p_exact
-        verdict = "no difference" if p > significance else "better" if one.mean() > other.mean() else "worse"
+        verdict = not_shown(significance) if p > significance else "better" if one.mean() > other.mean() else "worse"
         about = Finding("defense.between_p", of=f"{first} - {second}", group=answers[first].label, subject=subject)
         found.append(replace(about, n=len(one), value=p, p_value=p, verdict=verdict, unit=COMPARED))
     return found

@@ -14,6 +14,7 @@ from assay.tasks.defenses.comparing import compared
 from assay.tasks.statistics.classification import accuracy, answer_name, one_answer
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import not_shown
 
 Codes = npt.NDArray[np.int64]
 
@@ -123,6 +124,6 @@ def _compared(
         known = replace(about, group=one.group, n=gain.n, p_value=p)
         found.append(replace(known, value=gain.value, low=gain.low, high=gain.high, unit="share"))
         if one.group in concluded:
-            verdict = "no difference" if p > significance else "better" if gain.value > 0 else "worse"
+            verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
             found.append(replace(known, metric=test, value=p, verdict=verdict, unit="p"))
     return found

@@ -89,7 +89,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     ]  # fmt: skip
     alike = f"degenerate, so attacks say nothing about them: {', '.join(found.constant)}" if found.constant else ""
     if not lines:
-        shown = alike or f"no difference is shown{_by_most(found)}"
+        shown = alike or f"that they change anything is not shown{_by_most(found)}"
         return (Verdict(f"Attacked copies: {shown}", "bad" if alike else "neutral"),)
     rest = len(lines) - NAMED
     shown_by = [test for test in found.tests if test.verdict in _TONES]
@@ -163,7 +163,7 @@ def _sentence(found: TextDefenceFindings, subject: str) -> str:
     if before is None or after is None:
         return ""
     clean = "" if cost is None else f", and clean texts change by {_points(cost)}"
-    none = "" if shown else f", no difference shown with {plural(best.n or 0, 'text')}"
+    none = "" if shown else f", a change not shown with {plural(best.n or 0, 'text')}"
     more = ", the largest of several gains that are not told apart among themselves" if len(shown) > 1 else ""
     return (
         f"On {best.group} {subject} is right for {percent(before.value)} of {integer(before.n)} texts, {subject}+"

@@ -30,7 +30,7 @@ from assay.tasks.subjects.gold_codes import codes_known
 Noised = Mapping[str, Artifact[Predictions]]
 
 
-@stage(version=3, title="defences")
+@stage(version=4, title="defences")
 def measure_text_defences(
     predictions: Mapping[str, Artifact[Predictions]], attacked: Mapping[str, Mapping[str, Artifact[AttackedTexts]]],
     noisy: Mapping[str, Artifact[Samples]], said: Mapping[str, Noised], samples: Artifact[Samples],

@@ -9,14 +9,14 @@ from assay.tasks.reporting.parts import Scale
 from assay.tasks.statistics.findings import FindingIndex
 
 _METRICS: dict[str, tuple[str, Scale]] = {
-    "ordering.spearman_tie_free": ("Tie-free ρ of the order", "number"),
-    "ordering.permutation_p": ("Permutation p of the order", "number"),
+    "ordering.auc": ("Right labels above wrong ones in the order", "percent"),
+    "ordering.trend_p": ("p of the order", "number"),
     "ordering.accuracy": ("Weak labels that are right", "percent"),
 }
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """Of our own order, per labeler: the tie-free ρ, the permutation p, and the share of labels that are right."""
+    """Of our own order, per labeler: how often a right label outranks a wrong one, p, and the share that is right."""
     for metric, (name, scale) in _METRICS.items():
         for finding in findings.select(metric, of="ours"):
             if finding.slice.dataset is None and finding.slice.stratum is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -10,24 +10,35 @@ import pyarrow as pa
 
 from assay.tasks.ordering.page_plots import (
     APPROACHES,
-    CurveRow,
     Curves,
     accuracy_plot,
     approaches_plot,
+    calibration_plots,
     curves,
     interval_plot,
     strata_plot,
 )  # fmt: skip
-from assay.tasks.reporting.numerals import coefficient, integer, interval, p_equals, p_value, percent, plural
+from assay.tasks.reporting.numerals import (
+    coefficient,
+    integer,
+    interval,
+    p_concluded,
+    p_equals,
+    p_value,
+    percent,
+    plural,
+)
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Tone, Verdict
+from assay.tasks.reporting.sentences import share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 
 _HARDEST = 15
 _WORDS: dict[str, tuple[str, Tone]] = {
-    "adverse": ("The order is adverse", "good"),
-    "violation": ("The order is violated: accuracy rises along it", "bad"),
-    "no trend": ("The order shows no trend", "neutral"),
+    "adverse": ("The rules' labels get worse along the order", "good"),
+    "violation": ("The rules' labels get better along the order, not worse", "bad"),
 }
+_NOT_SHOWN = "That the rules' labels get worse along the order is not shown"
+_UNMEASURED = "Whether the rules' labels get worse along the order was not measured"
 
 
 def page(
@@ -46,97 +57,100 @@ def page(
     blocks: list[Block] = []
     if known:
         blocks += [accuracy_plot(rows, chosen), _facts(findings, chosen, len(rows)), strata_plot(rows, chosen)]
+        blocks += calibration_plots(curated, findings.get("weak_labels.ece", group=chosen))
     if known and len(measured) > 1:
         blocks += [approaches_plot(measured), _table_one(findings, measured)]
     n = curated.num_rows if samples is None else samples
     if n:
         blocks += [interval_plot(curated, n), _hardest(curated, classes)]
-    sentence = _sentence(findings, chosen, rows, n)
+    sentence = _sentence(findings, chosen, n)
     return Part("Adversarial order", sentence, blocks, "ordering", *_judged(findings, chosen))
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """The line about the order for the terminal and the head of the page; none where nothing was ordered.
 
-    >>> p = Finding("ordering.permutation_p", of="ours", group="majority", value=0.0005, n=569, verdict="adverse")
-    >>> rho = Finding("ordering.spearman", of="ours", group="majority", value=-1.0)
-    >>> verdict(FindingIndex([p, rho]))[0].text
-    'The order is adverse: ρ = −1.000, permutation p < 0.001 (ours, majority, n = 569)'
+    >>> about = {"of": "ours", "group": "majority"}
+    >>> p = Finding("ordering.trend_p", **about, value=0.0005, p_value=0.0005, n=569, verdict="adverse")
+    >>> area = Finding("ordering.auc", **about, value=0.66, low=0.6, high=0.72)
+    >>> print(verdict(FindingIndex([p, area]))[0].text.partition(" (")[2].replace(chr(0x202F), " "))
+    a right label outranks a wrong one 66 % [60, 72] of the time, p < 0.001)
     """
-    test = findings.first("ordering.permutation_p", of="ours")
+    test = findings.first("ordering.trend_p", of="ours")
     if test is None:
         return ()
     if test.value is None:
-        return (Verdict("Whether the order is adverse was not measured: no sample has a known true class"),)
+        return (Verdict(_unmeasured(test)),)
     outcome, tone = _outcome(test)
-    correlation = _rho(findings, test.group, "ρ = {}", " ({} without ties)")
-    correlation = f"{correlation}, " if correlation else ""
-    n = f", n = {integer(test.n)}" if test.n is not None else ""
-    return (Verdict(f"{outcome}: {correlation}permutation {_p_of(findings, test)} (ours, {test.group}{n})", tone),)
+    ends = _ends(findings, test.group)
+    return (Verdict(f"{outcome}{': ' if ends else ''}{ends} ({_effect(findings, test, ', ')})", tone),)
 
 
-def _outcome(finding: Finding) -> tuple[str, Tone]:
-    """The verdict of the permutation test in words; one that Holm's correction took back is no longer a good one."""
-    stem, _, lost = finding.verdict.partition(", but ")
-    words, tone = _WORDS.get(stem, (f"The order: {finding.verdict}" if finding.verdict else "The order", "neutral"))
-    return (f"{words}, but {lost}", "neutral") if lost else (words, tone)
+def _outcome(test: Finding) -> tuple[str, Tone]:
+    """What is concluded of the order, in words: shown, shown the other way round, or not shown."""
+    return _WORDS.get(test.verdict, (_NOT_SHOWN, "neutral"))
+
+
+def _unmeasured(test: Finding) -> str:
+    _, _, why = test.verdict.partition(": ")
+    return f"{_UNMEASURED}: {why}" if why else _UNMEASURED
 
 
 def _judged(findings: FindingIndex, labeler: str) -> tuple[Literal["good", "bad", "neutral", "not measured"], str]:
     """How the part is marked, and in which word."""
-    decisive = findings.get("ordering.permutation_p", of="ours", group=labeler)
-    if decisive is None:
-        return "not measured", ""
-    return _outcome(decisive)[1], decisive.verdict
+    test = findings.get("ordering.trend_p", of="ours", group=labeler)
+    return ("not measured", "") if test is None else (_outcome(test)[1], test.verdict.partition(":")[0])
 
 
-def _sentence(findings: FindingIndex, labeler: str, rows: Sequence[CurveRow], samples: int) -> str:
-    decisive = findings.get("ordering.permutation_p", of="ours", group=labeler)
-    known = [row for row in rows if row["accuracy"] is not None]
-    if decisive is None or not known:
-        return f"{plural(samples, 'sample')} are ordered; whether accuracy falls along the order was not measured."
-    first, last = known[0], known[-1]
-    correlation = _rho(findings, labeler, "ρ is {}", " ({} in expectation over ways to break ties)")
-    correlation = f"{correlation}, and " if correlation else ""
-    outcome, _ = _outcome(decisive)
+def _sentence(findings: FindingIndex, labeler: str, samples: int) -> str:
+    test = findings.entry("ordering.trend_p", of="ours", group=labeler)
+    if test is None or test.value is None:
+        why = "" if test is None else _unmeasured(test).removeprefix(_UNMEASURED)
+        return (
+            f"{plural(samples, 'sample')} are ordered; whether the rules' labels get worse along the order was not "
+            f"measured{why}."
+        )
+    outcome, _ = _outcome(test)
+    ends = _ends(findings, labeler)
     return (
-        f"{outcome}. From D{first['dataset']} to D{last['dataset']} the weak labels ({labeler}) go from "
-        f"{_accuracy(first)} right to {_accuracy(last)}; {correlation}a random order "
-        f"{_chance(findings, decisive)} (permutation test)."
+        f"{outcome}{': ' if ends else ''}{ends}; {_effect(findings, test, ' (')}) by true labels "
+        f"({labeler}, n = {integer(test.n)}).{_apart(findings, labeler)}"
     )
 
 
-def _rho(findings: FindingIndex, labeler: str, handed_out: str, without_ties: str) -> str:
-    """ρ of the order that is handed out, which the permutation test is about, and the tie-free one where it differs."""
-    rho, free = (
-        findings.get(metric, of="ours", group=labeler) for metric in ("ordering.spearman", "ordering.spearman_tie_free")
-    )
-    if rho is None:
+def _ends(findings: FindingIndex, labeler: str) -> str:
+    """How many labels are right at both ends: the first and the last tenth, which share no sample."""
+    first, last = (findings.get(f"ordering.{end}_tenth", of="ours", group=labeler) for end in ("first", "last"))
+    if first is None or last is None:
         return ""
-    same = free is None or coefficient(free.value) == coefficient(rho.value)
-    beside = "" if same or free is None else without_ties.format(coefficient(free.value))
-    return handed_out.format(coefficient(rho.value)) + beside
+    return f"{percent(first.value, 0)} right in the first tenth, {percent(last.value, 0)} in the last"
 
 
-def _chance(findings: FindingIndex, decisive: Finding) -> str:
-    """How often a random order does as much as this one, in the direction that the verdict is about."""
-    way = "rises" if decisive.verdict.startswith("violation") else "falls"
-    return f"{way} as clearly with {_p_of(findings, decisive)}"
+def _effect(findings: FindingIndex, test: Finding, before_p: str) -> str:
+    """How often a right label outranks a wrong one, and how sure that is; what was needed, where nothing is shown."""
+    area = findings.get("ordering.auc", of=test.of, group=test.group)
+    often = "" if area is None else f"a right label outranks a wrong one {share_text(area, 0)} of the time{before_p}"
+    _, _, needed = test.verdict.partition(": ")
+    return f"{often}{p_concluded(test.p_value, test.p_adjusted)}{f'; {needed}' if needed else ''}"
 
 
-def _p_of(findings: FindingIndex, decisive: Finding) -> str:
-    """The p-value in the direction that the verdict is about, with the corrected one that the verdict rests on."""
-    rises = findings.entry("ordering.permutation_p_violation", of=decisive.of, group=decisive.group)
-    violated = rises is not None and decisive.verdict.startswith("violation")
-    return p_equals(rises.value if rises is not None and violated else decisive.value, decisive.p_adjusted)
+def _apart(findings: FindingIndex, labeler: str) -> str:
+    """What is said of the samples for which no class wins: they stand beside the test."""
+    undecided = findings.get("ordering.accuracy_undecided", of="ours", group=labeler)
+    if undecided is None:
+        return ""
+    return (
+        f" {plural(undecided.n or 0, 'sample')} on which no class wins have the default label and stand apart from "
+        f"this test: {share_text(undecided, 0)} of them are right."
+    )
 
 
-def _accuracy(row: CurveRow) -> str:
-    return f"{percent(row['accuracy'])} {interval(row['wilson_low'], row['wilson_high'])} (n = {integer(row['n'])})"
+def _p_of(test: Finding) -> str:
+    return p_equals(test.p_value, test.p_adjusted)
 
 
 def _facts(findings: FindingIndex, labeler: str, datasets: int) -> Paragraph:
-    """The two facts that the paper's test misses, in plain words."""
+    """What ρ along nested sets cannot say, in plain words."""
     nested, disjoint, free, tie = (
         findings.get(f"ordering.{name}", of="ours", group=labeler)
         for name in ("spearman", "spearman_disjoint", "spearman_tie_free", "largest_tie")
@@ -144,9 +158,9 @@ def _facts(findings: FindingIndex, labeler: str, datasets: int) -> Paragraph:
     often = "about one time in seven (14 to 16 %)" if datasets == 10 else "far more often than its p-value claims"
     text = (
         f"Two things to know. First, D1 … D{datasets} share samples, so their accuracies move together, and the "
-        f"paper's test{_tested(nested)} calls even a random order valid {often}. The verdict here rests on a "
-        "permutation test, which compares ρ with random orders of the same samples; on disjoint strata"
-        f"{_tested(disjoint)} the samples are counted once each."
+        f"paper's test{_tested(nested)} calls even a random order valid {often}; on disjoint strata{_tested(disjoint)} "
+        "the samples are counted once each. Both describe; what is concluded here rests on every sample: whether right "
+        "labels have higher bounds than wrong ones, samples that are alike counted together."
     )
     if tie is None or tie.value is None:
         return Paragraph(text)
@@ -175,26 +189,33 @@ def _table_one(findings: FindingIndex, measured: Curves) -> DataTable:
     ]
     columns = [Column("Labeler"), *(Column(APPROACHES[approach]) for approach in approaches)]
     note = (
-        "ρ between i and the accuracy of D_i, in parentheses its p-value by the paper's test; below, the permutation p "
-        "and the tie-free ρ. Bold: adverse by the corrected permutation p, underlined: a violation by it. Ours is "
+        "ρ between i and the accuracy of D_i, in parentheses its p-value by the paper's test: a description. Below, "
+        "how often a right label outranks a wrong one, how much more often than in our order (paired, DeLong), and the "
+        "p of the order. Bold: labels get worse by the corrected p, underlined: they get better by it. Ours is "
         "corrected (Holm) with the other tests of the run, the approaches beside it with each other. "
         "LF: labelling function."
     )
-    return DataTable("Spearman's ρ (Table 1)", columns, rows, note)
+    return DataTable("The orders compared (Table 1)", columns, rows, note)
 
 
 def _correlation(findings: FindingIndex, approach: str, labeler: str) -> Cell:
-    nested, decisive, free = (
-        findings.entry(f"ordering.{name}", of=approach, group=labeler)
-        for name in ("spearman", "permutation_p", "spearman_tie_free")
+    nested, test, area, gain = (
+        findings.get(f"ordering.{name}", of=approach, group=labeler)
+        for name in ("spearman", "trend_p", "auc", "auc_gain")
     )
-    if nested is None or nested.value is None:
+    if nested is None:
         return None
-    below = [f"perm. {_p_of(findings, decisive)}"] if decisive else []
-    below += [f"tie-free {coefficient(free.value)}"] if free and free.value is not None else []
-    tone = _outcome(decisive)[1] if decisive else "neutral"
+    below = [f"AUC {share_text(area, 0)}"] if area else []
+    below += [_gain(gain)] if gain else []
+    below += [_p_of(test)] if test else []
+    tone = _outcome(test)[1] if test else "neutral"
     text = f"{coefficient(nested.value)} ({p_value(nested.p_value)})"
     return Mark(text, tone, ", ".join(below), order=nested.value)
+
+
+def _gain(gain: Finding) -> str:
+    """How many points more often than in our order a right label outranks a wrong one."""
+    return f"{percent(gain.value, 0, sign=False)} points {interval(gain.low, gain.high, digits=0)}"
 
 
 def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
@@ -211,8 +232,8 @@ def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
     columns = [
         Column("Rank", "integer"), Column("Sample"), Column("Weak label"), Column("Gold"), Column("Right", "flag"),
         Column("Votes", "integer", "Votes of the panel"),
-        Column("Confidence", "percent", "The labeler's, in the weak label"),
-        Column("Interval, %", help="Clopper-Pearson interval of the probability that the weak label is right"),
+        Column("Confidence", "percent", "The labeler's score, not a chance"),
+        Column("Interval, %", help="Clopper-Pearson interval of the confidence, from the votes"),
     ]  # fmt: skip
     return DataTable(
         f"The {len(rows)} most adversarial samples", columns, rows, "The last in the order, hardest first."

@@ -7,9 +7,12 @@ from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import LinePlot, Panels, Series
+from assay.tasks.statistics.calibration import reliability
+from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
 
 APPROACHES = {
@@ -130,13 +133,37 @@ def interval_plot(curated: pa.Table, samples: int) -> LinePlot:
     groups = f"{plural(plateaus, 'plateau')} for {plural(samples, 'sample')}{drawn}"
     return LinePlot(
         "The interval of every sample along the order", [series], "rank, the easiest sample first",
-        "chance that the weak label is right",
+        "confidence in the weak label",
         f"Staircase, {groups}: the lower bound falls from {percent(low[0])} to {percent(low[-1])}; "
         "the band reaches up to the upper bound.",
         scale="percent", y_range=(0.0, 1.0),
         note="The line is the lower bound of the Clopper–Pearson interval, which makes the order. "
         f"{groups}: inside a plateau, samples are tied.",
     )  # fmt: skip
+
+
+def calibration_plots(curated: pa.Table, error: Finding | None) -> list[LinePlot]:
+    """How often labels of a confidence are right, beside the line on which a confidence would be a chance; none without
+    gold."""
+    known = curated.filter(pc.is_valid(curated["gold"]))
+    if not known.num_rows or error is None:
+        return []
+    right = pc.equal(known["gold"], known["label"]).to_numpy()
+    table = reliability(np.clip(known["confidence"].to_numpy(), 0, 1), right)
+    drawn = Series(
+        "labels", table.confidence.tolist(), table.right.tolist(), table.low.tolist(), table.high.tolist(), "points"
+    )
+    chance = Series("a chance", [0.0, 1.0], [0.0, 1.0], style="dashed")
+    gap = f"{percent(error.value, 0)} {interval(error.low, error.high, digits=0)}"
+    return [
+        LinePlot(
+            "Is the confidence a chance?", [drawn, chance], "confidence of the labeler", "share that is right",
+            f"Points for {len(table.n)} groups of about equally many labels; on average {gap} from the line.",
+            scale="percent", y_range=(0.0, 1.0),
+            note=f"A confidence is a score. On average it is {gap} away from the share that is right (expected "
+            "calibration error, equal-mass bins); on the dashed line it would be a chance.",
+        )
+    ]  # fmt: skip
 
 
 def _line(labeler: str, rows: Sequence[CurveRow]) -> Series:

@@ -159,7 +159,7 @@ def _passed_over(gate: Gate, finding: Finding) -> bool:
 
 def _complaint(gate: Gate, finding: Finding) -> str | None:
     """Why this finding breaks the gate, or None."""
-    value = None if finding.value is None or math.isnan(finding.value) else finding.value
+    value = None if finding.value is None or math.isnan(finding.value) else _judged_value(finding)
     if value is None and (gate.at_most is not None or gate.at_least is not None):
         return "was not measured"
     if value is not None and gate.at_most is not None and value > gate.at_most:
@@ -171,10 +171,20 @@ def _complaint(gate: Gate, finding: Finding) -> str | None:
     return None
 
 
+def _judged_value(finding: Finding) -> float | None:
+    """The value that a gate judges: of a test the p that its verdict rests on, so that the two agree."""
+    rests_on_p = finding.value == finding.p_value and finding.p_adjusted is not None
+    return finding.p_adjusted if rests_on_p else finding.value
+
+
 def _shown(finding: Finding) -> str:
     """The value with its interval and n, as far as they are known."""
     if finding.value is None:
         return finding.verdict or "not measured"
+    if _judged_value(finding) != finding.value:
+        return f"{finding.value:.4g}, corrected {finding.p_adjusted:.4g}" + (
+            "" if finding.n is None else f" (n = {finding.n})"
+        )
     interval = "" if finding.low is None or finding.high is None else f" [{finding.low:.4g}, {finding.high:.4g}]"
     return f"{finding.value:.4g}{interval}" + ("" if finding.n is None else f" (n = {finding.n})")
 

@@ -19,6 +19,11 @@ Correction = Literal["holm", "none"]
 CONCLUDED, COMPARED, OWN_LEVEL = "p", "p, compared", "p, own level"
 
 
+def not_shown(significance: float) -> str:
+    """The verdict of a test that shows nothing, with what it would have needed: never that there is no difference."""
+    return f"not shown: p ≤ {significance:g} needed"
+
+
 def family_size(findings: Sequence[Finding]) -> int:
     """How many of the findings are tests: the size of the family that is corrected together."""
     return sum(is_test(finding) for finding in findings)
@@ -40,19 +45,19 @@ def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list
 def corrected(findings: Sequence[Finding], significance: float, correction: Correction = "holm") -> list[Finding]:
     """The findings with `p_adjusted` filled in for every test, and for those that are compared, among themselves.
 
-    A verdict that rested on p ≤ `significance` and loses it to the correction says so in its own words. Under `none`
-    nothing is filled in, so that no page calls a plain p corrected.
+    A verdict that rested on p ≤ `significance` and loses it to the correction is not shown. Under `none` nothing is
+    filled in, so that no page calls a plain p corrected.
 
     >>> both = [Finding("a.b", p_value=0.009, verdict="adverse", unit="p"), Finding("c.d", p_value=0.5, unit="p")]
     >>> corrected(both, 0.01)[0].verdict
-    'adverse, but not after Holm over 2 tests'
+    'not shown: p ≤ 0.01 needed'
     """
     done = [replace(one, p_adjusted=None) for one in findings]
     for unit in (CONCLUDED, COMPARED) if correction != "none" else ():
         places = [at for at, one in enumerate(findings) if is_test(one, unit)]
         fresh = adjusted([findings[at].p_value or 0.0 for at in places], correction)
         for at, p in zip(places, fresh, strict=True):
-            done[at] = _with(findings[at], p, significance, len(places))
+            done[at] = _with(findings[at], p, significance)
     return done
 
 
@@ -61,9 +66,7 @@ def is_test(finding: Finding, unit: str = CONCLUDED) -> bool:
     return finding.unit == unit and finding.p_value is not None and not math.isnan(finding.p_value)
 
 
-def _with(finding: Finding, p_adjusted: float, significance: float, family: int) -> Finding:
+def _with(finding: Finding, p_adjusted: float, significance: float) -> Finding:
     lost = finding.p_value is not None and finding.p_value <= significance < p_adjusted
-    if lost and finding.verdict:
-        verdict = f"{finding.verdict}, but not after Holm over {family} tests"
-        return replace(finding, p_adjusted=p_adjusted, verdict=verdict)
-    return replace(finding, p_adjusted=p_adjusted)
+    verdict = not_shown(significance) if lost and finding.verdict else finding.verdict
+    return replace(finding, p_adjusted=p_adjusted, verdict=verdict)

@@ -17,7 +17,7 @@ def trend_findings(stage: str, tested: OrderTest, significance: float, unit: str
     if area is None:
         return [Finding(f"{stage}.{name}", n=tested.n, verdict=verdict) for name in ("auc", "trend_p")]
     return [
-        Finding(f"{stage}.auc", value=area.value, low=area.low, high=area.high, n=tested.n, verdict=verdict),
+        Finding(f"{stage}.auc", value=area.value, low=area.low, high=area.high, n=tested.n),
         Finding(
             f"{stage}.trend_p", value=tested.p_value, p_value=tested.p_value, n=tested.n, verdict=verdict, unit=unit
         ),

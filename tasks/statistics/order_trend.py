@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import Integers, codes_of, whole_sums
+from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import wilson
 
 FEWEST_CLUSTERS = 10
@@ -69,11 +70,11 @@ class OrderTest:
         return self.p_value / 2 if self.t > 0 else 1 - self.p_value / 2
 
     def verdict(self, significance: float) -> str:
-        """`adverse` where right labels fall along the order, `violation` where they rise, else `not shown`."""
+        """`adverse` where right labels fall along the order, `violation` where they rise, else what was needed."""
         if self.t is None or self.p_value is None:
             return f"not measured: {self.silent}"
         if self.p_value > significance:
-            return "not shown"
+            return not_shown(significance)
         return "adverse" if self.t > 0 else "violation"
 
 

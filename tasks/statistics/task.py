@@ -11,7 +11,7 @@ from assay.tasks.statistics.multiplicity import corrected, family_size
 from assay.tasks.statistics.settings import Statistics
 
 
-@stage(version=3, title="statistics")
+@stage(version=4, title="statistics")
 def conclude(findings: list[Artifact[Findings]], settings: Statistics) -> Artifact[Findings]:
     """All findings of a run in one table, their p-values corrected for their number.
 

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from typing import Literal
 
 from assay.tasks.reporting.estimates import estimate, series_of
-from assay.tasks.reporting.numerals import coefficient, integer, p_equals
+from assay.tasks.reporting.numerals import integer, p_concluded
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Paragraph, Part, Verdict
 from assay.tasks.reporting.sentences import capital, first_few, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 
 _MEANT = {"weak": "agreement with the weak label", "gold": "accuracy by gold"}
 _LINES = {"weak": "with the weak label", "gold": "with gold"}
-_FALLS = {"adverse": "falls", "violation": "rises", "no trend": "shows no trend"}
+_SHOWN = {
+    ("agreement", "adverse"): "its agreement falls along the order",
+    ("agreement", "violation"): "its agreement rises along the order",
+    ("hard", "adverse"): "the hard end is hard for it",
+    ("hard", "violation"): "the hard end is easier for it",
+}
+_NOT_SHOWN = {"agreement": "that its agreement falls along the order", "hard": "that the hard end is hard for it"}
 _WHY = (
     "Towards the end of the order the weak labels themselves are more often wrong. A robust model does not follow them "
     "there, so its agreement with them falls, down to the accuracy of the labels; what tells a robust model from a "
@@ -30,7 +36,7 @@ def page(findings: FindingIndex) -> Part:
         blocks += [plot] if plot else []
     if blocks:
         blocks.append(Paragraph(_WHY))
-        blocks += [_ends(findings, subjects), *_strata(findings, subjects)]
+        blocks += [_ends(findings, subjects), *_own_scores(findings, subjects), *_strata(findings, subjects)]
     flags = [one for one in findings.select("subject.degenerate") if one.degenerate]
     sentence = " ".join([*(_sentence(findings, subject) for subject in subjects), *map(_flag, flags)])
     title = "Subject" if len(subjects) == 1 else "Subjects"
@@ -40,12 +46,15 @@ def page(findings: FindingIndex) -> Part:
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """The line about the subjects for the terminal and the head of the page; none where there are none."""
-    lines = []
-    for subject in names(findings):
-        along = accuracies(findings, subject, "weak")
-        if along:
-            lines.append(f"{_the(subject)} agrees with the labels on {_short(along[0])} and {_short(along[-1])}")
+    lines = [
+        line for subject in names(findings) if (line := _along(findings, subject, _yardstick(findings, subject), 0))
+    ]
     return (Verdict(capital(first_few(lines))),) if lines else ()
+
+
+def _yardstick(findings: FindingIndex, subject: str) -> str:
+    """By which labels a subject is judged first: the true ones, where they are known."""
+    return "weak" if findings.get("subject.last_tenth", subject, "gold") is None else "gold"
 
 
 def names(findings: FindingIndex) -> list[str]:
@@ -68,35 +77,39 @@ def accuracies(
 
 
 def _sentence(findings: FindingIndex, subject: str) -> str:
-    along = accuracies(findings, subject, "weak")
-    if not along:
-        return f"{capital(_the(subject))} was not measured on the curated data sets."
-    sentence = (
-        f"{capital(_the(subject))} agrees with the weak labels on {_long(along[0])} and on {_long(along[-1])}"
-        f"{_trend(findings, subject, 'weak', 'agreement')}."
-    )
-    by_gold = accuracies(findings, subject, "gold")
-    if by_gold:
-        sentence += f" By gold it is right on {_long(by_gold[0])} and on {_long(by_gold[-1])}"
-        sentence += f"{_trend(findings, subject, 'gold', 'accuracy')}."
-    return sentence
+    lines = [line for yardstick in ("gold", "weak") if (line := _along(findings, subject, yardstick))]
+    if not lines:
+        return f"{capital(_the(subject))} was not measured along the order."
+    return " ".join(f"{capital(line)}." for line in lines)
+
+
+def _along(findings: FindingIndex, subject: str, yardstick: str, digits: int = 1) -> str:
+    """How often a subject is right in the first and in the last tenth of the order, by which labels, and what that
+    shows; empty where it was not measured."""
+    first, last = (findings.get(f"subject.{end}_tenth", subject, yardstick) for end in ("first", "last"))
+    test = findings.get("subject.trend_p", subject, yardstick)
+    if first is None or last is None or test is None:
+        return ""
+    ends = f"{share_text(first, digits)} of the first tenth and {share_text(last, digits)} of the last"
+    if yardstick == "weak":
+        return f"{_the(subject)} agrees with the rules' labels on {ends}: {_shown(findings, test, 'agreement')}"
+    return f"by true labels {_the(subject)} is right on {ends}: {_shown(findings, test, 'hard')}"
+
+
+def _shown(findings: FindingIndex, test: Finding, about: str) -> str:
+    """What the test of the order shows, with its p; what was needed, where it shows nothing."""
+    p = p_concluded(test.p_value, test.p_adjusted)
+    if test.verdict in ("adverse", "violation"):
+        return f"{_SHOWN[about, test.verdict]} ({p})"
+    area = findings.get("subject.auc", test.subject, test.of)
+    if about == "hard" and area is not None and (area.value or 0.0) <= 0.5:
+        return f"no sign that the hard end is hard for it ({p})"
+    _, _, needed = test.verdict.partition(": ")
+    return f"{_NOT_SHOWN[about]} is not shown ({p}{f'; {needed}' if needed else ''})"
 
 
 def _the(subject: str) -> str:
     return "the subject" if subject == "subject" else f"the subject {subject}"
-
-
-def _trend(findings: FindingIndex, subject: str, yardstick: str, noun: str) -> str:
-    tested = findings.first("subject.trend_p", subject=subject, of=yardstick)
-    if tested is None or tested.value is None:
-        return ""
-    stem, _, lost = tested.verdict.partition(", but ")
-    rho = findings.first("subject.spearman", subject=subject, of=yardstick)
-    correlation = f"ρ = {coefficient(rho.value)}, " if rho and rho.value is not None else ""
-    but = f", but {lost}" if lost else ""
-    way = _FALLS.get(stem, "has the verdict " + stem)
-    p = p_equals(tested.p_value, tested.p_adjusted)
-    return f"; {noun} {way} along the order ({correlation}permutation {p}{but})"
 
 
 def _flag(finding: Finding) -> str:
@@ -127,18 +140,53 @@ def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
             along = accuracies(findings, subject, yardstick)
             if not along:
                 continue
-            rho = findings.first("subject.spearman", subject=subject, of=yardstick)
-            tested = findings.first("subject.trend_p", subject=subject, of=yardstick)
+            first, last, area = (
+                findings.get(f"subject.{metric}", subject, yardstick) for metric in ("first_tenth", "last_tenth", "auc")
+            )
+            test, rho = (findings.get(f"subject.{metric}", subject, yardstick) for metric in ("trend_p", "spearman"))
             rows.append([
-                subject, name, estimate(along[0]), estimate(along[-1]), rho.value if rho else None,
-                tested.value if tested else None, tested.verdict if tested else "",
+                subject, name, estimate(first), estimate(last), estimate(area), test.p_value if test else None,
+                test.p_adjusted if test else None, test.verdict if test else "", rho.value if rho else None,
             ])  # fmt: skip
     columns = [
-        Column("Subject"), Column("Measured"), Column("On the first data set", "percent"),
-        Column("On the last data set", "percent"), Column("ρ", "number", "Along D1…DN"),
-        Column("Permutation p", "p", "How often a random order falls as clearly"), Column("Trend"),
+        Column("Subject"), Column("Measured"), Column("In the first tenth", "percent"),
+        Column("In the last tenth", "percent"),
+        Column("AUC", "percent", "How often a right answer outranks a wrong one in the order"),
+        Column("p", "p", "Two-sided, samples that are alike counted together"), Column("p, corrected", "p", "Holm"),
+        Column("Shown"), Column("ρ", "number", "Along D1 … DN: a description, nothing is concluded from it"),
     ]  # fmt: skip
-    return DataTable("First and last data set", columns, rows)
+    return DataTable("Along the order", columns, rows)
+
+
+def _own_scores(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTable]:
+    """How well the order and the subject's own scores tell where it is wrong by gold, and if its confidence is a
+    chance; none without gold or probabilities."""
+    rows: list[list[Cell]] = []
+    for subject in subjects:
+        for group, name in (("", "our order"), ("confidence", "its confidence"), ("margin", "its margin")):
+            area, gain, risk = (
+                findings.get(f"subject.{metric}", subject, "gold", group) for metric in ("auc", "auc_gain", "aurc")
+            )
+            if area is None or findings.get("subject.ece", subject, "gold") is None:
+                continue
+            error, brier = (
+                None if group != "confidence" else findings.get(f"subject.{metric}", subject, "gold")
+                for metric in ("ece", "brier")
+            )
+            rows.append([
+                subject, name, estimate(area), estimate(gain), estimate(risk), estimate(error), estimate(brier)
+            ])  # fmt: skip
+    if not rows:
+        return []
+    columns = [
+        Column("Subject"), Column("Ordered by"),
+        Column("AUC", "percent", "How often a right answer outranks a wrong one"),
+        Column("More than our order", "percent", "Paired on the same samples (DeLong)"),
+        Column("Risk", "percent", "Area under the risk-coverage curve: the mean error of the surest share answered"),
+        Column("Calibration error", "percent", "How far the confidence is from the share right, on average (ECE)"),
+        Column("Brier", "number", "Mean squared error of the probabilities; 0 is best"),
+    ]  # fmt: skip
+    return [DataTable("Does the subject know where it is wrong?", columns, rows)]
 
 
 def _strata(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTable]:

@@ -50,7 +50,7 @@ def test_it_says_what_it_does_and_nothing_else(newcomer: Command) -> None:
     for title, line in zip(titles, lines[1:], strict=False):
         assert line.startswith(f"  {title} ")
     rest = lines[1 + len(titles) :]
-    assert rest[0].startswith("Verdict   The order is adverse")
+    assert rest[0].startswith("Verdict   The rules' labels get worse along the order: ")
     assert rest[-2].strip() == "1 of 1 gates passed"
     assert rest[-1] == f"Report    {newcomer.answer['report']}"
     for noise in ("warning", "traceback", "deprecat", "exception"):
@@ -67,11 +67,12 @@ def test_the_panel_is_the_seven_rules_of_the_golden_numbers(newcomer: Command) -
 
 def test_the_order_is_adverse(newcomer: Command) -> None:
     tie_free = finding(newcomer, "ordering.spearman_tie_free").value
-    permutation = finding(newcomer, "ordering.permutation_p").value
+    trend = finding(newcomer, "ordering.trend_p")
     assert tie_free is not None
     assert tie_free <= -0.9
-    assert permutation is not None
-    assert permutation <= 0.01
+    assert trend.verdict == "adverse"
+    assert trend.p_adjusted is not None
+    assert trend.p_adjusted <= 0.01
 
 
 def test_it_leaves_no_lease_and_no_draft_behind(newcomer: Command) -> None:

@@ -63,7 +63,7 @@ def test_it_opens_without_a_complaint_and_asks_nobody(page_and_heard: tuple[Page
 
 def test_the_verdict_is_the_first_thing_to_be_seen(page_and_heard: tuple[Page, Heard]) -> None:
     page, _ = page_and_heard
-    verdict = page.get_by_text("The order is adverse").first
+    verdict = page.get_by_text("The rules' labels get worse along the order").first
     assert verdict.is_visible()
     box = verdict.bounding_box()
     assert box is not None

@@ -15,6 +15,7 @@ from assay.tasks.attacks.noise.rows import NEWS, ORIGINAL, Condition, conditions
 from assay.tasks.statistics.classification import accuracy, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import mcnemar, share_difference
 
 Codes = npt.NDArray[np.int64]
@@ -94,6 +95,6 @@ def _change(
                   value=change.value, low=change.low, high=change.high, p_value=p, unit="share")  # fmt: skip
     if not concluded:
         return [one]
-    verdict = "no difference" if p > significance else "worse" if change.value < 0 else "better"
+    verdict = not_shown(significance) if p > significance else "worse" if change.value < 0 else "better"
     test = replace(one, metric="attack.mcnemar_p", value=p, low=None, high=None, unit="p", verdict=verdict)
     return [one, test]

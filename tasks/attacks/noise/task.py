@@ -50,7 +50,7 @@ def copy_with_noise(
     return copies
 
 
-@stage(version=2, title="noise findings")
+@stage(version=3, title="noise findings")
 def measure_noise(
     noisy: Artifact[Samples], said: Artifact[Predictions], clean: Artifact[Predictions], samples: Artifact[Samples],
     classes: Artifact[Classes], called: str, subject: str, significance: float,

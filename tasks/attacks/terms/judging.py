@@ -33,6 +33,7 @@ from assay.tasks.attacks.terms.matching import counts_of, slices_of
 from assay.tasks.statistics.correlation import FEW, Statistic, fisher_interval, measured, resamples_of
 from assay.tasks.statistics.entities import FEWEST, Counts, percentiles, resampled, scores, telling
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import wilson
 from assay.tasks.statistics.randomisation import randomisation_p
 
@@ -229,7 +230,7 @@ def _drop_test(
         return replace(about, verdict=TOO_FEW)
     p = randomisation_p(clean, attacked, seeds.generator(f"{subject}/{'/'.join(key)}/drop"))
     (before, after) = (scores(one.sum(axis=0)).f1 for one in (clean, attacked))
-    said = "no difference" if p > significance else LOWER if before > after else HIGHER
+    said = not_shown(significance) if p > significance else LOWER if before > after else HIGHER
     return replace(about, value=p, p_value=p, verdict=said)
 
 

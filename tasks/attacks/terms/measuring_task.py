@@ -52,7 +52,7 @@ def match_entities(
     return made
 
 
-@stage(version=3, title="ner", draws=True)
+@stage(version=4, title="ner", draws=True)
 def measure_tagger(
     matches: Mapping[str, Artifact[EntityMatches]], subject: str, statistics: Statistics
 ) -> Artifact[Findings]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from assay.infra.errors import RunError
 from assay.infra.seeds import Seeds
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
 from assay.tasks.statistics.proportions import share
 
@@ -167,7 +168,7 @@ def _success(won: Bools, other: Bools, of: str, subject: str, significance: floa
     if not len(won):
         return [replace(one, verdict="not measured") for one in (about, test)]
     apart, p = share_difference(won, other), mcnemar(won, other).p_exact
-    verdict = "no difference" if p > significance else "more often" if apart.value > 0 else "less often"
+    verdict = not_shown(significance) if p > significance else "more often" if apart.value > 0 else "less often"
     return [
         replace(about, value=apart.value, low=apart.low, high=apart.high, p_value=p),
         replace(test, value=p, p_value=p, verdict=verdict),

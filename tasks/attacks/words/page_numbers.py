@@ -135,7 +135,7 @@ def compared(found: WordFindings, subject: str, pair: str, written: Callable[[Ma
     if shown and test is not None:
         said = f"{first} succeeds {test.verdict} than {second} on {subject} ({points}, {p})"
     else:
-        said = f"no difference in success is shown between {first} and {second} on {subject} ({points}, {p})"
+        said = f"that {first} and {second} differ in success on {subject} is not shown ({points}, {p})"
     limits = [found.limits(subject, attack) for attack in (first, second)]
     if not any(limits):
         return f"{said}."

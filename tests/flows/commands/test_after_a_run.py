@@ -14,7 +14,7 @@ from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table
 
-GATES = "    gates:\n      - {finding: ordering.permutation_p, of: ours, group: majority, at_most: %s}\n"
+GATES = "    gates:\n      - {finding: ordering.trend_p, of: ours, group: majority, at_most: %s}\n"
 CONFIG = """\
 store: store
 pipelines:
@@ -29,7 +29,8 @@ pipelines:
 def findings(p: float) -> list[Finding]:
     ours = {"of": "ours", "group": "majority", "n": 100}
     return [
-        Finding("ordering.permutation_p", value=p, verdict="adverse", **ours),
+        Finding("ordering.trend_p", value=p, verdict="adverse", **ours),
+        Finding("ordering.permutation_p", value=p, **ours),
         Finding("ordering.spearman", value=-0.5, p_value=0.1, **ours),
         Finding("ordering.spearman_tie_free", value=-0.75, **ours),
     ]
@@ -107,7 +108,7 @@ def test_compare_shows_what_changed(nights: list[str], capsys: pytest.CaptureFix
     found = said(capsys, "compare", "a0b2", "a1b2")
     assert "0.004 n=100" in found
     assert "+0.196" in found
-    assert "1 findings differ, 2 are the same." in found
+    assert "2 findings differ, 2 are the same." in found
     assert "ordering.spearman_tie_free" not in found
     assert "ordering.spearman_tie_free" in said(capsys, "compare", "a0b2", "a1b2", "--all")
 

@@ -40,7 +40,7 @@ def test_every_metric_says_its_unit_as_findings_write_it_and_which_way_is_better
     assert (known["attack.accuracy"].unit, known["attack.accuracy"].better) == ("share", "higher")
     flips = known["corruption.flip_probability"]
     assert (flips.unit, flips.better) == ("share", "lower")
-    assert known["ordering.permutation_p"].unit == "p"
+    assert known["ordering.trend_p"].unit == "p"
 
 
 def test_the_spread_of_repeats_can_be_gated():

@@ -25,7 +25,7 @@ pipelines:
     ordering: {alpha: 0.05, datasets: 10}
     subject: {model: logistic}
     gates:
-      - {finding: ordering.permutation_p, of: ours, at_most: 0.01}
+      - {finding: ordering.trend_p, of: ours, at_most: 0.01}
 """
 
 
@@ -105,7 +105,7 @@ def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, old: str, new: s
         ("    weak_labels: {labelers: [majority]}\n", "",
          [":9: ordering — needs confidences: add weak_labels, as in weak_labels: {labelers: [majority]}"]),
         ("    ordering: {alpha: 0.05, datasets: 10}\n", "",
-         [':12: gates.0.finding: "ordering.permutation_p" — nothing will measure it: the pipeline has no ordering']),
+         [':12: gates.0.finding: "ordering.trend_p" — nothing will measure it: the pipeline has no ordering']),
         ("{dataset: sample/breast-cancer}", "{votes: v.parquet, label: gold}",
          [":7: labeling — source.votes already holds the votes; remove labeling or give the source as samples"]),
         ("    pruning: {correlation: 0.5}\n", "    ordering: {compare: true}\n",
@@ -122,7 +122,7 @@ def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, old: str, new: s
           ':11: subjects.1.name: "subject" — 2 subjects are called subject; name each']),
         ("    gates:", "    subjects: [{name: b, model: logistic}]\n    gates:",
          [":12: subjects — stands beside subject; put them all into subjects"]),
-        ("finding: ordering.permutation_p", "finding: orderin.permutation_p",
+        ("finding: ordering.trend_p", "finding: orderin.permutation_p",
          [':13: gates.0.finding: "orderin.permutation_p" — no stage measures orderin; did you mean ordering?']),
         ("of: ours", "of: pl_all",
          [':13: gates.0.of: "pl_all" — is measured only with ordering.compare: true; add it, or write ours']),

@@ -18,7 +18,7 @@ from assay.tasks.subjects.settings import Subject
 Pipeline = pipeline_model(KINDS)
 MODELS = (file_model(KINDS), Pipeline, Source, Subject, Compute)
 WORDS = [name for model in MODELS for name in model.model_fields] + [
-    "majority", "snorkel", "ordering.permutation_p", "4/255", "1/0", "auto", "logistic", "sample/x", "../..",
+    "majority", "snorkel", "ordering.trend_p", "4/255", "1/0", "auto", "logistic", "sample/x", "../..",
     "0 2 * * *",
 ]  # fmt: skip
 ATOMS = st.one_of(

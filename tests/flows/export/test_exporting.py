@@ -69,7 +69,16 @@ def an_order(flip: bool) -> pa.Table:
 @pytest.fixture
 def finished(make_run: Callable[..., Run]) -> tuple[Store, Run]:
     findings = [
-        Finding("ordering.permutation_p", of="ours", group="majority", value=0.0005, n=30, verdict="adverse"),
+        Finding(
+            "ordering.trend_p",
+            of="ours",
+            group="majority",
+            value=0.0005,
+            p_value=0.0005,
+            n=30,
+            verdict="adverse",
+            unit="p",
+        ),
         Finding("ordering.spearman_tie_free", of="ours", group="majority", value=-0.98, n=30),
     ]
     with make_run("night") as run:
@@ -140,7 +149,7 @@ def test_the_data_card_says_what_it_is_and_lets_nothing_break_out(finished: tupl
     _, front, body = card.split("---\n", 2)
     front_matter = YAML(typ="safe").load(front)
     assert (front_matter["license"], front_matter["pretty_name"]) == ("cc-by-4.0", "night, curated (majority)")
-    assert "**Adverse** (tie-free ρ = -0.980, permutation p = 0.0005, n = 30)." in body
+    assert "**The rules' labels get worse along the order (p < 0.001).**" in body
     assert "| D1 | 10 | 50.0% | 10 |" in body
     assert "| D4 | 40 | 50.0% | 30 |" in body
     assert run.id in body

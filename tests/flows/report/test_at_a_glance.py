@@ -23,7 +23,7 @@ def attacked(attack, group, value):
             [Finding("subject.accuracy", of="gold", group=f"D{i}", subject="s", value=i / 20) for i in (1, 9, 10)],
             {"Accuracy against gold (s, D10)": 0.5},
         ),
-        ([Finding("ordering.permutation_p", of="ours", group="majority", verdict="not measured")], {}),
+        ([Finding("ordering.trend_p", of="ours", group="majority", verdict="not measured")], {}),
         (
             [attacked("pgd", "eps=0", 0.9), attacked("pgd", "eps=0.1", 0.4), attacked("gap", "eps=0.1", 0.3)],
             {"Accuracy under the strongest attack (plain, ε = 0.1)": 0.3},

@@ -16,6 +16,8 @@ from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import corrected
 
+NEEDED = "not shown: p ≤ 0.01 needed"
+
 THIN = "\N{NARROW NO-BREAK SPACE}"
 
 
@@ -33,7 +35,7 @@ def accuracy(defence: str, group: str, value: float, subject: str = "plain", sai
 
 
 def compared(defence: str, group: str, gain: float, p: float, subject: str = "plain") -> list[Finding]:
-    said = "no difference" if p > 0.01 else "better" if gain > 0 else "worse"
+    said = NEEDED if p > 0.01 else "better" if gain > 0 else "worse"
     about = {"of": defence, "group": group, "subject": subject, "n": 450, "p_value": p}
     return [
         Finding("defense.gain", value=gain, low=gain - 0.04, high=gain + 0.04, unit="share", **about),
@@ -54,7 +56,7 @@ def of_subject(subject: str = "plain") -> list[Finding]:
     for pair, p in {"standard - maadvt-lambda=3": 0.4, "standard - maadvt-lambda=6": 1e-6,
                     "maadvt-lambda=3 - maadvt-lambda=6": 1e-4}.items():  # fmt: skip
         about = {"of": pair, "group": "eps=0.1, worst-case", "subject": subject, "n": 450, "value": p, "p_value": p}
-        said = "no difference" if p > 0.01 else "worse"
+        said = NEEDED if p > 0.01 else "worse"
         found.append(Finding("defense.between_p", verdict=said, unit="p, compared", **about))
     flips = {subject: 0.04, f"{subject}+standard": 0.02}
     return found + [Finding("corruption.flip_probability", "mean", "all", name, value, value, value, 450)
@@ -88,7 +90,7 @@ def test_tests_stand_with_their_corrected_p():
     name, _, _, clean, _, _, attacked = table.rows[0]
     assert name == "standard"
     assert (clean.order, attacked.order) == (pytest.approx(0.6), pytest.approx(6e-9))  # of six tests
-    assert (clean.text, attacked.text, attacked.tone) == ("no difference", "better", "good")
+    assert (clean.text, attacked.text, attacked.tone) == (NEEDED, "better", "good")
     assert (clean.below, attacked.below) == ("p = 0.600", "p < 0.001")
     assert "n = 450" in table.note
 

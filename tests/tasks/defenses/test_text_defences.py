@@ -21,6 +21,8 @@ from assay.tasks.defenses.text_task import measure_text_defences
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.subjects.texts.rows import origins_of
 
+NEEDED = "not shown: p ≤ 0.05 needed"
+
 ROWS = list(range(24))
 IDS = [f"test-{row:03d}" for row in ROWS]
 GOLD = [trust_case.TEXTS[row % 8][1] for row in ROWS]
@@ -127,7 +129,7 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
     assert "over equal steps on unchanged copies" in verdict(findings).text
     assert verdict(findings).tone == "good"
     findings, found = audited(right | {"on-a2t-control": wrong({2})})
-    assert found["defense.control_mcnemar_p", "on-a2t", "a2t"].verdict == "no difference"
+    assert found["defense.control_mcnemar_p", "on-a2t", "a2t"].verdict == NEEDED
     alike = found["defense.gain_over_control", "on-a2t", "a2t"]
     assert (alike.value, alike.low < -0.05, alike.high > 0.05) == (0.0, True, True)  # ties are no certainty
     assert verdict(findings).tone == "neutral"
@@ -162,7 +164,7 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     gain = found["defense.gain", "on-a2t", "a2t"]
     assert (gain.value, gain.n, gain.p_value < 0.05) == (9 / 24, 24, True)
     assert found["defense.mcnemar_p", "on-a2t", "a2t"].verdict == "better"
-    assert found["defense.mcnemar_p", "on-a2t", "clean"].verdict == "no difference"
+    assert found["defense.mcnemar_p", "on-a2t", "clean"].verdict == NEEDED
     said = verdict(findings).text
     assert said.startswith("Attacked copies: bert+on-a2t is better on a2t by +38 points")
     part = page(findings)
@@ -170,12 +172,12 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
         "Trained with, tested on: bert", "What training changes: bert", "What attacked copies gain and cost: bert",
     ]  # fmt: skip
     assert "On a2t bert is right for 50.0" in part.sentence
-    assert "no difference" not in part.sentence
+    assert "not shown" not in part.sentence
     assert [row[:2] for row in part.blocks[0].rows] == [["clean", 24], ["a2t", 24]]
     assert "of the texts under attack" in part.blocks[0].note
-    lost = [replace(one, verdict="better, but not after Holm over 2 tests") if one.verdict == "better" else one
+    lost = [replace(one, verdict=NEEDED) if one.verdict == "better" else one
             for one in findings]  # fmt: skip
-    assert "no difference shown with 24 texts" in page(lost).sentence
+    assert "a change not shown with 24 texts" in page(lost).sentence
 
 
 def copies_of(*tests: tuple[str, float, str], clean: str = "") -> list[Finding]:
@@ -199,15 +201,15 @@ def copies_of(*tests: tuple[str, float, str], clean: str = "") -> list[Finding]:
 
 
 def test_where_no_test_separates_nothing_is_named_the_best_and_the_number_of_texts_is_said():
-    findings = copies_of(("a2t", 0.3, "no difference"), ("typos, severity=5", 0.2, "no difference"))
+    findings = copies_of(("a2t", 0.3, NEEDED), ("typos, severity=5", 0.2, NEEDED))
     assert verdict(findings).text == (
-        "Attacked copies: no difference is shown with 33 texts; the largest change is +30 points [6, 52], p = 0.310 "
-        "after Holm (bert+on-noise on a2t)"
+        "Attacked copies: that they change anything is not shown with 33 texts; the largest change is +30 points "
+        "[6, 52], p = 0.310 after Holm (bert+on-noise on a2t)"
     )
     sentence = page(findings).sentence
     assert sentence.startswith("The 2 changes that were tested are not told apart from none: the largest gain of bert")
     assert "+30 points [6, 52] with 33 texts, p = 0.310 after Holm" in sentence
-    shown = page(copies_of(("a2t", 0.3, "no difference"), ("typos, severity=5", 0.2, "better"))).sentence
+    shown = page(copies_of(("a2t", 0.3, NEEDED), ("typos, severity=5", 0.2, "better"))).sentence
     assert shown.startswith("On typos, severity=5 bert is right for")  # the one that a test shows, not the largest
 
 

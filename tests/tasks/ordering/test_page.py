@@ -12,6 +12,7 @@ from assay.tasks.ordering.page import verdict as verdict_of
 from assay.tasks.ordering.page_plots import interval_plot
 from assay.tasks.reporting.parts import DataTable, LinePlot, Panels, Paragraph
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, corrected
 
 CLASSES = {0: "benign", 1: "malignant"}
@@ -51,63 +52,94 @@ def curated(n=30):
 
 def outcome_of(approach="ours", labeler="majority", outcome="adverse", p=0.0005):
     about = {"of": approach, "group": labeler, "n": 30}
+    gain = [Finding("ordering.auc_gain", value=0.05, low=0.02, high=0.08, **about)] if approach != "ours" else []
     return [
         Finding("ordering.spearman", value=-1.0, p_value=0.0001, verdict="adverse", **about),
         Finding("ordering.spearman_tie_free", value=-0.95, low=-1.0, high=-0.5, **about),
         Finding("ordering.spearman_disjoint", value=-0.9, p_value=0.002, **about),
-        Finding("ordering.permutation_p", value=p, p_value=p, verdict=outcome, **about),
-        Finding("ordering.permutation_p_violation", value=1 - p, verdict=outcome, **about),
+        Finding("ordering.permutation_p", value=0.03, unit="p", **about),
         Finding("ordering.largest_tie", value=10, **about),
+        Finding("ordering.trend_p", value=p, p_value=p, verdict=outcome, unit="p", **about),
+        Finding("ordering.auc", value=0.66, low=0.61, high=0.70, **about),
+        Finding("ordering.first_tenth", value=0.88, low=0.8, high=0.9, **about),
+        Finding("ordering.last_tenth", value=0.44, low=0.3, high=0.5, **about),
+        *gain,
     ]
+
+
+NEEDED = "not shown: p ≤ 0.01 needed"
 
 
 def blocks(part, kind):
     return [block for block in part.blocks if isinstance(block, kind)]
 
 
-def test_sentence_says_whether_the_order_is_adverse_and_how_sure():
+def test_sentence_says_whether_labels_get_worse_how_much_and_how_sure():
     part = page(outcome_of(), curve(), curated(), CLASSES)
-    assert part.sentence.startswith(
-        "The order is adverse. From D1 to D3 the weak labels (majority) go from 90.0\u202f% [90.0, 90.0] (n = 10)"
-    )
-    assert part.sentence.endswith(
-        "(−0.950 in expectation over ways to break ties), and a random order falls as clearly with p < 0.001 "
-        "(permutation test)."
+    assert part.sentence == (
+        "The rules' labels get worse along the order: 88\u202f% right in the first tenth, 44\u202f% in the last; a "
+        "right label outranks a wrong one 66\u202f% [61, 70] of the time (p < 0.001) by true labels (majority, n = 30)."
     )
     assert (part.verdict, part.judged) == ("good", "adverse")
-
-
-def test_violation_is_bad_and_quotes_the_p_value_of_the_rise():
-    found = outcome_of(outcome="violation", p=0.9995)
-    part = page(found, curve(), curated(), CLASSES)
-    assert part.verdict == "bad"
-    assert "a random order rises as clearly with p < 0.001" in part.sentence
-    assert verdict(found).text.startswith(
-        "The order is violated: accuracy rises along it: ρ = −1.000 (−0.950 without ties), permutation p < 0.001"
+    assert verdict(outcome_of()).text == (
+        "The rules' labels get worse along the order: 88\u202f% right in the first tenth, 44\u202f% in the last "
+        "(a right label outranks a wrong one 66\u202f% [61, 70] of the time, p < 0.001)"
     )
 
 
-def test_verdict_taken_back_by_the_correction_is_not_good():
-    lost = [
-        replace(one, verdict="adverse, but not after Holm over 40 tests") if one.verdict else one
-        for one in outcome_of()
-    ]
-    assert verdict(lost).tone == "neutral"
-    assert "The order is adverse, but not after Holm over 40 tests" in page(lost, curve(), curated(), CLASSES).sentence
+def test_samples_on_which_no_class_wins_are_counted_beside_the_test():
+    apart = Finding(
+        "ordering.accuracy_undecided", of="ours", group="majority", value=0.32, low=0.2, high=0.5, n=57, unit="share"
+    )
+    assert page([*outcome_of(), apart], curve(), curated(), CLASSES).sentence.endswith(
+        "57 samples on which no class wins have the default label and stand apart from this test: "
+        "32\u202f% [20, 50] of them are right."
+    )
 
 
-def test_no_trend_is_neutral():
-    assert (
-        verdict(outcome_of(outcome="no trend", p=0.4)).tone,
-        page(outcome_of(outcome="no trend", p=0.4), curve(), curated(), CLASSES).verdict,
-    ) == ("neutral", "neutral")
+def test_labels_that_get_better_are_bad():
+    found = outcome_of(outcome="violation", p=0.0005)
+    assert page(found, curve(), curated(), CLASSES).verdict == verdict(found).tone == "bad"
+    assert verdict(found).text.startswith("The rules' labels get better along the order, not worse: ")
+
+
+def test_what_the_correction_takes_is_not_shown_and_says_what_was_needed():
+    tests = [*outcome_of(p=0.009), *(Finding("a.b", of=str(at), p_value=0.5, unit="p") for at in range(3))]
+    lost = corrected(tests, 0.01)
+    line = verdict(lost)
+    assert line.tone == "neutral"
+    assert line.text.startswith("That the rules' labels get worse along the order is not shown: 88")
+    assert line.text.endswith("p = 0.036 after Holm; p ≤ 0.01 needed)")
+    part = page(lost, curve(), curated(), CLASSES)
+    assert part.sentence.startswith("That the rules' labels get worse along the order is not shown: ")
+    assert (part.verdict, part.judged) == ("neutral", "not shown")
+
+
+def test_the_gate_judges_what_the_verdict_judges():
+    gate = Gate(finding="ordering.trend_p", of="ours", group="majority", at_most=0.01)
+    others = [Finding("a.b", of=str(at), p_value=0.5, unit="p") for at in range(3)]
+    for p, passed in ((0.002, True), (0.009, False), (0.4, False)):
+        outcome = "adverse" if p <= 0.01 else NEEDED
+        found = corrected([*outcome_of(outcome=outcome, p=p), *others], 0.01)
+        (result,) = judge([gate], found)
+        assert result.passed is passed is (verdict(found).tone == "good")
+
+
+def test_what_is_not_shown_is_neutral():
+    found = outcome_of(outcome=NEEDED, p=0.4)
+    assert (verdict(found).tone, page(found, curve(), curated(), CLASSES).verdict) == ("neutral", "neutral")
 
 
 def test_without_gold_the_order_is_shown_and_its_validity_not_measured():
-    silent = [Finding("ordering.permutation_p", of="ours", group="majority", n=0, verdict="not measured")]
+    silent = [
+        Finding("ordering.trend_p", of="ours", group="majority", n=0, verdict="not measured: no true label is known")
+    ]
     part = page(silent, curve(measured=False), curated(), CLASSES)
     assert part.verdict == "not measured"
-    assert part.sentence == "30 samples are ordered; whether accuracy falls along the order was not measured."
+    assert part.sentence == (
+        "30 samples are ordered; whether the rules' labels get worse along the order was not measured: "
+        "no true label is known."
+    )
     assert len(blocks(part, LinePlot)) == 1
     assert "was not measured" in verdict(silent).text
 
@@ -128,14 +160,15 @@ def test_both_facts_the_paper_misses_are_there_with_their_numbers():
 
 def test_comparison_is_small_multiples_and_table_1():
     orders = [(approach, labeler) for approach in ("pl_all", "ours") for labeler in ("majority", "snorkel")]
-    found = [*outcome_of(), *outcome_of(labeler="snorkel"), *outcome_of("pl_all", outcome="violation", p=0.9995)]
+    found = [*outcome_of(), *outcome_of(labeler="snorkel"), *outcome_of("pl_all", outcome="violation")]
     part = page(found, curve(*orders), curated(), CLASSES)
     (panels,) = blocks(part, Panels)
     assert [[series.name for series in plot.series] for plot in panels.plots] == [["majority", "snorkel"]] * 2
     table = next(block for block in blocks(part, DataTable) if "Table 1" in block.title)
     (majority, snorkel) = table.rows
     assert (majority[1].text, majority[1].tone) == ("−1.000 (< 0.001)", "bad")
-    assert (majority[2].tone, majority[2].below) == ("good", "perm. p < 0.001, tie-free −0.950")
+    assert majority[1].below == "AUC 66\u202f% [61, 70], 5 points [2, 8], p < 0.001"
+    assert (majority[2].tone, majority[2].below) == ("good", "AUC 66\u202f% [61, 70], p < 0.001")
     assert snorkel[1] is None
 
 
@@ -143,21 +176,25 @@ def test_only_the_corrected_p_makes_an_approach_bold_and_it_stands_beside_the_pl
     orders = [(approach, "majority") for approach in ("pl_all", "pl_indep", "ci_all", "ours")]
     units = {"ours": CONCLUDED}
     tests = [
-        replace(one, unit=units.get(approach, COMPARED)) if one.metric == "ordering.permutation_p" else one
+        replace(one, unit=units.get(approach, COMPARED)) if one.metric == "ordering.trend_p" else one
         for approach, p in (("pl_all", 0.006), ("pl_indep", 0.0005), ("ci_all", 0.4), ("ours", 0.009))
-        for one in outcome_of(approach, outcome="adverse" if p < 0.01 else "no trend", p=p)
+        for one in outcome_of(approach, outcome="adverse" if p < 0.01 else NEEDED, p=p)
     ]
     found = corrected(tests, 0.01)
     table = next(one for one in blocks(page(found, curve(*orders), curated(), CLASSES), DataTable) if "1)" in one.title)
     (cells,) = [row[1:] for row in table.rows]
     assert [cell.tone for cell in cells] == ["neutral", "good", "neutral", "good"]  # 0.012, 0.0015, 0.4, and 0.009
-    assert cells[0].below.startswith("perm. p = 0.006, corrected 0.012")
-    assert cells[3].below.startswith("perm. p = 0.009, tie-free")
-    lost = corrected(
-        [*tests, *(Finding("subject.trend_p", of=str(at), p_value=0.5, unit="p") for at in range(3))], 0.01
-    )
-    assert "permutation p = 0.009, corrected 0.036 (ours" in verdict(lost).text
-    assert "falls as clearly with p = 0.009, corrected 0.036" in page(lost, curve(), curated(), CLASSES).sentence
+    assert cells[0].below.endswith("p = 0.006, corrected 0.012")
+    assert cells[3].below.endswith("p = 0.009")
+
+
+def test_a_confidence_is_drawn_beside_the_line_of_a_chance():
+    error = Finding("weak_labels.ece", group="majority", value=0.21, low=0.13, high=0.26, n=30)
+    plots = blocks(page([*outcome_of(), error], curve(), curated(), CLASSES), LinePlot)
+    (drawn,) = [plot for plot in plots if plot.title == "Is the confidence a chance?"]
+    assert [series.name for series in drawn.series] == ["labels", "a chance"]
+    assert "21\u202f% [13, 26]" in drawn.note
+    assert all("chance that the" not in plot.y_label for plot in plots)
 
 
 def test_hardest_samples_come_first_with_class_names_and_unknown_gold():

@@ -40,7 +40,7 @@ def test_a_verdict_lost_to_the_correction_says_so() -> None:
         Finding("c.p", unit="p", p_value=0.3, verdict="no trend"),
     ]
     verdicts = [f.verdict for f in corrected(findings, 0.01)]
-    assert verdicts == ["adverse, but not after Holm over 3 tests", "adverse", "no trend"]
+    assert verdicts == ["not shown: p ≤ 0.01 needed", "adverse", "no trend"]
 
 
 def test_what_is_only_compared_is_corrected_by_itself_and_costs_the_run_nothing() -> None:
@@ -49,7 +49,7 @@ def test_what_is_only_compared_is_corrected_by_itself_and_costs_the_run_nothing(
     own = Finding("o.p", unit=OWN_LEVEL, p_value=0.001, verdict="overfit")
     result = corrected([*tests, *compared, own], 0.01)
     assert [f.p_adjusted for f in result] == [0.009, pytest.approx(0.012), pytest.approx(0.012), None]
-    assert [f.verdict for f in result] == ["adverse", *["adverse, but not after Holm over 2 tests"] * 2, "overfit"]
+    assert [f.verdict for f in result] == ["adverse", *["not shown: p ≤ 0.01 needed"] * 2, "overfit"]
     assert family_size(result) == 1
 
 

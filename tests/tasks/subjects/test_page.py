@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.multiplicity import corrected
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.page import accuracies, names
 from assay.tasks.subjects.page import page as page_of
@@ -17,6 +18,9 @@ def verdict(findings):
     return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
+NEEDED = "not shown: p ≤ 0.001 needed"
+
+
 def measured(subject="logistic", gold=True):
     found = []
     for of, hits in (("weak", (10, 18, 24)), ("gold", (10, 19, 28))) if gold else (("weak", (10, 18, 24)),):
@@ -28,25 +32,44 @@ def measured(subject="logistic", gold=True):
         ]
         found += [
             Finding("subject.spearman", value=-1.0, n=30, **about),
-            Finding("subject.trend_p", value=0.004, p_value=0.004, n=30, verdict="adverse", **about),
+            Finding(
+                "subject.trend_p",
+                value=0.004,
+                p_value=0.004,
+                n=30,
+                unit="p",
+                verdict="adverse" if of == "weak" else NEEDED,
+                **about,
+            ),
+            Finding("subject.auc", value=0.64 if of == "weak" else 0.42, low=0.2, high=0.7, n=30, **about),
+            share("subject.first_tenth", 10, 10, **about),
+            share("subject.last_tenth", 6 if of == "weak" else 9, 10, **about),
         ]
     return found
 
 
-def test_sentence_has_both_ends_with_n_and_interval_and_the_trend():
-    sentence = page(measured()).sentence
-    assert "The subject logistic agrees with the weak labels on 100\u202f% [72.2, 100] of D1 (n = 10)" in sentence
-    assert "80.0\u202f% [62.7, 90.5] of D3 (n = 30)" in sentence
-    assert "agreement falls along the order (ρ = −1.000, permutation p = 0.004)" in sentence
-    assert "By gold it is right on" in sentence
+def test_sentence_has_both_ends_by_true_and_by_weak_labels_and_what_is_shown():
+    assert page(measured()).sentence == (
+        "By true labels the subject logistic is right on 100\u202f% [72.2, 100] of the first tenth and 90.0\u202f% "
+        "[59.6, 98.2] of the last: no sign that the hard end is hard for it (p = 0.004). The subject logistic agrees "
+        "with the rules' labels on 100\u202f% [72.2, 100] of the first tenth and 60.0\u202f% [31.3, 83.2] of the last: "
+        "its agreement falls along the order (p = 0.004)."
+    )
 
 
-def test_trend_that_does_not_survive_the_correction_says_so():
-    lost = [
-        replace(one, verdict="adverse, but not after Holm over 9 tests", p_adjusted=0.036) if one.verdict else one
-        for one in measured()
-    ]
-    assert "p = 0.004, corrected 0.036, but not after Holm over 9 tests" in page(lost).sentence
+def test_what_does_not_survive_the_correction_is_not_shown():
+    tests = [*measured(gold=False), *(Finding("a.b", of=str(at), p_value=0.5, unit="p") for at in range(8))]
+    sentence = page(corrected(tests, 0.01)).sentence
+    assert sentence.endswith(
+        "that its agreement falls along the order is not shown (p = 0.036 after Holm; p ≤ 0.01 needed)."
+    )
+
+
+def test_a_hard_end_is_called_hard_only_where_that_is_shown():
+    worse = [replace(one, value=0.6) if (one.metric, one.of) == ("subject.auc", "gold") else one for one in measured()]
+    assert "that the hard end is hard for it is not shown (p = 0.004; p ≤ 0.001 needed)" in page(worse).sentence
+    shown = [replace(one, verdict="adverse") if one.metric == "subject.trend_p" else one for one in worse]
+    assert "of the last: the hard end is hard for it (p = 0.004)" in page(shown).sentence
 
 
 def test_plot_has_a_line_per_yardstick_with_wilson_bands():
@@ -67,7 +90,7 @@ def test_page_explains_why_a_robust_model_agrees_less():
 def test_without_gold_only_the_weak_labels_are_shown():
     part = page(measured(gold=False))
     assert len(part.blocks[0].series) == 1
-    assert "By gold" not in part.sentence
+    assert "true labels" not in part.sentence
 
 
 def test_constant_predictions_raise_a_red_flag():
@@ -81,7 +104,8 @@ def test_constant_predictions_raise_a_red_flag():
 
 def test_verdict_line_reads_as_on_the_box():
     assert verdict(measured("subject")).text == (
-        "The subject agrees with the labels on 100\u202f% [72, 100] of D1 and 80\u202f% [63, 90] of D3"
+        "By true labels the subject is right on 100\u202f% [72, 100] of the first tenth and 90\u202f% [60, 98] of the "
+        "last: no sign that the hard end is hard for it (p = 0.004)"
     )
     assert verdict([]) is None
 

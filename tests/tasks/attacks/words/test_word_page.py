@@ -122,11 +122,11 @@ def test_a_comparison_names_both_limits_and_what_unlike_ones_mean():
 
 def test_what_does_not_survive_the_correction_is_no_conclusion():
     lost = Finding("attack.mcnemar_p", of="guided - a2t", subject="bert", value=0.03, n=20, p_value=0.03,
-                   p_adjusted=0.06, verdict="more often, but not after Holm over 2 tests", unit="p")  # fmt: skip
+                   p_adjusted=0.06, verdict="not shown: p ≤ 0.05 needed", unit="p")  # fmt: skip
     said = page([*without("attack.mcnemar_p"), lost]).sentence
     assert (
-        "No difference in success is shown between guided and a2t on bert (+25.0 points [0, 50.0], p = 0.060 after "
-        "Holm)" in said
+        "That guided and a2t differ in success on bert is not shown (+25.0 points [0, 50.0], p = 0.060 after Holm)"
+        in said
     )
     assert "more often" not in said
 
