@@ -45,15 +45,17 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     """Everything that the pipeline asks for."""
     run = current_run()
     run.masked = pipeline.masked
-    branches: dict[str, Branch[Any]] = {}
+    started: dict[str, Any] = {}
     with waited_for():
         for kind in in_running_order(pipeline.kinds):
             if kind.asked(pipeline):
-                below = {name: branches[name] for name in kind.stands_on if name in branches}
-                branches[kind.name] = start(kind.name, perform, kind, pipeline, folder, **below)
-                if not kind.stands_on and branches[kind.name].outcome() is None:
-                    raise run.failures[0]  # the data itself: nothing stands without it
-    made = {kind.name: branches[kind.name].outcome() for kind in pipeline.kinds if kind.name in branches}
+                below = {name: started[name] for name in kind.stands_on if name in started}
+                if kind.stands_on:
+                    started[kind.name] = start(kind.name, perform, kind, pipeline, folder, **below)
+                else:  # the data itself: no branch, since nothing stands without it
+                    started[kind.name] = perform(kind, pipeline, folder)
+    made = {kind.name: started[kind.name] for kind in pipeline.kinds if kind.name in started}
+    made = {name: one.outcome() if isinstance(one, Branch) else one for name, one in made.items()}
     results = {name: result for name, result in made.items() if result is not None}
     measured = [findings for result in results.values() for findings in result.findings]
     concluded = start("statistics", conclude, measured, pipeline.statistics).outcome() if measured else None

@@ -91,7 +91,7 @@ def test_the_command_prints_it_as_a_table(
     assert answer(["plan", "night", "--store", "store"]) == 0
     head, first, second, *_ = capsys.readouterr().out.splitlines()
     assert head.split() == ["stage", "of", "will", "where"]
-    assert [word.strip() for word in first.split("  ") if word] == ["ingest", "data", WILL_RUN, "CPU workers"]
+    assert [word.strip() for word in first.split("  ") if word] == ["ingest", WILL_RUN, "CPU workers"]
     assert [word.strip() for word in second.split("  ") if word] == ["label", "curation", MAY_RUN, "CPU workers"]
 
 
