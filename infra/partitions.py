@@ -28,6 +28,7 @@ __all__ = [
     "Tallied",
     "collect",
     "collect_rows",
+    "columns_in",
     "first_rows",
     "map_partitions",
     "map_pieces",
@@ -137,6 +138,14 @@ def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
             )
         tables.append(table)
     return pa.concat_tables(tables)
+
+
+def columns_in(artifact: Artifact[Any]) -> list[str]:
+    """The names of an artifact's columns, from the head of its first file; no row is read."""
+    output, folder = _output(artifact), current_run().store.folder
+    with open_parquet(folder, output.parts[0].files[output.place].file) as parquet:
+        names: list[str] = parquet.schema_arrow.names
+    return names
 
 
 def first_rows(artifact: Artifact[Any], rows: int) -> pa.Table:

@@ -3,7 +3,8 @@
 The macro mean takes its interval from the same structural components: every sample has one influence on each class's
 area, the influences are added up per sample, and the variance is the sum of their squares. For one class that is
 DeLong's variance, digit for digit; for several it includes the covariances between them, because they come from the
-same samples. The ends are found on the logit scale and so never leave [0, 1].
+same samples. Where samples stand in groups (of one patient), the influences are added up per group (Obuchowski 1997).
+The ends are found on the logit scale and so never leave [0, 1].
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
 
 Floats = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.int64] | None
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Components:
     positive: npt.NDArray[np.bool_]  # [n]
 
 
-def binary_auc(scores: npt.ArrayLike, positive: npt.ArrayLike, level: float = 0.95) -> AUC:
+def binary_auc(scores: npt.ArrayLike, positive: npt.ArrayLike, level: float = 0.95, groups: Groups = None) -> AUC:
     """The probability that a positive sample scores above a negative one (ties count half), with DeLong's interval.
 
     >>> area = binary_auc([0.9, 0.8, 0.3, 0.2], [True, False, True, False])
@@ -60,10 +62,10 @@ def binary_auc(scores: npt.ArrayLike, positive: npt.ArrayLike, level: float = 0.
     (0.75, 4)
     """
     values, truth = _scores(scores), np.asarray(positive, dtype=np.bool_)
-    return _macro([_components(values, truth)], [np.arange(len(truth))], len(truth), level)
+    return _macro([_components(values, truth)], [np.arange(len(truth))], len(truth), level, groups)
 
 
-def macro_auc(probabilities: npt.ArrayLike, gold: npt.ArrayLike, level: float = 0.95) -> AUC:
+def macro_auc(probabilities: npt.ArrayLike, gold: npt.ArrayLike, level: float = 0.95, groups: Groups = None) -> AUC:
     """The mean over the classes of the area of one class against the rest; with two classes, the binary area.
 
     `probabilities` are [n, k], `gold` class codes, −1 where unknown (left aside).
@@ -75,13 +77,13 @@ def macro_auc(probabilities: npt.ArrayLike, gold: npt.ArrayLike, level: float = 
     known = codes >= 0
     if scores.shape[1] == 2:
         truth, scores = np.where(known, codes == 1, -1)[:, None], scores[:, 1:]
-        found = label_auc(scores, truth, level)
+        found = label_auc(scores, truth, level, groups)
         return AUC(found.value, found.low, found.high, found.n, (0, 1) if found.left_out else ())
     truth = np.where(known[:, None], codes[:, None] == np.arange(scores.shape[1]), -1)
-    return label_auc(scores, truth, level)
+    return label_auc(scores, truth, level, groups)
 
 
-def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float = 0.95) -> AUC:
+def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float = 0.95, groups: Groups = None) -> AUC:
     """The mean over the labels of each label's own area, [n, k] against [n, k] of 1, 0 and −1 (unknown: left aside).
 
     >>> area = label_auc([[0.9, 0.5], [0.1, 0.5]], [[1, 0], [0, 0]])
@@ -100,7 +102,7 @@ def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float 
             continue
         parts.append(_components(scores[known, label], positive))
         rows.append(known)
-    found = _macro(parts, rows, len(scores), level)
+    found = _macro(parts, rows, len(scores), level, groups)
     return AUC(found.value, found.low, found.high, int((truth >= 0).any(axis=1).sum()), tuple(left_out))
 
 
@@ -158,7 +160,9 @@ def _doubled_midranks(values: Floats) -> npt.NDArray[np.int64]:
     return doubled
 
 
-def _macro(parts: Sequence[Components], rows: Sequence[npt.NDArray[np.int64]], total: int, level: float) -> AUC:
+def _macro(
+    parts: Sequence[Components], rows: Sequence[npt.NDArray[np.int64]], total: int, level: float, groups: Groups
+) -> AUC:
     if not parts:
         return AUC(None, None, None, total)
     value = float(np.mean([part.value for part in parts]))
@@ -173,7 +177,16 @@ def _macro(parts: Sequence[Components], rows: Sequence[npt.NDArray[np.int64]], t
             else:  # one sample shows no spread: take the largest that values of [0, 1] with this mean can have
                 bound += part.value * (1 - part.value) / len(parts) ** 2
     pairs = min(min(int(part.positive.sum()), int((~part.positive).sum())) for part in parts)
-    low, high = _interval(value, float(influence @ influence) + bound, pairs, level)
+    if groups is None:
+        low, high = _interval(value, float(influence @ influence) + bound, pairs, level)
+        return AUC(value, low, high, total)
+    apart = [min(len(np.unique(groups[row[kind]])) for kind in (part.positive, ~part.positive))
+             for part, row in zip(parts, rows, strict=True)]  # fmt: skip
+    sums, there = np.bincount(groups, influence), len(np.unique(np.concatenate([groups[row] for row in rows])))
+    if there < 2:
+        return AUC(value, 0.0, 1.0, total)
+    variance = float(sums @ sums) * there / (there - 1) + bound
+    low, high = _interval(value, variance * _t_over_z(there, level) ** 2, min(pairs, *apart), level)
     return AUC(value, low, high, total)
 
 
@@ -190,6 +203,14 @@ def _interval(value: float, variance: float, pairs: int, level: float) -> tuple[
     middle = np.log(value / (1 - value))
     half = float(norm.isf((1 - level) / 2)) * np.sqrt(variance) / (value * (1 - value))
     return float(1 / (1 + np.exp(half - middle))), float(1 / (1 + np.exp(-half - middle)))
+
+
+def _t_over_z(groups: int, level: float) -> float:
+    """How much wider Student's interval is on one degree of freedom less than there are groups."""
+    from scipy.stats import norm, t
+
+    tail = (1 - level) / 2
+    return float(t.isf(tail, groups - 1) / norm.isf(tail))
 
 
 def _scores(values: npt.ArrayLike) -> Floats:

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.findings import Finding
 
 
 def class_areas(
     stage: str, probabilities: npt.NDArray[np.float64], truth: npt.NDArray[np.int64], classes: Sequence[str], *,
-    of: str = "clean", subject: str = "",
+    of: str = "clean", subject: str = "", groups: Groups = None,
 ) -> list[Finding]:  # fmt: skip
     """`STAGE.class_auc` for every class against the rest, or for every label; the class is the group.
 
@@ -28,7 +29,7 @@ def class_areas(
     if truth.ndim == 1 and len(classes) == 2:
         return []
     return [
-        auc_finding(f"{stage}.class_auc", _area(probabilities[:, code], _of_class(truth, code)), classes, of=of,
+        auc_finding(f"{stage}.class_auc", _area(probabilities[:, code], _of_class(truth, code), groups), classes, of=of,
                     group=name, subject=subject)
         for code, name in enumerate(classes)
     ]  # fmt: skip
@@ -41,9 +42,9 @@ def _of_class(truth: npt.NDArray[np.int64], code: int) -> npt.NDArray[np.int64]:
     return np.where(truth < 0, -1, truth == code).astype(np.int64)
 
 
-def _area(scores: npt.NDArray[np.float64], truth: npt.NDArray[np.int64]) -> AUC:
+def _area(scores: npt.NDArray[np.float64], truth: npt.NDArray[np.int64], groups: Groups) -> AUC:
     known = truth >= 0
     positive = truth[known] == 1
     if positive.all() or not positive.any():
         return AUC(None, None, None, int(known.sum()))
-    return binary_auc(scores[known], positive)
+    return binary_auc(scores[known], positive, groups=None if groups is None else groups[known])

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.clusters import Effective, codes_of
 from assay.tasks.statistics.proportions import wilson
 
 Truth = npt.NDArray[np.int8] | npt.NDArray[np.int16] | npt.NDArray[np.int64]
 Said = Truth | npt.NDArray[np.bool_]
 Bools = npt.NDArray[np.bool_]
+Groups = npt.NDArray[np.int64] | None
+"""The group of each sample [n], or None where samples are independent."""
 
 MOSTLY = 0.95
 """A predictor is degenerate if it gives at least this share of samples one and the same answer …"""
@@ -59,11 +62,14 @@ class OneAnswer:
     judged: int = 0
 
 
-def proportion(hits: npt.ArrayLike, known: npt.ArrayLike | None = None, level: float = 0.95) -> Proportion:
+def proportion(
+    hits: npt.ArrayLike, known: npt.ArrayLike | None = None, level: float = 0.95, groups: Groups = None
+) -> Proportion:
     """The share of hits with Wilson's interval; of [n, k], the mean over the columns.
 
     The labels of one sample are hit or missed together, so n·k of them say less than n·k samples would. The interval is
-    Wilson's for as many independent samples as have the variance that the samples show.
+    Wilson's for as many independent samples as have the variance that the samples show, or that their groups [n] show
+    (patients, documents), with Student's t where these are few.
 
     >>> proportion([True, True, False, True]).value
     0.75
@@ -79,31 +85,46 @@ def proportion(hits: npt.ArrayLike, known: npt.ArrayLike | None = None, level: f
     rates = (cells & mask).sum(axis=0) / counts
     value = float(rates.mean())
     influence = np.where(mask, cells - rates, 0.0) / counts / len(rates)
-    variance = float((influence.sum(axis=1) ** 2).sum())
-    worth = n if len(rates) == 1 or variance <= 1e-18 else min(value * (1 - value) / variance, float(counts.sum()))
+    if groups is None:
+        variance = float((influence.sum(axis=1) ** 2).sum())
+        worth = n if len(rates) == 1 or variance <= 1e-18 else min(value * (1 - value) / variance, float(counts.sum()))
+    else:
+        worth = _worth_of_groups(influence.sum(axis=1), codes_of(groups), np.asarray(mask.any(axis=1)), value, level)
     low, high = wilson([value * worth], [worth], level)
     return Proportion(value, float(low[0]), float(high[0]), n)
 
 
-def accuracy(said: Said, truth: Truth) -> Proportion:
+def _worth_of_groups(
+    influence: npt.NDArray[np.float64], codes: npt.NDArray[np.int64], known: Bools, value: float, level: float
+) -> float:
+    """How many independent samples know as much as these groups: at most all there are; each group one where all are
+    alike; none where there is a single group."""
+    sums, there = np.bincount(codes, influence), len(np.unique(codes[known]))
+    variance = float(sums @ sums) * there / max(1, there - 1)
+    n = float(known.sum())
+    alike = float(there) if variance <= 1e-18 else min(value * (1 - value) / variance, n)
+    return Effective(alike, there).counted(level)
+
+
+def accuracy(said: Said, truth: Truth, groups: Groups = None) -> Proportion:
     """The share of samples with a known class that got it, or the mean over the labels of each label's share.
 
     >>> accuracy(np.array([1, 0, 1]), np.array([1, 1, -1])).value
     0.5
     """
     _require_same(said, truth)
-    return proportion(said == truth, truth >= 0)
+    return proportion(said == truth, truth >= 0, groups=groups)
 
 
-def recalls(said: Said, truth: Truth, classes: int) -> list[Proportion]:
+def recalls(said: Said, truth: Truth, classes: int, groups: Groups = None) -> list[Proportion]:
     """Per class (or label): the share of its samples that were called so."""
     _require_same(said, truth)
     if truth.ndim == 2:
-        return [proportion(said[:, one], truth[:, one] == 1) for one in range(classes)]
-    return [proportion(said == one, truth == one) for one in range(classes)]
+        return [proportion(said[:, one], truth[:, one] == 1, groups=groups) for one in range(classes)]
+    return [proportion(said == one, truth == one, groups=groups) for one in range(classes)]
 
 
-def majority_rate(truth: Truth, classes: int) -> Proportion:
+def majority_rate(truth: Truth, classes: int, groups: Groups = None) -> Proportion:
     """The accuracy of always giving the most frequent answer: the class, or each label's more frequent value.
 
     >>> round(majority_rate(np.repeat([0, 1], [304, 75]), 2).value, 3)
@@ -111,19 +132,19 @@ def majority_rate(truth: Truth, classes: int) -> Proportion:
     """
     if truth.ndim == 2:
         often = (truth == 1).sum(axis=0) * 2 >= (truth >= 0).sum(axis=0)
-        return proportion(truth == often, truth >= 0)
+        return proportion(truth == often, truth >= 0, groups=groups)
     most = int(np.bincount(truth[truth >= 0], minlength=classes).argmax())
-    return proportion(truth == most, truth >= 0)
+    return proportion(truth == most, truth >= 0, groups=groups)
 
 
-def fooling_rate(before: Said, after: Said) -> Proportion:
+def fooling_rate(before: Said, after: Said, groups: Groups = None) -> Proportion:
     """The share of samples whose prediction changes, whether it was right before or not; per label, then the mean.
 
     >>> fooling_rate(np.array([0, 1, 1, 2]), np.array([0, 2, 1, 2])).value
     0.25
     """
     _require_same(before, after)
-    return proportion(before != after)
+    return proportion(before != after, groups=groups)
 
 
 def prediction_entropy(said: Said, classes: int, level: float = 0.95) -> Proportion:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc
 from assay.tasks.statistics.classification import (
+    Groups,
     OneAnswer,
     Proportion,
     Said,
@@ -46,12 +47,12 @@ class About:
 
 def prediction_findings(
     about: About, said: Said, probabilities: npt.NDArray[np.float64], truth: Truth, classes: Sequence[str],
-    *, robust: Said | None = None,
+    *, robust: Said | None = None, groups: Groups = None,
 ) -> list[Finding]:  # fmt: skip
     """Accuracy, AUC, recall per class, the majority rate, the entropy of the answers, and whether there is but one.
 
     `said` and `truth` as in `classification`; `probabilities` [n, k]. Under attack accuracy and recall are of the
-    answers `robust`, in which a sample stays wrong that was wrong before.
+    answers `robust`, in which a sample stays wrong that was wrong before. `groups` [n] are what is independent.
 
     >>> flat = np.full((4, 2), 0.5)
     >>> one = About("subject", "clean")
@@ -64,16 +65,17 @@ def prediction_findings(
         area = AUC(None, None, None, 0)
         most = Proportion(None, None, None, 0)
     else:
-        area = label_auc(probabilities, truth) if truth.ndim == 2 else macro_auc(probabilities, truth)
-        most = majority_rate(truth, k)
+        area = (label_auc if truth.ndim == 2 else macro_auc)(probabilities, truth, groups=groups)
+        most = majority_rate(truth, k, groups)
     measured = [
-        about.finding("accuracy", accuracy(judged, truth)),
+        about.finding("accuracy", accuracy(judged, truth, groups)),
         auc_finding(f"{about.stage}.auc", area, classes, of=about.of, group=about.group, subject=about.subject),
         about.finding("majority_rate", most),
         about.finding("prediction_entropy", prediction_entropy(said, k), unit="bits"),
     ]
     measured += [
-        about.finding("recall", one, part=name) for name, one in zip(classes, recalls(judged, truth, k), strict=True)
+        about.finding("recall", one, part=name)
+        for name, one in zip(classes, recalls(judged, truth, k, groups), strict=True)
     ]
     alone = one_answer(said, truth, k)
     return [*measured, about.finding("degenerate", alone.share, verdict=_verdict(alone, classes))]

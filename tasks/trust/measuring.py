@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from assay.tasks.statistics.auc import auc_finding, binary_auc
+from assay.tasks.statistics.corrected_share import Judge, corrected_share
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import bootstrap_difference
 from assay.tasks.statistics.proportions import share, unvaried
@@ -91,6 +92,7 @@ def truth_findings(
             confusion(said[name], known), oracle=name, explainer=about.explainer, subject=about.subject,
             generator=generator,
         )  # fmt: skip
+    found += _corrected(said[TOKI], known, about)
     for name in (NAIVE, BY_NAME):
         found += difference_findings(
             said[TOKI], said[name], known, of=f"{TOKI} - {name}", group=about.explainer, subject=about.subject,
@@ -108,6 +110,20 @@ def truth_findings(
             )
         )  # fmt: skip
     return found
+
+
+def _corrected(called: Sequence[str], known: Sequence[str | None], about: About) -> list[Finding]:
+    """What share is untrustworthy in truth, by how often the oracle is right where the truth is known; not measured
+    where it is not known to be better than guessing."""
+    found = confusion(called, known)
+    judge = Judge(found=found.tn, cases=found.tn + found.fp, cleared=found.tp, others=found.tp + found.fn)
+    decided = [label for label in called if label != "undecided"]
+    share_in_truth = corrected_share(decided.count("untrustworthy"), len(decided), judge)
+    of = Finding("trust.untrustworthy_corrected", of=about.explainer, group=ALL, subject=about.subject, n=len(decided))
+    if share_in_truth is None:
+        why = "TOKI is not known to be better than guessing" if judge.cases and judge.others else "too little is known"
+        return [replace(of, verdict=f"not measured: {why}")]
+    return [replace(of, value=share_in_truth.value, low=share_in_truth.low, high=share_in_truth.high, unit="share")]
 
 
 def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> list[Finding]:

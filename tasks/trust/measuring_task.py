@@ -19,7 +19,7 @@ from assay.tasks.trust.repeating import averaged
 _READ = ["id", "oracle", "predicted", "confidence", "label", "related_mass", "unrelated_mass"]
 
 
-@stage(version=3, title="trust", draws=True)
+@stage(version=4, title="trust", draws=True)
 def measure_trust(
     labels: Artifact[TrustLabels], thresholds: Artifact[Thresholds], samples: Artifact[Samples],
     predictions: Artifact[Predictions], truth: Artifact[TrustTruth] | None, classes: Artifact[Classes],

@@ -11,7 +11,7 @@ _MEASURED = metrics(
         "share": "accuracy balance explanation_precision f1 g_mean precision sensitivity specificity trustworthy",
         "": "accuracy_difference confidence_auc g_mean_difference",
     },
-    lower={"share": "faint out_of_scope undecided untrustworthy"},
+    lower={"share": "faint out_of_scope undecided untrustworthy untrustworthy_corrected"},
     neither={"": "keyword_seconds label_seconds theta_relate", "share": "truth"},
 )  # fmt: skip
 METRICS = (*_MEASURED, *(Metric(f"{one.name}{SPREAD}", one.unit, "lower") for one in _MEASURED))

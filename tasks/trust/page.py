@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from assay.tasks.reporting.numerals import integer, interval, number, plural
+from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Block, Part, Verdict
 from assay.tasks.reporting.sentences import first_few, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.proportions import wilson
 from assay.tasks.trust.page_examples import examples_block
 from assay.tasks.trust.page_findings import Explained, TrustFindings
 from assay.tasks.trust.page_plots import confidence_blocks, roc_plot, shares_plot, strengths_plot, thresholds_panels
@@ -72,10 +73,36 @@ def _line(found: TrustFindings, subject: str) -> str:
     share = _headline(found, subject)
     if share is None:
         return ""
+    if found.constant(subject):
+        return f"{subject} (almost) always answers alike: there are no reasons of its own to judge"
     return (
-        f"{share_text(share, 0)} of what {subject} gets right it gets right for the wrong reasons (TOKI, {share.of}, "
-        f"n = {integer(share.n)}{_reserve(found, subject, share.of)})"
+        f"TOKI calls {share_text(share, 0)} of what {subject} gets right untrustworthy ({share.of}, "
+        f"n = {integer(share.n)}{_reserve(found, subject, share.of)}){_in_truth(found, subject, share.of, 0)}"
     )
+
+
+def _in_truth(found: TrustFindings, subject: str, explainer: str, digits: int) -> str:
+    """What the oracle's share says of the subject: corrected by how often the oracle is right, or nothing."""
+    corrected = found.get("untrustworthy_corrected", subject, explainer, "all")
+    if corrected is None:
+        return ": how often it is right here was not measured, so that is no statement about the model"
+    if corrected.value is not None:
+        return f"; corrected by how often it is right, {share_text(corrected, digits)} are"
+    _, _, why = corrected.verdict.partition(": ")
+    judged = found.get("g_mean", subject, "toki", explainer)
+    counted = "" if judged is None or not judged.n else f", where the truth is known (n = {integer(judged.n)})"
+    return f": {why}{counted}, so that says nothing of the model{_share_of_known(found, subject, explainer, digits)}"
+
+
+def _share_of_known(found: TrustFindings, subject: str, explainer: str, digits: int) -> str:
+    """How many are untrustworthy by the truth itself, of those whose truth is known."""
+    shares = [found.get("truth", subject, explainer, group) for group in ("untrustworthy", "trustworthy")]
+    counts = [round((one.value or 0.0) * (one.n or 0)) for one in shares if one is not None]
+    if len(counts) < 2 or not sum(counts):
+        return ""
+    (low,), (high,) = wilson([counts[0]], [sum(counts)])
+    share = f"{percent(counts[0] / sum(counts), digits)} {interval(float(low), float(high), digits=digits)}"
+    return f"; by the truth itself {share} of {integer(sum(counts))} are"
 
 
 def _reserve(found: TrustFindings, subject: str, explainer: str) -> str:
@@ -94,9 +121,12 @@ def _sentence(found: TrustFindings, subject: str) -> str:
     share = _headline(found, subject)
     if share is None:
         return f"No right prediction of {subject} could be explained."
+    if found.constant(subject):
+        return f"{_line(found, subject)}."
     untrustworthy = (
-        f"{share_text(share)} of the predictions that {subject} gets right rest on words that are not related to the "
-        f"class, as TOKI sees it with {share.of} (n = {integer(share.n)}{_reserve(found, subject, share.of)})."
+        f"TOKI calls {share_text(share)} of the predictions that {subject} gets right untrustworthy, since they rest "
+        f"on words that it does not relate to the class, by {share.of} (n = {integer(share.n)}"
+        f"{_reserve(found, subject, share.of)}){_in_truth(found, subject, share.of, 1)}."
     )
     g_mean, naive = (found.get("g_mean", subject, oracle, share.of) for oracle in ("toki", "naive"))
     if g_mean is None or g_mean.value is None:

@@ -13,7 +13,9 @@ import pyarrow as pa
 from assay.data.images import pixels_of
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError, RunError
+from assay.tasks.statistics.chances import chance_findings
 from assay.tasks.statistics.class_areas import class_areas
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.images.lessons import require_one_shape, targets_of
@@ -55,15 +57,20 @@ def image_predictions(ids: pa.ChunkedArray, probabilities: Probabilities, multil
     return table.set_column(1, Predictions.schema.field("predicted"), several)
 
 
-def clean_findings(predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str) -> list[Finding]:
+def clean_findings(
+    predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
+) -> list[Finding]:
     """How good the subject is on images that nobody has touched, and whether it says more than one thing."""
     if not predictions["id"].equals(samples["id"]):
         raise RunError(f"The predictions of {name} are not those of these samples, row by row; run again with --fresh.")
     truth = targets_of(samples, classes)
     probabilities = probabilities_of(predictions, len(classes))
     about = About("subject", "clean", subject=name)
-    *found, answers = prediction_findings(about, said(probabilities, truth.ndim == 2), probabilities, truth, classes)
-    return [*found, *class_areas("subject", probabilities, truth, classes, subject=name), answers]
+    *found, answers = prediction_findings(
+        about, said(probabilities, truth.ndim == 2), probabilities, truth, classes, groups=groups
+    )
+    areas = class_areas("subject", probabilities, truth, classes, subject=name, groups=groups)
+    return [*found, *areas, *chance_findings(probabilities, truth, name, groups), answers]
 
 
 def probabilities_of(predictions: pa.Table, classes: int) -> Probabilities:

@@ -11,6 +11,7 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.grouped_samples import groups_of
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.images.learning import PROBED, learn_images, normalisation_in_words
 from assay.tasks.subjects.images.lessons import LABELS
@@ -45,14 +46,15 @@ def predict_images(
     return predictions
 
 
-@stage(version=1, title="clean")
+@stage(version=2, title="clean")
 def measure_images(
     predictions: Artifact[Predictions], evaluation: Artifact[Samples], classes: Artifact[Classes], name: str
 ) -> Artifact[Findings]:
     """The findings on one subject and clean images: accuracy, AUC, recall per class, entropy, and if it is constant."""
     names = class_names(collect(classes, None))
     columns = ["id", "gold", *([LABELS] if _bears_labels(evaluation) else [])]
-    findings = clean_findings(collect(predictions, None), collect(evaluation, columns), names, name)
+    rows = collect(evaluation, columns)
+    findings = clean_findings(collect(predictions, None), rows, names, name, groups_of(evaluation))
     say(f"{name} · {_measured(findings)}")
     return write_table(findings_table(findings), into=Findings)
 

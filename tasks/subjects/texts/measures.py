@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.partitions import Tallied
+from assay.tasks.statistics.chances import chance_findings
 from assay.tasks.statistics.class_areas import class_areas
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.gold_codes import codes_known
@@ -41,7 +43,9 @@ def _count_cut(model: TextModel, texts: Sequence[str]) -> int:
     return sum(model.is_cut(text) for text in texts) if isinstance(model, NetworkModel) else 0
 
 
-def text_findings(predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str) -> list[Finding]:
+def text_findings(
+    predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
+) -> list[Finding]:
     """How good the subject is on the texts as they are, and whether it says more than one thing."""
     if not predictions["id"].equals(samples["id"]):
         raise RunError(f"The predictions of {name} are not those of these samples, row by row; run again with --fresh.")
@@ -50,5 +54,6 @@ def text_findings(predictions: pa.Table, samples: pa.Table, classes: Sequence[st
     said = predictions["predicted"].to_numpy().astype(np.int64)
     truth = codes_known(samples, classes)
     about = About("subject", "clean", subject=name)
-    *found, answers = prediction_findings(about, said, probabilities, truth, classes)
-    return [*found, *class_areas("subject", probabilities, truth, classes, subject=name), answers]
+    *found, answers = prediction_findings(about, said, probabilities, truth, classes, groups=groups)
+    areas = class_areas("subject", probabilities, truth, classes, subject=name, groups=groups)
+    return [*found, *areas, *chance_findings(probabilities, truth, name, groups), answers]

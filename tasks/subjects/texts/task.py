@@ -13,6 +13,7 @@ from assay.infra.partitions import collect, map_partitions, read_files
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.grouped_samples import groups_of
 from assay.tasks.subjects.cut_short import cut_in_words
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.features import TextFeatures, feature_rows
@@ -106,13 +107,14 @@ def predict_texts(
     return predictions
 
 
-@stage(version=1, title="clean")
+@stage(version=2, title="clean")
 def measure_texts(
     predictions: Artifact[Predictions], samples: Artifact[Samples], classes: Artifact[Classes], name: str
 ) -> Artifact[Findings]:
     """The findings on one subject: accuracy, AUC, recall per class, and a flag if it always says the same."""
     names = class_names(collect(classes, None))
-    findings = text_findings(collect(predictions, None), collect(samples, ["id", "gold"]), names, name)
+    rows = collect(samples, ["id", "gold"])
+    findings = text_findings(collect(predictions, None), rows, names, name, groups_of(samples))
     right = next(one for one in findings if one.metric == "subject.accuracy")
     constant = next((one.verdict for one in findings if one.verdict.startswith("degenerate")), "")
     shown = "no gold labels to measure by" if right.value is None else f"{right.value:.1%} of {right.n} right"

@@ -196,3 +196,22 @@ def test_labels_that_hang_on_next_to_nothing_are_counted():
     assert (faint.value, faint.n) == (pytest.approx(2 / 3), 3)
     scaled = label_findings(rows, [0] * 4, [0] * 4, ["neg"], About("s", "gradient"))
     assert not [one for one in scaled if one.metric == "trust.faint"]
+
+
+def test_the_share_in_truth_is_corrected_where_the_oracle_is_known_to_tell_and_else_not_stated():
+    def measured(right: float) -> Finding:
+        rng = np.random.default_rng(0)
+        truths = {str(at): "untrustworthy" if at % 10 == 0 else "trustworthy" for at in range(400)}
+        other = {"untrustworthy": "trustworthy", "trustworthy": "untrustworthy"}
+        said = {key: one if rng.random() < right else other[one] for key, one in truths.items()}
+        rows = [
+            {"id": key, "oracle": oracle, "label": said[key], "confidence": 0.9}
+            for key in truths for oracle in ("toki", "toki-ki", "naive")
+        ]  # fmt: skip
+        found = truth_findings(rows, truths, [], About("s", "lime"), generator())
+        return next(one for one in found if one.metric == "trust.untrustworthy_corrected")
+
+    good, guess = measured(0.9), measured(0.5)
+    assert good.low < 0.1 < good.high
+    assert good.value == pytest.approx(0.1, abs=0.02)
+    assert (guess.value, guess.verdict) == (None, "not measured: TOKI is not known to be better than guessing")

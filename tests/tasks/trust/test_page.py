@@ -99,11 +99,38 @@ def test_the_sentence_has_the_share_its_interval_and_the_measure_against_the_tru
 def test_the_verdict_is_a_line_and_there_is_none_where_nothing_was_asked():
     line = verdict(findings())
     assert line is not None
-    assert line.text.startswith("30")
-    assert "bert" in line.text
-    assert "wrong reasons" in line.text
+    assert line.text == (
+        "TOKI calls 30\u202f% [20, 40] of what bert gets right untrustworthy (lime, n = 40; keywords of only 40 "
+        "training texts): how often it is right here was not measured, so that is no statement about the model"
+    )
     assert verdict([]) is None
     assert page([]).sentence == "No prediction was explained."
+
+
+def test_where_the_oracle_was_measured_its_share_is_corrected():
+    corrected = Finding("trust.untrustworthy_corrected", "lime", "all", "bert", 0.12, 0.0, 0.3, 40)
+    assert verdict([*findings(), corrected]).text.endswith(
+        "training texts); corrected by how often it is right, 12\u202f% [0, 30] are"
+    )
+
+
+def test_an_oracle_that_guesses_says_nothing_and_the_truth_itself_is_told():
+    guess = Finding("trust.untrustworthy_corrected", "lime", "all", "bert", n=40,
+                    verdict="not measured: TOKI is not known to be better than guessing")  # fmt: skip
+    truth = [Finding("trust.truth", "lime", group, "bert", share, n=40)
+             for group, share in (("untrustworthy", 0.55), ("trustworthy", 0.2), ("unknown", 0.25))]  # fmt: skip
+    said = verdict([*findings(), guess, *truth]).text
+    assert said.endswith(
+        "training texts): TOKI is not known to be better than guessing, where the truth is known (n = 40), so that "
+        "says nothing of the model; by the truth itself 73\u202f% [56, 86] of 30 are"
+    )
+
+
+def test_what_always_answers_alike_has_no_reasons():
+    constant = Finding("subject.degenerate", "clean", subject="bert", value=1.0, n=40, verdict="degenerate: every …")
+    for said in (verdict([*findings(), constant]).text, page([*findings(), constant], [shown()]).sentence):
+        assert said.startswith("bert (almost) always answers alike")
+        assert "untrustworthy" not in said
 
 
 def test_every_block_of_the_page_can_be_drawn():
