@@ -87,11 +87,13 @@ class GeneratorFiles(Files):
 
 class Probed(Table):
     """One row per probed sample: its logits' range and sum, the largest gradient at the image and next to it, how far
-    the logits of repeated calls lie apart, and the probabilities after an attack that may repaint the image (ε = 1)."""
+    the logits of repeated calls lie apart, and the probabilities before and after an attack that may repaint the image
+    (ε = 1)."""
 
     schema = _schema(
         ("id", _S, False), ("smallest_logit", _F, False), ("largest_logit", _F, False), ("sum_of_logits", _F, False),
-        ("gradient", _F, False), ("gradient_nearby", _F, False), ("spread", _F, False), ("repainted", _SHARES, False),
+        ("gradient", _F, False), ("gradient_nearby", _F, False), ("spread", _F, False), ("clean", _SHARES, False),
+        ("repainted", _SHARES, False),
     )  # fmt: skip
 
 

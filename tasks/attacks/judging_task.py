@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from assay.tasks.attacks.red_flags import Reading, flags_of_attacks
 from assay.tasks.attacks.settings import AnyImageAttack
 from assay.tasks.attacks.trials import COLUMNS, Trial, trials_one_by_one
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
+from assay.tasks.statistics.grouped_samples import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -28,7 +30,7 @@ PROBED = 64
 """How many samples a subject is probed with: one forward and backward each, and 40 steps at ε = 1."""
 
 
-@stage(version=1, title="probes", draws=True, gpu=True)
+@stage(version=2, title="probes", draws=True, gpu=True)
 def probe_subject(
     evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
     subject: ResolvedSubject, name: str, limit: int = PROBED,
@@ -53,23 +55,26 @@ def probe_subject(
     return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
 
 
-@stage(version=2, title="robustness")
+@stage(version=3, title="robustness")
 def measure_attacks(
     attacked: list[Artifact[Attacked]], classes: Artifact[Classes], attacks: list[AnyImageAttack], name: str,
-    transfers: list[Artifact[Findings]], split: str = "",
+    transfers: list[Artifact[Findings]], split: str = "", evaluation: Artifact[Samples] | None = None,
 ) -> Artifact[Findings]:  # fmt: skip
     """The findings on one subject's attacks, the worst case among them, and the red flags they raise together.
 
     `attacks` are the settings behind the tables, `transfers` what `transfer_attacks` found. Tables of another split
     than the audited one (a generator on its own training images, the X of Tables 1 and 2) are measured apart, with the
-    `split` in their groups, and raise no flags.
+    `split` in their groups, and raise no flags. `evaluation` are the samples that were attacked: their groups, where
+    they have some, are what intervals count.
     """
     names = class_names(collect(classes, None))
+    of_id = None if evaluation is None else groups_by_id(evaluation)
     aims = {attack.called: attack.target for attack in attacks}
     found: list[Trial] = []
     findings: list[Finding] = []
     for trial in trials_one_by_one(collect(table, COLUMNS) for table in attacked):
-        findings += attack_findings(trial, names, split, aims.get(trial.attack))
+        groups = None if of_id is None else np.array([of_id[one] for one in trial.ids.tolist()])
+        findings += attack_findings(trial, names, split, aims.get(trial.attack), groups)
         found.append(trial.answered())
     flags: list[Reading] = []
     if not split:

@@ -8,14 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.attacks.trials import Trial
-from assay.tasks.statistics.classification import Proportion, fooling_rate, proportion
+from assay.tasks.statistics.classification import Groups, Proportion, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.findings import Finding
 
 UNITS = {"distance": "of [0, 1]", "distance_l2": "L2", "steps": "steps", "queries": "queries"}
 
 
-def attack_findings(trial: Trial, classes: Sequence[str], split: str = "", target: int | None = None) -> list[Finding]:
+def attack_findings(
+    trial: Trial, classes: Sequence[str], split: str = "", target: int | None = None, groups: Groups = None
+) -> list[Finding]:
     """Everything measured about one attack at one ε: `attack.accuracy`, `.auc`, `.fooling_rate`, `.recall` and so on.
 
     Accuracy and recall count an image that is right before the attack and after it; AUC and fooling rate are of all
@@ -23,16 +25,16 @@ def attack_findings(trial: Trial, classes: Sequence[str], split: str = "", targe
     success rate is of the images that were right before, as that of texts is (with several labels, where no image is
     simply right, it is the share of all images of which more labels are wrong than before). The
     distances and steps are means over the samples. `split` names a split that is not the audited one; `target` is the
-    class that the attack aims at, whose own samples have no part in the success rate.
+    class that the attack aims at, whose own samples have no part in the success rate; `groups` are of its samples.
     """
     group = ", ".join(one for one in (trial.group, split) if one)
     about = About("attack", trial.attack, group, trial.subject)
     findings = prediction_findings(
-        about, trial.attacked, trial.probabilities, trial.truth, classes, robust=trial.robust
+        about, trial.attacked, trial.probabilities, trial.truth, classes, robust=trial.robust, groups=groups
     )
     findings += [
-        about.finding("fooling_rate", fooling_rate(trial.clean, trial.attacked)),
-        about.finding("success_rate", proportion(trial.success, _to_be_won(trial, target))),
+        about.finding("fooling_rate", fooling_rate(trial.clean, trial.attacked, groups)),
+        about.finding("success_rate", proportion(trial.success, _to_be_won(trial, target), groups=groups)),
     ]
     findings += [
         about.finding(name, mean_of(values), unit=UNITS[name]) for name, values in sorted(trial.measured.items())

@@ -21,7 +21,7 @@ from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import PGD
 from assay.tasks.attacks.trials import matrix
 from assay.tasks.reporting.numerals import percent
-from assay.tasks.statistics.classification import Truth, accuracy, majority_rate
+from assay.tasks.statistics.classification import Truth, one_answer, proportion
 from assay.tasks.subjects.images.model import said
 
 START = 4 / 255
@@ -31,26 +31,29 @@ REPAINT = PGD(eps=(1.0,), steps=40, random_start=False)
 model without any gradient."""
 REPEATS = 3
 _STILL = 1e-5  # how much a logit may differ between two calls, relative to its size: rounding of the same sums
+_STAYING = 0.05  # the share of what was right that may withstand an attack which may change everything
 _MANY = 0.05  # the share of samples without a gradient that raises the flag
 
 
 def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws) -> pa.Table:
     """One row per sample: what its logits look like, its largest gradients, how far repeated answers lie apart, and
-    the probabilities after an attack with ε = 1."""
+    the probabilities before and after an attack with ε = 1."""
     batch = pose(PGD(), model, images.to(model.device), truth, START, draws)
     answers = torch.stack([ask(model, batch.images) for _ in range(REPEATS)])
     logits, spread = answers[0], (answers.amax(dim=0) - answers.amin(dim=0)) / (1 + answers[0].abs())
     repainted = run_attack(REPAINT, model, images, truth, 1.0, draws)
-    after = ask(model, repainted.images.to(model.device)).double()
-    if not model.softmaxed:
-        after = after.sigmoid() if model.multilabel else after.softmax(dim=1)
+    before, after = (
+        one if model.softmaxed else one.sigmoid() if model.multilabel else one.softmax(dim=1)
+        for one in (logits.double(), ask(model, repainted.images.to(model.device)).double())
+    )
     values = {
         "smallest_logit": logits.amin(dim=1), "largest_logit": logits.amax(dim=1),
         "sum_of_logits": logits.double().sum(dim=1), "gradient": _largest_slope(batch, batch.images),
         "gradient_nearby": _largest_slope(batch, batch.start("probe")), "spread": spread.amax(dim=1),
     }  # fmt: skip
     found = {name: value.double().cpu().numpy() for name, value in values.items()}
-    columns = {"id": list(draws.ids), **found, "repainted": after.cpu().numpy().tolist()}
+    shares = {"clean": before, "repainted": after}
+    columns = {"id": list(draws.ids), **found, **{name: one.cpu().numpy().tolist() for name, one in shares.items()}}
     return pa.table(columns, schema=Probed.schema)
 
 
@@ -66,9 +69,10 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed
         why = "there are no samples"
         return [Reading(name, False, 0, why) for name in
                 ("softmax-output", "zero-gradients", "randomised-output", "eps-1-above-chance")]  # fmt: skip
+    clean, repainted = (matrix(rows[name], np.float64) for name in ("clean", "repainted"))
     return [
         _softmax(n, multilabel, softmaxed), _flat(columns, n), _randomised(columns, n),
-        _unreached(matrix(rows["repainted"], np.float64), truth, multilabel),
+        _unreached(clean, repainted, truth, multilabel),
     ]  # fmt: skip
 
 
@@ -92,18 +96,23 @@ def _randomised(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
     return Reading("randomised-output", moved > 0, n, why)
 
 
-def _unreached(probabilities: npt.NDArray[np.float64], truth: Truth, multilabel: bool) -> Reading:
-    """Raised where even the lower end of the accuracy's interval lies above what a constant answer gets."""
-    name = "eps-1-above-chance"
-    if not (truth >= 0).any():
+def _unreached(
+    clean: npt.NDArray[np.float64], repainted: npt.NDArray[np.float64], truth: Truth, multilabel: bool
+) -> Reading:
+    """Raised where more than 5 % (Wilson's lower end) of what was right stays right, unless the subject always answers
+    alike: that, no attack can change."""
+    name, known = "eps-1-above-chance", truth >= 0
+    if not known.any():
         return Reading(name, False, 0, "no sample's class is known")
-    right = accuracy(said(probabilities, multilabel), truth)
-    chance = majority_rate(truth, probabilities.shape[1])
-    if right.low is None or right.value is None or chance.value is None or right.low <= chance.value:
-        return Reading(name, False, right.n)
-    stay, constant = percent(right.value, 0), percent(chance.value, 0)
-    why = f"{stay} of {right.n} samples stay right at ε = 1, and a constant answer gets {constant}"
-    return Reading(name, True, right.n, why)
+    before, after = (said(one, multilabel) for one in (clean, repainted))
+    stays = proportion(after == truth, known & (before == truth))
+    if stays.value is None or stays.low is None:
+        return Reading(name, False, 0, "no sample was right before")
+    alone = one_answer(before, truth, clean.shape[1])
+    if stays.low <= _STAYING or alone.verdict == "degenerate":
+        return Reading(name, False, stays.n)
+    why = f"{percent(stays.value, 0)} of the {stays.n} samples that were right stay right at ε = 1"
+    return Reading(name, True, stays.n, why)
 
 
 def _largest_slope(batch: Batch, images: Tensor) -> Tensor:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from assay.tasks.attacks.trials import trials_one_by_one
-from assay.tasks.statistics.classification import Said, Truth
+from assay.tasks.statistics.classification import Groups, Said, Truth
 from assay.tasks.subjects.images.measures import probabilities_of
 from assay.tasks.subjects.images.model import said
 
@@ -26,6 +26,11 @@ class Answers:
     ids: npt.NDArray[np.str_]  # [n]
     said: Said  # [n] codes, or [n, k] bool
     truth: Truth  # [n], or [n, k]; -1 where unknown
+    groups: Groups = None  # [n], or None where samples are independent
+
+    def grouped(self, of_id: Mapping[str, int] | None) -> Answers:
+        """The same with the group of each sample, where they have some."""
+        return self if of_id is None else replace(self, groups=np.array([of_id[one] for one in self.ids.tolist()]))
 
     @property
     def label(self) -> str:

@@ -14,7 +14,7 @@ from assay.tasks.statistics.classification import accuracy, answer_name, one_ans
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.paired import Difference, bootstrap_difference, mcnemar, share_difference
+from assay.tasks.statistics.paired import Difference, bootstrap_difference, compared_shares
 from assay.tasks.statistics.proportions import unvaried
 
 NONE = "none"
@@ -34,7 +34,7 @@ def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, cl
         if alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
         about = About("defense", defence, one.group, subject)
-        found.append(about.finding("accuracy", accuracy(one.said, one.truth), verdict=verdict))
+        found.append(about.finding("accuracy", accuracy(one.said, one.truth, one.groups), verdict=verdict))
     return found
 
 
@@ -89,9 +89,10 @@ def compared(
     if not known.any():
         return None
     first, second = first[known], second[known]
-    p = mcnemar(first > second, second > first).p_exact
+    groups = None if before.groups is None else before.groups[known]
     if before.truth.ndim == 1:
-        return share_difference(second, first), p
+        return compared_shares(second, first, groups)
+    p = compared_shares(second > first, first > second, groups)[1]
     assert generator is not None
     gain = bootstrap_difference(second, first, generator)
     if gain.low < gain.high:

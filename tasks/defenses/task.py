@@ -19,6 +19,7 @@ from assay.tasks.defenses.learning import defend_images
 from assay.tasks.defenses.settings import AnyImageDefence
 from assay.tasks.defenses.telling_apart import between_findings
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.grouped_samples import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.images.lessons import LABELS, targets_of
 from assay.tasks.subjects.images.task import require_classes
@@ -63,11 +64,14 @@ def measure_defences(
     several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
     known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
 
+    of_id = groups_by_id(evaluation)
+
     def answers_of(model: str) -> list[Answers]:
         said = collect(predictions[model], None)
         rows = known.take(pc.index_in(said["id"], value_set=known["id"].combine_chunks()))
         clean = clean_answers(said, targets_of(rows, names), len(names))
-        return [clean, *attacked_answers(collect(one, COLUMNS) for one in attacked.get(model, []))]
+        answers = [clean, *attacked_answers(collect(one, COLUMNS) for one in attacked.get(model, []))]
+        return [one.grouped(of_id) for one in answers]
 
     original = answers_of(NONE)
     findings, decisive = accuracy_findings(original, NONE, name, names), dict[str, Answers]()

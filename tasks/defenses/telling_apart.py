@@ -11,7 +11,7 @@ import numpy as np
 from assay.tasks.defenses.answers import Answers
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, not_shown
-from assay.tasks.statistics.paired import mcnemar
+from assay.tasks.statistics.paired import compared_shares
 
 
 def between_findings(answers: Mapping[str, Answers], subject: str, significance: float) -> list[Finding]:
@@ -31,7 +31,8 @@ def between_findings(answers: Mapping[str, Answers], subject: str, significance:
         if not known.any():
             continue
         one, other = one[known], other[known]
-        p = mcnemar(one > other, other > one).p_exact
+        groups = answers[first].groups
+        p = compared_shares(one > other, other > one, None if groups is None else groups[known])[1]
         verdict = not_shown(significance) if p > significance else "better" if one.mean() > other.mean() else "worse"
         about = Finding("defense.between_p", of=f"{first} - {second}", group=answers[first].label, subject=subject)
         found.append(replace(about, n=len(one), value=p, p_value=p, verdict=verdict, unit=COMPARED))

@@ -27,7 +27,8 @@ class Effective(NamedTuple):
     clusters: int
 
     def counted(self, level: float = 0.95) -> float:
-        """n·(z/t)², t on G − 1 degrees of freedom: the spread of few clusters is itself uncertain. 0 for one cluster.
+        """n·(z/t)², t on G − 1 degrees of freedom: the spread of few clusters is itself uncertain. 0 for one cluster,
+        or where so few know next to nothing.
 
         >>> round(Effective(100.0, 20).counted(), 1)
         87.7
@@ -37,7 +38,8 @@ class Effective(NamedTuple):
         if self.clusters < 2:
             return 0.0
         tail = (1 - level) / 2
-        return self.n * float(norm.isf(tail) / t.isf(tail, self.clusters - 1)) ** 2
+        counted = self.n * float(norm.isf(tail) / t.isf(tail, self.clusters - 1)) ** 2
+        return counted if counted >= 1 else 0.0
 
 
 def codes_of(keys: npt.ArrayLike) -> Integers:

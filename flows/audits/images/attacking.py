@@ -148,10 +148,23 @@ class Images:
             worst = worst_case(tables)
             tables.append(worst)
         classes, listed = self.examination.classes, list(self.attacks)
-        findings = [probed, measure_attacks(tables, classes, listed, model.name, list(across))]
+        measured = measure_attacks(
+            tables, classes, listed, model.name, list(across), evaluation=self.examination.evaluation
+        )
+        findings = [probed, measured]
         learned_from = [one.on_training.attacked for one in attacked.values() if one.on_training is not None]
         if learned_from:
-            findings.append(measure_attacks(learned_from, classes, listed, model.name, [], split="training"))
+            findings.append(
+                measure_attacks(
+                    learned_from,
+                    classes,
+                    listed,
+                    model.name,
+                    [],
+                    split="training",
+                    evaluation=self.examination.training,
+                )
+            )
         return ImageMeasures(tuple(findings), worst)
 
     def defend(self, subject: Examined, defence: AnyImageDefence) -> Examined:

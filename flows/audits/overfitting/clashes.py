@@ -18,6 +18,11 @@ def overfitting_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     asked = as_dict(pipeline.get("overfitting"))
     subjects = list(each_subject(pipeline))
     several = as_dict(pipeline.get("source")).get("labels") is not None
+    if asked and as_dict(pipeline.get("source")).get("group") is not None:
+        yield Clash(
+            ("overfitting",), "counts samples as independent, which its bounds need, and source.group says "
+            "that they are not: leave source.group out of this pipeline, or audit one sample per group",
+        )  # fmt: skip
     for test in ("translations", "orbit"):
         if several and asked.get(test) is not None:
             yield Clash(("overfitting", test), "tests one class per sample, and source.labels gives several")

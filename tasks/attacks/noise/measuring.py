@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from assay.infra.errors import RunError
 from assay.tasks.attacks.noise.rows import NEWS, ORIGINAL, Condition, conditions_of, group_of, rows_under
-from assay.tasks.statistics.classification import accuracy, fooling_rate, proportion
+from assay.tasks.statistics.classification import Groups, accuracy, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.paired import mcnemar, share_difference
+from assay.tasks.statistics.paired import compared_shares
 
 Codes = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -53,7 +53,8 @@ def answers_under_noise(noisy: pa.Table, said: pa.Table, samples: pa.Table) -> l
 
 
 def noise_findings(
-    noisy: Sequence[Answered], clean: Codes, truth: Codes, *, subject: str, called: str, significance: float
+    noisy: Sequence[Answered], clean: Codes, truth: Codes, *, subject: str, called: str, significance: float,
+    groups: Groups = None,
 ) -> list[Finding]:  # fmt: skip
     """Per kind and severity `attack.accuracy`, `attack.flip_rate`, `attack.unchanged` and `attack.accuracy_change`.
 
@@ -67,30 +68,35 @@ def noise_findings(
         about = About("attack", called, one.condition.group, subject)
         right = one.said == truth
         found += [
-            about.finding("accuracy", accuracy(one.said, truth)),
-            about.finding("flip_rate", fooling_rate(clean, one.said)),
-            about.finding("unchanged", proportion(~one.changed)),
+            about.finding("accuracy", accuracy(one.said, truth, groups)),
+            about.finding("flip_rate", fooling_rate(clean, one.said, groups)),
+            about.finding("unchanged", proportion(~one.changed, groups=groups)),
         ]
-        found += _change(about, right, clean, truth, one.condition.severity == last, significance)
+        found += _change(about, right, clean, truth, one.condition.severity == last, significance, groups)
     severities = sorted({one.condition.severity for one in noisy})
     for severity in severities if len({one.condition.kind for one in noisy}) > 1 else ():
         right = np.all([one.said == truth for one in noisy if one.condition.severity == severity], axis=0)
         about = About("attack", called, group_of(EVERY_KIND, severity), subject)
-        found.append(about.finding("accuracy", proportion(right, truth >= 0)))
-        found += _change(about, right, clean, truth, severity == last, significance)
+        found.append(about.finding("accuracy", proportion(right, truth >= 0, groups=groups)))
+        found += _change(about, right, clean, truth, severity == last, significance, groups)
     return found
 
 
 def _change(
-    about: About, right: Bools, clean: Codes, truth: Codes, concluded: bool, significance: float
+    about: About,
+    right: Bools,
+    clean: Codes,
+    truth: Codes,
+    concluded: bool,
+    significance: float,
+    groups: Groups,
 ) -> list[Finding]:
     """The paired change in accuracy, and McNemar's test of it; nothing where no class is known."""
     known = truth >= 0
     if not known.any():
         return []
     before, after = (clean == truth)[known], right[known]
-    change = share_difference(after, before)
-    p = mcnemar(after, before).p_exact
+    change, p = compared_shares(after, before, None if groups is None else groups[known])
     one = Finding("attack.accuracy_change", of=about.of, group=about.group, subject=about.subject, n=change.n,
                   value=change.value, low=change.low, high=change.high, p_value=p, unit="share")  # fmt: skip
     if not concluded:

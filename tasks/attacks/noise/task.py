@@ -19,6 +19,7 @@ from assay.tasks.attacks.noise.rows import ENDS, NEWS, NOISE, ORIGINAL, SEVERITY
 from assay.tasks.attacks.noise.settings import NoiseKind
 from assay.tasks.attacks.noise.showing import noise_examples, telling_samples
 from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.grouped_samples import groups_of
 from assay.tasks.subjects.gold_codes import codes_known
 
 _MEASURED = ("id", ORIGINAL, NOISE, SEVERITY, NEWS)
@@ -58,7 +59,9 @@ def measure_noise(
     """The findings on noise: `said` of the `noisy` texts, beside what the subject says of them `clean`."""
     known, before, truth = _known(samples, clean, classes)
     answers = answers_under_noise(collect(noisy, list(_MEASURED)), collect(said, ["id", "predicted"]), known)
-    findings = noise_findings(answers, before, truth, subject=subject, called=called, significance=significance)
+    findings = noise_findings(
+        answers, before, truth, subject=subject, called=called, significance=significance, groups=groups_of(samples)
+    )
     accuracies = [one for one in findings if one.metric == "attack.accuracy" and one.value is not None]
     kinds = [one for one in accuracies if not one.group.startswith(EVERY_KIND)]
     lowest = min(kinds, key=lambda one: one.value or 0.0, default=None)

@@ -30,7 +30,7 @@ from assay.tasks.attacks.terms.estimates import (
     finding,
 )
 from assay.tasks.attacks.terms.matching import counts_of, slices_of
-from assay.tasks.statistics.correlation import FEW, Statistic, fisher_interval, measured, resamples_of
+from assay.tasks.statistics.correlation import Statistic, measured, resamples_of
 from assay.tasks.statistics.entities import FEWEST, Counts, percentiles, resampled, scores, telling
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
@@ -111,9 +111,7 @@ def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]
         verdict = f"{DEGENERATE}: every pair has the same score" if constant else ""
         for name in STATISTICS:
             one = estimated(name, gold, given, times)
-            by_z = fisher_interval(one.value, len(gold), name) if name != "mae" and len(gold) > FEW else None
-            ends = None if by_z is None else (by_z.low, by_z.high)
-            entry = finding(f"sts.{name}", key, subject, one, len(gold), _UNITS[name], verdict, ends)
+            entry = finding(f"sts.{name}", key, subject, one, len(gold), _UNITS[name], verdict)
             if name == "mae" and elsewhere:
                 entry = replace(entry, value=None, low=None, high=None, verdict=elsewhere)
             found.append(replace(entry, verdict=verdict) if verdict else entry)

@@ -80,7 +80,7 @@ def compare_taggers(
     return write_table(findings_table(found), into=Findings)
 
 
-@stage(version=2, title="sts", draws=True)
+@stage(version=3, title="sts", draws=True)
 def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Artifact[Findings]:
     """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
     found = scorer_findings(_tables(scored), subject, stage_seeds())
@@ -89,7 +89,7 @@ def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Arti
     return write_table(findings_table(found), into=Findings)
 
 
-@stage(version=2, title="sts gains", draws=True)
+@stage(version=3, title="sts gains", draws=True)
 def compare_scorers(
     before: Mapping[str, Artifact[Scored]],
     after: Mapping[str, Artifact[Scored]],

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SUCCESS, FAILED, SKIPPED = "success", "failed", "skipped"
 FEWEST_PAIRS = 6
 """Of fewer pairs Wilcoxon's test cannot find anything."""
-FEWEST_RESAMPLED = 10
+FEWEST_RESAMPLED = 30
 """Of fewer texts a bootstrap does not say how far off their mean is: the mean stands without an interval."""
 ALLOWED = "opposites are let in"
 """What is said of `attack.refused` where an attack may put in opposites."""

@@ -212,7 +212,7 @@ def attack_words(
     return attacked
 
 
-@stage(version=3, title="word findings")
+@stage(version=4, title="word findings")
 def measure_words(attacked: Artifact[AttackedTexts], name: str, subject: str) -> Artifact[Findings]:
     """The findings on one attack (`name`) on one subject."""
     table = collect(attacked, None)

@@ -171,7 +171,7 @@ def test_rounding_the_image_hides_gradients_from_everything_that_climbs() -> Non
     assert raised(readings) == hidden
     assert readings["zero-gradients"].why == "64 of 64 samples have none at the image"
     assert readings["eps-1-above-chance"].why.startswith(
-        "91\u202f% of 64 samples stay right at ε = 1, and a constant answer"
+        "100\u202f% of the 58 samples that were right stay right at ε = 1"
     )
     said_of_transfer = (
         "at ε = 0.06 images of pgd made for another leave 15\u202f% right, and pgd on the subject itself 89\u202f%"

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from assay.tasks.statistics.correlation import compared, estimated, fisher_interval, measured
+from assay.tasks.statistics.correlation import compared, estimated, measured
 
 values = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=4, max_size=12)
 
@@ -26,13 +26,6 @@ def test_a_resample_has_the_correlation_of_the_pairs_drawn(pairs, seed):
         else:
             assert ours == pytest.approx(theirs(x, y)[0], abs=1e-9)
     assert measured("mae", gold, said, times)[0] == pytest.approx(np.abs(x - y).mean())
-
-
-def test_fishers_interval_is_scipys():
-    x = np.random.default_rng(0).normal(size=(2, 60))
-    theirs = pearsonr(*x).confidence_interval()
-    ours = fisher_interval(pearsonr(*x)[0], 60)
-    assert (ours.low, ours.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
 
 
 @pytest.mark.parametrize("n", [40, 400])
@@ -64,12 +57,12 @@ def test_scores_that_are_all_alike_have_no_correlation():
     assert np.isnan(estimated("spearman", np.arange(5.0), np.full(5, 0.1), np.random.default_rng(0)).low)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 9, 10])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 29, 30])
 def test_a_few_pairs_have_no_interval_and_three_no_correlation(n):
     gold, rng = np.arange(float(n)), np.random.default_rng(0)
     for name in ("pearson", "spearman"):
         one = estimated(name, gold, gold + 1, rng)
         assert np.isfinite(one.value) == (n >= 4)
-        assert np.isfinite([one.low, one.high]).all() == (n >= 10)
-        assert np.isnan(compared(name, gold, [gold, -gold], lambda a, b: a - b, rng).low) == (n < 10)
+        assert np.isfinite([one.low, one.high]).all() == (n >= 30)
+        assert np.isnan(compared(name, gold, [gold, -gold], lambda a, b: a - b, rng).low) == (n < 30)
     assert np.isnan(estimated("mae", gold, gold + 1, rng).value) == (n == 0)
