@@ -79,6 +79,7 @@ SHOWN = {
     "Source.masked": "true",
     "Source.delimiter": '";"',
     "WeakLabelling.default_label": "benign",
+    "WeakLabelling.class_balance": "{benign: 0.6, malignant: 0.4}",
     "Pipeline.evaluation": "{split: test, limit: 500}",
     "StandsOn.version": '"2026-11"',
     "VersionCommand.command": "cat VERSION",

@@ -1,0 +1,113 @@
+"""Twenty kills at moments drawn by seed: of a worker, of Prefect's server, of the run, by three signals, also twice.
+
+Whatever is hit, the night ends with the digests of one that nothing happened to, nobody is left behind, and every file
+in the store belongs to something that a clean-up knows of.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from command_line import Command, digests, environment, records, still_there
+from team_project import team_project
+
+from assay.flows.audit import audit
+from assay.flows.configuration.loading import load_project
+from assay.flows.running import engine_of
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.store import MANIFESTS, Store
+from assay.infra.sweep import clean
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("interrupted-runs")]
+
+SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+VICTIMS = ("run", "worker", "server")
+LAST_WORDS = (-9, 0, 130, 143)  # killed; done in spite of it; ended in words
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return team_project(tmp_path_factory.mktemp("team"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(team: Path) -> dict[str, str]:
+    """The digests of a run that nothing happens to."""
+    place = str(team / "undisturbed")
+    project = load_project(team / "pipelines.yaml", pipeline="night", overrides=["compute.engine=serial"], store=place)
+    progress = SilentProgress()
+    with Run("night", Store(place).open(), engine_of(project, progress), progress, compute=project.compute) as run:
+        assert audit(project.pipeline("night"), project.folder).failures == ()
+        run.record.status = "done"
+    [record] = records(team / "undisturbed")
+    return digests(record)
+
+
+def progress_of(store: Path) -> int:
+    """How much a night has done so far: its committed results and finished partitions."""
+    return sum(1 for _ in store.glob("stages/**/*.json"))
+
+
+def hit(night: Command, victim: str, number: signal.Signals) -> list[psutil.Process]:
+    """Send the signal to the victim, where it is there yet; the family as it stood."""
+    family: list[psutil.Process] = []
+    with suppress(psutil.NoSuchProcess):
+        family = night.offspring()
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        _victims(night, victim, family)[-1].send_signal(number)
+    return family
+
+
+def _victims(night: Command, victim: str, family: Sequence[psutil.Process]) -> list[psutil.Process]:
+    words = {"worker": "spawn_main", "server": "prefect_server_process"}
+    named = [one for one in family if victim != "run" and words[victim] in " ".join(one.cmdline())]
+    return named or [psutil.Process(night.process.pid)]
+
+
+def unaccounted(store: Path) -> set[str]:
+    """Files of the store that no record, manifest or run in progress knows of."""
+    opened = Store(str(store))
+    known = {"store.json"}
+    for run in opened.runs():
+        known |= {f"runs/{run.id}.json", f"runs/{run.id}/findings.parquet"}
+        for stage in run.stages:
+            manifest = opened.manifest(stage.stage, stage.key)
+            assert manifest is not None
+            known |= {f"stages/{stage.stage}/{stage.key}/{name}" for name in MANIFESTS}
+            known |= {file for output in manifest.outputs.values() for file in output.files}
+    there = {str(file.relative_to(store)) for file in store.rglob("*") if file.is_file()}
+    return {name for name in there - known if not name.startswith("reports/")}
+
+
+@pytest.mark.parametrize("case", range(20))
+def test_a_night_that_is_hit_ends_as_one_that_is_not(
+    team: Path, home: Path, undisturbed: dict[str, str], case: int
+) -> None:
+    draw = random.Random(case)
+    number, victim = SIGNALS[case % 3], VICTIMS[case // 3 % 3]
+    store, families = team / f"hit-{case}", list[psutil.Process]()
+    for _ in range(2 if case % 4 == 0 else 1):
+        night = Command.start(["run", "night", "--store", store.name], folder=team, env=environment(home))
+        enough = progress_of(store) + draw.randrange(0, 12)
+        with suppress(AssertionError):  # a night that is over before the moment comes was not hit
+            night.until(lambda enough=enough: progress_of(store) >= enough, "the moment")
+            families += hit(night, victim, number)
+        assert night.wait() in LAST_WORDS, night.err
+        assert "Traceback" not in night.err
+        assert "Assay has a bug" not in night.err
+    last = Command.start(["run", "night", "--store", store.name], folder=team, env=environment(home))
+    assert last.wait() == 0, last.err
+    assert still_there(families) == []
+    *_, record = records(store)
+    assert record["status"] == "done"
+    assert digests(record) == undisturbed
+    assert all(one["status"] != "running" for one in records(store))
+    clean(Store(str(store)), keep=1)
+    assert unaccounted(store) == set()
