@@ -220,7 +220,7 @@ def measure_words(attacked: Artifact[AttackedTexts], name: str, subject: str) ->
     return write_table(findings_table(word_findings(table, name, subject)), into=Findings)
 
 
-@stage(version=4, title="word attacks compared")
+@stage(version=5, title="word attacks compared")
 def compare_words(
     first: Artifact[AttackedTexts], second: Artifact[AttackedTexts], first_name: str, second_name: str, subject: str,
     significance: float = 0.05,
