@@ -11,6 +11,7 @@ from assay.infra.settings import Settings
 from assay.tasks.statistics.metrics import Metric
 
 if TYPE_CHECKING:
+    from assay.data.hardness_schemas import SampleHardness
     from assay.data.schemas import Findings
     from assay.flows.configuration.mistakes import Where
     from assay.flows.configuration.named_columns import NamedColumn
@@ -114,6 +115,8 @@ class AuditKind(Generic[R]):
     """What the pipeline names and cannot be had, looked for before anything runs."""
     afterwards: Callable[[Ground, R, Run], tuple[R, Sequence[Finding]]] = lambda _ground, result, _run: (result, ())
     """The result with what only this run can say of it (how long, which look), and the findings on that."""
+    hardness: Callable[[Ground, R], Iterator[Artifact[SampleHardness]]] = nothing
+    """How hard it found each sample, by a measure or several; called where the pipeline asks for `hardness`."""
     page: Callable[[Ground, R, FindingIndex], Iterator[Part]] = nothing
     """The parts of the report that a reader came for."""
     background: Callable[[Ground, R, FindingIndex], Iterator[Part]] = nothing

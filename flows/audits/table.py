@@ -7,6 +7,7 @@ from typing import Any
 
 from assay.flows.audits.curation.kind import CURATION
 from assay.flows.audits.data import DATA
+from assay.flows.audits.hardness.kind import over
 from assay.flows.audits.images.kind import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
 from assay.flows.audits.kind import AuditKind
 from assay.flows.audits.overfitting.kind import OVERFITTING
@@ -17,9 +18,10 @@ from assay.flows.audits.trust.kind import TRUST
 
 AnyKind = AuditKind[Any]
 
-KINDS: tuple[AnyKind, ...] = (
+_SINGLE: tuple[AnyKind, ...] = (
     DATA, CURATION, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS, TEXTS, OVERFITTING,
 )  # fmt: skip
+KINDS: tuple[AnyKind, ...] = (*_SINGLE, over(_SINGLE))
 
 
 def in_running_order(kinds: Iterable[AnyKind]) -> list[AnyKind]:

@@ -41,6 +41,7 @@ def data_get(name: str) -> None:
     "export",
     example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel\n"
     "assay export digits-defended --model plain+maadvt-lambda=1 --to model\n"
+    "assay export digits --hardest 20 --to look-at\n"
     "assay export digits --results docs/results",
 )
 @click.argument("run", default="latest")
@@ -52,6 +53,10 @@ def data_get(name: str) -> None:
     help="Instead, write findings and lineage to DIR/PIPELINE.",
 )
 @click.option("--model", default=None, metavar="NAME", help="A defended model, instead of the curated sets.")
+@click.option(
+    "--hardest", type=click.IntRange(1), default=None, metavar="N", help="The N samples hard by every measure, instead."
+)
+@click.option("--subject", default=None, metavar="NAME", help="With --hardest: for which subject; else the first.")
 @click.option("--labeler", type=click.Choice(["majority", "snorkel"]), default=None, help="Whose labels and order.")
 @click.option("--licence", default=None, help="The licence of the data; left out, the catalogue's.")
 @config_option
@@ -61,18 +66,22 @@ def export(
     target: Path | None,
     results: Path | None,
     model: str | None,
+    hardest: int | None,
+    subject: str | None,
     labeler: str | None,
     licence: str | None,
     config: str,
     store: str | None,
 ) -> None:
-    """Write the curated sets, a model or the findings of RUN.
+    """Write the curated sets, a model, the hardest samples or the findings of RUN.
 
     pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
-    data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. Results are the
+    data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. The hardest samples
+    come as a table with why, and a PNG or text file each. Results are the
     findings as CSV, with settings, versions and digests: `assay reproduce` shows those in docs/results.
     """
     from assay.flows.export.curated_sets import export_run
+    from assay.flows.export.hardest import export_hardest
     from assay.flows.export.models import export_model
     from assay.flows.export.results import export_results
     from assay.flows.operations.stores import open_store
@@ -80,12 +89,19 @@ def export(
 
     opened = open_store(config, store)
     if results is not None:
-        if target or model or labeler or licence:
-            raise click.UsageError("--results DIR stands alone; --model, --labeler and --licence go with --to DIR.")
+        if target or model or hardest or subject or labeler or licence:
+            raise click.UsageError("--results DIR stands alone; the other choices go with --to DIR.")
         echo(export_results(opened, find_run(opened, run), results))
         return
     if target is None:
         raise click.UsageError("Give a folder with --to DIR, or with --results DIR.")
+    if subject is not None and hardest is None:
+        raise click.UsageError("--subject NAME goes with --hardest N.")
+    if hardest is not None:
+        if model or labeler or licence:
+            raise click.UsageError("--hardest N goes with --subject NAME and --to DIR only.")
+        echo(export_hardest(opened, find_run(opened, run), hardest, target, subject))
+        return
     if model is not None:
         echo(export_model(opened, find_run(opened, run), model, target))
         return

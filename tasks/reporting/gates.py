@@ -9,7 +9,7 @@ from assay.tasks.reporting.numerals import integer, plain, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult
-from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, family_size, is_test
+from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, RELATED, family_size, is_test
 from assay.tasks.statistics.settings import Statistics
 
 _HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
@@ -59,11 +59,14 @@ def _passed(gates: Sequence[GateResult]) -> str:
 def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
     """What was done about many tests in one run, in words, with their number."""
     family, level = family_size(findings), plain(settings.significance)
-    own, compared = (sum(is_test(one, unit) for one in findings) for unit in (OWN_LEVEL, COMPARED))
+    own, compared, related = (sum(is_test(one, unit) for one in findings) for unit in (OWN_LEVEL, COMPARED, RELATED))
     aside = ""
     if compared:
         how = "corrected among themselves" if settings.correction == "holm" else "not corrected either"
         aside += f" {plural(compared, 'more test is', 'more tests are')} only compared with these, and {how}."
+    if related:
+        how = "are corrected among themselves" if settings.correction == "holm" else "are not corrected either"
+        aside += f" The {plural(related, 'test')} of pairs of measures of hardness {how}."
     if own:
         told = plural(own, "test keeps", "tests keep")
         aside += f" {told} a level of {'its' if own == 1 else 'their'} own over all nights, by what came before."

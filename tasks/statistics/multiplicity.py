@@ -1,9 +1,10 @@
 """Many tests in one run: p-values corrected for their number, and verdicts that do not survive it marked as such.
 
 A finding whose unit is `p` is a test of the run. What is tested only to be compared with it (`COMPARED`: the orders
-beside the one that is handed out) is a family of its own, so that it costs the run's tests nothing. A test that keeps a
-level of its own (`OWN_LEVEL`: looks at a test set, over the nights) has been corrected where it was made. A p-value
-beside another number (the paper's t-test beside its ρ) describes that number and takes no part in any correction.
+beside the one that is handed out) is a family of its own, so that it costs the run's tests nothing, and so are pairs of
+measures that are held against each other (`RELATED`). A test that keeps a level of its own (`OWN_LEVEL`: looks at a
+test set, over the nights) has been corrected where it was made. A p-value beside another number (the paper's t-test
+beside its ρ) describes that number and takes no part in any correction.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal
 from assay.tasks.statistics.findings import Finding
 
 Correction = Literal["holm", "none"]
-CONCLUDED, COMPARED, OWN_LEVEL = "p", "p, compared", "p, own level"
+CONCLUDED, COMPARED, RELATED, OWN_LEVEL = "p", "p, compared", "p, related", "p, own level"
 
 
 def not_shown(significance: float) -> str:
@@ -43,7 +44,7 @@ def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list
 
 
 def corrected(findings: Sequence[Finding], significance: float, correction: Correction = "holm") -> list[Finding]:
-    """The findings with `p_adjusted` filled in for every test, and for those that are compared, among themselves.
+    """The findings with `p_adjusted` filled in for every test, and within the families beside them.
 
     A verdict that rested on p ≤ `significance` and loses it to the correction is not shown. Under `none` nothing is
     filled in, so that no page calls a plain p corrected.
@@ -53,7 +54,7 @@ def corrected(findings: Sequence[Finding], significance: float, correction: Corr
     'not shown: p ≤ 0.01 needed'
     """
     done = [replace(one, p_adjusted=None) for one in findings]
-    for unit in (CONCLUDED, COMPARED) if correction != "none" else ():
+    for unit in (CONCLUDED, COMPARED, RELATED) if correction != "none" else ():
         places = [at for at, one in enumerate(findings) if is_test(one, unit)]
         fresh = adjusted([findings[at].p_value or 0.0 for at in places], correction)
         for at, p in zip(places, fresh, strict=True):

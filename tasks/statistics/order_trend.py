@@ -97,7 +97,7 @@ def order_test(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayL
     silent = _silent(values, won, groups)
     if silent:
         return OrderTest(n, won, groups, silent=silent)
-    centred = _doubled_midranks(values) - (n + 1)  # 2·a_i
+    centred = doubled_midranks(values) - (n + 1)  # 2·a_i
     shares = zip(whole_sums(codes, centred * hits, groups), whole_sums(codes, centred, groups), strict=True)
     scored = [n * of_right - won * of_all for of_right, of_all in shares]  # 2n·U_g
     total, spread = sum(scored), sum(one * one for one in scored)
@@ -120,10 +120,10 @@ def ranked_area(
     won, lost = int(hits.sum()), int((1 - hits).sum())
     if not won or not lost:
         raise ValueError("an area needs labels that are right and labels that are wrong")
-    together, placed = _doubled_midranks(values), np.empty(len(hits), dtype=np.int64)
+    together, placed = doubled_midranks(values), np.empty(len(hits), dtype=np.int64)
     chosen = hits == 1
-    placed[chosen] = together[chosen] - _doubled_midranks(values[chosen])  # twice the wrong ones below, ties half
-    placed[~chosen] = 2 * won - (together[~chosen] - _doubled_midranks(values[~chosen]))
+    placed[chosen] = together[chosen] - doubled_midranks(values[chosen])  # twice the wrong ones below, ties half
+    placed[~chosen] = 2 * won - (together[~chosen] - doubled_midranks(values[~chosen]))
     doubled = int(placed[chosen].sum())  # 2·n_right·n_wrong·AUC
     sums = (whole_sums(codes, part, here) for part in (placed, hits, 1 - hits))
     influences = tuple(
@@ -195,7 +195,7 @@ def _silent(scores: npt.NDArray[np.float64], right: int, clusters: int) -> str:
     return "all samples have one score" if (scores == scores[0]).all() else ""
 
 
-def _doubled_midranks(values: npt.NDArray[np.float64]) -> Integers:
+def doubled_midranks(values: npt.NDArray[np.float64]) -> Integers:
     """Twice the average rank of each value: whole numbers."""
     _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
     doubled: Integers = (2 * np.cumsum(counts) - counts + 1)[where]

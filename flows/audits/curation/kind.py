@@ -19,9 +19,11 @@ from assay.tasks.weak_labels import metrics as weak_labels
 from assay.tasks.weak_labels.settings import WeakLabelling
 
 if TYPE_CHECKING:
+    from assay.data.hardness_schemas import SampleHardness
     from assay.flows.audits.curation.flow import Curation
     from assay.flows.configuration.named_things import MissingThing
     from assay.flows.pipeline import Pipeline
+    from assay.infra.artifacts import Artifact
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
@@ -39,6 +41,15 @@ def asked(pipeline: Pipeline) -> bool:
     from assay.flows.audits.curation.flow import carries_votes
 
     return pipeline.asked(Labeling) is not None or carries_votes(pipeline)
+
+
+def hardness(_ground: Ground, curation: Curation) -> Iterator[Artifact[SampleHardness]]:
+    """What the labels of the first labeler doubt."""
+    from assay.tasks.hardness.measures import THETA
+    from assay.tasks.hardness.task import find_hardness
+
+    if curation.headline is not None:
+        yield find_hardness(curation.headline.intervals, THETA, "")
 
 
 def page(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
@@ -121,5 +132,6 @@ CURATION = AuditKind(
         Measured("weak_labels", weak_labels.METRICS, ("weak_labels",)),
         Measured("ordering", ordering.METRICS, ("ordering",), gate=ordering_gate),
     ),
-    clashes=clashes, missing=missing, page=page, background=background, verdict=verdict, followed=followed,
+    clashes=clashes, missing=missing, hardness=hardness, page=page, background=background, verdict=verdict,
+    followed=followed,
 )  # fmt: skip

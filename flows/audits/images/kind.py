@@ -17,11 +17,13 @@ from assay.tasks.diagnostics import metrics as diagnostics
 from assay.tasks.diagnostics.settings import Diagnostics
 
 if TYPE_CHECKING:
+    from assay.data.hardness_schemas import SampleHardness
     from assay.flows.audits.images.attacking import Robustness
     from assay.flows.audits.images.certifying import Certificates
     from assay.flows.audits.images.corrupting import Flips
     from assay.flows.audits.images.looking_inside import Insides
     from assay.flows.pipeline import Pipeline
+    from assay.infra.artifacts import Artifact
     from assay.tasks.attacks.page_pictures import AttackedImages
     from assay.tasks.attacks.task import Attacks
     from assay.tasks.reporting.following import Headline
@@ -39,6 +41,15 @@ def challenge(ground: Ground) -> Robustness:
     from assay.flows.audits.images.attacking import challenge_images
 
     return challenge_images(ground)
+
+
+def smallest_eps(ground: Ground, robustness: Robustness) -> Iterator[Artifact[SampleHardness]]:
+    """The smallest ε at which an attack succeeds, of the subjects themselves, not of defended copies."""
+    from assay.tasks.hardness.task import find_hardness
+
+    for subject in ground.pipeline.subjects:
+        for made in robustness.attacked.get(subject.name, {}).values():
+            yield find_hardness(made.attacked, "eps", subject.name)
 
 
 def challenge_page(ground: Ground, robustness: Robustness, findings: FindingIndex) -> Iterator[Part]:
@@ -92,6 +103,15 @@ def corrupt(ground: Ground) -> Flips:
     from assay.flows.audits.images.corrupting import corrupt
 
     return corrupt(ground)
+
+
+def flips_per_sample(ground: Ground, flips: Flips) -> Iterator[Artifact[SampleHardness]]:
+    """How often the answer flips, of the subjects themselves."""
+    from assay.tasks.hardness.task import find_hardness
+
+    for subject in ground.pipeline.subjects:
+        if flips.corrupted is not None and subject.network is not None:
+            yield find_hardness(flips.corrupted.flips, "flips", subject.name)
 
 
 def corruptions_page(_ground: Ground, flips: Flips, findings: FindingIndex) -> Iterator[Part]:
@@ -165,7 +185,8 @@ IMAGES = AuditKind(
         Measured("attack", attacks.METRICS, ("attacks",), gate=challenge_clashes.attack_gate),
         Measured("defense", defenses.METRICS, ("defenses", "smoothing")),
     ),
-    clashes=challenge_clashes.clashes, page=challenge_page, verdict=challenge_verdict, followed=challenge_followed,
+    clashes=challenge_clashes.clashes, hardness=smallest_eps, page=challenge_page, verdict=challenge_verdict,
+    followed=challenge_followed,
 )  # fmt: skip
 CORRUPTIONS = AuditKind(
     "corruptions", lambda pipeline: pipeline.asked(Corruptions) is not None and sees_images(pipeline), corrupt,
@@ -173,7 +194,8 @@ CORRUPTIONS = AuditKind(
               "{severities: [1, 3, 5]}"),),
     stands_on=("subjects", "attacks"),
     measures=(Measured("corruption", corruptions.METRICS, ("corruptions",)),),
-    clashes=corruption_clashes, page=corruptions_page, verdict=corruptions_verdict, followed=corruptions_followed,
+    clashes=corruption_clashes, hardness=flips_per_sample, page=corruptions_page,
+    verdict=corruptions_verdict, followed=corruptions_followed,
 )  # fmt: skip
 DIAGNOSTICS = AuditKind(
     "diagnostics", lambda pipeline: pipeline.asked(Diagnostics) is not None and sees_images(pipeline), look,

@@ -93,6 +93,11 @@ class Examination:
         """How good the subjects are on clean samples."""
         return [one.clean for one in self.subjects.values() if one.clean is not None]
 
+    @property
+    def predictions(self) -> dict[str, Artifact[Predictions]]:
+        """The class that each subject of images or texts gives each audited sample."""
+        return {one.name: one.predictions for kind in ("network", "classifier") for one in self.of(kind)}
+
     def of(self, kind: str) -> list[Examined]:
         """The subjects of one kind: `network` (images), `classifier` (texts), `tagger` (tags) or `scorer` (pairs)."""
         return [one for one in self.subjects.values() if one.resolved.settings.kind == kind]

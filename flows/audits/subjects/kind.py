@@ -12,12 +12,15 @@ from assay.tasks.subjects.metrics import METRICS
 from assay.tasks.subjects.settings import Subject
 
 if TYPE_CHECKING:
+    from assay.data.hardness_schemas import SampleHardness
+    from assay.data.schemas import Predictions
     from assay.flows.audits.subjects.flow import Examination
     from assay.flows.audits.subjects.on_tables import TableSubjects
     from assay.flows.configuration.mistakes import Where
     from assay.flows.configuration.named_columns import NamedColumn
     from assay.flows.configuration.named_things import MissingThing
     from assay.flows.pipeline import Pipeline
+    from assay.infra.artifacts import Artifact
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
@@ -49,6 +52,27 @@ def are_learners(pipeline: Pipeline) -> bool:
     from assay.flows.audits.subjects.flow import learners
 
     return bool(learners(pipeline))
+
+
+def hard_for_tables(_ground: Ground, subjects: TableSubjects) -> Iterator[Artifact[SampleHardness]]:
+    """What subjects of tables are unsure of, and disagree on."""
+    yield from _unsure(subjects.predictions)
+
+
+def hard_for_learners(_ground: Ground, examination: Examination) -> Iterator[Artifact[SampleHardness]]:
+    """What subjects of images and texts are unsure of, and disagree on."""
+    yield from _unsure(examination.predictions)
+
+
+def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[SampleHardness]]:
+    from assay.tasks.hardness.measures import CONFIDENCE, MARGIN
+    from assay.tasks.hardness.task import find_disagreement, find_hardness
+
+    for name, one in predictions.items():
+        yield find_hardness(one, CONFIDENCE, name)
+        yield find_hardness(one, MARGIN, name)
+    if len(predictions) > 1:
+        yield find_disagreement(list(predictions.values()))
 
 
 def tables_page(_ground: Ground, _subjects: TableSubjects, findings: FindingIndex) -> Iterator[Part]:
@@ -131,8 +155,10 @@ def placed(pipeline: Pipeline) -> Iterator[tuple[Where, Subject]]:
 TABLES = AuditKind(
     "tables", are_tables, measure_tables, stands_on=("data", "curation"),
     measures=(Measured("subject", METRICS, ("subject", "subjects"), gate=subject_gate),), clashes=clashes,
-    columns=columns, missing=missing, background=tables_page, verdict=tables_verdict, followed=followed,
+    columns=columns, missing=missing, hardness=hard_for_tables, background=tables_page, verdict=tables_verdict,
+    followed=followed,
 )  # fmt: skip
 SUBJECTS = AuditKind(
-    "subjects", are_learners, examine_subjects, stands_on=("data",), background=clean_page, verdict=clean_verdict
-)
+    "subjects", are_learners, examine_subjects, stands_on=("data",), hardness=hard_for_learners, background=clean_page,
+    verdict=clean_verdict,
+)  # fmt: skip

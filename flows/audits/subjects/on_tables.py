@@ -37,6 +37,11 @@ class TableSubjects:
     subjects: Mapping[str, MeasuredSubject]
 
     @property
+    def predictions(self) -> dict[str, Artifact[Predictions]]:
+        """What each subject says of all samples."""
+        return {name: one.predictions for name, one in self.subjects.items()}
+
+    @property
     def findings(self) -> list[Artifact[Findings]]:
         """How good they are along the order."""
         return [findings for one in self.subjects.values() for findings in one.findings]

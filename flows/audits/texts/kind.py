@@ -11,9 +11,11 @@ from assay.flows.audits.kind import AuditKind, Ground
 from assay.flows.audits.texts.clashes import text_clashes
 
 if TYPE_CHECKING:
+    from assay.data.hardness_schemas import SampleHardness
     from assay.flows.audits.texts.flow import WordAudit
     from assay.flows.configuration.named_things import MissingThing
     from assay.flows.pipeline import Pipeline
+    from assay.infra.artifacts import Artifact
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
@@ -29,6 +31,16 @@ def attack(ground: Ground) -> WordAudit:
 def asked(pipeline: Pipeline) -> bool:
     """Whether there is an attack on texts, and a classifier that reads them."""
     return bool(pipeline.text_attacks) and any(one.classifier is not None for one in pipeline.subjects)
+
+
+def fewest_words(ground: Ground, audit: WordAudit) -> Iterator[Artifact[SampleHardness]]:
+    """The fewest words whose replacement turns the answer, of the classifiers themselves, not of defended copies."""
+    from assay.tasks.hardness.task import find_hardness
+
+    for subject in ground.pipeline.subjects:
+        for attack in audit.challenged.attacked.get(subject.name, {}).values():
+            if attack.attacked is not None:
+                yield find_hardness(attack.attacked, "words", subject.name)
 
 
 def page(ground: Ground, audit: WordAudit, findings: FindingIndex) -> Iterator[Part]:
@@ -74,6 +86,6 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
 
 
 TEXTS = AuditKind(
-    "texts", asked, attack, stands_on=("data", "subjects", "trust"), clashes=text_clashes, missing=missing, page=page,
-    verdict=verdict, followed=followed,
+    "texts", asked, attack, stands_on=("data", "subjects", "trust"), clashes=text_clashes, missing=missing,
+    hardness=fewest_words, page=page, verdict=verdict, followed=followed,
 )  # fmt: skip

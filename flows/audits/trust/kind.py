@@ -14,10 +14,12 @@ from assay.tasks.trust.metrics import METRICS
 from assay.tasks.trust.settings import Trust
 
 if TYPE_CHECKING:
+    from assay.data.hardness_schemas import SampleHardness
     from assay.flows.audits.trust.flow import TrustAudit
     from assay.flows.configuration.named_columns import NamedColumn
     from assay.flows.configuration.named_things import MissingThing
     from assay.flows.pipeline import Pipeline
+    from assay.infra.artifacts import Artifact
     from assay.infra.runs import Run
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
@@ -41,6 +43,15 @@ def time_spent(_ground: Ground, audit: TrustAudit, run: Run) -> tuple[TrustAudit
     from assay.tasks.trust.seconds import seconds_spent
 
     return audit, seconds_spent(audit.asked, run.store)
+
+
+def untrusted(_ground: Ground, audit: TrustAudit) -> Iterator[Artifact[SampleHardness]]:
+    """How much of the first explanation the oracle holds for unrelated."""
+    from assay.tasks.hardness.task import find_hardness
+
+    for subject, opinions in audit.opinions.items():
+        for opinion in list(opinions.values())[:1]:
+            yield find_hardness(opinion.first.labels, "trust", subject)
 
 
 def page(ground: Ground, audit: TrustAudit, findings: FindingIndex) -> Iterator[Part]:
@@ -112,6 +123,6 @@ TRUST = AuditKind(
               "{explainers: [lime], top_words: 10}"),),
     stands_on=("data", "subjects"),
     measures=(Measured("trust", METRICS, ("trust",)),),
-    clashes=clashes, columns=columns, missing=missing, afterwards=time_spent, page=page, verdict=verdict,
-    followed=followed,
+    clashes=clashes, columns=columns, missing=missing, afterwards=time_spent, hardness=untrusted, page=page,
+    verdict=verdict, followed=followed,
 )  # fmt: skip

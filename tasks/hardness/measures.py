@@ -1,0 +1,185 @@
+"""How hard each sample is by one measure, out of the table of an audit: higher is harder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.hardness_schemas import SampleHardness
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+CONFIDENCE, MARGIN, THETA, DISAGREEMENT = "confidence", "margin", "theta_l", "disagreement"
+_ORACLE = "toki"
+_SUM_TOLERANCE = 1e-3
+
+
+def hardness_rows(table: pa.Table, *, measure: str, subject: str, several: bool = False) -> pa.Table:
+    """The SampleHardness of one partition of an audit's table; `several` says that samples bear several labels."""
+    if several:
+        return least_sure(table, measure, subject)
+    return MEASURES[measure].read(table, measure, subject)
+
+
+def rows_with_several(predictions: pa.Table) -> int:
+    """How many rows hold probabilities of labels that do not exclude each other: they do not add up to 1."""
+    known = predictions.filter(pc.is_valid(predictions["probabilities"]))
+    return sum(abs(sum(one) - 1) > _SUM_TOLERANCE for one in known["probabilities"].to_pylist())
+
+
+def rows_of(ids: pa.ChunkedArray, values: Floats, kept: Bools, measure: str, subject: str) -> pa.Table:
+    """The rows of the samples that are kept."""
+    known = ids.filter(pa.array(kept))
+    n = len(known)
+    return pa.table(
+        [known, pa.array([subject] * n, pa.string()), pa.array([measure] * n, pa.string()), pa.array(values[kept])],
+        schema=SampleHardness.schema,
+    )
+
+
+def doubt(intervals: pa.Table, measure: str, subject: str) -> pa.Table:
+    """−θ_L: the lower bound of the confidence in the weak label; samples whose label is a default have none."""
+    decided = ~intervals["undecided"].to_numpy()
+    return rows_of(intervals["id"], -intervals["lower"].to_numpy(), decided, measure, subject)
+
+
+def unsure(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
+    """1 − the probability of the likeliest class."""
+    largest, _ = _two_largest(predictions)
+    return rows_of(predictions["id"], 1 - largest, np.isfinite(largest), measure, subject)
+
+
+def least_sure(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
+    """1 − the probability of the likelier answer, of the one label that the subject is least sure of."""
+    lists = predictions["probabilities"].to_pylist()
+    values = np.array([max((min(p, 1 - p) for p in one or ()), default=np.nan) for one in lists], dtype=np.float64)
+    return rows_of(predictions["id"], values, np.isfinite(values), measure, subject)
+
+
+def narrow(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
+    """1 − the lead of the likeliest class over the next one."""
+    largest, second = _two_largest(predictions)
+    return rows_of(predictions["id"], 1 - (largest - second), np.isfinite(largest), measure, subject)
+
+
+def fallen(attacked: pa.Table, measure: str, subject: str) -> pa.Table:
+    """−ε of the smallest ball in which an attack succeeds; −∞ where none does. Samples that are wrong anyway have none.
+
+    With several labels per sample there is no one answer to turn, and no row.
+    """
+    truth = pc.coalesce(attacked["gold"], attacked["clean"])
+    right = pc.equal(attacked["clean"], truth).to_numpy(zero_copy_only=False)
+    tried = right & (attacked["clean"].to_numpy() >= 0)
+    broke = attacked["success"].to_numpy(zero_copy_only=False) & (attacked["eps"].to_numpy() > 0)
+    return _per_sample(attacked["id"], np.where(broke, -attacked["eps"].to_numpy(), -np.inf), tried, measure, subject)
+
+
+def flipped(flips: pa.Table, measure: str, subject: str) -> pa.Table:
+    """The share of neighbouring frames between which the answer flips, over all perturbations of this subject."""
+    own = flips.filter(pc.equal(flips["subject"], subject))
+    sums = own.group_by("id", use_threads=False).aggregate([("flips", "sum"), ("comparisons", "sum")])
+    trials = sums["comparisons_sum"].to_numpy()
+    return rows_of(sums["id"], sums["flips_sum"].to_numpy() / np.maximum(trials, 1), trials > 0, measure, subject)
+
+
+def reworded(attacked: pa.Table, measure: str, subject: str) -> pa.Table:
+    """−the number of words whose replacement turned the answer; −∞ where the attack failed, nothing where it was not
+    tried, as on texts that the subject gets wrong."""
+    status = np.array(attacked["status"].to_pylist(), dtype=np.str_)
+    words = -attacked["changed"].to_numpy().astype(np.float64)
+    values = np.where(status == "success", words, -np.inf)
+    return _per_sample(attacked["id"], values, status != "skipped", measure, subject)
+
+
+def untrusted(labels: pa.Table, measure: str, subject: str) -> pa.Table:
+    """The weight of the explanation's unrelated words in that of all, where the trust oracle came to a judgement."""
+    own = labels.filter(pc.equal(labels["oracle"], _ORACLE))
+    judged = pc.is_in(own["label"], pa.array(["trustworthy", "untrustworthy"])).to_numpy(zero_copy_only=False)
+    unrelated = own["unrelated_mass"].to_numpy()
+    whole = unrelated + own["related_mass"].to_numpy()
+    share = unrelated / np.where(whole > 0, whole, 1.0)
+    return rows_of(own["id"], share, judged & (whole > 0), measure, subject)
+
+
+def disagreement_rows(*predictions: pa.Table) -> pa.Table:
+    """The share of subjects that do not give the commonest answer.
+
+    >>> said = [pa.table({"id": ["a", "b"], "predicted": pa.array(codes, pa.int16())}) for codes in ([0, 1], [0, 0])]
+    >>> disagreement_rows(*said)["value"].to_pylist()
+    [0.0, 0.5]
+    """
+    answers = np.stack([table["predicted"].to_numpy() for table in predictions])  # [subjects, n]
+    common = np.max([(answers == one).sum(axis=0) for one in answers], axis=0)
+    values = 1 - common / len(answers)
+    return rows_of(predictions[0]["id"], values, np.ones(len(values), np.bool_), DISAGREEMENT, "")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure: what is hard by it, in short and as a sentence has it, how its number is called and is read."""
+
+    short: str
+    words: str
+    number: str
+    read: Callable[[pa.Table, str, str], pa.Table]
+    negated: bool = True
+    """Whether the number people know is the other way round."""
+
+    def number_text(self, value: float) -> str:
+        """The number behind a value, as people know it.
+
+        >>> MEASURES["eps"].number_text(-0.1), MEASURES["eps"].number_text(-np.inf)
+        ('ε 0.1', 'ε: none tried')
+        """
+        if np.isinf(value):
+            return f"{self.number}: none tried"
+        return f"{self.number} {(-value if self.negated else value) + 0.0:.3g}"
+
+
+def _rows_as_they_are(table: pa.Table, _measure: str, _subject: str) -> pa.Table:
+    return table
+
+
+MEASURES: Mapping[str, Measure] = {
+    THETA: Measure("doubtful label", "what the rules' labels doubt", "θ_L", doubt),
+    CONFIDENCE: Measure("unsure", "what the subject is unsure of", "1 − confidence", unsure, negated=False),
+    MARGIN: Measure(
+        "narrow margin", "what the subject decides by a narrow margin", "1 − margin", narrow, negated=False
+    ),
+    "eps": Measure("small ε", "what falls at a small ε", "ε", fallen),
+    "flips": Measure("flips", "what flips under corruption", "flips", flipped, negated=False),
+    "words": Measure("few words", "what few words turn", "words", reworded),
+    "trust": Measure(
+        "wrong reasons", "what is right for the wrong reasons", "unrelated weight", untrusted, negated=False
+    ),
+    DISAGREEMENT: Measure(
+        "disagreement", "what subjects disagree on", "disagreement", _rows_as_they_are, negated=False
+    ),
+}
+"""The measures of ours, in the order of a reader's interest; other packages bring tables with names of their own."""
+
+
+def measure_named(name: str) -> Measure:
+    """The measure of that name; of one that another package brought, the name is all that is known."""
+    return MEASURES.get(name) or Measure(name, f"what is hard by {name}", name, _rows_as_they_are, negated=False)
+
+
+def _per_sample(ids: pa.ChunkedArray, values: Floats, kept: Bools, measure: str, subject: str) -> pa.Table:
+    """One row per sample: the hardest of its rows."""
+    rows = rows_of(ids, values, kept, measure, subject)
+    hardest = rows.group_by(["id", "subject", "measure"], use_threads=False).aggregate([("value", "max")])
+    return hardest.rename_columns({"value_max": "value"}).select(SampleHardness.schema.names)
+
+
+def _two_largest(predictions: pa.Table) -> tuple[Floats, Floats]:
+    """The two largest probabilities of each row; NaN where a subject gives none."""
+    lists = predictions["probabilities"].to_pylist()
+    found = [sorted(one)[:-3:-1] if one and len(one) > 1 else [np.nan, np.nan] for one in lists]
+    pairs = np.array(found, dtype=np.float64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]

@@ -1,0 +1,161 @@
+"""Hardness as stages: one measure of one audit, the disagreement of subjects, and all measures held together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.hardness_schemas import HardestSamples, HardnessPairs, SampleHardness
+from assay.data.schemas import Clusters, Findings, Predictions, Samples
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect, map_partitions, reduce_partitions
+from assay.infra.stage import say, stage, write_table
+from assay.tasks.hardness.hardest import hardest_samples
+from assay.tasks.hardness.measures import CONFIDENCE, MARGIN, disagreement_rows, hardness_rows, rows_with_several
+from assay.tasks.hardness.relating import Answers, area_findings, association_findings, pair_rows
+from assay.tasks.hardness.settings import Hardness
+from assay.tasks.hardness.side_by_side import Columns, side_by_side
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import GROUP, group_hashes
+
+
+class Related(NamedTuple):
+    """What the measures say together: the findings, the pairs as the report draws them, and the hardest samples."""
+
+    findings: Artifact[Findings]
+    pairs: Artifact[HardnessPairs]
+    hardest: Artifact[HardestSamples]
+
+
+@stage(version=1, title="hardness by one measure")
+def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[SampleHardness]:
+    """How hard every sample is by a measure, read off the table of an audit."""
+    several = measure in (CONFIDENCE, MARGIN) and bool(reduce_partitions(count_several, table)["rows"])
+    if several and measure == MARGIN:  # of two answers to each label: the confidence again
+        found: Artifact[SampleHardness] = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
+    else:
+        found = map_partitions(
+            hardness_rows, table, into=SampleHardness, measure=measure, subject=subject, several=several
+        )
+    say(f"{measure}{f' · {subject}' if subject else ''} · {plural(found.rows, 'sample')}")
+    return found
+
+
+@stage(version=1, title="disagreement")
+def find_disagreement(predictions: list[Artifact[Predictions]]) -> Artifact[SampleHardness]:
+    """On which samples subjects disagree."""
+    found: Artifact[SampleHardness]
+    if any(reduce_partitions(count_several, one)["rows"] for one in predictions):  # there is no one answer
+        found = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
+    else:
+        found = map_partitions(disagreement_rows, *predictions, into=SampleHardness)
+    say(f"{plural(len(predictions), 'subject')} · {plural(found.rows, 'sample')}")
+    return found
+
+
+@stage(version=1, title="hardness")
+def relate_hardness(
+    measures: list[Artifact[SampleHardness]], samples: Artifact[Samples],
+    predictions: dict[str, Artifact[Predictions]], clusters: Artifact[Clusters] | None, settings: Hardness,
+    significance: float,
+) -> Related:  # fmt: skip
+    """Which measures agree, which rank the subjects' true errors, and which samples are hard by all of them."""
+    grouped = reduce_partitions(columns_of, samples)["columns"] >= {GROUP}
+    known = collect(samples, ["id", "gold", *([GROUP] if grouped else [])])
+    ids = known["id"]
+    by_subject = side_by_side([collect(one, None) for one in measures], ids)
+    codes, gold = _clusters(known, clusters), known["gold"]
+    findings, pairs, hardest = list[Finding](), list[dict[str, object]](), list[dict[str, object]]()
+    for subject in _in_order(by_subject, list(predictions), settings):
+        columns = by_subject[subject]
+        predicted = _predicted(predictions.get(subject), ids)
+        found = [*association_findings(columns, codes, significance)]
+        found += area_findings(columns, _answers(predicted, gold), codes)
+        pairs += pair_rows(columns, subject, codes)
+        rows = list(_hardest(columns, subject, known, predicted, settings.hardest))
+        if subject:
+            hardest += rows
+            listed = len({row["id"] for row in rows})
+            found.append(Finding("hardness.hardest", value=listed, n=len(ids), unit="samples"))
+        findings += [_of(one, subject) for one in found]
+    shown = sum(one.verdict in ("together", "opposite") for one in findings if one.metric == "hardness.association")
+    related = sum(one.metric == "hardness.association" for one in findings)
+    say(f"{plural(related, 'pair')} of measures, {shown} related before Holm")
+    return Related(
+        write_table(findings_table(findings), into=Findings),
+        write_table(pa.Table.from_pylist(pairs, schema=HardnessPairs.schema), into=HardnessPairs),
+        write_table(pa.Table.from_pylist(hardest, schema=HardestSamples.schema), into=HardestSamples),
+    )
+
+
+def count_several(table: pa.Table) -> dict[str, int]:
+    """How many rows of a partition of predictions bear several labels."""
+    return {"rows": rows_with_several(table)}
+
+
+def columns_of(table: pa.Table) -> dict[str, frozenset[str]]:
+    """The names of the columns of a partition."""
+    return {"columns": frozenset(table.column_names)}
+
+
+def _in_order(by_subject: dict[str, Columns], predicted: list[str], settings: Hardness) -> list[str]:
+    """The subjects in the order they were given, those of other packages after them, what is of no subject first."""
+    names = ["", *predicted, *sorted(by_subject)]
+    wanted = [name for name in dict.fromkeys(names) if name in by_subject]
+    return [name for name in wanted if not name or settings.subjects is None or name in settings.subjects]
+
+
+def _clusters(samples: pa.Table, clusters: Artifact[Clusters] | None) -> npt.NDArray[np.int64]:
+    """Which samples are alike: those of one `source.group`, else those with one pattern of votes, else none."""
+    groups = group_hashes(samples)
+    if groups is not None:
+        return codes_of(groups)
+    if clusters is None:
+        return np.arange(samples.num_rows, dtype=np.int64)
+    table = collect(clusters, ["id", "cluster"])
+    beside = table["cluster"].take(pc.index_in(samples["id"], table["id"].combine_chunks()))
+    return codes_of(np.array(beside.to_pylist(), dtype=object))
+
+
+def _predicted(predictions: Artifact[Predictions] | None, ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The class that a subject gives each sample; null where it was not asked."""
+    if predictions is None:
+        return pa.chunked_array([pa.nulls(len(ids), pa.int16())])
+    table = collect(predictions, ["id", "predicted"])
+    return table["predicted"].take(pc.index_in(ids, table["id"].combine_chunks()))
+
+
+def _answers(predicted: pa.ChunkedArray, gold: pa.ChunkedArray) -> Answers:
+    right = pc.fill_null(pc.cast(pc.equal(predicted, gold), pa.int8()), -1)
+    return Answers(right.to_numpy())
+
+
+def _hardest(
+    columns: Columns, subject: str, samples: pa.Table, predicted: pa.ChunkedArray, share: float
+) -> Iterator[dict[str, object]]:
+    """A row per measure of every sample that is hard by all; what is of no subject counts as far as one was asked."""
+    asked = np.any([~np.isnan(values) for values in columns.own.values()], axis=0) if columns.own else None
+    measures = {
+        name: values if asked is None else np.where(asked, values, np.nan) for name, values in columns.all.items()
+    }
+    ids = samples["id"].to_pylist()
+    for place, one in enumerate(hardest_samples(measures, ids, share), start=1):
+        for name, harder in one.harder_than.items():
+            yield {
+                "subject": subject, "place": place, "id": ids[one.at], "measure": name,
+                "value": float(measures[name][one.at]), "harder_than": harder,
+                "n": int((~np.isnan(measures[name])).sum()), "gold": samples["gold"][one.at].as_py(),
+                "predicted": predicted[one.at].as_py(),
+            }  # fmt: skip
+
+
+def _of(finding: Finding, subject: str) -> Finding:
+    return replace(finding, subject=subject)
