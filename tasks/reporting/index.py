@@ -7,14 +7,16 @@ from collections.abc import Iterable, Sequence
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals, svg
 from assay.tasks.reporting.following import Headline
+from assay.tasks.reporting.headline import red_flags, worst_of
 from assay.tasks.reporting.layout import anchors, badge, document, safe_link, status_tone
 from assay.tasks.reporting.markup import Markup, join, tag, text
 from assay.tasks.reporting.parts import Part
 from assay.tasks.reporting.report import Report
 from assay.tasks.reporting.scales import Linear, nice_range
 from assay.tasks.reporting.tables import scroller
+from assay.tasks.statistics.findings import FindingIndex
 
-_TRENDS, _RUNS = 9, 90
+_TRENDS, _RUNS, _STRIP, _FLAGS = 9, 90, 14, 3
 
 
 class RunEntry(Settings):
@@ -39,7 +41,10 @@ class RunEntry(Settings):
     """Where its report is, relative to the index; empty where there is none."""
 
     verdict: str = ""
-    """Its first line of verdict; of a run that did not get so far, what ended it."""
+    """The line of its verdict that says most; of a run that did not get so far, what ended it."""
+
+    flags: tuple[str, ...] = ()
+    """The red flags that it raised, each with its subject."""
 
     headlines: tuple[Headline, ...] = ()
     """Its numbers that are followed over the nights."""
@@ -47,10 +52,11 @@ class RunEntry(Settings):
 
 def entry_of(report: Report, link: str) -> RunEntry:
     """The line that a report adds to the index."""
+    worst = worst_of(report.verdicts, report.status)
     return RunEntry(
         run=report.run, pipeline=report.pipeline, started=report.started, seconds=report.seconds,
-        status=report.status, link=link, verdict=report.verdicts[0].text if report.verdicts else "",
-        headlines=tuple(report.followed),
+        status=report.status, link=link, verdict="" if worst is None else worst.text,
+        flags=red_flags(FindingIndex(report.findings)), headlines=tuple(report.followed),
     )  # fmt: skip
 
 
@@ -74,9 +80,60 @@ def render_index(entries: Iterable[RunEntry]) -> str:
         tag("h1", "All nights"),
         tag("p", said, class_="lead"),
     )
-    page = tag("div", nav, tag("main", head, empty, *sections, id="report"), class_="page")
+    states = _at_a_glance(list(zip(places, groups, strict=True))) if len(groups) > 1 else None
+    page = tag("div", nav, tag("main", head, empty, states, *sections, id="report"), class_="page")
     skip = tag("a", "Skip to the runs", href="#report", class_="skip")
     return document("All nights · Assay", join([skip, page, tag("footer", "Assay. One line per run, newest first.")]))
+
+
+def _at_a_glance(groups: Sequence[tuple[str, tuple[str, Sequence[RunEntry]]]]) -> Markup:
+    """Every pipeline in a row: how its last nights ended, and what its last one says; the bad ones first."""
+    ordered = sorted(groups, key=lambda group: status_tone(group[1][1][-1].status) == "good")
+    key = "A filled square is a run that ended well; a cross, here and under the trends, one that did not."
+    rows = [_state(place, name, runs) for place, (name, runs) in ordered]
+    return join([tag("ul", *rows, class_="states"), tag("p", key, class_="note")])
+
+
+def _state(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
+    latest = runs[-1]
+    said = tag("p", numerals.unbroken(latest.verdict), class_="said") if latest.verdict else None
+    return tag(
+        "li",
+        tag("div", tag("a", name, href=f"#{place}"), badge(status_tone(latest.status), latest.status), class_="who"),
+        tag("div", said, _flags(latest), class_="what"),
+        tag("div", _strip(runs), tag("span", numerals.moment(latest.started), class_="when"), class_="nights"),
+    )
+
+
+def _flags(entry: RunEntry) -> Markup | None:
+    """The red flags that a run raised, by name."""
+    if not entry.flags:
+        return None
+    rest = len(entry.flags) - _FLAGS
+    named = ", ".join(entry.flags[:_FLAGS]) + (f" and {rest} more" if rest > 0 else "")
+    said = f"{numerals.plural(len(entry.flags), 'red flag')}: {named}"
+    return tag("p", tag("span", "⚑ ", aria_hidden="true"), said, class_="flags")
+
+
+def _strip(runs: Sequence[RunEntry]) -> Markup:
+    """The last nights as one row of squares, newest last; filled where all is well, crossed where not."""
+    shown = runs[-_STRIP:]
+    side = 12.0
+    marks = [_square(at * side, entry) for at, entry in enumerate(shown)]
+    told = "; ".join(f"{entry.run} {entry.status}" for entry in shown[-7:])
+    label = f"The last {numerals.plural(len(shown), 'run')}, oldest first: {told}"
+    return tag("svg", *marks, viewBox=f"0 0 {side * len(shown):g} {side:g}", width=f"{side * len(shown):g}",
+               height=f"{side:g}", role="img", aria_label=label, class_="strip")  # fmt: skip
+
+
+def _square(left: float, entry: RunEntry) -> Markup:
+    tone = status_tone(entry.status)
+    square = tag("rect", x=f"{left + 1:g}", y="1", width="10", height="10", rx="2", class_=f"night {tone}")
+    hint = tag("title", f"{entry.run}: {entry.status}")
+    if tone == "good":
+        return tag("g", hint, square)
+    cross = tag("path", d=f"M{left + 3.5:g} 3.5l5 5m0-5l-5 5", class_="crossed")
+    return tag("g", hint, square, cross)
 
 
 def _pipeline(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
@@ -90,6 +147,7 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
     return tag(
         "section", tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
         tag("p", numerals.unbroken(latest.verdict), class_="lead") if latest.verdict else None,
+        _flags(latest),
         tag("div", *first, class_="trends") if first else None,
         _folded(more) if more else None,
         scroller(f"Runs of {name}", _runs(name, shown)), note,
@@ -145,13 +203,22 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
     if len(points) > 1:
         ends = join([ends, svg.words(width, height - 3, _day(runs[points[-1][0]].started), "tick", "end")])
     base = svg.stroke("base", 0, height - 17, width, height - 17)
+    states = [_state_mark(x(at), height - 17, entry) for at, entry in enumerate(runs)]
     told = "; ".join(f"{runs[at].run} {_written(one)}" for at, one in points[-14:])
     said = f"{title} over {numerals.plural(len(points), 'run')}, oldest first: {told}."
     return tag(
         "div",
-        svg.drawing(width, height, title, said, identity, base, tag("g", *lines, class_="s1"), ends),
+        svg.drawing(width, height, title, said, identity, base, *states, tag("g", *lines, class_="s1"), ends),
         class_="spark",
     )
+
+
+def _state_mark(x: float, y: float, entry: RunEntry) -> Markup:
+    """A cross on the base line under a night that did not end well."""
+    if status_tone(entry.status) == "good":
+        return join([])
+    cross = tag("path", d=f"M{x - 3:.1f} {y - 3:.1f}l6 6m0-6l-6 6", class_="crossed")
+    return tag("g", tag("title", f"{entry.run}: {entry.status}"), cross)
 
 
 def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
@@ -171,7 +238,7 @@ def _run(entry: RunEntry) -> Markup:
         "tr", tag("th", name, scope="row"), tag("td", numerals.moment(entry.started)),
         tag("td", numerals.duration(entry.seconds), class_="num"),
         tag("td", badge(status_tone(entry.status), entry.status)),
-        tag("td", numerals.unbroken(entry.verdict)),
+        tag("td", numerals.unbroken(entry.verdict), _flags(entry)),
     )  # fmt: skip
 
 
