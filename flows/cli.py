@@ -12,8 +12,8 @@ from assay import __version__
 from assay.flows.commands.answers import BUG, INTERRUPTED, Answering, echo
 from assay.flows.commands.judging import compare, gate
 from assay.flows.commands.keeping import data, export, store
-from assay.flows.commands.looking import check, list_pipelines, report, runs
-from assay.flows.commands.nightly import deploy, serve, worker
+from assay.flows.commands.looking import check, history, list_pipelines, report, runs
+from assay.flows.commands.nightly import deploy, notify, serve, worker
 from assay.flows.commands.running import plan, reproduce, run
 from assay.infra.endings import TerminatedError
 from assay.infra.errors import AssayError
@@ -36,10 +36,12 @@ ALL = (
     list_pipelines,
     runs,
     report,
+    history,
     compare,
     gate,
     deploy,
     serve,
+    notify,
     worker,
     data,
     export,

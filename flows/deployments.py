@@ -36,8 +36,12 @@ def serve(project: Project, file: Path) -> None:
     """Stay, and run each pipeline on its schedule; a night that still runs makes the next one skip, not pile up."""
     from prefect import serve as serve_deployments
 
+    from assay.flows.nights.afterwards import SERVED
+    from assay.flows.nights.watching import Watch
+
     scheduled = deployments_of(project, file)
-    with _api():
+    os.environ[SERVED] = "1"  # the runs, processes of their own, leave messages to us: one a night for all of them
+    with _api(), Watch(project, lambda text: echo(text, err=True)):
         echo(f"Serving {', '.join(each.name for each in scheduled)}. Ctrl-C ends it.")
         # One process at a time for all pipelines would make a long night delay the others: each may run once.
         serve_deployments(*scheduled, pause_on_shutdown=True, print_starting_message=False, limit=len(scheduled))

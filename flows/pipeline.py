@@ -18,6 +18,7 @@ from assay.flows.configuration.expectations import GIVEN
 from assay.flows.configuration.mistakes import nearest
 from assay.flows.configuration.overrides import file_name
 from assay.flows.configuration.written_lines import Lines
+from assay.flows.nights.settings import Notify
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
 from assay.tasks.attacks.menu import AnyAttack, AnyTermAttack, AnyTextAttack
@@ -158,6 +159,13 @@ class ProjectFile(Settings):
     compute: Compute = Field(default=Compute(), examples=["{engine: local, workers: auto, gpu: preferred}"])
     """Where the work runs; it changes no result."""
 
+    prometheus: str | None = Field(default=None, pattern=r"\.prom$", examples=["/var/lib/node_exporter/assay.prom"])
+    """A file that every run writes for Prometheus' node exporter (its textfile collector), beside pipelines.yaml or by
+    its whole path; its name ends in `.prom`."""
+
+    notify: Notify | None = Field(default=None, examples=["{apprise: {url_from: APPRISE_URLS}}"])
+    """Who hears when a pipeline's state has changed."""
+
     pipelines: dict[str, Pipeline]
     """The audits, by name."""
 
@@ -178,6 +186,8 @@ class Project:
     compute: Compute
     pipelines: Mapping[str, Pipeline]
     lines: Lines = dataclasses.field(default_factory=Lines)
+    notify: Notify | None = None
+    prometheus: Path | None = None
 
     @property
     def folder(self) -> Path:

@@ -10,6 +10,8 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
+from assay.flows.configuration.mistakes import dotted
+from assay.flows.nights.afterwards import leave_traces
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.all_nights import write_index
 from assay.infra.branches import start
@@ -24,6 +26,7 @@ from assay.infra.progress import Progress, open_progress
 from assay.infra.runs import Run
 from assay.infra.store import Store
 from assay.infra.sweep import close_crashed_runs
+from assay.tasks.reporting.headline import worst_of
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.statistics.gates import GateResult, judge
 
@@ -89,14 +92,20 @@ def _open_run(
         seed=seed, compute=project.compute, fresh=fresh, conductor=Orchestrated(),
     )  # fmt: skip
     run.record.settings = pipeline.model_dump(mode="json")
+    run.record.overrides = sorted(dotted(where) for where in project.lines.changed)
+    stopped = False
     try:
         with run, _recorded(run.record):
             yield run
+    except KeyboardInterrupt:
+        stopped = True
+        raise
     finally:
         progress.close()
         if run.record.report is None:  # a run that ended early stands on the page over all nights too
             with suppress(AssayError, OSError):  # what ended it matters more than that page
                 write_index(store)
+        leave_traces(project, store, run.record, progress.notice, stopped=stopped)
 
 
 def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
@@ -116,6 +125,9 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     verdicts, report = write_report(run, pipeline, made, findings, gates, status)
     run.record.status = status
     run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
+    worst, passed = worst_of(verdicts, status), sum(gate.passed for gate in gates)
+    run.record.worst = "" if worst is None else worst.text
+    run.record.judged = {"passed": passed, "failed": len(gates) - passed}
     run.save()
     run.progress.close()
     _say_verdict(run.progress, run.record)

@@ -146,7 +146,8 @@ class Folder:
                     self.fs.put_file(here.name, target)
                 return
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            draft = f"{target}.tmp-{uuid.uuid4().hex}"
+            # Hidden: who reads a folder of Parquet files as one data set passes over what is not whole.
+            draft = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.tmp-{uuid.uuid4().hex}")
             try:
                 # No fsync: a file that a power cut left short or garbled is caught by its size and page checksums.
                 with open(draft, "wb") as local:

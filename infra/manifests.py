@@ -109,7 +109,10 @@ class StageRecord:
 
 @dataclass
 class RunRecord:
-    """What one run was asked, which artifacts it used (cached or not), and how it ended."""
+    """What one run was asked, which artifacts it used (cached or not), and how it ended.
+
+    `worst` is the line of its verdict that says most; `overrides` what `--set` changed; `judged` counts its gates.
+    """
 
     id: str
     pipeline: str
@@ -129,6 +132,9 @@ class RunRecord:
     notices: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
     asked_again: dict[str, str] = field(default_factory=dict)
+    worst: str = ""
+    overrides: list[str] = field(default_factory=list)
+    judged: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values."""

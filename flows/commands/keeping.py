@@ -94,7 +94,7 @@ def export(
 
 @click.group("store", cls=Answering)
 def store() -> None:
-    """The store of artifacts, runs and reports: look, tidy up."""
+    """The store of artifacts, runs and reports: look, tidy up, rebuild."""
 
 
 @store.command("info", example="assay store info")
@@ -114,7 +114,10 @@ def store_info(config: str, store: str | None) -> None:
 @config_option
 @store_option
 def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> None:
-    """Remove old runs, and what no remaining run used."""
+    """Remove old runs, and what no remaining run used.
+
+    The history of their findings is kept.
+    """
     from assay.flows.operations.stores import open_store
     from assay.flows.report.records import in_bytes
     from assay.infra.sweep import clean
@@ -122,3 +125,25 @@ def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> Non
     swept = clean(open_store(config, store), keep=keep, dry_run=dry_run)
     verb = "Would remove" if dry_run else "Removed"
     echo(f"{verb} {len(swept.runs)} runs and {len(swept.results)} results: {in_bytes(swept.bytes)}.")
+
+
+@store.command("rebuild", example="assay store rebuild")
+@config_option
+@store_option
+def store_rebuild(config: str, store: str | None) -> None:
+    """Write the history and the page of all nights anew from the runs.
+
+    What the history has of runs that were cleaned away stays.
+    """
+    from assay.flows.nights.history import rebuild
+    from assay.flows.operations.stores import open_store
+    from assay.flows.report.all_nights import write_index
+    from assay.infra.errors import InputError
+    from assay.tasks.reporting.numerals import plural
+
+    opened = open_store(config, store)
+    written, kept, troubles = rebuild(opened)
+    write_index(opened)
+    echo(f"{opened.url}/history: {plural(written, 'run')} written, {kept} kept of runs that are gone.")
+    if troubles:
+        raise InputError("\n".join(troubles))

@@ -1,4 +1,4 @@
-"""Commands that only look: `check`, `list`, `runs`, `report`."""
+"""Commands that only look: `check`, `list`, `runs`, `report`, `history`."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ def runs(pipeline: str | None, last: int, config: str, store: str | None) -> Non
         echo(f"There is no run{of} in {opened.url} yet.  (assay run NAME makes one)")
         return
     rows = [
-        [one.id, one.pipeline, one.status, round(one.seconds, 1), one.seed, (one.verdicts or one.failures or [""])[0]]
+        [one.id, one.pipeline, one.status, round(one.seconds, 1), one.seed,
+         one.worst or (one.verdicts or one.failures or [""])[0]]
         for one in found
-    ]
+    ]  # fmt: skip
     echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
 
 
@@ -84,3 +85,42 @@ def report(run: str, opened: bool, config: str, store: str | None) -> None:
     echo(record.report)
     if opened:
         click.launch(record.report)
+
+
+@command(
+    "history",
+    example="assay history digits\nassay history digits attack.accuracy --of pgd --last 14\n"
+    "assay history digits --csv > digits.csv",
+)
+@click.argument("pipeline")
+@click.argument("finding", required=False)
+@click.option("--of", "of", default=None, help="Only what the finding says of this: an attack, an approach, …")
+@click.option("--group", default=None, help="Only this slice.")
+@click.option("--subject", default=None, help="Only this subject.")
+@click.option("--last", type=click.IntRange(1), default=30, show_default=True, help="How many runs to draw.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the rows, of all runs, as CSV.")
+@config_option
+@store_option
+def history(
+    pipeline: str,
+    finding: str | None,
+    of: str | None,
+    group: str | None,
+    subject: str | None,
+    last: int,
+    as_csv: bool,
+    config: str,
+    store: str | None,
+) -> None:
+    """Draw how PIPELINE's numbers went over the nights.
+
+    Those that the report follows, or every slice of one FINDING (`attack.accuracy`), night by night where it is one.
+    """
+    from assay.flows.nights.asking import history_as_csv, history_in_words
+    from assay.flows.operations.stores import open_store
+
+    opened, slices = open_store(config, store), {"of": of, "group": group, "subject": subject}
+    if as_csv:
+        click.echo(history_as_csv(opened, pipeline, finding, slices), nl=False)
+    else:
+        echo(history_in_words(opened, pipeline, finding, slices, last))

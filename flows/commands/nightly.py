@@ -1,10 +1,10 @@
-"""Commands that keep audits running every night: `deploy`, `serve`, `worker`."""
+"""Commands that keep audits running every night: `deploy`, `serve`, `notify`, `worker`."""
 
 from __future__ import annotations
 
 import click
 
-from assay.flows.commands.answers import command, config_option, echo
+from assay.flows.commands.answers import command, config_option, echo, store_option
 
 
 @command("deploy", example="assay deploy")
@@ -29,7 +29,8 @@ def deploy(config: str) -> None:
 def serve(config: str) -> None:
     """Stay, and run every pipeline on its schedule.
 
-    A night that still runs when the next one is due is not started twice.
+    A night that still runs when the next one is due is not started twice; one that does not come is noticed, and told
+    where pipelines.yaml says whom (`notify:`).
     """
     _prepare()
     from assay.flows.configuration.loading import load_usable
@@ -39,6 +40,24 @@ def serve(config: str) -> None:
     for mistakes in refused.values():
         echo(f"Left out until it is corrected:\n{mistakes}", err=True)
     serve_all(project, project.file)
+
+
+@command("notify", example="assay notify --test\nassay notify")
+@click.option("--test", "trial", is_flag=True, help="Send a test message, whatever the nights did.")
+@config_option
+@store_option
+@click.pass_context
+def notify(ctx: click.Context, trial: bool, config: str, store: str | None) -> None:
+    """Send what has changed and was not told yet.
+
+    To whom pipelines.yaml says under `notify`. The exit code is 3 if a message did not arrive.
+    """
+    from assay.flows.nights.asking import send_now, send_trial
+
+    sentences, arrived = send_trial(config) if trial else send_now(config, store)
+    for sentence in sentences:
+        echo(sentence, err=not arrived)
+    ctx.exit(0 if arrived else 3)
 
 
 @command("worker", example="assay worker tls://scheduler:8786\nassay worker tls://scheduler:8786 --gpu")

@@ -118,7 +118,9 @@ def _written_out(file: Path) -> Document:
 def _project(file: Path, document: Document, settings: ProjectFile, changed: set[Where], store: str | None) -> Project:
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
     pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
-    return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)))
+    lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
+    beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
+    return Project(file, chosen, settings.compute, pipelines, lines, settings.notify, beside)
 
 
 def _pipeline_of(where: Where) -> str | None:
@@ -195,6 +197,8 @@ def _clashing(document: Document, wrong: set[Where], kinds: Sequence[AuditKind[A
 def _told(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
     """The mistake as a person reads it: within its pipeline, and blamed on `--set` where that brought it in."""
     path = dotted(where[2:]) if len(where) > 2 and where[0] == "pipelines" else mistake.path
+    if where[:1] == ("notify",):
+        mistake = dataclasses.replace(mistake, value="")  # whoever wrote a secret there must not read it in a log
     if any(where[: len(set_here)] == set_here for set_here in changed):
         return dataclasses.replace(mistake, file=FLAG, line=None, path=path)
     return dataclasses.replace(mistake, path=path)

@@ -1,0 +1,172 @@
+"""One message about all pipelines whose state has changed: the verdict's sentence, the worst changes, the link."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from assay.flows.audits.table import KINDS
+from assay.flows.nights.states import IN_WORDS, Night
+from assay.flows.report.comparison import Change, changes, value
+from assay.infra.errors import InputError
+from assay.infra.manifests import RunRecord
+from assay.infra.store import Store
+from assay.tasks.statistics.between_nights import Difference, difference
+from assay.tasks.statistics.metrics import Better
+from assay.tasks.statistics.run_findings import findings_of
+
+WORST = 3
+_LONGEST = 600  # of a sentence: chats cut long messages where they like
+
+
+@dataclass(frozen=True)
+class Worse:
+    """A finding that got worse since the run before."""
+
+    change: Change
+    moved: Difference
+
+    def in_words(self) -> str:
+        """The finding, where it was and is, and by how much it moved."""
+        metric, of, group, subject = self.change.key
+        about = ", ".join(part for part in (subject, of, group) if part)
+        interval = "" if self.moved.low is None or self.moved.high is None else (
+            f" [{self.moved.low:+.3g}, {self.moved.high:+.3g}]"
+        )  # fmt: skip
+        return (
+            f"{metric}{f' ({about})' if about else ''}: {value(self.change.before)} → {value(self.change.after)}, "
+            f"{self.moved.value:+.3g}{interval}"
+        )
+
+    def as_json(self) -> dict[str, object]:
+        """The same as plain values."""
+        metric, of, group, subject = self.change.key
+        sides = {
+            name: None if one is None else {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
+            for name, one in (("before", self.change.before), ("after", self.change.after))
+        }
+        moved = {"value": self.moved.value, "low": self.moved.low, "high": self.moved.high}
+        return {"finding": metric, "of": of, "group": group, "subject": subject, **sides, "change": moved}
+
+
+@dataclass(frozen=True)
+class News:
+    """What is told of one pipeline."""
+
+    pipeline: str
+    state: str
+    title: str
+    sentence: str
+    run: str | None = None
+    status: str | None = None
+    report: str | None = None
+    worst: tuple[Worse, ...] = ()
+
+    def as_text(self) -> str:
+        """The lines about it."""
+        lines = [f"{self.title}: {self.sentence}" if self.sentence else self.title]
+        lines += [f"  {one.in_words()}" for one in self.worst]
+        return "\n".join([*lines, *([f"  {self.report}"] if self.report else [])])
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is sent, once, to every notifier."""
+
+    title: str
+    news: tuple[News, ...]
+    sent: datetime = field(default_factory=lambda: datetime.now(UTC))
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    test: bool = False
+
+    @property
+    def text(self) -> str:
+        """The message as plain text."""
+        return "\n\n".join(one.as_text() for one in self.news)
+
+    def as_json(self) -> bytes:
+        """The message as a webhook gets it."""
+        nights = [
+            {
+                "pipeline": one.pipeline, "state": one.state, "status": one.status, "run": one.run,
+                "sentence": one.sentence, "report": one.report, "worst": [worse.as_json() for worse in one.worst],
+            }
+            for one in self.news
+        ]  # fmt: skip
+        body = {
+            "version": 1, "id": self.id, "sent": self.sent.isoformat(timespec="seconds"), "test": self.test,
+            "title": self.title, "text": self.text, "nights": nights,
+        }  # fmt: skip
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+
+
+def message_of(nights: Sequence[Night], store: Store, report_url: str | None) -> Message:
+    """The message about nights whose state has changed."""
+    told = ", ".join(f"{night.pipeline} {IN_WORDS[night.state]}" for night in nights)
+    records = store.runs()
+    return Message(f"Assay: {told}", tuple(_news(night, store, records, report_url) for night in nights))
+
+
+def trial_message() -> Message:
+    """What `assay notify --test` sends."""
+    said = "This is a test: messages of Assay arrive here."
+    return Message("Assay: test", (News("test", "test", "test", said),), test=True)
+
+
+def _news(night: Night, store: Store, records: Sequence[RunRecord], report_url: str | None) -> News:
+    title, run = f"{night.pipeline} {IN_WORDS[night.state]}", night.run
+    if night.state == "missed" or run is None:
+        last = f"the last run started {run.started[:16]}Z" if run else "no run is on record"
+        return News(night.pipeline, night.state, title, f"no run came for {night.since:%Y-%m-%d %H:%M} UTC; {last}")
+    said = " ".join((run.worst or (run.verdicts or run.failures or [run.status])[0]).split())
+    sentence = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+    worst = () if night.state == "green" else worst_changes(store, records, run)
+    return News(night.pipeline, night.state, title, sentence, run.id, run.status, link_to(run, report_url), worst)
+
+
+def link_to(run: RunRecord, report_url: str | None) -> str | None:
+    """Where a reader of the message finds the report."""
+    if run.report is None or report_url is None:
+        return run.report
+    return f"{report_url.rstrip('/')}/{run.id}/index.html"
+
+
+def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) -> tuple[Worse, ...]:
+    """The findings that got worse by most since the run before, counted in half widths of the change's interval."""
+    earlier = [
+        one for one in records
+        if one.pipeline == run.pipeline and one.findings and not one.overrides and one.started < run.started
+    ]  # fmt: skip
+    if run.findings is None or not earlier:
+        return ()
+    try:
+        both = changes(findings_of(store, earlier[-1]), findings_of(store, run))
+    except InputError:
+        return ()  # one of the two is damaged: what reads it says so, and the message goes without
+    worse = [one for change in both if (one := _worse(change, better_ways())) is not None]
+    return tuple(sorted(worse, key=_weight)[:WORST])
+
+
+def better_ways() -> Mapping[str, Better | None]:
+    """Which way each metric is better, as its audit declares."""
+    return {metric.name: metric.better for kind in KINDS for measured in kind.measures for metric in measured.metrics}
+
+
+def _worse(change: Change, ways: Mapping[str, Better | None]) -> Worse | None:
+    if change.before is None or change.after is None:
+        return None
+    way, moved = ways.get(change.key[0]), difference(change.before, change.after)
+    if way is None or moved is None or moved.value == 0 or (moved.value > 0) == (way == "higher"):
+        return None
+    return Worse(change, moved)
+
+
+def _weight(worse: Worse) -> tuple[bool, float]:
+    """Those with an interval first, the furthest from 0 by its half width in front."""
+    moved = worse.moved
+    if moved.low is None or moved.high is None or moved.high <= moved.low:
+        return True, -abs(moved.value)
+    return False, -abs(moved.value) / ((moved.high - moved.low) / 2)

@@ -1,0 +1,96 @@
+"""Whom a project's messages go to, and how they are delivered: within a time, and without a secret in any word."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from assay.flows.nights.message import Message
+from assay.flows.nights.settings import Notify, Services, Webhook
+from assay.flows.nights.webhook import NotSentError, post
+
+_MARGIN = 1.0  # seconds that a delivery may overrun before it is left behind
+
+
+@dataclass(frozen=True)
+class Notifier:
+    """One way out: its key under `notify`, how to send, and how long that may take."""
+
+    name: str
+    send: Callable[[Message], None]
+    seconds: float
+
+    def deliver(self, message: Message) -> str | None:
+        """Why the message did not arrive, in a sentence; None where it did. Comes back in time, whatever happens."""
+        outcome: list[str | None] = []
+
+        def work() -> None:
+            try:
+                self.send(message)
+                outcome.append(None)
+            except NotSentError as error:
+                outcome.append(str(error))
+            except Exception as error:  # noqa: BLE001 - its words may quote the address: only its type is told
+                outcome.append(type(error).__name__)
+
+        # A thread of its own: a server that sends a byte now and then keeps any time-out of a socket from firing.
+        thread = threading.Thread(target=work, name=f"assay-{self.name}", daemon=True)
+        thread.start()
+        thread.join(self.seconds + _MARGIN)
+        trouble = outcome[0] if outcome else f"no answer within {self.seconds:.0f} s"
+        return None if trouble is None else f"notify.{self.name}: the message did not arrive: {trouble}."
+
+
+def notifiers_of(notify: Notify) -> Iterator[Notifier]:
+    """The ways out that the project has."""
+    if (webhook := notify.webhook) is not None:
+        yield Notifier("webhook", lambda message: _to_webhook(message, webhook), webhook.seconds)
+    if (services := notify.apprise) is not None:
+        yield Notifier("apprise", lambda message: _to_services(message, services), services.seconds)
+
+
+def _to_webhook(message: Message, webhook: Webhook) -> None:
+    post(message, _secret(webhook.url_from), _secret(webhook.secret_from), webhook.seconds)
+
+
+def _to_services(message: Message, services: Services) -> None:
+    urls = _secret(services.url_from)
+    try:
+        import apprise
+    except ImportError:
+        raise NotSentError('Apprise is not installed: pip install "assay-audit[notify]"') from None
+    kind = apprise.NotifyType.INFO if message.test else apprise.NotifyType.WARNING
+    with _unlogged():
+        known = apprise.Apprise()
+        addresses = urls.split()
+        wrong = sum(not known.add(address) for address in addresses)
+        if wrong:
+            raise NotSentError(f"Apprise does not know {wrong} of the {len(addresses)} URLs in {services.url_from}")
+        if not known.notify(title=message.title, body=message.text, notify_type=kind):
+            raise NotSentError("Apprise could not deliver it to all of the services")
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Within the block nothing is logged that may hold an address: Apprise and what it sends with write some of them
+    down where somebody logs in detail."""
+    loggers = [logging.getLogger(name) for name in ("apprise", "urllib3", "requests", "asyncio")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _secret(variable: str) -> str:
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise NotSentError(f"the environment variable {variable} is not set")
+    return value

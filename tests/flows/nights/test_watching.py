@@ -1,0 +1,114 @@
+"""What `assay serve` watches: nights that did not come, and messages that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from loopback_hooks import Hook, hook
+from nights_on_record import FIRST, night
+
+from assay.flows.configuration.loading import load_project
+from assay.flows.nights.watching import Watch, look
+from assay.flows.pipeline import Project
+from assay.infra.store import Store
+from assay.infra.sweep import Lease
+
+CONFIG = """
+notify: {webhook: {url_from: HOOK_URL, secret_from: HOOK_SECRET}, grace: 20, at_latest: 60}
+pipelines:
+  digits: {schedule: "0 2 * * *", source: {dataset: sample/digits}}
+"""
+HOURS = timedelta(hours=1)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "pipelines.yaml").write_text(CONFIG)
+    return load_project(tmp_path / "pipelines.yaml")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
+    with hook() as made:
+        monkeypatch.setenv("HOOK_URL", made.url)
+        monkeypatch.setenv("HOOK_SECRET", "s3cret")
+        yield made
+
+
+def titles(server: Hook) -> list[str]:
+    import json
+
+    return [json.loads(body)["title"] for _, body in server.got]
+
+
+def test_a_night_that_did_not_come_is_told_once_and_green_again_after_the_next(project: Project, server: Hook) -> None:
+    store, heard = Store(project.store).open(), []
+    look(project, heard.append, FIRST - HOURS)  # served since one o'clock
+    night(store, 0)
+    look(project, heard.append, FIRST + HOURS)
+    missed = FIRST + 24 * HOURS
+    look(project, heard.append, missed + timedelta(minutes=19))
+    assert heard == []
+    for minutes in (20, 21, 50):
+        look(project, heard.append, missed + timedelta(minutes=minutes))
+    assert heard == ["No run of digits came for 2026-11-21T02:00Z, 20 minutes ago."]
+    look(project, heard.append, missed + 25 * HOURS)
+    night(store, 3)
+    look(project, heard.append, missed + 49 * HOURS)
+    assert titles(server) == ["Assay: digits missed its night", "Assay: digits green again"]
+    assert b"no run came for 2026-11-21 02:00 UTC" in server.got[0][1]
+
+
+def test_a_night_that_still_runs_makes_the_next_one_skip_and_is_not_missed(project: Project, server: Hook) -> None:
+    store, heard = Store(project.store).open(), []
+    look(project, heard.append, FIRST - HOURS)
+    going = night(store, 0, status="running", accuracy=None)
+    lease = Lease(store, going.id)
+    lease.take()
+    look(project, heard.append, FIRST + 26 * HOURS)
+    lease.release()
+    going.status, going.seconds = "done", 26 * 3600.0
+    store.save_run(going)
+    look(project, heard.append, FIRST + 26 * HOURS)
+    assert heard == []
+    assert server.got == []
+
+
+def test_a_schedule_that_is_new_has_missed_nothing(project: Project, server: Hook) -> None:
+    heard: list[str] = []
+    look(project, heard.append, FIRST + HOURS)
+    look(project, heard.append, FIRST + 2 * HOURS)
+    assert heard == []
+
+
+def test_nights_missed_while_nobody_served_are_noticed(project: Project, server: Hook) -> None:
+    heard: list[str] = []
+    look(project, heard.append, FIRST - HOURS)
+    look(project, heard.append, FIRST + 100 * HOURS)
+    assert len(heard) == 1
+    assert titles(server) == ["Assay: digits missed its night"]
+
+
+def test_a_killed_run_is_told_as_broken(project: Project, server: Hook) -> None:
+    night(Store(project.store).open(), 0, status="running", accuracy=None)
+    look(project, print, FIRST + HOURS)
+    look(project, print, FIRST + 2 * HOURS)
+    assert titles(server) == ["Assay: digits broken"]
+
+
+def test_watching_outlives_a_broken_file_and_ends_with_its_block(project: Project, server: Hook) -> None:
+    import time
+
+    night(Store(project.store).open(), 0, status="gate failed")
+    project.file.write_text("pipelines: [")
+    heard: list[str] = []
+    with Watch(replace(project), heard.append, tick=0.05):
+        deadline = time.monotonic() + 60
+        while "Told by webhook: digits red" not in heard and time.monotonic() < deadline:
+            time.sleep(0.02)
+    assert "Told by webhook: digits red" in heard
+    assert titles(server).count("Assay: digits red") == 1
