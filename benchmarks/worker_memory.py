@@ -71,7 +71,7 @@ def _values(engine: Engine, calls: list[Call]) -> list[float]:
 
 
 def _compared(quick: bool, repeats: int) -> None:
-    blocks, steps = (1, 1) if quick else (4, 10)
+    blocks, steps = (1, 1) if quick else (3, 5)
     found: dict[str, list[dict[str, float]]] = {variant: [] for variant in VARIANTS}
     for _ in range(1 if quick else repeats):
         for variant in VARIANTS:
@@ -89,8 +89,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="one block, one step: whether it works, not how fast")
     parser.add_argument("--only", choices=VARIANTS)
-    parser.add_argument("--blocks", type=int, default=4)
-    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--blocks", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     if options.only is None:

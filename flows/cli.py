@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import click
 
@@ -15,7 +16,7 @@ from assay.flows.commands.keeping import data, export, store
 from assay.flows.commands.looking import check, history, list_pipelines, report, runs
 from assay.flows.commands.nightly import deploy, notify, serve, worker
 from assay.flows.commands.running import plan, reproduce, run
-from assay.infra.endings import TerminatedError
+from assay.infra.endings import TerminatedError, signals_in_words
 from assay.infra.errors import AssayError
 
 
@@ -63,6 +64,11 @@ def answer(arguments: Sequence[str]) -> int:
     Errors become one sentence on standard error; with `--debug` the traceback stands above it.
     """
     debug = "--debug" in arguments
+    with signals_in_words() if list(arguments[:1]) == ["run"] else nullcontext():
+        return _answered(arguments, debug)
+
+
+def _answered(arguments: Sequence[str], debug: bool) -> int:
     try:
         code = assay.main(list(arguments) or ["--help"], prog_name="assay", standalone_mode=False)
         sys.stdout.flush()

@@ -39,7 +39,7 @@ def how_it_ended(kind: type[BaseException]) -> str:
 @contextmanager
 def signals_in_words() -> Iterator[None]:
     """Within the block SIGINT and SIGTERM raise in the main thread, once each; what stood there before comes back."""
-    if threading.current_thread() is not threading.main_thread():
+    if _watched.is_set() or threading.current_thread() is not threading.main_thread():
         yield
         return
     _heard.clear()

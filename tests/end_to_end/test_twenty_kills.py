@@ -25,7 +25,7 @@ from assay.infra.runs import Run
 from assay.infra.store import MANIFESTS, Store
 from assay.infra.sweep import clean
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("interrupted-runs")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500), pytest.mark.xdist_group("interrupted-runs")]
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 VICTIMS = ("run", "worker", "server")
@@ -99,11 +99,11 @@ def test_a_night_that_is_hit_ends_as_one_that_is_not(
         with suppress(AssertionError):  # a night that is over before the moment comes was not hit
             night.until(lambda enough=enough: progress_of(store) >= enough, "the moment")
             families += hit(night, victim, number)
-        assert night.wait() in LAST_WORDS, night.err
+        assert night.wait(600) in LAST_WORDS, night.err
         assert "Traceback" not in night.err
         assert "Assay has a bug" not in night.err
     last = Command.start(["run", "night", "--store", store.name], folder=team, env=environment(home))
-    assert last.wait() == 0, last.err
+    assert last.wait(600) == 0, last.err
     assert still_there(families) == []
     *_, record = records(store)
     assert record["status"] == "done"
