@@ -173,6 +173,7 @@ class ProjectFile(Settings):
 
     notify: Notify | None = Field(default=None, examples=["{apprise: {url_from: APPRISE_URLS}}"])
     """Who hears when a pipeline's state has changed."""
+
     audits: tuple[str, ...] = Field(default=(), examples=["[assay_balance:BALANCE]"])
     """Kinds of audit of your own as `module:object`, which pipelines may then ask for; those of installed packages need
     no line."""
