@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.data.schemas import Findings
+from assay.flows.audits.data import DATA
 from assay.flows.audits.kind import AuditKind, Ground
 from assay.flows.audits.table import in_running_order
 from assay.flows.pipeline import Pipeline
+from assay.infra.acting import acting_for
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import Branch, start, waited_for
 from assay.infra.errors import AssayError
@@ -50,7 +52,7 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
         for kind in in_running_order(pipeline.kinds):
             if kind.asked(pipeline):
                 below = {name: started[name] for name in kind.stands_on if name in started}
-                if kind.stands_on:
+                if kind.name != DATA.name:
                     started[kind.name] = start(kind.name, perform, kind, pipeline, folder, **below)
                 else:  # the data itself: no branch, since nothing stands without it
                     started[kind.name] = perform(kind, pipeline, folder)
@@ -64,4 +66,5 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
 
 def perform(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, **below: Any) -> Any:
     """The result of one kind of audit, on the results of those below it."""
-    return kind.run(Ground(pipeline, folder, below))
+    with acting_for(kind.identity):
+        return kind.run(Ground(pipeline, folder, below))

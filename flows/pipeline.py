@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field, create_model, field_validator
 
@@ -20,6 +21,7 @@ from assay.flows.configuration.overrides import file_name
 from assay.flows.configuration.written_lines import Lines
 from assay.flows.nights.settings import Notify
 from assay.infra.errors import InputError
+from assay.infra.plugins import with_types
 from assay.infra.settings import Compute, Settings
 from assay.tasks.attacks.menu import AnyAttack, AnyTermAttack, AnyTextAttack
 from assay.tasks.attacks.settings import AnyImageAttack
@@ -31,8 +33,12 @@ from assay.tasks.statistics.gates import Gate
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.settings import Evaluation, Subject
 
+if TYPE_CHECKING:
+    from assay.flows.configuration.menu import Menu
+
 S = TypeVar("S", bound=Settings)
 
+NO_TYPES: Mapping[str, Any] = MappingProxyType({})
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
 
 
@@ -138,14 +144,16 @@ class Pipeline(Settings):
         return schedule
 
 
-def pipeline_model(kinds: Sequence[AuditKind[Any]]) -> type[Pipeline]:
-    """The model of a pipeline that may ask for these kinds of audit: each brings its keys."""
+def pipeline_model(kinds: Sequence[AuditKind[Any]], types: Mapping[str, Any] = NO_TYPES) -> type[Pipeline]:
+    """The model of a pipeline that may ask for these kinds of audit: each brings its keys. `types` are the fields of
+    every pipeline that plug-ins give other types."""
     keys: dict[str, Any] = {
         key.name: (key.settings | None, Field(default=None, description=key.about, examples=[key.example]))
         for kind in kinds
         for key in kind.keys
     }
-    model = create_model("Pipeline", __base__=Pipeline, __module__=__name__, __doc__=Pipeline.__doc__, **keys)
+    base = with_types(Pipeline, types) if types else Pipeline
+    model = create_model("Pipeline", __base__=base, __module__=__name__, __doc__=Pipeline.__doc__, **keys)
     model.kinds = tuple(kinds)
     return model
 
@@ -166,13 +174,17 @@ class ProjectFile(Settings):
     notify: Notify | None = Field(default=None, examples=["{apprise: {url_from: APPRISE_URLS}}"])
     """Who hears when a pipeline's state has changed."""
 
+    audits: tuple[str, ...] = Field(default=(), examples=["[assay_balance:BALANCE]"])
+    """Kinds of audit of your own as `module:object`, which pipelines may then ask for; those of installed packages need
+    no line."""
+
     pipelines: dict[str, Pipeline]
     """The audits, by name."""
 
 
-def file_model(kinds: Sequence[AuditKind[Any]]) -> type[ProjectFile]:
+def file_model(kinds: Sequence[AuditKind[Any]], types: Mapping[str, Any] = NO_TYPES) -> type[ProjectFile]:
     """The model of a pipelines.yaml whose pipelines may ask for these kinds of audit."""
-    pipelines: Any = dict[str, pipeline_model(kinds)]  # type: ignore[misc]  # a type that is made as the program runs
+    pipelines: Any = dict[str, pipeline_model(kinds, types)]  # type: ignore[misc]  # a type that is made as the program runs
     field = Field(description="The audits, by name.")
     return create_model("ProjectFile", __base__=ProjectFile, __module__=__name__, pipelines=(pipelines, field))
 
@@ -188,6 +200,8 @@ class Project:
     lines: Lines = dataclasses.field(default_factory=Lines)
     notify: Notify | None = None
     prometheus: Path | None = None
+    menu: Menu | None = None
+    """What its pipelines can name, plug-ins among it."""
 
     @property
     def folder(self) -> Path:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from assay.infra.acting import plugin_of
 from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.conductors import OnProgress
 from assay.infra.errors import RunError
@@ -63,6 +64,7 @@ class Stage(Generic[P, R]):
             "arguments": {name: ingredient(value) for name, value in bound.arguments.items()},
             "seed": run.seed if self.draws else None,
             "profile": profile,
+            **plugin_of(self.body.__module__),
         }
 
     def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

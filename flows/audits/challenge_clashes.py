@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assay.flows.configuration.mistakes import Where, suggestion
-from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject
+from assay.flows.configuration.written import Clash, as_dict, as_list, choice_named, each_subject
 from assay.flows.configuration.yaml_source import Value
-from assay.tasks.attacks.terms.table import TERM_ATTACKS
-from assay.tasks.attacks.text_table import TEXT_ATTACKS
+from assay.tasks.attacks.choice import AttackChoice
+from assay.tasks.attacks.menu import ATTACKS
+from assay.tasks.attacks.terms.choice import TermAttackChoice
+from assay.tasks.attacks.text_choice import TextAttackChoice
 from assay.tasks.statistics.controls import controlled_by
 from assay.tasks.subjects.eps import as_number, eps_name
 
@@ -26,7 +28,7 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Attacks and defences of images need a subject that looks at images, those of texts one that reads."""
     for stage, key, kind_of in (("attacks", "attack", attack_kind), ("defenses", "defense", _defense_kind)):
         for position, item in enumerate(as_list(pipeline.get(stage))):
-            ways, kind = READERS[kind_of(item)]
+            ways, kind = READERS[kind_of(pipeline, item)]
             if not ways_of(pipeline).intersection(ways):
                 named = as_dict(item).get(key) or "it"
                 yield Clash(
@@ -89,7 +91,11 @@ def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
         lonely = sum("network" in subject for _, subject in each_subject(pipeline)) == 1
         if settings.get("transfer") is True and lonely and not pipeline.get("defenses"):
             yield Clash(("attacks", position, "transfer"), "there is only one subject, and nothing to transfer to")
-        if attack_kind(attack) == "terms" and _names_terms(attack) == "gold" and _has_pairs(pipeline):
+        if (
+            attack_kind(pipeline, attack) == "terms"
+            and settings.get("terms", "gold") == "gold"
+            and _has_pairs(pipeline)
+        ):
             where: Where = ("attacks", position, "terms") if "terms" in settings else ("attacks", position)
             yield Clash(where, "pairs of sentences have no gold tags; say who finds the terms, as in terms: lexicon")
         if settings.get("goal") != "targeted":
@@ -113,7 +119,7 @@ def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
         tested = controlled_by(name, called)
         if tested is not None and defenses[called.index(tested)].get("control"):
             yield Clash(where, f"{name} is what the control of {tested} is called; give this one another name")
-        if _defense_kind(defense) == "copies":
+        if _defense_kind(pipeline, defense) == "copies":
             attacks = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
             meant = defense.get("attack")
             if isinstance(meant, str) and meant != "mixed" and meant not in attacks:
@@ -140,19 +146,17 @@ def _defense_name(defense: dict[str, Value]) -> str:
     return str(defense.get("name") or unnamed or "")
 
 
-def attack_kind(attack: Value) -> str:
+def attack_choice(pipeline: dict[str, Value], attack: Value) -> AttackChoice | None:
+    """The attack that is meant, where there is such a one."""
+    choice = choice_named(pipeline, ("attacks",), as_dict(attack).get("attack"), ATTACKS)
+    return choice if isinstance(choice, AttackChoice) else None
+
+
+def attack_kind(pipeline: dict[str, Value], attack: Value) -> str:
     """What an attack is done to: images, texts or terms."""
-    settings = as_dict(attack)
-    word = attack if isinstance(attack, str) else settings.get("attack", next(iter(settings), ""))
-    return "texts" if word in TEXT_ATTACKS.words else "terms" if word in TERM_ATTACKS.words else "images"
-
-
-def _names_terms(attack: Value) -> Value:
-    """Who finds the terms that an attack is on."""
-    settings = as_dict(attack)
-    if len(settings) == 1 and "attack" not in settings:
-        settings = as_dict(next(iter(settings.values())))
-    return settings.get("terms", "gold")
+    choice = attack_choice(pipeline, attack)
+    of_texts, of_terms = isinstance(choice, TextAttackChoice), isinstance(choice, TermAttackChoice)
+    return "texts" if of_texts else "terms" if of_terms else "images"
 
 
 def _has_pairs(pipeline: dict[str, Value]) -> bool:
@@ -160,19 +164,12 @@ def _has_pairs(pipeline: dict[str, Value]) -> bool:
     return any(subject.get("scorer") is not None for _, subject in each_subject(pipeline))
 
 
-def _defense_kind(defense: Value) -> str:
+def _defense_kind(_pipeline: dict[str, Value], defense: Value) -> str:
     """What a defence trains: subjects for images, or for texts."""
-    settings = as_dict(defense)
-    word = defense if isinstance(defense, str) else settings.get("defense", next(iter(settings), ""))
-    return "copies" if word == "attacked-copies" else "images"
+    return "copies" if as_dict(defense).get("defense") == "attacked-copies" else "images"
 
 
 def attack_name(attack: Value) -> str:
-    """What an attack is called, also where `--set` brought it in short: `fgsm`, or `pgd: {steps: 3}`."""
-    if isinstance(attack, str):
-        return attack
+    """What an attack is called."""
     settings = as_dict(attack)
-    if len(settings) == 1 and "attack" not in settings:
-        ((kind, options),) = settings.items()
-        return str(as_dict(options).get("name") or kind)
     return str(settings.get("name") or settings.get("attack") or "")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from assay.flows.configuration.yaml_source import Value
     from assay.flows.pipeline import Pipeline
     from assay.infra.artifacts import Artifact
+    from assay.infra.plugins import Origin
     from assay.infra.runs import Run
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
@@ -125,3 +126,10 @@ class AuditKind(Generic[R]):
     """What is read first: a sentence or a few, where there is something to say."""
     followed: Callable[[FindingIndex], Iterable[Headline]] = nothing
     """The numbers that are followed over the nights."""
+    origin: Origin | None = None
+    """Where it comes from, if it is a plug-in; filled in when it is loaded."""
+
+    @property
+    def identity(self) -> dict[str, str] | None:
+        """What of a plug-in enters the keys of its stages."""
+        return None if self.origin is None else self.origin.identity

@@ -7,20 +7,23 @@ import click
 from assay.flows.commands.answers import columns, command, config_option, echo, set_option, store_option
 
 
-@command("check", example="assay check\nassay check --config audits/pipelines.yaml")
+@command("check", example="assay check\nassay check --set pruning.correlation=0.4\nassay check --plugin waves.py:WAVES")
+@click.option("--plugin", default=None, metavar="NAME", help="Try one plug-in: module:object, or an installed name.")
 @config_option
 @store_option
 @set_option
 @click.pass_context
-def check(ctx: click.Context, config: str, store: str | None, overrides: tuple[str, ...]) -> None:
-    """Check the configuration and the environment.
+def check(ctx: click.Context, plugin: str | None, config: str, store: str | None, overrides: tuple[str, ...]) -> None:
+    """Check the configuration and the environment, or one plug-in.
 
     Prints what is wrong, or what was understood; the exit code is 2 where something is wrong.
     """
     from assay.flows.operations.checking import check as check_all
+    from assay.flows.operations.checking import check_one_plugin
 
-    result = check_all(config, store, overrides)
-    echo(result.text)
+    result = check_all(config, store, overrides) if plugin is None else check_one_plugin(plugin, config)
+    if result.text:
+        echo(result.text)
     if result.complaint:
         echo(result.complaint, err=True)
     ctx.exit(2 if result.complaint else 0)

@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, get_args
 
-from assay.flows.audits.kind import AuditKind
-from assay.flows.audits.table import KINDS
 from assay.flows.configuration.combinations import clashes
-from assay.flows.configuration.expectations import writable
+from assay.flows.configuration.menu import Menu
 from assay.flows.configuration.mistakes import ConfigurationError, Mistake, Where, dotted, shown
 from assay.flows.configuration.overrides import FLAG, apply_overrides, file_name
-from assay.flows.configuration.short_forms import write_out, write_out_presets
+from assay.flows.configuration.plugins import with_named
+from assay.flows.configuration.short_forms import name_plugins, write_out_all
 from assay.flows.configuration.truth_columns import with_truth
 from assay.flows.configuration.validation import validate, value_or_nothing
+from assay.flows.configuration.written import WrittenPipeline
 from assay.flows.configuration.written_lines import Lines
 from assay.flows.configuration.yaml_source import Document, Value, read_yaml
 from assay.flows.pipeline import Pipeline, Project, ProjectFile, file_model, known_pipeline
 from assay.infra.errors import InputError
 from assay.infra.given_files import content_of
-from assay.tasks.attacks.menu import AnyAttack
-from assay.tasks.attacks.settings import PRESETS
-from assay.tasks.defenses.menu import AnyDefence
 from assay.tasks.ingest.settings import Source
-from assay.tasks.subjects.settings import Subject
 
 DEFAULT_FILE = "pipelines.yaml"
 MOST_BYTES = 1 << 20
 """A larger file is no configuration that anybody wrote."""
 OUTSIDE = frozenset({"store", "compute"})
-ATTACK_FIELDS = frozenset(name for attack in get_args(get_args(AnyAttack)[0]) for name in attack.model_fields)
-DEFENCE_FIELDS = frozenset(name for kind in get_args(get_args(AnyDefence)[0]) for name in writable(kind))
-SHORT_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "subjects": ("model", frozenset(Subject.model_fields)),
-    "attacks": ("attack", ATTACK_FIELDS),
-    "defenses": ("defense", DEFENCE_FIELDS),
-}
-"""Lists whose items may be written `- name: {options}`: the setting that the name stands for, and all settings."""
+Reading = tuple[ProjectFile | None, Menu, list[tuple[Where, Mistake]]]
 
 
 def load_project(
@@ -55,17 +43,21 @@ def load_project(
     if it is a folder, is relative to where the person stands.
     """
     file = Path(path).absolute()
-    document = _written_out(file)
+    document = _read(file)
     if pipeline is not None:
         if not any(_pipeline_of(where) is None for where, _ in document.mistakes):
             known_pipeline(pipeline, _pipelines_of(document), file)
         _leave_out(document, [name for name in _pipelines_of(document) if name != pipeline])
+    menu = Menu().with_installed(file.parent)
     inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
-    changed = apply_overrides(document, overrides, inside, OUTSIDE)
-    settings, found = _settings(document, KINDS)
+    changed = set[Where]()
+    for override in overrides:
+        write_out_all(document, menu)  # so that `attacks.0.steps=3` finds its place, also after `attacks=[pgd]`
+        changed |= apply_overrides(document, [override], inside, OUTSIDE)
+    settings, menu, found = _settings(document, menu, file.parent)
     if found or settings is None:
         raise _error(found, changed)
-    return _project(file, document, settings, changed, store)
+    return _project(file, document, settings, menu, changed, store)
 
 
 def load_usable(path: str | Path = DEFAULT_FILE) -> tuple[Project, dict[str, str]]:
@@ -74,28 +66,28 @@ def load_usable(path: str | Path = DEFAULT_FILE) -> tuple[Project, dict[str, str
     Raises `ConfigurationError` where what is wrong belongs to no pipeline.
     """
     file = Path(path).absolute()
-    document = _written_out(file)
-    settings, found = _settings(document, KINDS)
+    installed, document = Menu().with_installed(file.parent), _read(file)
+    settings, menu, found = _settings(document, installed, file.parent)
     if settings is not None and not found:
-        return _project(file, document, settings, set(), None), {}
+        return _project(file, document, settings, menu, set(), None), {}
     wrong: dict[str, list[tuple[Where, Mistake]]] = {}
     for where, mistake in found:
         name = _pipeline_of(where)
         if name is None:
             raise _error(found, set())
         wrong.setdefault(name, []).append((where, mistake))
-    usable = _written_out(file)
+    usable = _read(file)
     _leave_out(usable, wrong)
-    settings, found = _settings(usable, KINDS)
+    settings, menu, found = _settings(usable, installed, file.parent)
     if found or settings is None:
         raise _error(found, set())
     refused = {name: str(_error(mistakes, set())) for name, mistakes in wrong.items()}
-    return _project(file, document, settings, set(), None), refused
+    return _project(file, document, settings, menu, set(), None), refused
 
 
 def readable_sources(path: str | Path) -> dict[str, Source]:
     """The sources of all pipelines that can be read, whatever else is wrong with them."""
-    document = _written_out(Path(path).absolute())
+    document = _read(Path(path).absolute())
     found: dict[str, Source] = {}
     for name, pipeline in _pipelines_of(document).items():
         written = value_or_nothing(pipeline).get("source")
@@ -105,22 +97,19 @@ def readable_sources(path: str | Path) -> dict[str, Source]:
     return found
 
 
-def _written_out(file: Path) -> Document:
-    """What the file says, short forms written out."""
-    document = read_yaml(_text_of(file), file_name(file))
-    for name in _pipelines_of(document):
-        for field, (key, fields) in SHORT_FORMS.items():
-            write_out(document, ("pipelines", name, field), key, fields)
-        write_out_presets(document, ("pipelines", name, "attacks"), "attack", attack_presets())
-    return document
+def _read(file: Path) -> Document:
+    return read_yaml(_text_of(file), file_name(file))
 
 
-def _project(file: Path, document: Document, settings: ProjectFile, changed: set[Where], store: str | None) -> Project:
+def _project(
+    file: Path, document: Document, settings: ProjectFile, menu: Menu, changed: set[Where], store: str | None
+) -> Project:
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
     pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
     lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
-    return Project(file, chosen, settings.compute, pipelines, lines, settings.notify, beside)
+    return Project(file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu)
+    return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)), menu)
 
 
 def _pipeline_of(where: Where) -> str | None:
@@ -136,16 +125,11 @@ def _leave_out(document: Document, names: Collection[str]) -> None:
     document.mistakes = [(where, one) for where, one in document.mistakes if _pipeline_of(where) not in names]
 
 
-def attack_presets() -> dict[str, dict[str, Value]]:
-    """The attacks that go by a name, as they would be written out."""
-    written = {name: attack.model_dump(mode="json", exclude_unset=True) for name, attack in PRESETS.items()}
-    return {name: {"attack": str(getattr(PRESETS[name], "attack", "")), **one} for name, one in written.items()}
-
-
-def _settings(
-    document: Document, kinds: Sequence[AuditKind[Any]]
-) -> tuple[ProjectFile | None, list[tuple[Where, Mistake]]]:
-    """The settings where they can be read, and everything that is wrong, each with its place."""
+def _settings(document: Document, menu: Menu, folder: Path) -> Reading:
+    """The settings where they can be read, what could be named, and everything that is wrong, each with its place."""
+    write_out_all(document, menu)
+    menu = with_named(menu, document, folder)
+    name_plugins(document, menu)
     found = list(document.mistakes)
     settings = None
     if not isinstance(document.value, dict):
@@ -157,10 +141,12 @@ def _settings(
             )
             found.append(((), Mistake(document.file, document.line(()), "", "", said)))
     else:
+        lost = {where for where, _ in found if where}
         found += _checked_names(document)
-        settings, wrong = validate(file_model(kinds), document, {"attack": PRESETS})
-        found += wrong + _clashing(document, {where for where, _ in wrong}, kinds)
-    return settings, found
+        settings, wrong = validate(file_model(menu.kinds, menu.types), document, menu.presets)
+        found += [(where, one) for where, one in wrong if not any(where[: len(place)] == place for place in lost)]
+        found += _clashing(document, {where for where, _ in found}, menu)
+    return settings, menu, found
 
 
 def _error(found: Sequence[tuple[Where, Mistake]], changed: set[Where]) -> ConfigurationError:
@@ -182,15 +168,18 @@ def _checked_names(document: Document) -> list[tuple[Where, Mistake]]:
     return found
 
 
-def _clashing(document: Document, wrong: set[Where], kinds: Sequence[AuditKind[Any]]) -> list[tuple[Where, Mistake]]:
+def _clashing(document: Document, wrong: set[Where], menu: Menu) -> list[tuple[Where, Mistake]]:
     found: list[tuple[Where, Mistake]] = []
-    for name, pipeline in _pipelines_of(document).items():
-        for clash in clashes(value_or_nothing(pipeline), kinds):
+    for name, written in _pipelines_of(document).items():
+        pipeline = WrittenPipeline(value_or_nothing(written))
+        pipeline.tables = menu.tables
+        for clash in clashes(pipeline, menu.kinds):
             where: Where = ("pipelines", name, *clash.where)
             if where not in wrong:
                 value = document.found(where)
-                written = "" if isinstance(value, dict | list | None) else shown(value)
-                found.append((where, Mistake(document.file, document.line(where), dotted(where), written, clash.why)))
+                shown_value = "" if isinstance(value, dict | list | None) else shown(value)
+                mistake = Mistake(document.file, document.line(where), dotted(where), shown_value, clash.why)
+                found.append((where, mistake))
     return found
 
 

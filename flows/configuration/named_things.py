@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from assay.data.catalog import catalog
 from assay.flows.configuration.mistakes import Where, dotted, nearest, shown
 from assay.flows.configuration.named_columns import named_columns, no_such_column
+from assay.infra.blame import blamed_on, steps_to
 from assay.infra.errors import AssayError, InputError, SettingError
-from assay.infra.settings import Settings
 from assay.tasks.ingest.settings import ORIGINS, Source
-from assay.tasks.subjects.settings import KNOWN, WAYS
+from assay.tasks.subjects.settings import KNOWN
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assay.tasks.ingest.first_look import FirstLook
 
 Known = Mapping[str, Sequence[str]]
-"""Settings that name something, each with the names that Assay has something for."""
+"""The names that Assay has something for, by the setting that can say them."""
 
 MOST_TOLD = 12
 """So many columns that are not there are told together."""
@@ -32,7 +32,7 @@ MOST_TOLD = 12
 LEARNERS = ("network", "classifier", "tagger", "scorer")
 """The ways to name a subject that is audited on a part of the samples."""
 
-SUBJECT: Known = {"weights": (), "revision": (), **{str(way): names for way, names in KNOWN.items()}}
+SUBJECT: Known = {str(way): names for way, names in KNOWN.items()}
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,18 @@ def missing_things(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
 def missing_in_source(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """What the source names and cannot be had; where its files are there, columns that they do not have."""
     from assay.tasks.ingest.first_look import first_look
-    from assay.tasks.ingest.sources import resolve
+    from assay.tasks.ingest.sources import blame_for, resolve
     from assay.tasks.subjects.holding_out import require_splits
 
     source: Source | None = pipeline.source
-    origins: Known = dict.fromkeys(ORIGINS, ())
     part = pipeline.evaluation.column or pipeline.source.split
     seen: list[FirstLook] = []
     for _ in range(MOST_TOLD):
         if source is None:
             return
-        look = partial(lambda found: seen.append(first_look(resolve(found, folder), part)), source)
-        wrong = list(tried(("source",), source, origins, look))
+        with_its_setting = blamed_on(*blame_for(source))
+        look = with_its_setting(partial(lambda found: seen.append(first_look(resolve(found, folder), part)), source))
+        wrong = list(tried(("source",), {}, look))
         yield from wrong
         if not wrong:
             break
@@ -85,7 +85,7 @@ def missing_in_source(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing
         yield from _no_predictions(pipeline, seen[0].types)
     parts, asked = seen[0].parts if seen else None, pipeline.evaluation
     if parts and any(getattr(one, way) is not None for one in pipeline.subjects for way in LEARNERS):
-        yield from tried(("evaluation",), asked, {"split": (), "train": ()}, lambda: require_splits(parts, asked))
+        yield from tried(("evaluation",), {}, lambda: require_splits(parts, asked))
 
 
 def _no_predictions(pipeline: Pipeline, types: pa.Schema) -> Iterator[MissingThing]:
@@ -96,16 +96,16 @@ def _no_predictions(pipeline: Pipeline, types: pa.Schema) -> Iterator[MissingThi
         column = subject.predictions
         if column is not None and column in types.names:
             where: Where = ("subject",) if pipeline.subject is not None else ("subjects", position)
-            attempt = partial(require_codes, types.field(column).type, column)
-            yield from tried(where, subject, {"predictions": ()}, attempt)
+            blamed = blamed_on("predictions", column)
+            yield from tried(where, {}, blamed(partial(require_codes, types.field(column).type, column)))
 
 
 def _without(source: Source, missing: MissingThing) -> Source | None:
     """The source without the setting that names a column which is not there, so that the next one is found as well."""
-    if not isinstance(missing.error, SettingError):
+    setting, word = str(missing.where[1]) if len(missing.where) > 1 else "", missing.word
+    if setting not in Source.model_fields:
         return None
-    setting, word = missing.error.setting, missing.error.word
-    named = getattr(source, setting, None)
+    named = getattr(source, setting)
     fewer = tuple(one for one in named if one != word) if isinstance(named, tuple) else None
     optional = setting == "required" or Source.model_fields[setting].default is None
     if named is None or isinstance(named, dict) or setting in ORIGINS or not optional:
@@ -127,40 +127,15 @@ def is_subject(missing: MissingThing) -> bool:
     return missing.where[0] in ("subject", "subjects")
 
 
-def tried(where: Where, settings: Settings, known: Known, attempt: Callable[[], object]) -> Iterator[MissingThing]:
-    """Nothing, or what the attempt could not find, blamed on the setting whose word the error quotes."""
+def tried(where: Where, known: Known, attempt: Callable[[], object]) -> Iterator[MissingThing]:
+    """Nothing, or what the attempt could not find, blamed on the setting that its error names."""
     try:
         attempt()
-    except AssayError as error:
-        place, word = _blamed(settings, known, str(error))
-        if isinstance(error, SettingError):
-            place, word = (error.setting,), error.word
-        names = known.get(str(place[0]), ()) if place else ()
+    except SettingError as error:
+        place, word = steps_to(error.setting), error.word or None
+        names = known.get(str(place[0]), ())
         meant = nearest(word, names) if word is not None and word not in names else None
         told_already = meant is None or "id you mean" in str(error)
-        there = place or _what_it_is(where, settings)
-        yield MissingThing((*where, *there), word, error, word in catalog(), None if told_already else meant)
-
-
-def _blamed(settings: Settings, known: Known, said: str) -> tuple[Where, str | None]:
-    """The place of the word that an error quotes; of the whole list, where it quotes several of its words."""
-    quoted: list[tuple[Where, str | None]] = []
-    for field in known:
-        words = [(place, word) for place, word in _words(getattr(settings, field, None)) if word in said]
-        quoted += [((field, *place), word) for place, word in words] if len(words) == 1 else []
-        quoted += [((field,), None)] if len(words) > 1 else []
-    return max(quoted, key=lambda one: len(one[1] or ""), default=((), None))
-
-
-def _words(value: object) -> Iterator[tuple[Where, str]]:
-    """The words of a setting, each with its place inside it where there are several."""
-    if isinstance(value, str):
-        yield (), value
-    elif isinstance(value, tuple):
-        yield from (((at,), one) for at, one in enumerate(value) if isinstance(one, str))
-
-
-def _what_it_is(where: Where, settings: Settings) -> Where:
-    """The setting that says what a source or a subject is."""
-    given = [name for name in (*ORIGINS, *WAYS) if getattr(settings, name, None) is not None]
-    return tuple(given[:1]) if where[0] in ("source", "subject", "subjects") else ()
+        yield MissingThing((*where, *place), word, error, word in catalog(), None if told_already else meant)
+    except AssayError as error:
+        yield MissingThing(where, None, error)

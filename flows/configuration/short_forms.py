@@ -1,11 +1,39 @@
-"""One-key short forms (`- pgd: {eps: 0.1}`) written out (`- {attack: pgd, eps: 0.1}`), each thing keeping its line."""
+"""Short forms written out, each thing keeping its line: `- pgd: {eps: 0.1}` is `- {attack: pgd, eps: 0.1}`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assay.flows.configuration.menu import TAGGED, Menu
 from assay.flows.configuration.mistakes import Where
+from assay.flows.configuration.plugins import choices_named
+from assay.flows.configuration.validation import value_or_nothing
 from assay.flows.configuration.yaml_source import Document, Value
+from assay.infra.settings import Settings
+from assay.tasks.subjects.settings import Subject
+
+SUBJECT_FIELDS = frozenset(Subject.model_fields)
+
+
+def write_out_all(document: Document, menu: Menu) -> None:
+    """Writes out every short form of a document: names, presets, and the words that plug-ins have of their own."""
+    for name in value_or_nothing(value_or_nothing(document.value).get("pipelines")):
+        write_out(document, ("pipelines", name, "subjects"), "model", SUBJECT_FIELDS)
+        for place, table in menu.tagged.items():
+            write_out(document, ("pipelines", name, *place), table.tag, table.fields)
+            write_out_presets(document, ("pipelines", name, *place), table.tag, _written(table.tag, table.presets))
+
+
+def name_plugins(document: Document, menu: Menu) -> None:
+    """Calls plug-ins by their words, where the document says `module:object`."""
+    for where, place, written in list(choices_named(document)):
+        word = menu.tables[place].references.get(written)
+        holder, last = document.found(where[:-1]), where[-1]
+        if word is not None and isinstance(holder, list) and isinstance(last, int):
+            item = holder[last]
+            holder[last] = {**item, TAGGED[place].tag: word} if isinstance(item, dict) else word
+        elif word is not None and isinstance(holder, dict):
+            holder[str(last)] = word
 
 
 def write_out(document: Document, where: Where, key: str, fields: frozenset[str]) -> None:
@@ -44,6 +72,14 @@ def write_out_presets(document: Document, where: Where, key: str, presets: Mappi
         if isinstance(items, list) and isinstance(item, dict) and str(item.get(key)) in presets:
             beside = {option: value for option, value in item.items() if option != key}
             items[position] = {**presets[str(item[key])], **beside}
+
+
+def _written(tag: str, presets: Mapping[str, Settings]) -> dict[str, dict[str, Value]]:
+    """What goes by a name, as it would be written out."""
+    return {
+        name: {tag: str(getattr(settings, tag)), **settings.model_dump(mode="json", exclude_unset=True)}
+        for name, settings in presets.items()
+    }
 
 
 def _written_out(document: Document, place: Where, key: str, name: str, options: dict[str, Value]) -> Value:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from assay.flows.configuration.mistakes import Where
 from assay.flows.configuration.yaml_source import Value
+from assay.infra.choices import Choices
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,19 @@ class Clash:
 
     where: Where
     why: str
+
+
+class WrittenPipeline(dict[str, Value]):
+    """A pipeline as it was written, short forms written out, with the choices of plug-ins that its words are of."""
+
+    tables: Mapping[Where, Choices[Any]] = MappingProxyType({})
+    """The tables of choices, by the place in a pipeline where their words are named."""
+
+
+def choice_named(pipeline: dict[str, Value], place: Where, word: Value, ours: Choices[Any]) -> Any:
+    """The choice that a word at a place of the pipeline names, one of ours or of a plug-in's; None for no such word."""
+    tables = pipeline.tables if isinstance(pipeline, WrittenPipeline) else {}
+    return next((choice for choice in tables.get(place, ours) if choice.word == word), None)
 
 
 def each_subject(pipeline: dict[str, Value]) -> Iterator[tuple[Where, dict[str, Value]]]:

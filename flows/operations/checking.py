@@ -12,6 +12,7 @@ from pathlib import Path
 from assay.flows.commands.answers import columns
 from assay.flows.configuration.loading import load_project, load_usable, readable_sources
 from assay.flows.configuration.mistakes import ConfigurationError
+from assay.flows.operations.plugins import findings_on, plugin_rows, setting_rows
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.pages import stages_of
 from assay.flows.report.records import in_bytes
@@ -39,6 +40,7 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         place = project.store
         sections.append(columns(["setting", "value"], project_rows(project)))
         sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], pipeline_rows(project)))
+        sections += plugin_sections(project)
         notes, wrong = named_things(project)
         complaints += wrong
         sections += ["\n".join(notes)] if notes else []
@@ -76,6 +78,22 @@ def pipeline_rows(project: Project) -> list[list[object]]:
             [name, source_in_words(pipeline.source), stages, ", ".join(skipped) or "nothing", pipeline.schedule or "–"]
         )
     return rows
+
+
+def plugin_sections(project: Project) -> list[str]:
+    """The plug-ins that pipelines can name, and their settings; nothing where there are none."""
+    plugins = list(plugin_rows(project.menu)) if project.menu is not None else []
+    if project.menu is None or not plugins:
+        return []
+    settings = list(setting_rows(project.menu))
+    documents = [columns(["setting of a plug-in", "what it is", "expects"], settings)] if settings else []
+    return [columns(["plug-in", "what", "from"], plugins), *documents]
+
+
+def check_one_plugin(named: str, config: str) -> CheckResult:
+    """Whether a plug-in can be used: it is tried out, and nothing else is looked at."""
+    findings = findings_on(named, Path(config).absolute().parent)
+    return CheckResult("" if findings else f"{named} keeps everything that is asked of it.", "\n".join(findings))
 
 
 def named_things(project: Project) -> tuple[list[str], list[str]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.infra.blame import blamed_on
 from assay.infra.errors import InputError
 from assay.tasks.ingest.addresses import file_system, is_remote, require_named_file, unreachable
 from assay.tasks.ingest.files import GivenTable, SourceFile, SourceFiles, hash_of_file
@@ -53,17 +54,36 @@ def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
     origin = next(name for name in ORIGINS if getattr(source, name) is not None)
     if origin == "dataset":
         assert source.dataset is not None
-        return ResolvedSource(settings=source, given=_given_table(source.dataset))
+        with blamed_on("dataset", source.dataset):
+            return ResolvedSource(settings=source, given=_given_table(source.dataset))
     patterns: tuple[str, ...] = getattr(source, origin)
     if origin == "images":
-        return _resolved_images(source, image_files(patterns, base_dir))
-    urls = list(dict.fromkeys(url for pattern in patterns for url in _matches(pattern, base_dir, origin)))
+        with blamed_on(*blame_for(source)):
+            return _resolved_images(source, image_files(patterns, base_dir))
+    urls = dict[str, None]()
+    for position, pattern in enumerate(patterns):
+        with blamed_on(f"{origin}.{position}", pattern):
+            urls.update(dict.fromkeys(_matches(pattern, base_dir, origin)))
+    with blamed_on(*blame_for(source)):
+        return _resolved_files(source, origin, list(urls))
+
+
+def _resolved_files(source: Source, origin: str, urls: list[str]) -> ResolvedSource:
     names = short_names(urls)
     files = tuple(
         SourceFile(url, name, source.reader or _format(origin, name)) for url, name in zip(urls, names, strict=True)
     )
     settings = source.model_copy(update={origin: tuple(names)})
     return ResolvedSource(settings=settings, files=files)
+
+
+def blame_for(source: Source) -> tuple[str, str]:
+    """The setting, and its word, that is to blame for files: the only pattern, or all where it is not known which."""
+    origin = next(name for name in ORIGINS if getattr(source, name) is not None)
+    named = getattr(source, origin)
+    if isinstance(named, str):
+        return origin, named
+    return (f"{origin}.0", named[0]) if len(named) == 1 else (origin, "")
 
 
 def _resolved_images(source: Source, urls: list[str]) -> ResolvedSource:

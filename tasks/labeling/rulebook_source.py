@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from assay.infra.blame import blamed_on
 from assay.infra.code_reference import NOTHING_ELSE, CodeReference, refer_to_module
 from assay.infra.errors import InputError
 from assay.infra.settings import StandsOn
@@ -50,11 +51,12 @@ def refer_to_rulebook(
     ('malignant', 'benign')
     """
     place, _, attribute = functions.partition(":")
-    if not place.endswith(".py") and not attribute and "." not in place:
-        place = _module_of_ours(functions)
-    code = refer_to_module(functions, place, beside or Path.cwd(), stands_on)
-    reference = RulebookReference(functions, code, attribute or None)
-    reference.load()
+    with blamed_on("functions", functions):
+        if not place.endswith(".py") and not attribute and "." not in place:
+            place = _module_of_ours(functions)
+        code = refer_to_module(functions, place, beside or Path.cwd(), stands_on)
+        reference = RulebookReference(functions, code, attribute or None)
+        reference.load()
     return reference
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, SettingError
 from assay.tasks.subjects.folds import drawn
 from assay.tasks.subjects.grouping import Marks, of_groups
 from assay.tasks.subjects.settings import Evaluation
@@ -44,10 +44,10 @@ def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
         return False
     for option, value in (("split", settings.split), ("train", settings.train)):
         if value not in splits:
-            raise InputError(
+            raise SettingError(
                 f"The column {split_column(settings)!r} has no value {value!r}, which `evaluation.{option}` asks for: "
-                f"its values are {', '.join(sorted(splits))}."
-            )
+                f"its values are {', '.join(sorted(splits))}.", option, value,
+            )  # fmt: skip
     if settings.split == settings.train:
         raise InputError(
             f"`evaluation` audits and trains on the same split {settings.split!r}: what is audited must not train."

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+from assay.infra.blame import blamed_on
 from assay.infra.code_reference import CodeReference, refer_to_code
 from assay.tasks.subjects.own_functions import answering_function, classifier_function
 from assay.tasks.subjects.sequences.usual_training import options_of
@@ -79,7 +80,8 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
     >>> resolve_subject(Subject(model="logistic"), Path()).kind
     'logistic'
     """
-    return _RESOLVE[settings.kind](settings, settings.named, beside)
+    with blamed_on(settings.kind, settings.named):
+        return _RESOLVE[settings.kind](settings, settings.named, beside)
 
 
 def _resolve_model(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
@@ -99,7 +101,8 @@ def _resolve_network(settings: Subject, written: str, beside: Path) -> ResolvedS
 
 
 def _weights(settings: Subject, beside: Path) -> bytes | None:
-    return None if settings.weights is None else read_weights(beside / settings.weights)
+    with blamed_on("weights", settings.weights):
+        return None if settings.weights is None else read_weights(beside / settings.weights)
 
 
 def _resolve_classifier(settings: Subject, written: str, beside: Path) -> ResolvedSubject:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.infra.blame import blamed_on
 from assay.infra.errors import InputError
 from assay.infra.given_files import content_of
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, default_providers, resolve_providers
@@ -87,10 +88,13 @@ def resolve_trust(settings: Trust, subject: ResolvedSubject, beside: Path) -> Re
 def require_named(settings: Trust, beside: Path) -> None:
     """Raises where something that the options name is not here, or cannot be read."""
     if settings.providers is not None:
-        resolve_providers(settings.providers, beside)
+        with blamed_on("providers"):
+            resolve_providers(settings.providers, beside, "providers")
     if settings.synonyms is not None:
-        _synonyms(settings.synonyms, beside)
-    _verdicts(settings.truth, beside)
+        with blamed_on("synonyms", settings.synonyms):
+            _synonyms(settings.synonyms, beside)
+    with blamed_on("truth", settings.truth):
+        _verdicts(settings.truth, beside)
 
 
 def _synonyms(source: str | None, beside: Path) -> list[tuple[str, str]]:

@@ -111,8 +111,7 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
         from assay.flows.configuration.named_things import tried
         from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 
-        attempt = partial(refer_to_rulebook, asked.functions, folder, asked)
-        yield from tried(("labeling",), asked, {"functions": ()}, attempt)
+        yield from tried(("labeling",), {}, partial(refer_to_rulebook, asked.functions, folder, asked))
 
 
 CURATION = AuditKind(

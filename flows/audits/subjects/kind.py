@@ -143,7 +143,7 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     from assay.tasks.subjects.resolved import resolve_subject
 
     for where, subject in placed(pipeline):
-        yield from tried(where, subject, SUBJECT, partial(resolve_subject, subject, folder))
+        yield from tried(where, SUBJECT, partial(resolve_subject, subject, folder))
 
 
 def placed(pipeline: Pipeline) -> Iterator[tuple[Where, Subject]]:

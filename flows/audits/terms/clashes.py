@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.flows.audits.challenge_clashes import attack_name
-from assay.flows.configuration.mistakes import Where
+from assay.flows.audits.challenge_clashes import attack_kind, attack_name
 from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
-from assay.tasks.attacks.terms.table import TERM_ATTACKS
 from assay.tasks.defenses.text_settings import MIXED
 from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
 
@@ -32,31 +30,18 @@ def term_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
                 )
 
 
-def kind_and_options(attack: Value) -> tuple[str, dict[str, Value]]:
-    """The kind of an attack and what is set of it, also where `--set` brought it in short.
-
-    >>> kind_and_options({"swap": {"share": 0.5}}), kind_and_options({"attack": "swap", "share": 0.5})[0]
-    (('swap', {'share': 0.5}), 'swap')
-    """
-    if isinstance(attack, str):
-        return attack, {}
-    settings = as_dict(attack)
-    if "attack" in settings:
-        return str(settings["attack"]), settings
-    kind = next(iter(settings), "")
-    return kind, as_dict(settings.get(kind))
-
-
 def _names(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Findings tell test sets apart as `attack|severity`, and defended models as `subject+defence`."""
     for position, attack in enumerate(as_list(pipeline.get("attacks"))):
-        kind, options = kind_and_options(attack)
-        name = options.get("name")
-        if kind not in TERM_ATTACKS.words or not isinstance(name, str) or (name not in TAKEN and "|" not in name):
+        name = as_dict(attack).get("name")
+        if (
+            attack_kind(pipeline, attack) != "terms"
+            or not isinstance(name, str)
+            or (name not in TAKEN and "|" not in name)
+        ):
             continue
-        where: Where = ("attacks", position, "name") if "attack" in as_dict(attack) else ("attacks", position)
         why = "has a |, which parts an attack from its severity" if "|" in name else "is taken for something else"
-        yield Clash(where, f"{name} {why} where findings are told apart: choose another name")
+        yield Clash(("attacks", position, "name"), f"{name} {why} where findings are told apart: choose another name")
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
     for where, subject in each_subject(pipeline) if pipeline.get("defenses") else ():
         other = next((one for one in subjects if name_of(subject).startswith(f"{one}+")), None)
@@ -66,8 +51,8 @@ def _names(pipeline: dict[str, Value]) -> Iterator[Clash]:
 
 def _copies(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """Copies with attacked terms need a tagger or a scorer that learns from them, and one sentence of a pair."""
-    attacks = {attack_name(one): kind_and_options(one) for one in as_list(pipeline.get("attacks"))}
-    terms = {name: options for name, (kind, options) in attacks.items() if kind in TERM_ATTACKS.words}
+    attacks = [as_dict(attack) for attack in as_list(pipeline.get("attacks"))]
+    terms = {attack_name(attack): attack for attack in attacks if attack_kind(pipeline, attack) == "terms"}
     readers = [subject for _, subject in each_subject(pipeline) if _known(subject) is not None]
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)

@@ -65,7 +65,7 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     known = {"terms": ("gold", "lexicon", CATALOGUE), "synonyms": (CATALOGUE,)}
     for position, settings in enumerate(pipeline.attacks):
         if isinstance(settings, TermAttack):
-            yield from tried(("attacks", position), settings, known, partial(require_attack, settings, folder))
+            yield from tried(("attacks", position), known, partial(require_attack, settings, folder))
 
 
 TERMS = AuditKind(

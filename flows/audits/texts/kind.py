@@ -76,13 +76,10 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     from assay.tasks.attacks.words.settings import WordAttack
     from assay.tasks.language.embeddings.ensemble import NAMES
 
-    known = {
-        "encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, COUNTERFITTED), "antonyms": ("refuse", "wordnet"),
-        "keep": (),
-    }  # fmt: skip
+    known = {"encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, COUNTERFITTED)}
     for position, settings in enumerate(pipeline.attacks):
         if isinstance(settings, WordAttack):
-            yield from tried(("attacks", position), settings, known, partial(resolve_word_attack, settings, folder))
+            yield from tried(("attacks", position), known, partial(resolve_word_attack, settings, folder))
 
 
 TEXTS = AuditKind(

@@ -114,7 +114,7 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     from assay.tasks.trust.resolved import COUNTERFACTUAL, require_named
 
     known = {"providers": NAMES, "synonyms": (WORDNET, OPEN_WORDNET), "truth": (COUNTERFACTUAL,)}
-    yield from tried(("trust",), trust, known, partial(require_named, trust, folder))
+    yield from tried(("trust",), known, partial(require_named, trust, folder))
 
 
 TRUST = AuditKind(

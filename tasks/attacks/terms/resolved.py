@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.data.catalog import located
+from assay.infra.blame import blamed_on
 from assay.tasks.attacks.terms.changing import TermMeans
 from assay.tasks.attacks.terms.finders import GOLD, LEXICON, SPACY, GoldFinder, LexiconFinder, TermFinder, spacy_finder
 from assay.tasks.attacks.terms.settings import TermAttack
@@ -38,16 +39,24 @@ def resolve_attack(settings: TermAttack, beside: Path) -> ResolvedAttack:
 
 def require_attack(settings: TermAttack, beside: Path) -> None:
     """Raises where something that the options name is not here, or cannot be read."""
+    with blamed_on("terms", settings.terms):
+        if settings.terms.startswith(SPACY):
+            spacy_finder(settings.terms.removeprefix(SPACY))
+        elif settings.terms not in (GOLD, LEXICON):
+            _require_lexicon(settings.terms, beside)
     lexicon = TERM_ATTACKS.of(settings).lexicon
-    for named in (settings.terms, None if lexicon is None else lexicon(settings)):
-        if named is None or named in (GOLD, LEXICON):
-            continue
-        if named == CATALOGUE:
-            located(CATALOGUE)
-        elif named.startswith(SPACY) and named is settings.terms:
-            spacy_finder(named.removeprefix(SPACY))
-        else:
-            read_lexicon(beside / named)
+    named = None if lexicon is None else lexicon(settings)
+    if named is not None and named not in (GOLD, LEXICON):
+        own = [name for name in type(settings).model_fields if name != "terms" and getattr(settings, name) == named]
+        with blamed_on(own[0] if own else "attack", named):
+            _require_lexicon(named, beside)
+
+
+def _require_lexicon(named: str, beside: Path) -> None:
+    if named == CATALOGUE:
+        located(CATALOGUE)
+    else:
+        read_lexicon(beside / named)
 
 
 def _finder(terms: str, beside: Path) -> TermFinder:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from assay.infra.errors import InputError
+from assay.infra.blame import blamed_on
+from assay.infra.errors import InputError, SettingError
 from assay.infra.given_files import content_of
 from assay.tasks.attacks.text_table import TEXT_ATTACKS
 from assay.tasks.attacks.words.settings import A2T, RELATED, WordAttack
@@ -129,22 +130,26 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
     >>> resolve_word_attack(Guided(encoder="word-vectors"), Path()).encoder.name
     'word-vectors'
     """
-    found = ResolvedWordAttack(
-        settings, _encoder(settings.encoder, beside), keep=_kept(settings.keep, beside),
-        antonyms=wordnet_opposites() if settings.antonyms == "wordnet" else frozenset(),
-    )  # fmt: skip
+    with blamed_on("encoder", settings.encoder):
+        encoder = _encoder(settings.encoder, beside)
+    with blamed_on("keep", settings.keep if isinstance(settings.keep, str) else None):
+        keep = _kept(settings.keep, beside)
+    with blamed_on("antonyms", settings.antonyms):
+        antonyms: frozenset[Pair] = wordnet_opposites() if settings.antonyms == "wordnet" else frozenset()
+    found = ResolvedWordAttack(settings, encoder, keep=keep, antonyms=antonyms)
     if not isinstance(settings, A2T):
         return found
-    lists = _lists(settings.vectors, beside)
-    if lists is not None:
-        if settings.min_cosine is not None:
-            raise InputError(
-                f"The attack's `min_cosine` is {settings.min_cosine}, and lists of neighbours ({settings.vectors}) "
-                "have no cosines: leave it out, or name word vectors."
-            )
-        return replace(found, lists=lists)
-    named = settings.vectors or ("encoder" if _has_minilm() else "fasttext")
-    return replace(found, providers=resolve_providers([named], beside))
+    with blamed_on("vectors", settings.vectors):
+        lists = _lists(settings.vectors, beside)
+        if lists is None:
+            named = settings.vectors or ("encoder" if _has_minilm() else "fasttext")
+            return replace(found, providers=resolve_providers([named], beside))
+    if settings.min_cosine is not None:
+        raise SettingError(
+            f"The attack's `min_cosine` is {settings.min_cosine}, and lists of neighbours ({settings.vectors}) "
+            "have no cosines: leave it out, or name word vectors.", "min_cosine", "",
+        )  # fmt: skip
+    return replace(found, lists=lists)
 
 
 def _kept(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
@@ -158,9 +163,10 @@ def _kept(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
                 f"The words that the attack is to `keep` are in {named}, which cannot be read as UTF-8 text "
                 f"({getattr(fault, 'strerror', None) or fault}); look at the path, or give a list: [{named}]."
             ) from fault
-    broken = next((one for one in listed if [word.text for word in words_of(one)] != [one]), None)
-    if broken is not None:
-        raise InputError(f"{broken!r} (the attack's `keep`) is not one word; write each word of it by itself.")
+    for position, word in enumerate(listed):
+        if [part.text for part in words_of(word)] != [word]:
+            said = f"{word!r} (the attack's `keep`) is not one word; write each word of it by itself."
+            raise SettingError(said, f"keep.{position}" if isinstance(named, tuple) else "keep", word)
     return frozenset(normalised(one) for one in listed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import cast
 
 import numpy as np
 
+from assay.infra.blame import blamed_on
 from assay.infra.code_reference import CodeReference, refer_to_code
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular
@@ -62,8 +64,9 @@ def default_providers(subject_has_tokens: bool = True) -> tuple[str, ...]:
     return ("fasttext", "ppmi", "encoder") if encoders else ("fasttext",)
 
 
-def resolve_providers(names: Sequence[str], beside: Path = Path()) -> ResolvedProviders:
+def resolve_providers(names: Sequence[str], beside: Path = Path(), setting: str = "") -> ResolvedProviders:
     """The providers behind the names, or the sentence that says what is wrong with them; paths count from `beside`.
+    The one that is wrong is blamed by its position where the list that names them is a `setting`.
 
     A name is one of `NAMES`, a file of word vectors, `encoder:FOLDER` or `encoder-prompted:FOLDER` (an encoder of
     Hugging Face), or `module:object` or `file.py:object`: an object with `encode`, or a function, that gives a list of
@@ -81,7 +84,11 @@ def resolve_providers(names: Sequence[str], beside: Path = Path()) -> ResolvedPr
             f"{len(names)} word embeddings ({', '.join(names)}) cannot always reach a majority, an odd number can; "
             "add or leave out one."
         )
-    return ResolvedProviders(tuple(_resolve(name, beside) for name in names))
+    resolved: list[ResolvedProvider] = []
+    for position, name in enumerate(names):
+        with blamed_on(f"{setting}.{position}", name) if setting else nullcontext():
+            resolved.append(_resolve(name, beside))
+    return ResolvedProviders(tuple(resolved))
 
 
 def build_providers(

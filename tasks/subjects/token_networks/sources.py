@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, SettingError
 from assay.infra.given_files import content_of
 from assay.tasks.subjects.token_networks.model_bounds import require_bearable_model
 
@@ -46,7 +46,8 @@ def find_model(written: str, revision: str | None, beside: Path) -> ModelSource:
     folder = beside / written
     if folder.is_dir():
         if revision is not None:
-            raise InputError(f'"{written}" is a folder here, so `revision: {revision}` means nothing: leave it out.')
+            said = f'"{written}" is a folder here, so `revision: {revision}` means nothing: leave it out.'
+            raise SettingError(said, "revision", revision)
         files = {path.name: content_of(path) for path in _model_files(folder, written)}
         require_bearable_model(files, f'"{written}"')
         return ModelSource(written, str(folder), "", _content(files.items()))
