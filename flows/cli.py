@@ -10,7 +10,7 @@ import click
 
 from assay import __version__
 from assay.flows.commands.answers import BUG, INTERRUPTED, Answering, echo
-from assay.flows.commands.judging import compare, gate
+from assay.flows.commands.judging import accept, compare, gate
 from assay.flows.commands.keeping import data, export, store
 from assay.flows.commands.looking import check, list_pipelines, report, runs
 from assay.flows.commands.nightly import deploy, serve, worker
@@ -38,6 +38,7 @@ ALL = (
     report,
     compare,
     gate,
+    accept,
     deploy,
     serve,
     worker,

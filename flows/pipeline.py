@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, create_model, field_validator
 
@@ -149,6 +149,16 @@ def pipeline_model(kinds: Sequence[AuditKind[Any]]) -> type[Pipeline]:
     return model
 
 
+class Alarms(Settings):
+    """A budget of false alarms over all gates on change of a project."""
+
+    false: float = Field(gt=0, examples=["1"])
+    """So many false alarms are expected at most."""
+
+    per: Literal["week", "month", "quarter", "year"] = "quarter"
+    """In that time."""
+
+
 class ProjectFile(Settings):
     """What pipelines.yaml may say."""
 
@@ -157,6 +167,10 @@ class ProjectFile(Settings):
 
     compute: Compute = Field(default=Compute(), examples=["{engine: local, workers: auto, gpu: preferred}"])
     """Where the work runs; it changes no result."""
+
+    alarms: Alarms | None = Field(default=None, examples=["{false: 1, per: quarter}"])
+    """How many false alarms all gates on change together may raise; left out, each look is at the level of a 95 %
+    interval."""
 
     pipelines: dict[str, Pipeline]
     """The audits, by name."""
@@ -178,6 +192,7 @@ class Project:
     compute: Compute
     pipelines: Mapping[str, Pipeline]
     lines: Lines = dataclasses.field(default_factory=Lines)
+    alarms: Alarms | None = None
 
     @property
     def folder(self) -> Path:

@@ -118,7 +118,8 @@ def _written_out(file: Path) -> Document:
 def _project(file: Path, document: Document, settings: ProjectFile, changed: set[Where], store: str | None) -> Project:
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
     pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
-    return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)))
+    lines = Lines(document, frozenset(changed))
+    return Project(file, chosen, settings.compute, pipelines, lines, settings.alarms)
 
 
 def _pipeline_of(where: Where) -> str | None:
