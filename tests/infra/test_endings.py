@@ -11,13 +11,17 @@ import pytest
 from assay.infra.endings import TerminatedError, how_it_ended, is_interrupted, signals_in_words
 
 
+def be_hit(number: int) -> None:
+    os.kill(os.getpid(), number)
+    time.sleep(5)
+
+
 @pytest.mark.parametrize(("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, TerminatedError)])
 def test_a_signal_raises_once_and_the_second_waits_for_the_run_to_close(number, kind):
     before = signal.getsignal(number)
     with signals_in_words():
         with pytest.raises(kind) as caught:
-            os.kill(os.getpid(), number)
-            time.sleep(5)
+            be_hit(number)
         assert type(caught.value) is kind
         assert is_interrupted()
         os.kill(os.getpid(), signal.SIGTERM)
