@@ -109,7 +109,6 @@ def _project(
     lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
     return Project(file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu)
-    return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)), menu)
 
 
 def _pipeline_of(where: Where) -> str | None:
