@@ -11,7 +11,7 @@ import click
 
 from assay import __version__
 from assay.flows.commands.answers import BUG, INTERRUPTED, Answering, echo
-from assay.flows.commands.judging import compare, gate
+from assay.flows.commands.judging import accept, compare, gate
 from assay.flows.commands.keeping import data, export, store
 from assay.flows.commands.looking import check, history, list_pipelines, report, runs
 from assay.flows.commands.nightly import deploy, notify, serve, worker
@@ -40,6 +40,7 @@ ALL = (
     history,
     compare,
     gate,
+    accept,
     deploy,
     serve,
     notify,

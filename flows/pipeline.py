@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, create_model, field_validator
 
@@ -158,6 +158,16 @@ def pipeline_model(kinds: Sequence[AuditKind[Any]], types: Mapping[str, Any] = N
     return model
 
 
+class Alarms(Settings):
+    """A budget of false alarms over all gates on change of a project."""
+
+    false: float = Field(gt=0, examples=["1"])
+    """So many false alarms are expected at most."""
+
+    per: Literal["week", "month", "quarter", "year"] = "quarter"
+    """In that time."""
+
+
 class ProjectFile(Settings):
     """What pipelines.yaml may say."""
 
@@ -177,6 +187,10 @@ class ProjectFile(Settings):
     audits: tuple[str, ...] = Field(default=(), examples=["[assay_balance:BALANCE]"])
     """Kinds of audit of your own as `module:object`, which pipelines may then ask for; those of installed packages need
     no line."""
+
+    alarms: Alarms | None = Field(default=None, examples=["{false: 1, per: quarter}"])
+    """How many false alarms all gates on change together may raise; left out, each look is at the level of a 95 %
+    interval."""
 
     pipelines: dict[str, Pipeline]
     """The audits, by name."""
@@ -202,6 +216,7 @@ class Project:
     prometheus: Path | None = None
     menu: Menu | None = None
     """What its pipelines can name, plug-ins among it."""
+    alarms: Alarms | None = None
 
     @property
     def folder(self) -> Path:

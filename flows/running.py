@@ -13,7 +13,11 @@ from assay.flows.audit import Audit, audit
 from assay.flows.configuration.mistakes import dotted
 from assay.flows.nights.afterwards import leave_traces
 from assay.flows.pipeline import Pipeline, Project
+from assay.flows.report.alarm_budget import level_of, write_budget
 from assay.flows.report.all_nights import write_index
+from assay.flows.report.baselines import Past
+from assay.flows.report.judgement import as_recorded, judge_night, require_baselines
+from assay.flows.report.outcomes import outcomes_in
 from assay.infra.branches import start
 from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
@@ -28,7 +32,7 @@ from assay.infra.store import Store
 from assay.infra.sweep import close_crashed_runs
 from assay.tasks.reporting.headline import worst_of
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
-from assay.tasks.statistics.gates import GateResult, judge
+from assay.tasks.statistics.gates import GateResult
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -115,7 +119,10 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     made = audit(pipeline, project.folder)
     made, of_this_run = complete(run, made)
     findings = _named_findings(run, made, of_this_run)
-    gates = judge(pipeline.gates, findings)
+    run.record.outcomes = list(outcomes_in(made.ground))
+    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), level_of(project))
+    run.record.gates = as_recorded(gates)
+    write_budget(run.store, project)
     code = _exit_code(made, gates)
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
     run.record.seconds = round(time.perf_counter() - began, 2)
@@ -166,6 +173,8 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
         pipeline.subjects
     ):  # of several, one that is wrong is no reason to lose the others
         missing = [one for one in missing if one not in lost]
+    if any(gate.against is not None for gate in pipeline.gates):
+        require_baselines(project, pipeline.name, Store(project.store))
     if missing:
         said = "\n".join(one.said(project, pipeline) for one in missing)
         raise InputError(said) if any(one.error.exit_code == 2 for one in missing) else RunError(said)

@@ -135,6 +135,10 @@ class RunRecord:
     worst: str = ""
     overrides: list[str] = field(default_factory=list)
     judged: dict[str, int] = field(default_factory=dict)
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
+    """Where what single samples add to the findings lies: see `flows/audits/outcomes.py`."""
+    gates: list[dict[str, Any]] = field(default_factory=list)
+    """What every gate said that night, and how closely those on change could look."""
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values."""

@@ -95,6 +95,7 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     for pipeline in {run.pipeline for run in records}:
         mine = [run.id for run in records if run.pipeline == pipeline]
         kept |= set(mine[len(mine) - keep :] if keep else ())
+    kept |= _compared_with(store, [run for run in records if run.id in kept], records, keep)
     used = {key for run in records if run.id in kept for key in _keys(run)}
     results = [
         f"stages/{stage}/{key}"
@@ -139,6 +140,24 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
             here = store.folder.sizes(f"stages/{key}")
             found += sorted(here.keys() - known - {f"stages/{key}/{name}" for name in MANIFESTS})
     return found
+
+
+def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord], keep: int) -> set[str]:
+    """What the kept runs are held against: what was accepted, what a gate names, each pipeline's last that passed."""
+    gates = [gate for run in kept for gate in run.settings.get("gates", ()) if isinstance(gate, dict)]
+    named = {str(gate["against"]) for gate in gates if gate.get("against")}
+    found = {run.id for run in records if any(run.id.endswith(name) for name in named)}
+    for pipeline in store.folder.folders("accepted"):
+        found |= {str(one["run"]) for one in acceptances(store, pipeline)[-1:]}
+    passed = {run.pipeline: run.id for run in records if run.status == "done"}
+    return found | (set(passed.values()) if keep else set())
+
+
+def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:
+    """Which runs of a pipeline were accepted as what later ones are held against, oldest first."""
+    names = sorted(store.folder.sizes(f"accepted/{pipeline}"))
+    read = (store.folder.read_json(name) for name in names)
+    return [{str(key): str(value) for key, value in one.items()} for one in read if one and "run" in one]
 
 
 def _drop_successors(store: Store) -> None:

@@ -13,6 +13,7 @@ from assay.tasks.statistics.metrics import Metric
 if TYPE_CHECKING:
     from assay.data.hardness_schemas import SampleHardness
     from assay.data.schemas import Findings
+    from assay.flows.audits.outcomes import Outcomes, Tables
     from assay.flows.configuration.mistakes import Where
     from assay.flows.configuration.named_columns import NamedColumn
     from assay.flows.configuration.named_things import MissingThing
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import Finding, FindingIndex
+    from assay.tasks.statistics.sampled import Sampled
 
     Written = dict[str, Value]
     """A pipeline as it stands in the file, before it is validated."""
@@ -126,6 +128,11 @@ class AuditKind(Generic[R]):
     """What is read first: a sentence or a few, where there is something to say."""
     followed: Callable[[FindingIndex], Iterable[Headline]] = nothing
     """The numbers that are followed over the nights."""
+    outcomes: Callable[[Ground, R], Iterable[Outcomes]] = nothing
+    """Where what single samples add to its findings lies: what two runs are compared by, and gates on change judge."""
+    sampled: Callable[[Outcomes, Tables, str, str], Sampled | None] = lambda *_: None
+    """What single samples add to the finding of those outcomes with this `of` and `group`; None if there is none."""
+
     origin: Origin | None = None
     """Where it comes from, if it is a plug-in; filled in when it is loaded."""
 

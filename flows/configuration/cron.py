@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -13,7 +14,11 @@ _FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _DAYS),
 )
-_SHORTHANDS = frozenset({"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"})
+_WRITTEN_OUT = {
+    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+}  # fmt: skip
+_FOUR_YEARS = 1461
 _PART = re.compile(r"(?P<low>\*|\w+)(?:-(?P<high>\w+))?(?:/(?P<step>\d+))?")
 
 
@@ -25,7 +30,7 @@ def trouble_with(cron: str) -> str | None:
     >>> trouble_with("0 25 * * *")
     'its hour is 25, and hours go from 0 to 23'
     """
-    if cron in _SHORTHANDS:
+    if cron in _WRITTEN_OUT:
         return None
     fields = cron.split()
     if len(fields) != len(_FIELDS):
@@ -55,6 +60,38 @@ def _trouble_with_part(part: str, name: str, low: int, high: int, names: list[st
     if match["step"] is not None and not 1 <= int(match["step"]) <= high:
         return f"its {name} takes steps of {match['step']}, and steps go from 1 to {high}"
     return None
+
+
+def times_due(cron: str, days: float) -> float:
+    """How often a cron line that can be read comes due in so many days, on average over four years.
+
+    >>> [round(times_due(line, 28), 1) for line in ("0 2 * * *", "0 2,14 * * mon-fri", "@weekly", "0 0 1 * mon")]
+    [28.0, 40.0, 4.0, 4.8]
+    """
+    minutes, hours, in_month, months, in_week = (
+        _chosen(text, *field[1:]) for text, field in zip(_WRITTEN_OUT.get(cron, cron).split(), _FIELDS, strict=True)
+    )
+    weekdays = {day % 7 for day in in_week}
+    either = len(in_month) < 31 and len(weekdays) < 7  # cron takes a day that either field names
+    first = date(2024, 1, 1)
+    due = 0
+    for day in (first + timedelta(days=number) for number in range(_FOUR_YEARS)):
+        named = day.day in in_month, day.isoweekday() % 7 in weekdays
+        due += day.month in months and (any(named) if either else all(named))
+    return due * len(minutes) * len(hours) * days / _FOUR_YEARS
+
+
+def _chosen(text: str, low: int, high: int, names: list[str]) -> set[int]:
+    """The numbers that a field of a cron line names."""
+    chosen: set[int] = set()
+    for part in text.split(","):
+        match = _PART.fullmatch(part)
+        assert match is not None  # the line has been read before
+        start = low if match["low"] == "*" else _number(match["low"], names, low) or 0
+        to_the_end = match["low"] == "*" or (match["high"] is None and match["step"] is not None)
+        end = high if to_the_end else start if match["high"] is None else _number(match["high"], names, low) or 0
+        chosen |= set(range(start, end + 1, int(match["step"] or 1)))
+    return chosen
 
 
 def _number(text: str, names: list[str], low: int) -> int | None:

@@ -108,8 +108,9 @@ def _project(
     pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
     lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
-    return Project(file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu)
-    return Project(file, chosen, settings.compute, pipelines, Lines(document, frozenset(changed)), menu)
+    return Project(
+        file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu, settings.alarms
+    )  # fmt: skip
 
 
 def _pipeline_of(where: Where) -> str | None:

@@ -16,7 +16,7 @@ from assay.flows.operations.plugins import findings_on, plugin_rows, setting_row
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.pages import stages_of
 from assay.flows.report.records import in_bytes
-from assay.infra.errors import AssayError
+from assay.infra.errors import AssayError, InputError
 from assay.tasks.ingest.settings import ORIGINS, Source
 
 PACKAGES = ("prefect", "dask", "distributed", "pyarrow", "numpy", "pandas", "torch", "snorkel", "great-expectations")
@@ -42,7 +42,7 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], pipeline_rows(project)))
         sections += plugin_sections(project)
         notes, wrong = named_things(project)
-        complaints += wrong
+        complaints += [*wrong, *missing_baselines(project)]
         sections += ["\n".join(notes)] if notes else []
     except ConfigurationError as error:
         complaints += [str(error), *missing_beside_mistakes(config)]
@@ -57,6 +57,20 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
     if not complaints:
         sections.append("Everything is in order.")
     return CheckResult("\n\n".join(sections), "\n".join(complaints))
+
+
+def missing_baselines(project: Project) -> list[str]:
+    """What is wrong with the runs that gates are held against by name."""
+    from assay.flows.report.judgement import require_baselines
+    from assay.infra.store import Store
+
+    found = []
+    for name in project.pipelines:
+        try:
+            require_baselines(project, name, Store(project.store))
+        except InputError as error:
+            found.append(str(error))
+    return found
 
 
 def project_rows(project: Project) -> list[list[object]]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from assay.flows.report.alarm_budget import budget_in_words, detectable_in_words
+from assay.flows.report.baselines import accepted_in_words
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
+from assay.infra.sweep import acceptances
 from assay.tasks.reporting.index import RunEntry, render_index
 
 
@@ -11,7 +16,10 @@ def write_index(store: Store) -> None:
     """The page, from the line that every report left beside it and the records of runs that ended without a report."""
     shown: list[RunEntry] | None = None
     while (entries := entries_of(store)) != shown:  # another run may have ended while this one wrote
-        store.folder.write("reports/index.html", render_index(entries).encode())
+        runs = store.runs()
+        notes = {name: notes_on(store, name, runs) for name in {entry.pipeline for entry in entries}}
+        page = render_index(entries, notes, budget_in_words(store, runs))
+        store.folder.write("reports/index.html", page.encode())
         shown = entries
 
 
@@ -21,6 +29,15 @@ def entries_of(store: Store) -> list[RunEntry]:
     reported = [entry for line in lines if line and (entry := _entry(line)) is not None]
     known = {entry.run for entry in reported}
     return reported + [_without_report(run) for run in store.runs() if run.id not in known and run.status != "running"]
+
+
+def notes_on(store: Store, pipeline: str, runs: Sequence[RunRecord]) -> list[str]:
+    """What stands above the runs of a pipeline: what they are held against, who said so (the latest first), and what
+    its gates on change can see."""
+    said = [accepted_in_words(one) for one in reversed(acceptances(store, pipeline))]
+    return [f"{'Baseline' if at == 0 else 'Before that'}: {one}" for at, one in enumerate(said)] + detectable_in_words(
+        [run for run in runs if run.pipeline == pipeline]
+    )
 
 
 def _entry(line: object) -> RunEntry | None:

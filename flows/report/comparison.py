@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from assay.flows.commands.answers import columns
+from assay.flows.report.outcomes import KeptOutcomes, between
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.between_runs import RunDifference, by_intervals
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.run_findings import findings_of
 
 Key = tuple[str, str, str, str]
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,8 @@ class Change:
     key: Key
     before: Finding | None
     after: Finding | None
+    difference: RunDifference | None = None
+    """The later less the earlier, with its test; None where nothing says how far off it may be."""
 
     @property
     def changed(self) -> bool:
@@ -29,23 +37,15 @@ class Change:
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the intervals of both runs lie apart.
-
-        95 % intervals of two independent sets of samples do so by chance less than once in a hundred findings; where
-        both runs measured on the same samples, more seldom still.
+        """Whether the two runs differ at the level of .05: by the test of the samples that both have, where single
+        outcomes can be reached, else by the two intervals.
 
         >>> before = Finding("subject.accuracy", value=0.9, low=0.85, high=0.93)
         >>> after = Finding("subject.accuracy", value=0.7, low=0.64, high=0.75)
-        >>> Change(("subject.accuracy", "", "", ""), before, after).beyond_chance
+        >>> Change(("subject.accuracy", "", "", ""), before, after, by_intervals(before, after)).beyond_chance
         True
         """
-        old, new = (None if one is None else _interval(one) for one in (self.before, self.after))
-        return old is not None and new is not None and (old[1] < new[0] or new[1] < old[0])
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether both runs give an interval."""
-        return all(one is not None and _interval(one) is not None for one in (self.before, self.after))
+        return self.difference is not None and self.difference.p <= _LEVEL
 
     @property
     def turned(self) -> bool:
@@ -59,6 +59,17 @@ class Change:
         return 0 if self.beyond_chance else 1 if self.turned else 2 if came else 3
 
     @property
+    def _told(self) -> str:
+        """The difference's interval, and on which samples it was tested."""
+        if self.difference is None:
+            return ""
+        one = self.difference
+        interval = f" [{one.low:+.3g}, {one.high:+.3g}]"
+        if one.is_paired:
+            return f"{interval} {one.how}, n={one.n}" + (f", {one.left_out} in one run only" if one.left_out else "")
+        return f"{interval} unpaired: {'other samples' if one.how == 'other samples' else 'by both intervals'}"
+
+    @property
     def _verdicts(self) -> tuple[str, str]:
         return (self.before.verdict if self.before else "", self.after.verdict if self.after else "")
 
@@ -69,21 +80,30 @@ class Change:
             return "new" if self.before is None else "gone"
         parts = []
         if self.before.value is not None and self.after.value is not None and self.before.value != self.after.value:
-            parts.append(f"{self.after.value - self.before.value:+.4g}")
+            parts.append(f"{self.after.value - self.before.value:+.4g}{self._told}")
         if self.before.verdict != self.after.verdict:
             parts.append(f"{self.before.verdict or 'no verdict'} → {self.after.verdict or 'no verdict'}")
         return ", ".join(parts) or ("same value, other interval or n" if self.changed else "")
 
 
-def changes(before: Sequence[Finding], after: Sequence[Finding]) -> list[Change]:
+def changes(
+    before: Sequence[Finding], after: Sequence[Finding],
+    differ: Callable[[Finding, Finding], RunDifference | None] = by_intervals,
+) -> list[Change]:  # fmt: skip
     """Every finding of either run, in the order of the later one, with what the other says of it."""
     old, new = ({_key(finding): finding for finding in side} for side in (before, after))
-    return [Change(key, old.get(key), new.get(key)) for key in dict.fromkeys([*new, *old])]
+    found = []
+    for key in dict.fromkeys([*new, *old]):
+        was, now = old.get(key), new.get(key)
+        measured = was is not None and now is not None and None not in (was.value, now.value)
+        found.append(Change(key, was, now, differ(was, now) if measured and was and now else None))
+    return found
 
 
 def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: bool = False) -> str:
     """The two runs as text."""
-    found = changes(findings_of(store, before), findings_of(store, after))
+    one, other = KeptOutcomes(store, before), KeptOutcomes(store, after)
+    found = changes(findings_of(store, before), findings_of(store, after), partial(between, one, other))
     shown = found if everything else [change for change in found if change.changed]
     lines = [f"{before.id} ({before.pipeline}, seed {before.seed}) → {after.id} ({after.pipeline}, seed {after.seed})"]
     lines += [f"setting  {line}" for line in setting_changes(before.settings, after.settings)]
@@ -96,7 +116,22 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
         ]  # fmt: skip
         headings = ["", "finding", "of", "group", "subject", "before", "after", "change"]
         lines += ["", columns(headings, rows)]
-    return "\n".join([*lines, "", summary(found)])
+    lines += ["", summary(found), *unreachable(one, other)]
+    return "\n".join(lines)
+
+
+def unreachable(*runs: KeptOutcomes) -> list[str]:
+    """One line per run whose outcomes cannot be had sample by sample."""
+    lines = []
+    for run in runs:
+        if not run.record.outcomes:
+            lines.append(
+                f"Run {run.record.id} says of no finding where single outcomes lie (it ended early, has no subject, or "
+                "is older than this comparison), so intervals are compared."
+            )
+        elif run.gone:
+            lines.append(f"Of run {run.record.id} some outcomes are gone, and intervals are compared: {run.gone[0]}")
+    return lines
 
 
 def summary(found: Sequence[Change]) -> str:
@@ -106,13 +141,18 @@ def summary(found: Sequence[Change]) -> str:
     if not differ:
         return said
     apart, turned, came = (sum(change.rank == rank for change in differ) for rank in range(3))
-    blind = sum(change.rank == 3 and not change.has_intervals for change in differ)
-    parts = [f"{apart} by more than chance (≠: their 95 % intervals lie apart)", f"{turned} more in their verdict"]
+    blind = sum(change.rank == 3 and change.difference is None for change in differ)
+    tested = [change.difference for change in found if change.difference is not None]
+    held = sum(p <= _LEVEL for p in adjusted([one.p for one in tested]))
+    parts = [f"{apart} by more than chance (≠: p ≤ {_LEVEL:g} that the two are the same)"]
+    parts += [f"{turned} more in their verdict"]
     parts += [f"{came} are in one run only"] if came else []
     parts += [f"{blind} have no intervals to tell by"] if blind else []
+    paired = sum(one.is_paired for one in tested)
     return (
-        f"{said}\nOf those that differ {', '.join(parts)}; the rest moved within their intervals. Compared is what has "
-        "the same metric, of, group and subject; each run keeps its own samples."
+        f"{said}\nOf those that differ {', '.join(parts)}; the rest moved within their intervals. Of the "
+        f"{plural(len(tested), 'finding')} tested {paired} were compared sample by sample. Where nothing changed, one "
+        f"in twenty is marked all the same; {held} would be after Holm's correction."
     )
 
 
@@ -161,10 +201,6 @@ def _key(finding: Finding) -> Key:
 
 def _said(finding: Finding) -> tuple[object, ...]:
     return finding.value, finding.low, finding.high, finding.n, finding.p_value, finding.p_adjusted, finding.verdict
-
-
-def _interval(finding: Finding) -> tuple[float, float] | None:
-    return None if finding.low is None or finding.high is None else (finding.low, finding.high)
 
 
 def _digests(record: RunRecord) -> dict[str, list[str]]:

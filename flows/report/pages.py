@@ -9,6 +9,7 @@ from assay.flows.audit import Audit
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.at_a_glance import followed_in, verdicts_of
+from assay.flows.report.baselines import accepted, accepted_in_words
 from assay.infra.keys import package_versions
 from assay.infra.manifests import RunRecord
 from assay.infra.runs import Run
@@ -35,7 +36,7 @@ def write_report(
         followed=followed_in(pipeline.kinds, index), lineage=tuple(lineage_of(record)),
         settings=tuple(settings_of(pipeline)),
         versions=package_versions(), machine=machine_of(run), index_link="../index.html",
-        facts=facts_of(pipeline, record),
+        facts=facts_of(pipeline, record) | baseline_of(run),
     )  # fmt: skip
     place = f"reports/{run.id}"
     run.store.folder.write(f"{place}/index.html", render_report(report).encode())
@@ -50,6 +51,12 @@ def facts_of(pipeline: Pipeline, record: RunRecord) -> dict[str, str]:
     asked = "; ".join(f"{name}: {answered}" for name, answered in record.asked_again.items())
     facts = {"Description": pipeline.description, "Stored predictions checked": asked}
     return {name: text for name, text in facts.items() if text}
+
+
+def baseline_of(run: Run) -> dict[str, str]:
+    """What the pipeline's runs are held against, and who said so."""
+    said = accepted(run.store, run.record.pipeline)
+    return {} if said is None else {"Baseline": accepted_in_words(said)}
 
 
 def parts_of(made: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:

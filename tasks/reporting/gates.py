@@ -8,10 +8,13 @@ from typing import Literal
 from assay.tasks.reporting.numerals import integer, plain, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.gates import GateResult
+from assay.tasks.statistics.gates import GateResult, Outcome
 from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, RELATED, family_size, is_test
 from assay.tasks.statistics.settings import Statistics
 
+_TONES: dict[Outcome, Literal["good", "bad", "neutral"]] = {
+    "failed": "bad", "warned": "neutral", "inconclusive": "neutral", "passed": "good",
+}  # fmt: skip
 _HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
 
 
@@ -31,9 +34,11 @@ def verdict(gates: Sequence[GateResult]) -> tuple[Verdict, ...]:
     if not gates:
         return ()
     broken = [gate for gate in gates if not gate.passed]
-    text = f"{len(gates) - len(broken)} of {len(gates)} gates passed"
-    if broken:
-        text += f"; failed: {'; '.join(gate.gate.title() for gate in broken)}"
+    kept = sum(gate.outcome == "passed" for gate in gates)
+    text = f"{kept} of {len(gates)} gates passed"
+    for outcome in ("failed", "warned", "inconclusive"):
+        if named := [gate.gate.title() for gate in gates if gate.outcome == outcome]:
+            text += f"; {outcome}: {'; '.join(named)}"
     return (Verdict(text, "bad" if broken else "good"),)
 
 
@@ -42,6 +47,8 @@ def _judged(gates: Sequence[GateResult]) -> tuple[Literal["good", "bad", "neutra
     if not gates:
         return "neutral", ""
     broken = sum(not gate.passed for gate in gates)
+    if not broken and any(gate.outcome != "passed" for gate in gates):
+        return "neutral", "passed, with warnings"
     return ("bad", f"{plural(broken, 'gate')} failed") if broken else ("good", "passed")
 
 
@@ -49,6 +56,10 @@ def _passed(gates: Sequence[GateResult]) -> str:
     if not gates:
         return "This pipeline sets no gates, so nothing could fail it; the findings stand for themselves."
     broken = [gate for gate in gates if not gate.passed]
+    unsure = [gate for gate in gates if gate.outcome in ("warned", "inconclusive")]
+    if not broken and unsure:
+        kept = len(gates) - len(unsure)
+        return f"{kept} of {plural(len(gates), 'gate')} passed, and none failed the run. {unsure[0].sentence}"
     if not broken:
         return (
             f"All {plural(len(gates), 'gate')} passed." if len(gates) > 1 else "The one gate of this pipeline passed."
@@ -93,7 +104,7 @@ def _gates(gates: Sequence[GateResult]) -> DataTable:
     rows: list[list[Cell]] = [
         [
             gate.gate.title(),
-            Mark("passed", "good", order=1) if gate.passed else Mark("failed", "bad", order=0),
+            Mark(gate.outcome, _TONES[gate.outcome], order=list(_TONES).index(gate.outcome)),
             gate.sentence,
         ]
         for gate in gates

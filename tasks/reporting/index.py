@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals, svg
@@ -17,6 +18,7 @@ from assay.tasks.reporting.tables import scroller
 from assay.tasks.statistics.findings import FindingIndex
 
 _TRENDS, _RUNS, _STRIP, _FLAGS = 9, 90, 14, 3
+_NO_NOTES: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class RunEntry(Settings):
@@ -60,13 +62,18 @@ def entry_of(report: Report, link: str) -> RunEntry:
     )  # fmt: skip
 
 
-def render_index(entries: Iterable[RunEntry]) -> str:
-    """The index as one self-contained HTML page, newest runs first; entries may come in any order."""
+def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]] = _NO_NOTES, budget: str = "") -> str:
+    """The index as one self-contained HTML page, newest runs first; entries may come in any order.
+
+    `notes` stand above the runs of a pipeline, each a sentence; the `budget` of false alarms above all.
+    """
     ordered = sorted(entries, key=lambda entry: (entry.started, entry.run))
     names = sorted({entry.pipeline for entry in ordered})
     groups = [(name, [entry for entry in ordered if entry.pipeline == name]) for name in names]
     places = anchors([Part(name, "") for name in names])
-    sections = [_pipeline(place, name, runs) for place, (name, runs) in zip(places, groups, strict=True)]
+    sections = [
+        _pipeline(place, name, runs, notes.get(name, ())) for place, (name, runs) in zip(places, groups, strict=True)
+    ]
     said = f"{numerals.plural(len(ordered), 'run')} of {numerals.plural(len(names), 'pipeline')}"
     empty = None if ordered else tag("p", "No run has been reported yet.", class_="lead")
     links = [
@@ -79,6 +86,7 @@ def render_index(entries: Iterable[RunEntry]) -> str:
         tag("p", "Assay · robustness audits", class_="kicker"),
         tag("h1", "All nights"),
         tag("p", said, class_="lead"),
+        tag("p", budget, class_="note") if budget else None,
     )
     states = _at_a_glance(list(zip(places, groups, strict=True))) if len(groups) > 1 else None
     page = tag("div", nav, tag("main", head, empty, states, *sections, id="report"), class_="page")
@@ -136,7 +144,7 @@ def _square(left: float, entry: RunEntry) -> Markup:
     return tag("g", hint, square, cross)
 
 
-def _pipeline(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
+def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[str]) -> Markup:
     latest = runs[-1]
     trends = [trend(place, index, title, runs) for index, title in enumerate(_drawn(runs))]
     first, more = trends[:_TRENDS], trends[_TRENDS:]
@@ -148,6 +156,7 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
         "section", tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
         tag("p", numerals.unbroken(latest.verdict), class_="lead") if latest.verdict else None,
         _flags(latest),
+        *(tag("p", numerals.unbroken(one), class_="note") for one in notes),
         tag("div", *first, class_="trends") if first else None,
         _folded(more) if more else None,
         scroller(f"Runs of {name}", _runs(name, shown)), note,

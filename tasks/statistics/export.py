@@ -49,13 +49,34 @@ def gates_as_json(results: Sequence[GateResult], *, run: str, pipeline: str) -> 
     )
 
 
+def gates_as_markdown(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
+    """The gates as Markdown: one line that says whether they passed, and a table, failures first."""
+    failed = sum(not result.passed for result in results)
+    said = f"{failed} of {len(results)} gates failed" if failed else f"no gate failed ({len(results)} judged)"
+    lines = [f"### {_cell(pipeline)}: {said}", "", "| | gate | why |", "|---|---|---|"]
+    ordered = sorted(results, key=lambda result: list(_SIGNS).index(result.outcome))
+    lines += [f"| {_SIGNS[one.outcome]} | {_cell(one.gate.title())} | {_cell(one.sentence)} |" for one in ordered]
+    return "\n".join([*lines, "", f"Run `{_cell(run)}`", ""])
+
+
+_SIGNS = {"failed": "❌ failed", "warned": "⚠️ warned", "inconclusive": "❔ inconclusive", "passed": "✅ passed"}
+
+
+def _cell(text: str) -> str:
+    """Text that a Markdown table takes as it is: no markup, no HTML, one line."""
+    plain = " ".join(_plain(text).split())
+    return re.sub(r"([\\`*_{}\[\]<>#|!~])", r"\\\1", plain)
+
+
 def _entry(result: GateResult) -> dict[str, Any]:
     found = result.finding
     return {
-        "gate": result.gate.model_dump(exclude_none=True),
+        "gate": result.gate.model_dump(exclude_none=True, exclude_defaults=True, by_alias=True),
         "passed": result.passed,
+        "outcome": result.outcome,
         "sentence": result.sentence,
         "matched": result.matched,
+        "looked": dict(result.looked),
         "finding": None if found is None else {
             "metric": found.metric, "of": found.of, "group": found.group, "subject": found.subject,
             "value": _number(found.value), "low": _number(found.low), "high": _number(found.high), "n": found.n,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from assay.infra.settings import Settings
 
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 _WITHSTOOD = ("attack", "corruption")  # stages whose numbers a constant answer makes look good
 _DEFENDED = ("defense.accuracy", "defense.gain")
+_NIGHTS = re.compile(r"(?P<wanted>\d{1,2}) of (?P<nights>\d{1,2})( nights)?")
+_MOST_NIGHTS = 30
 _LISTED = 8  # findings named in a sentence, before "and N more"
 
 
-class Gate(Settings):
+class Gate(Settings, populate_by_name=True):
     """A bound on findings: what a gate leaves out (`of`, `group`, `subject`) matches all, and all must keep to it."""
 
     finding: str = Field(pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
@@ -44,16 +47,101 @@ class Gate(Settings):
     verdict: str | None = None
     """The verdict the finding must carry, word for word."""
 
+    on: Literal["value", "interval"] = "value"
+    """What keeps to a constant bound: the value, or the whole 95 % interval (`at_least` asks it of the lower end,
+    `at_most` of the upper)."""
+
+    against: str | None = Field(
+        default=None, min_length=1, examples=["last-passed", "accepted", "2026-11-22-0200-k3f9"]
+    )
+    """For a bound on change: the earlier run, by name, or `last-passed` (the latest that passed) or `accepted` (what
+    `assay accept` made the baseline)."""
+
+    drop_at_most: float | None = Field(default=None, ge=0)
+    """The finding may not have fallen by more than this since that run, judged by the interval of the drop."""
+
+    rise_at_most: float | None = Field(default=None, ge=0)
+    """The same for what should not rise."""
+
+    inconclusive: Literal["pass", "warn", "fail"] = "warn"
+    """What becomes of a gate on change that has too few samples to tell."""
+
+    for_: str | None = Field(default=None, alias="for", examples=["2 of 3 nights"])
+    """On how many of the latest nights, this one included, it must have failed before it fails the run."""
+
+    severity: Literal["warn", "fail"] = "fail"
+    """Whether a failure fails the run or only warns."""
+
+    owner: str = ""
+    """Whom a failure concerns; shown with it."""
+
     @model_validator(mode="after")
     def _bounded(self) -> Self:
-        if self.at_most is None and self.at_least is None and self.verdict is None:
-            raise ValueError(f"the gate on {self.finding} sets no bound: give at_most, at_least or verdict")
+        constant = not (self.at_most is None and self.at_least is None and self.verdict is None)
+        if self.is_on_change:
+            self._require_change(constant)
+            return self
+        if self.against is not None:
+            raise ValueError(
+                f"the gate against {self.against} bounds no change: give drop_at_most or rise_at_most"
+            )
+        if not constant:
+            raise ValueError(
+                f"the gate on {self.finding} sets no bound: give at_most, at_least or verdict, or against an earlier "
+                "run drop_at_most"
+            )
+        if self.on == "interval" and self.at_most is None and self.at_least is None:
+            raise ValueError(f"the gate on {self.finding} asks nothing of an interval: give at_most or at_least")
         if self.at_most is not None and self.at_least is not None and self.at_most < self.at_least:
             raise ValueError(
                 f"the gate on {self.finding} can never pass: at_most {self.at_most:g} "
                 f"is below at_least {self.at_least:g}"
             )
         return self
+
+    def _require_change(self, constant: bool) -> None:
+        """Raises where a bound on change lacks what it is held against, or is not alone."""
+        if self.against is None:
+            raise ValueError(
+                f"the gate on the change of {self.finding} names no run: give against: last-passed, accepted or a run"
+            )
+        if constant or None not in (self.drop_at_most, self.rise_at_most):
+            raise ValueError(
+                f"the gate on the change of {self.finding} sets several bounds: give each a gate of its own"
+            )
+
+    @field_validator("for_")
+    @classmethod
+    def _countable(cls, written: str | None) -> str | None:
+        if written is not None:
+            match = _NIGHTS.fullmatch(written)
+            if match is None:
+                raise ValueError(f'expected so many of the latest nights, as in "2 of 3 nights", not {written!r}')
+            if not 1 <= int(match["wanted"]) <= int(match["nights"]) <= _MOST_NIGHTS:
+                raise ValueError(
+                    f"{written} cannot be: write at least 1 of at most {_MOST_NIGHTS}, and no more than there are"
+                )
+        return written
+
+    @property
+    def is_on_change(self) -> bool:
+        """Whether it bounds the change since another run."""
+        return self.drop_at_most is not None or self.rise_at_most is not None
+
+    @property
+    def change_at_most(self) -> float:
+        """The bound on change, whichever way it goes."""
+        return self.drop_at_most if self.drop_at_most is not None else self.rise_at_most or 0.0
+
+    @property
+    def nights(self) -> tuple[int, int]:
+        """On how many of how many nights it must have failed.
+
+        >>> Gate.model_validate({"finding": "a.b", "at_most": 1, "for": "2 of 3 nights"}).nights
+        (2, 3)
+        """
+        match = _NIGHTS.fullmatch(self.for_ or "")
+        return (1, 1) if match is None else (int(match["wanted"]), int(match["nights"]))
 
     def title(self) -> str:
         """The gate in one line: what it looks at and what it asks.
@@ -80,19 +168,35 @@ class Gate(Settings):
             None if self.at_least is None else f"at least {self.at_least:g}",
             None if self.at_most is None else f"at most {self.at_most:g}",
             None if self.verdict is None else f"verdict {self.verdict!r}",
+            None if self.drop_at_most is None else f"drop against {self.against} at most {self.drop_at_most:g}",
+            None if self.rise_at_most is None else f"rise against {self.against} at most {self.rise_at_most:g}",
+            "by its interval" if self.on == "interval" else None,
         ]
         return " and ".join(bound for bound in bounds if bound)
 
 
+Outcome = Literal["passed", "inconclusive", "warned", "failed"]
+
+
 @dataclass(frozen=True)
 class GateResult:
-    """Whether a gate passed, the finding that decided it (None where none matched), and why, in one sentence."""
+    """Whether a gate lets the run pass, the finding that decided (None where none matched), and why, in one sentence.
+
+    `outcome` says more: what warned, or could not be told, may still let the run pass.
+    """
 
     gate: Gate
     passed: bool
     sentence: str
     finding: Finding | None = None
     matched: int = 0
+    outcome: Outcome = "passed"
+    looked: Mapping[str, object] = field(default_factory=dict)
+    """Of a gate on change: what it was held against, how closely it could look, and how often by chance."""
+
+    def __post_init__(self) -> None:
+        if not self.passed and self.outcome == "passed":
+            object.__setattr__(self, "outcome", "failed")
 
 
 def judge(gates: Sequence[Gate], findings: Sequence[Finding]) -> list[GateResult]:
@@ -117,15 +221,21 @@ def _judge(gate: Gate, findings: Sequence[Finding], constant: Mapping[str, str])
         return GateResult(
             gate, False, f"There is no finding {gate.finding}{gate._slice()}; {_instead(gate, findings)}."
         )
-    looked_at = [finding for finding in matched if not _passed_over(gate, finding)] or matched
+    looked_at = looked_at_by(gate, findings)
     for finding in looked_at:
         complaint = _complaint(gate, finding) or _hollow(finding, constant)
         if complaint:
-            return GateResult(gate, False, f"{_name(finding)} {complaint}.", finding, len(matched))
+            return GateResult(gate, False, f"{named(finding)} {complaint}.", finding, len(matched))
     first, rest = looked_at[0], len(matched) - len(looked_at)
-    shown = f"{_name(first)} is {_shown(first)}" if len(looked_at) == 1 else f"all {len(looked_at)} findings keep to it"
+    shown = f"{named(first)} is {_shown(first)}" if len(looked_at) == 1 else f"all {len(looked_at)} findings keep to it"
     shown += f", and {rest} had nothing to be measured on" if rest else ""
     return GateResult(gate, True, f"{gate.title()}: {shown}.", first, len(matched))
+
+
+def looked_at_by(gate: Gate, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings that a gate asks something of."""
+    matched = [finding for finding in findings if gate.matches(finding)]
+    return [finding for finding in matched if not _passed_over(gate, finding)] or matched
 
 
 def _hollow(finding: Finding, constant: Mapping[str, str]) -> str | None:
@@ -160,8 +270,10 @@ def _passed_over(gate: Gate, finding: Finding) -> bool:
 def _complaint(gate: Gate, finding: Finding) -> str | None:
     """Why this finding breaks the gate, or None."""
     value = None if finding.value is None or math.isnan(finding.value) else _judged_value(finding)
-    if value is None and (gate.at_most is not None or gate.at_least is not None):
+    if value is None and (gate.at_most is not None or gate.at_least is not None or gate.is_on_change):
         return "was not measured"
+    if value is not None and gate.on == "interval" and (complaint := _complaint_of_interval(gate, finding)):
+        return complaint
     if value is not None and gate.at_most is not None and value > gate.at_most:
         return f"is {_shown(finding)}, above {gate.at_most:g}"
     if value is not None and gate.at_least is not None and value < gate.at_least:
@@ -177,6 +289,17 @@ def _judged_value(finding: Finding) -> float | None:
     return finding.p_adjusted if rests_on_p else finding.value
 
 
+def _complaint_of_interval(gate: Gate, finding: Finding) -> str | None:
+    """Why its interval does not keep to the bound."""
+    if finding.low is None or finding.high is None:
+        return f"is {_shown(finding)}, and has no interval to be judged by"
+    if gate.at_most is not None and finding.high > gate.at_most:
+        return f"is {_shown(finding)}, and its interval reaches above {gate.at_most:g}"
+    if gate.at_least is not None and finding.low < gate.at_least:
+        return f"is {_shown(finding)}, and its interval reaches below {gate.at_least:g}"
+    return None
+
+
 def _shown(finding: Finding) -> str:
     """The value with its interval and n, as far as they are known."""
     if finding.value is None:
@@ -189,7 +312,8 @@ def _shown(finding: Finding) -> str:
     return f"{finding.value:.4g}{interval}" + ("" if finding.n is None else f" (n = {finding.n})")
 
 
-def _name(finding: Finding) -> str:
+def named(finding: Finding) -> str:
+    """A finding as a sentence names it."""
     slices = (("of", finding.of), ("group", finding.group), ("subject", finding.subject))
     parts = [f"{word} {value}" for word, value in slices if value]
     return finding.metric + (f" ({', '.join(parts)})" if parts else "")
@@ -197,7 +321,7 @@ def _name(finding: Finding) -> str:
 
 def _instead(gate: Gate, findings: Sequence[Finding]) -> str:
     """Which findings there are, nearest first: those of the same metric, or else the metrics."""
-    siblings = [_name(finding) for finding in findings if finding.metric == gate.finding]
+    siblings = [named(finding) for finding in findings if finding.metric == gate.finding]
     if siblings:
         return f"of that metric the run has {_listed(siblings)}"
     metrics = sorted({finding.metric for finding in findings})

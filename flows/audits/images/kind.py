@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from assay.flows.audits.images.certifying import Certificates
     from assay.flows.audits.images.corrupting import Flips
     from assay.flows.audits.images.looking_inside import Insides
+    from assay.flows.audits.outcomes import Outcomes, Tables
     from assay.flows.pipeline import Pipeline
     from assay.infra.artifacts import Artifact
     from assay.tasks.attacks.page_pictures import AttackedImages
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
+    from assay.tasks.statistics.sampled import Sampled
 
 
 def sees_images(pipeline: Pipeline) -> bool:
@@ -179,6 +181,34 @@ def certificates_page(ground: Ground, certificates: Certificates, findings: Find
         yield page(findings, tables, settings.alpha)
 
 
+def challenge_outcomes(ground: Ground, result: Robustness) -> Iterator[Outcomes]:
+    """Where what single samples add to its findings lies."""
+    from assay.flows.audits.images.outcomes import outcomes_under_attack as declared
+
+    yield from declared(ground, result)
+
+
+def challenge_sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
+    """What single samples add to one of its findings."""
+    from assay.flows.audits.images.outcomes import sampled_attacks as read
+
+    return read(outcomes, tables, of, group)
+
+
+def corruption_outcomes(ground: Ground, result: Flips) -> Iterator[Outcomes]:
+    """Where what single samples add to its findings lies."""
+    from assay.flows.audits.images.outcomes import outcomes_of_corruptions as declared
+
+    yield from declared(ground, result)
+
+
+def corruption_sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
+    """What single samples add to one of its findings."""
+    from assay.flows.audits.images.outcomes import sampled_corruptions as read
+
+    return read(outcomes, tables, of, group)
+
+
 IMAGES = AuditKind(
     "attacks", sees_images, challenge, stands_on=("data", "subjects"),
     measures=(
@@ -187,6 +217,7 @@ IMAGES = AuditKind(
     ),
     clashes=challenge_clashes.clashes, hardness=smallest_eps, page=challenge_page, verdict=challenge_verdict,
     followed=challenge_followed,
+    outcomes=challenge_outcomes, sampled=challenge_sampled,
 )  # fmt: skip
 CORRUPTIONS = AuditKind(
     "corruptions", lambda pipeline: pipeline.asked(Corruptions) is not None and sees_images(pipeline), corrupt,
@@ -196,6 +227,7 @@ CORRUPTIONS = AuditKind(
     measures=(Measured("corruption", corruptions.METRICS, ("corruptions",)),),
     clashes=corruption_clashes, hardness=flips_per_sample, page=corruptions_page,
     verdict=corruptions_verdict, followed=corruptions_followed,
+    outcomes=corruption_outcomes, sampled=corruption_sampled,
 )  # fmt: skip
 DIAGNOSTICS = AuditKind(
     "diagnostics", lambda pipeline: pipeline.asked(Diagnostics) is not None and sees_images(pipeline), look,

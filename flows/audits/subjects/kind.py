@@ -14,6 +14,7 @@ from assay.tasks.subjects.settings import Subject
 if TYPE_CHECKING:
     from assay.data.hardness_schemas import SampleHardness
     from assay.data.schemas import Predictions
+    from assay.flows.audits.outcomes import Outcomes, Tables
     from assay.flows.audits.subjects.flow import Examination
     from assay.flows.audits.subjects.on_tables import TableSubjects
     from assay.flows.configuration.mistakes import Where
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
+    from assay.tasks.statistics.sampled import Sampled
 
 
 def measure_tables(ground: Ground) -> TableSubjects:
@@ -152,13 +154,34 @@ def placed(pipeline: Pipeline) -> Iterator[tuple[Where, Subject]]:
         yield ("subject",) if pipeline.subject is not None else ("subjects", position), subject
 
 
+def tables_outcomes(ground: Ground, result: TableSubjects) -> Iterator[Outcomes]:
+    """Where what single samples add to its findings lies."""
+    from assay.flows.audits.subjects.outcomes import outcomes_of_tables as declared
+
+    yield from declared(ground, result)
+
+
+def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
+    """What single samples add to one of its findings."""
+    from assay.flows.audits.subjects.outcomes import sampled as read
+
+    return read(outcomes, tables, of, group)
+
+
+def clean_outcomes(ground: Ground, result: Examination) -> Iterator[Outcomes]:
+    """Where what single samples add to its findings lies."""
+    from assay.flows.audits.subjects.outcomes import outcomes_of_clean as declared
+
+    yield from declared(ground, result)
+
+
 TABLES = AuditKind(
     "tables", are_tables, measure_tables, stands_on=("data", "curation"),
     measures=(Measured("subject", METRICS, ("subject", "subjects"), gate=subject_gate),), clashes=clashes,
     columns=columns, missing=missing, hardness=hard_for_tables, background=tables_page, verdict=tables_verdict,
-    followed=followed,
+    followed=followed, outcomes=tables_outcomes, sampled=sampled,
 )  # fmt: skip
 SUBJECTS = AuditKind(
     "subjects", are_learners, examine_subjects, stands_on=("data",), hardness=hard_for_learners, background=clean_page,
-    verdict=clean_verdict,
+    verdict=clean_verdict, outcomes=clean_outcomes, sampled=sampled,
 )  # fmt: skip

@@ -12,12 +12,14 @@ from assay.flows.audits.terms.clashes import term_clashes
 from assay.tasks.attacks.terms.metrics import METRICS
 
 if TYPE_CHECKING:
+    from assay.flows.audits.outcomes import Outcomes, Tables
     from assay.flows.audits.terms.flow import TermAudit
     from assay.flows.configuration.named_things import MissingThing
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
+    from assay.tasks.statistics.sampled import Sampled
 
 _KEYS = ("attacks", "subject", "subjects")
 
@@ -68,6 +70,20 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
             yield from tried(("attacks", position), known, partial(require_attack, settings, folder))
 
 
+def outcomes(ground: Ground, result: TermAudit) -> Iterator[Outcomes]:
+    """Where what single samples add to its findings lies."""
+    from assay.flows.audits.terms.outcomes import outcomes as declared
+
+    yield from declared(ground, result)
+
+
+def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
+    """What single samples add to one of its findings."""
+    from assay.flows.audits.terms.outcomes import sampled as read
+
+    return read(outcomes, tables, of, group)
+
+
 TERMS = AuditKind(
     "terms", asked, attack, stands_on=("subjects",),
     measures=tuple(
@@ -75,4 +91,5 @@ TERMS = AuditKind(
         for stage in ("ner", "sts")
     ),
     clashes=term_clashes, missing=missing, page=page, verdict=verdict, followed=followed,
+    outcomes=outcomes, sampled=sampled,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from assay.flows.audits.texts.clashes import text_clashes
 
 if TYPE_CHECKING:
     from assay.data.hardness_schemas import SampleHardness
+    from assay.flows.audits.outcomes import Outcomes, Tables
     from assay.flows.audits.texts.flow import WordAudit
     from assay.flows.configuration.named_things import MissingThing
     from assay.flows.pipeline import Pipeline
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from assay.tasks.reporting.following import Headline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
+    from assay.tasks.statistics.sampled import Sampled
 
 
 def attack(ground: Ground) -> WordAudit:
@@ -82,7 +84,22 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
             yield from tried(("attacks", position), known, partial(resolve_word_attack, settings, folder))
 
 
+def outcomes(ground: Ground, result: WordAudit) -> Iterator[Outcomes]:
+    """Where what single samples add to its findings lies."""
+    from assay.flows.audits.texts.outcomes import outcomes as declared
+
+    yield from declared(ground, result)
+
+
+def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
+    """What single samples add to one of its findings."""
+    from assay.flows.audits.texts.outcomes import sampled as read
+
+    return read(outcomes, tables, of, group)
+
+
 TEXTS = AuditKind(
     "texts", asked, attack, stands_on=("data", "subjects", "trust"), clashes=text_clashes, missing=missing,
     hardness=fewest_words, page=page, verdict=verdict, followed=followed,
+    outcomes=outcomes, sampled=sampled,
 )  # fmt: skip

@@ -1,0 +1,180 @@
+"""How a finding differs between two runs, and whether by more than chance: on the samples that both have.
+
+Two runs of the same samples are paired (Dietterich 1998): .96 → .93 on 450 samples is seen by McNemar's test in 78 % of
+draws, by intervals that lie apart in 10 %.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.statistics.clusters import codes_of, effective_size
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.paired import mcnemar, mcnemar_by_cluster, share_difference
+from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.resampling import FEWEST, RESAMPLES, ratio_of, replicates
+from assay.tasks.statistics.sampled import Floats, Sampled
+
+How = Literal["McNemar", "paired bootstrap", "paired, by Student's t", "other samples", "intervals"]
+SHARED = 0.5
+"""At least this share of each run's samples must be in the other as well for the two to be compared on those alone."""
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class RunDifference:
+    """A finding of the later run less that of the earlier one, its interval, and the p-value of no difference.
+
+    `n` counts the samples that it rests on: those that both runs have, or, where these are too few (`other samples`),
+    those of the smaller run; `identical` says that every sample that both have counts the same in both.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int
+    how: How
+    identical: bool = False
+    left_out: int = 0
+    """Samples that only one of the runs has."""
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether the same samples were compared."""
+        return self.how not in ("other samples", "intervals")
+
+
+def difference(
+    before: Sampled, after: Sampled, generator: np.random.Generator, level: float = LEVEL
+) -> RunDifference | None:
+    """The later run less the earlier one; None where one of them has no samples.
+
+    >>> from assay.tasks.statistics.sampled import right_or_wrong
+    >>> ids = [f"s{n}" for n in range(40)]
+    >>> one, other = (right_or_wrong(ids, np.arange(40) < right) for right in (36, 28))
+    >>> found = difference(one, other, np.random.default_rng(0))
+    >>> round(found.value, 2), found.p, found.how
+    (-0.2, 0.0078125, 'McNemar')
+    """
+    if not len(before.ids) or not len(after.ids):
+        return None
+    _, at_before, at_after = np.intersect1d(before.ids, after.ids, return_indices=True)
+    if len(at_before) < max(1, SHARED * max(len(before.ids), len(after.ids))):
+        return _of_other_samples(before, after, level)
+    left_out = len(before.ids) + len(after.ids) - 2 * len(at_before)
+    return _paired(before.at(at_before), after.at(at_after), generator, level, left_out)
+
+
+def by_intervals(before: Finding, after: Finding, level: float = LEVEL) -> RunDifference | None:
+    """The difference of two findings of which only values and 95 % intervals are known, as if their samples differed.
+
+    Zou and Donner's MOVER (2008): the intervals' halves squared and added, each in its own direction. For the same
+    samples that is too wide, never too narrow, as long as good samples stay good. None where one has no interval.
+    """
+    ends = before.value, before.low, before.high, after.value, after.low, after.high
+    if any(one is None or not np.isfinite(one) for one in ends):
+        return None
+    old, old_low, old_high, new, new_low, new_high = (float(one) for one in ends if one is not None)
+    n = min(before.n or 0, after.n or 0)
+    return _mover((old, old_low, old_high), (new, new_low, new_high), level, n, "intervals")
+
+
+def _paired(
+    before: Sampled, after: Sampled, generator: np.random.Generator, level: float, left_out: int
+) -> RunDifference:
+    identical = bool((before.above == after.above).all() and (before.below == after.below).all())
+    groups = None if after.groups is None else codes_of(after.groups)
+    n = len(before.ids)
+    if before.binary and after.binary:
+        was, now = before.above > 0, after.above > 0
+        found = share_difference(now, was, level, groups)
+        p = mcnemar(now, was).p_value if groups is None else mcnemar_by_cluster(now, was, groups)
+        return RunDifference(found.value, found.low, found.high, p, n, "McNemar", identical, left_out)
+    if identical:
+        return RunDifference(0.0, 0.0, 0.0, 1.0, n, "paired bootstrap", True, left_out)
+    codes = np.arange(n, dtype=np.int64) if groups is None else groups
+    return _of_scores(before, after, codes, generator, level, left_out)
+
+
+def _of_scores(
+    before: Sampled, after: Sampled, codes: npt.NDArray[np.int64], generator: np.random.Generator, level: float,
+    left_out: int,
+) -> RunDifference:  # fmt: skip
+    """Ratios of sums, resampled by group; of few groups, or at a level that resamples do not reach, Student's t."""
+    from scipy.stats import t
+
+    count, n = int(codes.max()) + 1, len(before.ids)
+    value = after.value - before.value
+    old, new = ((_sums(codes, one.above, count), _sums(codes, one.below, count)) for one in (before, after))
+    tail = (1 - level) / 2
+    if count >= FEWEST and tail * RESAMPLES >= 20:
+        drawn = replicates(
+            lambda weights: np.asarray(ratio_of(*new)(weights) - ratio_of(*old)(weights)), count, generator
+        )
+        drawn = drawn[np.isfinite(drawn)]
+        low, high = np.quantile(drawn, [tail, 1 - tail])
+        p = 2 * (1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))) / (len(drawn) + 1)
+        return RunDifference(
+            value, float(low), float(high), min(1.0, p), n, "paired bootstrap", False, left_out
+        )  # fmt: skip
+    pull = _pull(*new) - _pull(*old)
+    if count < 2:
+        return RunDifference(value, float("-inf"), float("inf"), 1.0, n, "paired, by Student's t", False, left_out)
+    spread = float(np.sqrt(count / (count - 1) * (pull @ pull)))
+    half = float(t.isf(tail, count - 1)) * spread
+    p = 2 * float(t.sf(abs(value) / spread, count - 1)) if spread else 1.0
+    return RunDifference(value, value - half, value + half, p, n, "paired, by Student's t", False, left_out)
+
+
+def _sums(codes: npt.NDArray[np.int64], values: Floats, count: int) -> Floats:
+    return np.bincount(codes, values, count).astype(np.float64)
+
+
+def _pull(above: Floats, below: Floats) -> Floats:
+    """How far each group pulls Σ above / Σ below: its influence, by linearisation."""
+    total = below.sum()
+    return np.asarray((above - above.sum() / total * below) / total, dtype=np.float64)
+
+
+def _of_other_samples(before: Sampled, after: Sampled, level: float) -> RunDifference:
+    """The difference of two runs whose samples differ: each with its own interval, squared and added."""
+    sides = [_alone(one) for one in (before, after)]
+    return _mover(sides[0], sides[1], level, min(len(before.ids), len(after.ids)), "other samples")
+
+
+def _alone(one: Sampled) -> tuple[float, float, float]:
+    """The value of one run with its 95 % interval: Wilson's of as many samples as count, else Student's t."""
+    from scipy.stats import t
+
+    codes = np.arange(len(one.ids), dtype=np.int64) if one.groups is None else codes_of(one.groups)
+    count, value = int(codes.max()) + 1, one.value
+    if one.binary:
+        counted = float(len(one.ids)) if one.groups is None else effective_size(one.above, codes).counted()
+        low, high = wilson([value * counted], [counted])
+        return value, float(low[0]), float(high[0])
+    if count < 2:
+        return value, float("-inf"), float("inf")
+    pull = _pull(_sums(codes, one.above, count), _sums(codes, one.below, count))
+    half = float(t.isf((1 - LEVEL) / 2, count - 1)) * float(np.sqrt(count / (count - 1) * (pull @ pull)))
+    return value, value - half, value + half
+
+
+def _mover(
+    before: tuple[float, float, float], after: tuple[float, float, float], level: float, n: int, how: How
+) -> RunDifference:
+    """Both with 95 % intervals, which are stretched to the level as those of a normal distribution would be."""
+    from scipy.stats import norm
+
+    (old, old_low, old_high), (new, new_low, new_high) = before, after
+    usual = float(norm.isf((1 - LEVEL) / 2))
+    stretch = float(norm.isf((1 - level) / 2)) / usual
+    value = new - old
+    below, above = float(np.hypot(new - new_low, old_high - old)), float(np.hypot(new_high - new, old - old_low))
+    half = below if value > 0 else above
+    p = 2 * float(norm.sf(usual * abs(value) / half)) if half else float(value == 0)
+    return RunDifference(value, value - stretch * below, value + stretch * above, min(1.0, p), n, how)

@@ -1,0 +1,78 @@
+"""A budget of false alarms is shared out over every look that is due, and the page of all nights keeps its account."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.mistakes import ConfigurationError
+from assay.flows.report.alarm_budget import budget_in_words, budget_of, detectable_in_words, level_of, write_budget
+from assay.infra.manifests import RunRecord
+from assay.infra.store import Store
+
+CONFIG = """\
+alarms: {%s}
+pipelines:
+  one: &one
+    schedule: "0 2 * * *"
+    source: {dataset: sample/breast-cancer}
+    labeling: {functions: breast-cancer}
+    weak_labels: {labelers: [majority]}
+    ordering: {}
+    subject: {model: logistic}
+    gates:
+      - {finding: subject.accuracy, of: gold, against: last-passed, drop_at_most: 0.02}
+      - {finding: subject.accuracy, of: gold, against: accepted, drop_at_most: 0.01}
+      - {finding: subject.accuracy, of: gold, at_least: 0.2}
+  two:
+    <<: *one
+    schedule: "0 2 * * mon"
+"""
+
+
+def written(folder: Path, alarms: str = "false: 1, per: quarter") -> Path:
+    (folder / "pipelines.yaml").write_text(CONFIG % alarms)
+    return folder / "pipelines.yaml"
+
+
+def test_every_look_that_is_due_gets_its_share(tmp_path: Path) -> None:
+    project = load_project(written(tmp_path))
+    budget = budget_of(project)
+    assert budget is not None
+    nights = 365.25 / 4
+    assert budget.looks == pytest.approx(2 * nights + 2 * nights / 7, rel=0.01)  # constant gates spend nothing
+    assert level_of(project) == pytest.approx(1 / budget.looks)
+    assert level_of(replace(project, alarms=None)) == 0.025
+
+
+def test_a_budget_is_never_an_excuse_to_look_less_strictly_than_usual(tmp_path: Path) -> None:
+    assert level_of(load_project(written(tmp_path, "false: 1000"))) == 0.025
+
+
+@pytest.mark.parametrize("alarms", ["false: 0, per: quarter", "false: 1, per: night", "true: 1"])
+def test_a_budget_that_cannot_be_is_refused_with_its_line(tmp_path: Path, alarms: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"pipelines.yaml:1"):
+        load_project(written(tmp_path, alarms))
+
+
+def test_the_account_counts_looks_alarms_and_what_they_spent(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store")).open()
+    write_budget(store, load_project(written(tmp_path)))
+    now = datetime.now(UTC)
+    looked = {"gate": "g", "outcome": "passed", "raw": "passed", "level": 0.01, "n": 400, "detectable": 0.045}
+    nights = [[looked], [looked | {"raw": "failed"}, {"gate": "constant", "raw": "failed"}], [looked | {"level": 0.0}]]
+    runs = [
+        RunRecord(f"r{days}", "one", (now - timedelta(days=days)).isoformat(), 0, "h", 1, status="done", gates=gates)
+        for days, gates in zip((200, 20, 1), nights, strict=True)
+    ]
+    said = budget_in_words(store, runs)
+    assert "Budget: 1 false alarms a quarter" in said
+    assert "looked 2 times" in said
+    assert "spent 0.01 of it, and raised 1" in said
+    assert detectable_in_words(runs) == [
+        "Gate g: passed; on its 400 samples it sees a true loss of 0.045 in 8 of 10 nights."
+    ]
+    write_budget(store, replace(load_project(written(tmp_path)), alarms=None))
+    assert budget_in_words(store, runs) == ""

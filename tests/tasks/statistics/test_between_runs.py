@@ -1,0 +1,106 @@
+"""Two runs of the same samples: a regression is seen, equal models are not told apart, other samples are said to be."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.tasks.statistics.between_runs import RunDifference, by_intervals, difference
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.sampled import Sampled, right_or_wrong
+
+N = 450
+IDS = [f"s{number:05d}" for number in range(6000)]
+
+
+def runs_of(right: float, lost: float, gained: float, rng: np.random.Generator, n: int = N) -> tuple[Sampled, Sampled]:
+    """A run, and a later one that loses and gains some of the samples' right answers."""
+    before = rng.random(n) < right
+    after = np.where(before, rng.random(n) >= lost, rng.random(n) < gained)
+    return right_or_wrong(IDS[:n], before), right_or_wrong(IDS[:n], after)
+
+
+def compared(one: Sampled, other: Sampled, level: float = 0.95) -> RunDifference:
+    found = difference(one, other, np.random.default_rng(0), level)
+    assert found is not None
+    return found
+
+
+def marked(right: float, lost: float, gained: float, draws: int, rng: np.random.Generator) -> float:
+    return float(np.mean([compared(*runs_of(right, lost, gained, rng)).p <= 0.05 for _ in range(draws)]))
+
+
+def test_a_loss_of_three_points_is_seen_in_seven_of_ten_draws_and_equal_models_in_one_of_twenty() -> None:
+    rng = np.random.default_rng(15)
+    assert marked(0.96, 0.04 / 0.96, 0.25, 150, rng) >= 0.70  # .96 → .93, and one in a hundred gained
+    assert marked(0.96, 0.02 / 0.96, 0.5, 150, rng) <= 0.05  # as many lost as gained
+
+
+def test_groups_of_samples_do_not_make_chance_look_like_a_change() -> None:
+    rng, groups = np.random.default_rng(4), np.repeat([f"p{number}" for number in range(75)], 4)
+    false = {True: 0, False: 0}
+    for _ in range(150):
+        before = rng.random(300) < 0.9
+        swapped = np.repeat(rng.random(75) < 0.1, 4)  # whole patients change, as often for the better as for the worse
+        after = np.where(swapped, np.repeat(rng.random(75) < 0.5, 4), before)
+        before = np.where(swapped, np.repeat(rng.random(75) < 0.5, 4), before)
+        one, other = right_or_wrong(IDS[:300], before), right_or_wrong(IDS[:300], after)
+        for grouped in false:
+            kept = groups if grouped else None
+            sides = [Sampled(side.ids, side.above, side.below, kept) for side in (one, other)]
+            false[grouped] += compared(sides[0], sides[1]).p <= 0.05
+    assert false[True] / 150 <= 0.08 < false[False] / 150
+
+
+@pytest.mark.parametrize("groups", [None, np.array([f"g{number % 40}" for number in range(N)])])
+def test_scores_are_resampled_by_group(groups: np.ndarray | None) -> None:
+    rng = np.random.default_rng(1)
+    hits = rng.integers(0, 5, N).astype(np.float64)
+    before = Sampled(np.array(IDS[:N]), hits, np.full(N, 5.0), groups)
+    worse = Sampled(before.ids, np.maximum(hits - (rng.random(N) < 0.2), 0), before.below, groups)
+    found = compared(before, worse)
+    assert found.how == "paired bootstrap"
+    assert found.value == pytest.approx(worse.value - before.value)
+    assert found.low < found.value < found.high < 0
+    assert found.p < 0.01
+    beyond = compared(before, worse, level=0.9999)  # resamples do not reach so far
+    assert beyond.how == "paired, by Student's t"
+    assert beyond.low < found.low
+
+
+@given(st.permutations(range(40)), st.integers(0, 40))
+def test_the_order_of_the_samples_does_not_matter(order: list[int], right: int) -> None:
+    before, after = right_or_wrong(IDS[:40], np.arange(40) < right), right_or_wrong(IDS[:40], np.arange(40) % 3 > 0)
+    assert compared(before, after.at(np.array(order))) == compared(before, after)
+
+
+def test_identical_outcomes_are_no_change() -> None:
+    before, _ = runs_of(0.9, 0, 0, np.random.default_rng(3))
+    found = compared(before, before.at(np.arange(N)[::-1]))
+    assert (found.value, found.p, found.identical) == (0.0, 1.0, True)
+
+
+def test_partly_replaced_samples_are_compared_on_those_that_both_have() -> None:
+    before, after = runs_of(0.9, 0.1, 0.0, np.random.default_rng(3))
+    found = compared(before.at(np.arange(400)), after.at(np.arange(50, N)))
+    assert (found.how, found.n, found.left_out) == ("McNemar", 350, 100)
+    assert found.is_paired
+
+
+def test_other_samples_are_said_to_be_others() -> None:
+    rng = np.random.default_rng(3)
+    before = right_or_wrong(IDS[:N], rng.random(N) < 0.96)
+    after = right_or_wrong(IDS[N : 2 * N], rng.random(N) < 0.7)
+    found = compared(before, after)
+    assert (found.how, found.is_paired) == ("other samples", False)
+    assert found.high < 0
+    assert found.p < 1e-6
+
+
+def test_a_finding_without_an_interval_cannot_be_compared() -> None:
+    assert by_intervals(Finding("a.b", value=1.0), Finding("a.b", value=2.0, low=1.9, high=2.1)) is None
+
+
+def test_without_samples_there_is_no_difference() -> None:
+    nothing = right_or_wrong([], np.zeros(0, np.bool_))
+    assert difference(nothing, nothing, np.random.default_rng(0)) is None

@@ -1,0 +1,97 @@
+"""A gate on change fails where the drop is shown, passes where it is excluded, and else says how many would tell."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from assay.tasks.statistics.between_runs import by_intervals, difference
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gates_on_change import USUAL_LEVEL, Compared, Look, look
+from assay.tasks.statistics.sampled import right_or_wrong
+
+NOW = Finding("attack.accuracy", of="worst-case", group="eps=0.1", value=0.8, low=0.78, high=0.82, n=1000)
+
+
+def gate(**settings: object) -> Gate:
+    return Gate.model_validate(
+        {"finding": "attack.accuracy", "against": "last-passed", "drop_at_most": 0.02} | settings
+    )
+
+
+def looked(n: int, lost: int, gained: int = 0, bound: float = 0.02, level: float = USUAL_LEVEL) -> Look:
+    """Of n samples that were right but for a tenth, so many are lost and so many gained."""
+    before = np.arange(n) % 10 > 0
+    after = before.copy()
+    after[np.flatnonzero(before)[:lost]] = False
+    after[np.flatnonzero(~before)[:gained]] = True
+    sides = [right_or_wrong([f"s{number}" for number in range(n)], one) for one in (before, after)]
+    usual, strict = (difference(*sides, np.random.default_rng(0), one) for one in (0.95, 1 - 2 * level))
+    assert usual is not None
+    assert strict is not None
+    return look(gate(drop_at_most=bound), Compared(NOW, usual, strict), "run r1", level)
+
+
+def test_a_drop_that_is_shown_fails_and_one_that_is_excluded_passes() -> None:
+    assert looked(1000, 60).raw == "failed"
+    assert "fell by 0.06" in looked(1000, 60).sentence
+    assert "paired on 1000 samples" in looked(1000, 60).sentence
+    assert looked(1000, 5).raw == "passed"
+
+
+def test_too_few_samples_say_how_many_would_tell() -> None:
+    seen = looked(100, 3)
+    assert seen.raw == "inconclusive"
+    assert "too few samples to tell whether by more than 0.02" in seen.sentence
+    assert "would" in seen.sentence.rpartition(";")[2]
+    wanted = int(seen.sentence.rpartition("about ")[2].split()[0].replace(",", ""))
+    assert looked(2 * wanted, 6 * wanted // 100).raw == "failed"  # as many in a hundred, of more
+
+
+def test_identical_outcomes_pass_whatever_the_bound() -> None:
+    seen = looked(20, 0, bound=0.0)
+    assert (seen.raw, seen.identical) == ("passed", True)
+
+
+def test_a_stricter_level_alarms_less_and_detects_less() -> None:
+    strict = looked(1000, 34, level=1e-4)
+    assert (looked(1000, 34).raw, strict.raw) == ("failed", "inconclusive")
+    assert strict.detectable > looked(1000, 34).detectable > 0.02
+
+
+def test_what_should_not_rise_is_judged_the_other_way() -> None:
+    one, two = (
+        Finding("attack.success_rate", value=value, low=value - 0.02, high=value + 0.02, n=900) for value in (0.2, 0.4)
+    )
+    rises = Gate(finding="attack.success_rate", against="accepted", rise_at_most=0.05)
+    apart = by_intervals(one, two)
+    assert apart is not None
+    seen = look(rises, Compared(two, apart, apart), "run r1", USUAL_LEVEL)
+    assert seen.raw == "failed"
+    assert "single outcomes are not kept" in seen.sentence
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"for": "5 of 3"}, "5 of 3 cannot be"),
+        ({"for": "often"}, "expected so many of the latest nights"),
+        ({"drop_at_most": None}, "bounds no change"),
+        ({"against": None}, "names no run"),
+        ({"at_least": 0.5}, "sets several bounds"),
+    ],
+)
+def test_a_gate_on_change_that_cannot_be_is_refused(settings: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        gate(**settings)
+
+
+def test_constant_bounds_can_be_asked_of_the_interval() -> None:
+    least = {"finding": "attack.accuracy", "at_least": 0.79}
+    assert judge([Gate.model_validate(least)], [NOW])[0].passed
+    (result,) = judge([Gate.model_validate(least | {"on": "interval"})], [NOW])
+    assert not result.passed
+    assert "its interval reaches below 0.79" in result.sentence
+    assert not judge([Gate(finding="attack.accuracy", at_most=0.81, on="interval")], [NOW])[0].passed
+    (bare,) = judge([Gate(finding="a.b", at_most=1, on="interval")], [Finding("a.b", value=0.5)])
+    assert "has no interval" in bare.sentence
