@@ -86,15 +86,16 @@ def unpaired(before: Sampled, after: Sampled) -> bool:
 
 def false_alarms(judge: Judge, n: int, rng: np.random.Generator) -> float:
     """Alarms a quarter of twelve gates over 400 nights in which nothing changed; the last night that passed is the
-    baseline."""
+    baseline. Nights in a row that fail against one baseline are one alarm: the gate is red, and stays so."""
     alarms = 0
     for _ in range(GATES):
         series = nights(n, 0.0, rng)
-        passed = next(series)
+        passed, red = next(series), False
         for _ in range(NIGHTS):
             tonight = next(series)
             alarmed = judge(passed, tonight)
-            alarms += alarmed
+            alarms += alarmed and not red
+            red = alarmed
             passed = passed if alarmed else tonight
     return alarms / NIGHTS * QUARTER
 

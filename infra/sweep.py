@@ -95,7 +95,7 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     for pipeline in {run.pipeline for run in records}:
         mine = [run.id for run in records if run.pipeline == pipeline]
         kept |= set(mine[len(mine) - keep :] if keep else ())
-    kept |= _compared_with(store, [run for run in records if run.id in kept], records, keep)
+    kept |= _compared_with(store, [run for run in records if run.id in kept], records)
     used = {key for run in records if run.id in kept for key in _keys(run)}
     results = [
         f"stages/{stage}/{key}"
@@ -142,15 +142,18 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
     return found
 
 
-def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord], keep: int) -> set[str]:
-    """What the kept runs are held against: what was accepted, what a gate names, each pipeline's last that passed."""
-    gates = [gate for run in kept for gate in run.settings.get("gates", ()) if isinstance(gate, dict)]
-    named = {str(gate["against"]) for gate in gates if gate.get("against")}
+def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]) -> set[str]:
+    """What the kept runs are held against: what was accepted, what a gate names, and the last that passed."""
+    named, followed = set[str](), set[str]()
+    for run in kept:
+        against = {gate.get("against") for gate in run.settings.get("gates", ()) if isinstance(gate, dict)}
+        named |= {str(one) for one in against - {None}}
+        followed |= {run.pipeline} if "last-passed" in against else set()
     found = {run.id for run in records if any(run.id.endswith(name) for name in named)}
     for pipeline in store.folder.folders("accepted"):
         found |= {str(one["run"]) for one in acceptances(store, pipeline)[-1:]}
-    passed = {run.pipeline: run.id for run in records if run.status == "done"}
-    return found | (set(passed.values()) if keep else set())
+    passed = {run.pipeline: run.id for run in records if run.status == "done" and run.pipeline in followed}
+    return found | set(passed.values())
 
 
 def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:

@@ -82,9 +82,7 @@ class Gate(Settings, populate_by_name=True):
             self._require_change(constant)
             return self
         if self.against is not None:
-            raise ValueError(
-                f"the gate against {self.against} bounds no change: give drop_at_most or rise_at_most"
-            )
+            raise ValueError(f"the gate against {self.against} bounds no change: give drop_at_most or rise_at_most")
         if not constant:
             raise ValueError(
                 f"the gate on {self.finding} sets no bound: give at_most, at_least or verdict, or against an earlier "
