@@ -191,10 +191,6 @@ class ProjectFile(Settings):
     """How many false alarms all gates on change together may raise; left out, each look is at the level of a 95 %
     interval."""
 
-    alarms: Alarms | None = Field(default=None, examples=["{false: 1, per: quarter}"])
-    """How many false alarms all gates on change together may raise; left out, each look is at the level of a 95 %
-    interval."""
-
     pipelines: dict[str, Pipeline]
     """The audits, by name."""
 
