@@ -21,7 +21,7 @@ KIND_FILES = {
     "tasks/balance/settings.py", "tasks/balance/shares.py", "tasks/balance/task.py",
 }  # fmt: skip
 LINES = {
-    "flows/audits/table.py": ("from assay.flows.audits.balance import BALANCE\n", "KINDS: tuple", "    BALANCE,\n"),
+    "flows/audits/table.py": ("from assay.flows.audits.balance import BALANCE\n", "_SINGLE: tuple", "    BALANCE,\n"),
     "tasks/attacks/table.py": ("from assay.tasks.attacks.waves import WAVES\n", "IMAGE_ATTACKS: ", "        WAVES,\n"),
 }
 """Per table: the import, where the table begins, and the line in it."""
