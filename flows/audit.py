@@ -49,7 +49,7 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     with waited_for():
         for kind in in_running_order(pipeline.kinds):
             if kind.asked(pipeline):
-                below = {name: started[name] for name in kind.stands_on if name in started}
+                below = {name: started[name] for name in kind.below(pipeline) if name in started}
                 if kind.stands_on:
                     started[kind.name] = start(kind.name, perform, kind, pipeline, folder, **below)
                 else:  # the data itself: no branch, since nothing stands without it

@@ -105,6 +105,8 @@ class AuditKind(Generic[R]):
     keys: tuple[Key, ...] = ()
     stands_on: tuple[str, ...] = ()
     """The audits whose results it takes, as far as they were asked for; the rest runs at once."""
+    only_if: Mapping[str, Callable[[Pipeline], bool]] = field(default_factory=dict)
+    """Of these, those whose results it takes only in pipelines of which this holds."""
     measures: tuple[Measured, ...] = ()
     clashes: Callable[[Written], Iterator[Clash]] = nothing
     """What cannot be together, in a pipeline as it was written."""
@@ -122,3 +124,7 @@ class AuditKind(Generic[R]):
     """What is read first: a sentence or a few, where there is something to say."""
     followed: Callable[[FindingIndex], Iterable[Headline]] = nothing
     """The numbers that are followed over the nights."""
+
+    def below(self, pipeline: Pipeline) -> tuple[str, ...]:
+        """The audits whose results it takes in this pipeline."""
+        return tuple(name for name in self.stands_on if name not in self.only_if or self.only_if[name](pipeline))

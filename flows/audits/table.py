@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from assay.flows.audits.along.kind import ALONG
 from assay.flows.audits.curation.kind import CURATION
 from assay.flows.audits.data import DATA
 from assay.flows.audits.images.kind import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
@@ -18,7 +19,8 @@ from assay.flows.audits.trust.kind import TRUST
 AnyKind = AuditKind[Any]
 
 KINDS: tuple[AnyKind, ...] = (
-    DATA, CURATION, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS, TEXTS, OVERFITTING,
+    DATA, CURATION, ALONG, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS, TEXTS,
+    OVERFITTING,
 )  # fmt: skip
 
 

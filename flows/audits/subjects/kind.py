@@ -51,11 +51,18 @@ def are_learners(pipeline: Pipeline) -> bool:
     return bool(learners(pipeline))
 
 
+def are_taught_weakly(pipeline: Pipeline) -> bool:
+    """Whether a subject of images or texts learns from the weak labels."""
+    from assay.flows.audits.subjects.flow import learners
+
+    return any(one.train_on == "weak" for one in learners(pipeline))
+
+
 def tables_page(_ground: Ground, _subjects: TableSubjects, findings: FindingIndex) -> Iterator[Part]:
     """How right subjects of tables are along the order."""
-    from assay.tasks.subjects.page import page
+    from assay.tasks.subjects.page import names, page
 
-    if any(one.of != "clean" for one in findings.select("subject")):
+    if names(findings) or findings.select("subject.degenerate", of=""):
         yield page(findings)
 
 
@@ -134,5 +141,6 @@ TABLES = AuditKind(
     columns=columns, missing=missing, background=tables_page, verdict=tables_verdict, followed=followed,
 )  # fmt: skip
 SUBJECTS = AuditKind(
-    "subjects", are_learners, examine_subjects, stands_on=("data",), background=clean_page, verdict=clean_verdict
-)
+    "subjects", are_learners, examine_subjects, stands_on=("data", "curation"), only_if={"curation": are_taught_weakly},
+    background=clean_page, verdict=clean_verdict,
+)  # fmt: skip
