@@ -107,6 +107,8 @@ class AuditKind(Generic[R]):
     """The audits whose results it takes, as far as they were asked for; the rest runs at once."""
     only_if: Mapping[str, Callable[[Pipeline], bool]] = field(default_factory=dict)
     """Of these, those whose results it takes only in pipelines of which this holds."""
+    after: tuple[str, ...] = ()
+    """The audits that it waits for and whose results it takes where they came through; it goes on without them."""
     measures: tuple[Measured, ...] = ()
     clashes: Callable[[Written], Iterator[Clash]] = nothing
     """What cannot be together, in a pipeline as it was written."""

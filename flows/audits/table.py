@@ -33,7 +33,7 @@ def in_running_order(kinds: Iterable[AnyKind]) -> list[AnyKind]:
     waiting, ordered = list(kinds), list[AnyKind]()
     while waiting:
         names = {kind.name for kind in waiting}
-        ready = next((kind for kind in waiting if not names.intersection(kind.stands_on)), None)
+        ready = next((kind for kind in waiting if not names.intersection((*kind.stands_on, *kind.after))), None)
         if ready is None:
             raise ValueError(f"audits stand on each other in a circle: {', '.join(sorted(names))}")
         ordered.append(ready)

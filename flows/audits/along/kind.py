@@ -57,6 +57,6 @@ def gate(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clash]:
 
 
 ALONG = AuditKind(
-    "along", asked, run, stands_on=("curation", "subjects", "attacks", "corruptions", "texts"),
+    "along", asked, run, stands_on=("curation", "subjects"), after=("attacks", "corruptions", "texts"),
     measures=(Measured("along", METRICS, ("ordering",), gate=gate),), page=page, verdict=verdict,
 )  # fmt: skip

@@ -66,7 +66,7 @@ def subject_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Wher
         if of in ("gold", "weak") and gate.get("finding") not in LESSONS:
             yield Clash((*where, "of"), "is measured on tables only; for images and texts write clean")
         if isinstance(group, str) and re.fullmatch(r"D\d+", group):
-            yield Clash((*where, "group"), "is a set of the order; subjects of images and texts have along.accuracy on it")
+            yield Clash((*where, "group"), "is a set of the order: of images and texts write along.accuracy")
     elif len(on_tables) == len(meant) and pipeline.get("ordering") is None:
         yield Clash(
             (*where, "finding"),

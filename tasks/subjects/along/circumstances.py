@@ -85,12 +85,18 @@ def noisy(
 
 
 def corrupted(ordered: OrderedSamples, flips: pa.Table) -> Iterator[Circumstance]:
-    """The answers to images at the full strength of every perturbation, all together, by severity."""
+    """The answers to images at the full strength of every perturbation, all together, by severity.
+
+    Of a sequence several frames may be at full strength: each is an answer.
+    """
     severities, judged = flips["severity"].to_numpy(), flips["judged"].to_numpy()
     places, right = ordered.places(flips["id"]), flips["correct"].to_numpy().astype(np.int64)
     for level in np.unique(severities).tolist():
-        here = (severities == level) & (judged == 1) & (places >= 0)
-        yield Circumstance("corruptions", f"severity={level}", places[here], right[here])
+        here = (severities == level) & (places >= 0)
+        times = judged[here]
+        frame = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
+        answers = (frame < np.repeat(right[here], times)).astype(np.int64)
+        yield Circumstance("corruptions", f"severity={level}", np.repeat(places[here], times), answers)
 
 
 def ordered_samples(
