@@ -5,7 +5,7 @@ READY := .venv/.ready
 PYTEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit test check unit test-slow test-mirror format docs stage-lock benchmarks clean
+.PHONY: help setup audit night test check unit test-slow test-mirror format docs stage-lock benchmarks clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -21,7 +21,13 @@ $(READY): requirements.lock pyproject.toml
 	@touch $(READY)
 
 audit: $(READY)  ## run the first audit, on embedded data, and say where its report is
-	$(BIN)/assay run breast-cancer
+	$(BIN)/assay run first-night
+
+night: $(READY)  ## run the two whole nights on embedded data, pictures and texts, and say where their time went
+	$(BIN)/assay run lesions-night
+	$(BIN)/assay report lesions-night --times
+	$(BIN)/assay run reviews-night
+	$(BIN)/assay report reviews-night --times
 
 test: $(READY) check unit  ## everything CI runs: lint, types, import contract, stage versions, tests
 

@@ -14,7 +14,7 @@ from assay.flows.audits.table import in_running_order
 from assay.flows.pipeline import Pipeline
 from assay.infra.acting import acting_for
 from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branch, start, waited_for
+from assay.infra.branches import Branch, outcomes, start, waited_for
 from assay.infra.errors import AssayError
 from assay.infra.runs import current_run
 from assay.infra.subflows import subflow
@@ -51,11 +51,12 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     with waited_for():
         for kind in in_running_order(pipeline.kinds):
             if kind.asked(pipeline):
-                below = {name: started[name] for name in kind.stands_on if name in started}
+                below = {name: started[name] for name in kind.below(pipeline) if name in started}
                 if kind.name != DATA.name:
-                    started[kind.name] = start(kind.name, perform, kind, pipeline, folder, **below)
+                    after = {name: started[name] for name in kind.after if name in started}
+                    started[kind.name] = start(kind.name, perform, kind, pipeline, folder, after, **below)
                 else:  # the data itself: no branch, since nothing stands without it
-                    started[kind.name] = perform(kind, pipeline, folder)
+                    started[kind.name] = perform(kind, pipeline, folder, {})
     made = {kind.name: started[kind.name] for kind in pipeline.kinds if kind.name in started}
     made = {name: one.outcome() if isinstance(one, Branch) else one for name, one in made.items()}
     results = {name: result for name, result in made.items() if result is not None}
@@ -64,7 +65,9 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     return Audit(Ground(pipeline, folder, results), tuple(run.failures), concluded)
 
 
-def perform(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, **below: Any) -> Any:
-    """The result of one kind of audit, on the results of those below it."""
+def perform(
+    kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Branch[Any]], **below: Any
+) -> Any:
+    """The result of one kind of audit, on the results of those below it, and those it comes after that came through."""
     with acting_for(kind.identity):
-        return kind.run(Ground(pipeline, folder, below))
+        return kind.run(Ground(pipeline, folder, {**below, **outcomes(after)}))

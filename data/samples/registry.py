@@ -73,13 +73,13 @@ EMBEDDED: dict[str, EmbeddedSample] = {
         ),
         *(
             EmbeddedSample(
-                f"sample/{name}",
+                f"sample/{name.replace('_', '-')}",
                 f"assay.data.samples.{name}:{name}",
                 {"seed": 0},
                 made_of=("assay.data.images",),
                 several_labels=name == "chest",
             )
-            for name in ("lesions", "fundus", "chest")
+            for name in ("lesions", "lesions_small", "fundus", "chest")
         ),
         *(
             EmbeddedSample(

@@ -109,6 +109,10 @@ class AuditKind(Generic[R]):
     keys: tuple[Key, ...] = ()
     stands_on: tuple[str, ...] = ()
     """The audits whose results it takes, as far as they were asked for; the rest runs at once."""
+    only_if: Mapping[str, Callable[[Pipeline], bool]] = field(default_factory=dict)
+    """Of these, those whose results it takes only in pipelines of which this holds."""
+    after: tuple[str, ...] = ()
+    """The audits that it waits for and whose results it takes where they came through; it goes on without them."""
     measures: tuple[Measured, ...] = ()
     clashes: Callable[[Written], Iterator[Clash]] = nothing
     """What cannot be together, in a pipeline as it was written."""
@@ -139,3 +143,7 @@ class AuditKind(Generic[R]):
     def identity(self) -> dict[str, str] | None:
         """What of a plug-in enters the keys of its stages."""
         return None if self.origin is None else self.origin.identity
+
+    def below(self, pipeline: Pipeline) -> tuple[str, ...]:
+        """The audits whose results it takes in this pipeline."""
+        return tuple(name for name in self.stands_on if name not in self.only_if or self.only_if[name](pipeline))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from assay.flows.audits.along.kind import ALONG
 from assay.flows.audits.curation.kind import CURATION
 from assay.flows.audits.data import DATA
 from assay.flows.audits.hardness.kind import over
@@ -19,7 +20,8 @@ from assay.flows.audits.trust.kind import TRUST
 AnyKind = AuditKind[Any]
 
 _SINGLE: tuple[AnyKind, ...] = (
-    DATA, CURATION, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS, TEXTS, OVERFITTING,
+    DATA, CURATION, ALONG, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS, TEXTS,
+    OVERFITTING,
 )  # fmt: skip
 KINDS: tuple[AnyKind, ...] = (*_SINGLE, over(_SINGLE))
 
@@ -33,7 +35,7 @@ def in_running_order(kinds: Iterable[AnyKind]) -> list[AnyKind]:
     waiting, ordered = list(kinds), list[AnyKind]()
     while waiting:
         names = {kind.name for kind in waiting}
-        ready = next((kind for kind in waiting if not names.intersection(kind.stands_on)), None)
+        ready = next((kind for kind in waiting if not names.intersection((*kind.stands_on, *kind.after))), None)
         if ready is None:
             raise ValueError(f"audits stand on each other in a circle: {', '.join(sorted(names))}")
         ordered.append(ready)

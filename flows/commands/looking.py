@@ -68,12 +68,13 @@ def runs(pipeline: str | None, last: int, config: str, store: str | None) -> Non
     echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
 
 
-@command("report", example="assay report\nassay report breast-cancer --open\nassay report k3f9")
+@command("report", example="assay report\nassay report breast-cancer --open\nassay report k3f9 --times")
 @click.argument("run", default="latest")
+@click.option("--times", is_flag=True, help="Print where its time went, stage by stage.")
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
 @config_option
 @store_option
-def report(run: str, opened: bool, config: str, store: str | None) -> None:
+def report(run: str, times: bool, opened: bool, config: str, store: str | None) -> None:
     """Print where the report of RUN lies.
 
     RUN is a run, the end of its name, a pipeline (its latest run), or `latest`, which is the default.
@@ -82,7 +83,12 @@ def report(run: str, opened: bool, config: str, store: str | None) -> None:
     from assay.flows.report.records import find_run
     from assay.infra.errors import InputError
 
-    record = find_run(open_store(config, store), run)
+    kept = open_store(config, store)
+    record = find_run(kept, run)
+    if times:
+        from assay.flows.report.times import HEADINGS, in_rows, times_of
+
+        echo(columns(HEADINGS, in_rows(times_of(kept, record))))
     if record.report is None:
         raise InputError(f"Run {record.id} has no report: it is {record.status}.  (assay runs shows all)")
     echo(record.report)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
+from assay.tasks.labeling.frames import InBatches
 from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook, Sample, SampleRule
 
 VoteVector = npt.NDArray[np.int8]
@@ -70,14 +71,16 @@ def apply_rules(table: pa.Table, rulebook: Rulebook, patience: int | None = None
     seen = table.drop_columns(["gold"]) if "gold" in table.column_names else table
     ledger = _Ledger(table.num_rows, patience)
     classes = len(rulebook.classes)
-    frames: dict[Callable[[pa.Table], object], object] = {}
-    votes: dict[str, VoteVector] = {}
+    votes = {rule.name: np.full(table.num_rows, ABSTAIN, np.int8) for rule in rulebook.rules}
+    by_frame: dict[Callable[[pa.Table], object], list[ColumnRule[object]]] = {}
     for rule in rulebook.rules:
-        votes[rule.name] = np.full(table.num_rows, ABSTAIN, np.int8)
-        if isinstance(rule, ColumnRule) and table.num_rows:
-            if rule.frame not in frames:
-                frames[rule.frame] = _framed(rule, seen)
-            _ask_columns(rule, seen, frames[rule.frame], votes[rule.name], classes, ledger)
+        if isinstance(rule, ColumnRule):
+            by_frame.setdefault(rule.frame, []).append(rule)
+    for frame, rules in by_frame.items():
+        for start, part in _blocks(seen, frame.rows if isinstance(frame, InBatches) else max(table.num_rows, 1)):
+            shown = _framed(rules[0], part)  # once for all rules, and gone before the next batch
+            for rule in rules:
+                _ask_columns(rule, part, shown, votes[rule.name][start : start + part.num_rows], classes, ledger)
     _ask_samples([rule for rule in rulebook.rules if isinstance(rule, SampleRule)], seen, votes, classes, ledger)
     columns = {"id": table.column("id")} | {name: pa.array(vector, pa.int8()) for name, vector in votes.items()}
     return pa.table(columns), ledger.faults
@@ -87,6 +90,8 @@ def _framed(rule: ColumnRule[object], table: pa.Table) -> object:
     """What a column rule is shown of a partition; a frame that cannot be made is nobody's vote, but a mistake."""
     try:
         return rule.frame(table)
+    except InputError as fault:
+        raise InputError(f"The labelling function {rule.name} cannot be shown the samples: {fault}.") from fault
     except Exception as fault:
         raise InputError(
             f"The frame of the labelling function {rule.name} cannot be made: {type(fault).__name__}: {fault}."
@@ -118,7 +123,7 @@ def _ask_samples(
     """Fill in the votes of the functions of one sample, a bounded number of samples at a time."""
     if not rules:
         return
-    for start, block in _blocks(table):
+    for start, block in _blocks(table, _ROWS_AT_ONCE):
         samples = [Sample(**row) for row in block.to_pylist()]
         for rule in rules:
             answers = np.full(len(samples), ABSTAIN, np.int64)
@@ -134,9 +139,9 @@ def _ask_samples(
             votes[rule.name][start : start + len(samples)] = _checked(rule.name, answers, block, classes)
 
 
-def _blocks(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    for start in range(0, table.num_rows, _ROWS_AT_ONCE):
-        yield start, table.slice(start, _ROWS_AT_ONCE)
+def _blocks(table: pa.Table, rows: int) -> Iterator[tuple[int, pa.Table]]:
+    for start in range(0, table.num_rows, rows):
+        yield start, table.slice(start, rows)
 
 
 def _vector(rule: str, answer: object, rows: int) -> npt.NDArray[np.int64]:

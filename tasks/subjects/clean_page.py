@@ -30,9 +30,23 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
     if learned:
         blocks.append(learning(learned))
     lines = [_sentence(findings, subject) for subject in subjects]
+    lines += _lessons(findings)
     lines += [f"{subject} is {verdict}." for subject, verdict in constant.items()]
     judged = "red flag" if constant else ""
     return Part("Subjects on clean samples", " ".join(lines), blocks, "clean", "bad" if constant else "neutral", judged)
+
+
+def _lessons(findings: FindingIndex) -> list[str]:
+    """What weak labels taught, in a sentence per subject that learned from them."""
+    said = []
+    for taught in measured(findings.select("subject.taught")):
+        right = findings.get("subject.lessons_right", taught.subject, taught.of)
+        by_gold = "" if right is None else f", of which gold confirms {share_text(right)}"
+        said.append(
+            f"{taught.subject} learned from the weak labels of {share_text(taught)} of the {integer(taught.n)} samples "
+            f"that may train, those that were decided{by_gold}."
+        )
+    return said
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:

@@ -4,7 +4,7 @@ from assay.tasks.statistics.metrics import metrics
 
 METRICS = metrics(
     "subject",
-    higher={"share": "accuracy first_tenth last_tenth recall", "": "auc class_auc"},
+    higher={"share": "accuracy first_tenth last_tenth lessons_right recall taught", "": "auc class_auc"},
     lower={"": "aurc brier ece"},
     neither={"share": "degenerate majority_rate", "bits": "prediction_entropy", "": "auc_gain spearman",
              "p": "permutation_p trend_p"},

@@ -59,7 +59,7 @@ def _yardstick(findings: FindingIndex, subject: str) -> str:
 
 def names(findings: FindingIndex) -> list[str]:
     """The subjects that were held against D1 … DN, in their order."""
-    return distinct(one.subject for one in findings.select("subject") if one.of != "clean" and one.subject)
+    return distinct(one.subject for one in findings.select("subject.accuracy") if one.of in _MEANT and one.subject)
 
 
 def accuracies(

@@ -166,7 +166,8 @@ class Subject(StandsOn):
     """The feature columns the model sees, in this order; left out, `logistic` takes every numeric column."""
 
     train_on: Literal["gold", "weak"] = "gold"
-    """What `logistic` learns from: the gold labels, or the weak ones."""
+    """What a subject that Assay trains learns from: the gold labels, or the weak ones, by the first labeler; samples
+    without a decided label are left out. It is judged by gold all the same."""
 
     folds: int = Field(default=5, ge=2, le=100)
     """Into how many parts the samples are split so that `logistic` never predicts a sample it has learned from."""

@@ -103,14 +103,14 @@ class Images:
         audited = self._against(self.examination.evaluation, model, attack, generators)
         if generators is None:
             return ImageAttack(audited)
-        return ImageAttack(audited, self._against(self.examination.training, model, attack, generators), generators)
+        return ImageAttack(audited, self._against(model.learned_from, model, attack, generators), generators)
 
     def learn(self, model: Examined, attack: AnyImageAttack) -> Generators | None:
         """The generators of an attack that has them, one per ε."""
         if IMAGE_ATTACKS.of(attack).generator is None:
             return None
         return {
-            eps_name(eps): train_generator(self.examination.training, *model.model, attack.for_training(eps), eps)
+            eps_name(eps): train_generator(model.learned_from, *model.model, attack.for_training(eps), eps)
             for eps in attack.eps
             if eps > 0
         }
@@ -172,11 +172,11 @@ class Images:
         name, examination = f"{subject.name}+{defence.called}", self.examination
         settings = subject.resolved.settings.model_copy(update={"name": name})
         resolved = replace(subject.resolved, settings=settings)
-        files, curve = defend_subject(examination.training, *subject.model, defence, name)
+        files, curve = defend_subject(subject.learned_from, *subject.model, defence, name)
         predictions = predict_images(examination.evaluation, examination.classes, files, resolved)
         clean = measure_images(predictions, examination.evaluation, examination.classes, name)
         model = Model(examination.classes, files, resolved)
-        return Examined(model, curve, predictions, examination.training, clean)
+        return Examined(model, curve, predictions, subject.learned_from, clean)
 
     def compare(
         self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[ImageAttack, ImageMeasures]

@@ -68,7 +68,7 @@ def certify_one(examination: Examination, subject: Examined, settings: Smoothing
     """The subject's certificates as it is and, where it is ours to train, after a training under noise."""
     weights = {AS_IT_IS: subject.files}
     if settings.train and subject.resolved.settings.train is not None:
-        learned = train_under_noise(examination.training, examination.classes, subject.resolved, settings.sigma)
+        learned = train_under_noise(subject.learned_from, examination.classes, subject.resolved, settings.sigma)
         weights[UNDER_NOISE] = learned.files
     made: dict[str, Certificate] = {}
     for how, files in weights.items():

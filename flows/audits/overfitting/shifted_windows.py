@@ -57,13 +57,13 @@ def shift_one(test: WindowTest, subject: Examined) -> ShiftedSubject:
     settings, examination = test.settings, test.examination
     _require_seeds(settings, subject)
     again = [
-        train_again(examination.training, examination.classes, subject.resolved, number)
+        train_again(subject.learned_from, examination.classes, subject.resolved, number)
         for number in range(1, settings.retrain)
     ]
     seeds = [subject.files, *(trained.files for trained in again)]
     shifted = {"test": [_shift(test, examination.evaluation, subject, files) for files in seeds]}
     if settings.training and subject.resolved.settings.train is not None:
-        learned = learned_samples(examination.training, subject.resolved)
+        learned = learned_samples(subject.learned_from, subject.resolved)
         shifted["training"] = [_shift(test, learned, subject, subject.files)]
     if examination.fresh is not None:
         shifted["fresh"] = [_shift(test, examination.fresh, subject, files) for files in seeds]

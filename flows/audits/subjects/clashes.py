@@ -6,12 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from assay.flows.audits.challenge_clashes import several_labels
 from assay.flows.configuration.mistakes import Where
 from assay.flows.configuration.written import Clash, as_dict, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
+from assay.tasks.subjects.kinds import kinds_written
 
 TABLES = ("csv", "parquet", "jsonl", "iob", "votes")
 """Sources that have images only where `image` says in which column."""
+LESSONS = ("subject.taught", "subject.lessons_right")
+"""What is measured of learning from weak labels."""
 LABELLED = ("dataset", "images", "label", "labels")
 """What gives a source gold labels: any one of these."""
 
@@ -35,8 +39,8 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
                 )
             if subject.get("train_on") is not None:
                 yield Clash((*where, "train_on"), "predictions are already made; nothing is trained")
-        if subject.get("train_on") == "weak" and pipeline.get("weak_labels") is None:
-            yield Clash((*where, "train_on"), "needs weak labels: add weak_labels, or train on gold")
+        if subject.get("train_on") == "weak":
+            yield from _taught_weakly(pipeline, subject, where)
         yield from _unlabelled(subject, source, where)
         tables = any(source.get(name) is not None for name in TABLES)
         if subject.get("network") is not None and tables and source.get("image") is None:
@@ -59,10 +63,10 @@ def subject_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Wher
     if not meant:
         return
     if not on_tables:
-        if of in ("gold", "weak"):
+        if of in ("gold", "weak") and gate.get("finding") not in LESSONS:
             yield Clash((*where, "of"), "is measured on tables only; for images and texts write clean")
         if isinstance(group, str) and re.fullmatch(r"D\d+", group):
-            yield Clash((*where, "group"), "is a set of the order, and only subjects on tables are measured along it")
+            yield Clash((*where, "group"), "is a set of the order: of images and texts write along.accuracy")
     elif len(on_tables) == len(meant) and pipeline.get("ordering") is None:
         yield Clash(
             (*where, "finding"),
@@ -74,6 +78,20 @@ def subject_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Wher
             yield Clash((*where, "group"), f"there are only D1 to D{sets}, as ordering.datasets says")
 
 
+def _taught_weakly(pipeline: dict[str, Value], subject: dict[str, Value], where: Where) -> Iterator[Clash]:
+    """What cannot learn from weak labels: where there are none, or not of the kind that it learns from."""
+    place = (*where, "train_on")
+    if pipeline.get("weak_labels") is None:
+        yield Clash(place, "needs weak labels: add weak_labels, or train on gold")
+    if several_labels(pipeline):
+        yield Clash(place, "weak labels say one class per sample, and these bear several labels: train on gold")
+    for kind in kinds_written(subject):
+        if kind.held_against is not None:
+            yield Clash(place, f"weak labels are classes, and a {kind.name} learns {kind.held_against}: train on gold")
+        elif kind.stages is not None and not kind.learns(str(subject[kind.name]), subject.get("train")):
+            yield Clash(place, f"this {kind.name} comes as it is and learns nothing: leave train_on out")
+
+
 def _unlabelled(subject: dict[str, Value], source: dict[str, Value], where: Where) -> Iterator[Clash]:
     """What learns from gold labels has none to learn from."""
     if not source or any(source.get(name) is not None for name in LABELLED):
@@ -82,7 +100,7 @@ def _unlabelled(subject: dict[str, Value], source: dict[str, Value], where: Wher
         yield Clash((*where, "model"), "learns from gold labels: give source.label, or train_on: weak")
     if subject.get("network") is None:
         return
-    if subject.get("train") is not None:
+    if subject.get("train") is not None and subject.get("train_on") != "weak":
         yield Clash((*where, "train"), "learns from gold labels: give source.label, or source.labels for several")
     elif source.get("classes") is None:
         yield Clash((*where, "network"), "answers with classes, and none is known: give source.label or source.classes")

@@ -9,12 +9,14 @@ from typing import NamedTuple, cast
 
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.image_schemas import TrainingCurve
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, WeakLabels
+from assay.flows.audits.curation.flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.kind import Ground
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
+from assay.infra.errors import RunError
 from assay.infra.subflows import subflow
 from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.overfitting.task import fresh_samples
@@ -23,6 +25,8 @@ from assay.tasks.subjects.holding_out_task import HeldOut, hold_out
 from assay.tasks.subjects.kinds import kind_of, stages_of
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.weak_lessons_task import measure_weak_lessons, take_weak_lessons
+from assay.tasks.weak_labels.settings import WeakLabelling
 
 Answers = Artifact[Predictions] | Artifact[Tagged] | Artifact[Scored]
 
@@ -46,6 +50,8 @@ class Examined:
     clean: Artifact[Findings] | None = None
     """How good it is on clean samples. Taggers and scorers are measured where the attacks on them are, since the same
     measures are compared there."""
+    lessons: Artifact[Findings] | None = None
+    """How many samples taught it, and how rightly, where it learns from weak labels."""
 
     @property
     def resolved(self) -> ResolvedSubject:
@@ -90,8 +96,9 @@ class Examination:
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
-        """How good the subjects are on clean samples."""
-        return [one.clean for one in self.subjects.values() if one.clean is not None]
+        """How good the subjects are on clean samples, and what weak labels taught them."""
+        parts = [part for one in self.subjects.values() for part in (one.clean, one.lessons)]
+        return [part for part in parts if part is not None]
 
     @property
     def predictions(self) -> dict[str, Artifact[Predictions]]:
@@ -130,7 +137,24 @@ def examine(ground: Ground) -> Examination:
 def examine_one(examination: Examination, subject: Subject, ground: Ground) -> Examined:
     """Train the subject if it is ours to train, let it answer, and measure it on clean samples."""
     resolved = replace(resolve_subject(subject, ground.folder), masked=ground.pipeline.masked)
-    return learn(resolved, examination, examination.training)
+    training = examination.training
+    if subject.train_on != "weak":
+        return learn(resolved, examination, training)
+    labels = teacher_of(ground, subject)
+    taught = learn(resolved, examination, take_weak_lessons(training, labels, examination.classes))
+    return replace(taught, lessons=measure_weak_lessons(training, labels, subject.name))
+
+
+def teacher_of(ground: Ground, subject: Subject) -> Artifact[WeakLabels]:
+    """The weak labels that a subject learns from: those of the first labeler; no other stands in for it."""
+    asked, made = ground.pipeline.asked(WeakLabelling), ground.maybe(Curation)
+    labeler = "" if asked is None else asked.labelers[0]
+    if made is None or labeler not in made.labels:
+        raise RunError(
+            f"{subject.name} learns from the labels of {labeler or 'the rules'}, and there are none: see why they are "
+            "missing, or set `train_on: gold`."
+        )
+    return made.labels[labeler]
 
 
 def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[Samples]) -> Examined:

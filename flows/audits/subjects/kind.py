@@ -77,11 +77,18 @@ def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[
         yield find_disagreement(list(predictions.values()))
 
 
+def are_taught_weakly(pipeline: Pipeline) -> bool:
+    """Whether a subject of images or texts learns from the weak labels."""
+    from assay.flows.audits.subjects.flow import learners
+
+    return any(one.train_on == "weak" for one in learners(pipeline))
+
+
 def tables_page(_ground: Ground, _subjects: TableSubjects, findings: FindingIndex) -> Iterator[Part]:
     """How right subjects of tables are along the order."""
-    from assay.tasks.subjects.page import page
+    from assay.tasks.subjects.page import names, page
 
-    if any(one.of != "clean" for one in findings.select("subject")):
+    if names(findings) or findings.select("subject.degenerate", of=""):
         yield page(findings)
 
 
@@ -182,6 +189,6 @@ TABLES = AuditKind(
     followed=followed, outcomes=tables_outcomes, sampled=sampled,
 )  # fmt: skip
 SUBJECTS = AuditKind(
-    "subjects", are_learners, examine_subjects, stands_on=("data",), hardness=hard_for_learners, background=clean_page,
-    verdict=clean_verdict, outcomes=clean_outcomes, sampled=sampled,
+    "subjects", are_learners, examine_subjects, stands_on=("data", "curation"), only_if={"curation": are_taught_weakly},
+    hardness=hard_for_learners, background=clean_page, verdict=clean_verdict, outcomes=clean_outcomes, sampled=sampled,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from assay.data.schemas import Findings, Predictions
 from assay.flows.audits.curation.flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.kind import Ground
-from assay.flows.audits.subjects.flow import learners
+from assay.flows.audits.subjects.flow import learners, teacher_of
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
@@ -66,7 +66,7 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
     """Train the subject if it is ours to train, let it predict, and hold it against D1 … DN."""
     data, curation = ground.of(Data), ground.maybe(Curation) or Curation()
     resolved = resolve_subject(subject, ground.folder)
-    labels = next(iter(curation.labels.values()), None) if subject.train_on == "weak" else None
+    labels = teacher_of(ground, subject) if subject.train_on == "weak" else None
     learn = partial(train_subject, data.samples, labels, data.classes)
     resolved, files = as_it_answers_now(data.samples, data.classes, resolved, learn)
     predictions = predict_samples(data.samples, data.classes, files, resolved)

@@ -141,7 +141,7 @@ class Texts:
 
     def swaps(self, samples: Artifact[Samples], subject: Examined, attack: WordAttack) -> Swaps:
         """What may take the place of the words: near words, or those that the oracle's pools offer."""
-        training, resolved = self.examination.training, resolve_word_attack(attack, self.ground.folder)
+        training, resolved = subject.learned_from, resolve_word_attack(attack, self.ground.folder)
         if not TEXT_ATTACKS.of(attack).guided:
             return find_neighbours(samples, training, *subject.model, resolved)
         oracle = self.ground.pipeline.asked(Trust)
@@ -208,7 +208,7 @@ class Texts:
 
     def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
         """Train a classifier on the training texts and copies of them, let it predict, measure it clean."""
-        training, copies = self.examination.training, self.attacked_copies(subject, defence.defence)
+        training, copies = subject.learned_from, self.attacked_copies(subject, defence.defence)
         joined = join_samples(training, copies, unchanged=True) if defence.control else join_samples(training, copies)
         settings = subject.resolved.settings.model_copy(update={"name": f"{subject.name}+{defence.called}"})
         return learn(replace(subject.resolved, settings=settings), self.examination, joined)
@@ -219,7 +219,7 @@ class Texts:
 
     def attacked_copies(self, subject: Examined, defence: AttackedCopies) -> Artifact[Samples]:
         """The training texts, those of a share of them attacked: by one attack, or by one of all that each draws."""
-        training, text = self.examination.training, subject.resolved.settings.text
+        training, text = subject.learned_from, subject.resolved.settings.text
         chosen = self.meant_by(defence)
         attacked: list[Artifact[AttackedTexts]] = []
         noisy: list[Artifact[Samples]] = []

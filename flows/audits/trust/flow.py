@@ -120,7 +120,7 @@ def ask_about(
 ) -> dict[ExplainerName, Opinion]:
     """Explain one subject's right predictions in every way, find the keywords of its classes, label and measure."""
     trust = resolve_trust(settings, subject.resolved, ground.folder)
-    on_training = predict_texts(examination.training, *subject.model)
+    on_training = predict_texts(subject.learned_from, *subject.model)
     case = Case(examination, subject, on_training, trust, ground.pipeline.masked)
     truth = known_truth(case)
     repeats = [one_repeat(case, truth, repeat) for repeat in range(trust.settings.repeats)]
@@ -141,10 +141,10 @@ def known_truth(case: Case) -> Artifact[TrustTruth] | None:
 
 def one_repeat(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -> dict[ExplainerName, Oracle]:
     """The oracle once, by every explainer; their words are embedded together."""
-    examination, subject, settings = case.examination, case.subject, case.trust.settings
+    subject, settings = case.subject, case.trust.settings
     explained = {explainer: explain(case, explainer, repeat) for explainer in settings.explainers}
     embedded = embed_words(
-        examination.training, [table for one in explained.values() for table in (one.pooled, one.tested)],
+        subject.learned_from, [table for one in explained.values() for table in (one.pooled, one.tested)],
         *subject.model, case.trust.providers, case.trust.synonyms,
         settings.naming, settings.theta_relate, repeat,
     )  # fmt: skip
@@ -156,7 +156,7 @@ def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
     examination, subject, settings = case.examination, case.subject, case.trust.settings
     options = settings.explaining(explainer)
     pooled = explain_predictions(
-        examination.training, case.on_training, *subject.model, options,
+        subject.learned_from, case.on_training, *subject.model, options,
         limit=settings.training_texts, repeat=repeat,
     )  # fmt: skip
     tested = explain_predictions(

@@ -198,7 +198,7 @@ def test_relative_imports_count_as_imports(tmp_path, monkeypatch):
         ("absent.py", "", "There is no file .*absent.py"),
         ("no_such_module_anywhere:RULES", "", 'There is no module "no_such_module_anywhere"'),
         ("brest-cancer", "", r'no rulebook "brest-cancer". Did you mean breast-cancer\?'),
-        ("zzz", "", 'no rulebook "zzz". There are alarms, breast-cancer, youtube-spam.'),
+        ("zzz", "", 'no rulebook "zzz". There are alarms, breast-cancer, lesions, reviews, youtube-spam.'),
     ],
 )
 def test_rules_that_cannot_be_had_are_explained_in_one_sentence(tmp_path, functions, source, complaint):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+from assay.data.samples.registry import embedded
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 from assay.tasks.labeling.summary import vote_matrix
 from assay.tasks.labeling.voting import apply_rules
@@ -95,3 +96,41 @@ def test_spam_rules_are_better_than_chance_on_the_real_comments():
         assert (vote >= 0).sum() >= 100, name
         assert (vote == gold)[vote >= 0].mean() > 0.6, name
     assert faults == {}
+
+
+def votes_on(data_set: str, rulebook: str, rows: int):
+    """The votes on the first samples of an embedded data set, their names, and the gold classes."""
+    table = embedded(data_set).build().slice(0, rows)
+    votes, faults = apply_rules(table, refer_to_rulebook(rulebook).load())
+    assert faults == {}
+    return vote_matrix(votes), votes.column_names[1:], table["gold"].to_numpy()
+
+
+def test_lesion_rules_are_better_than_chance_and_wrong_at_times_and_in_conflict():
+    votes, names, gold = votes_on("sample/lesions-small", "lesions", 600)
+    assert len(names) == 9
+    for place, name in enumerate(names):
+        vote = votes[:, place]
+        hits = [(gold == code)[vote == code].mean() for code in (0, 1) if (vote == code).any()]
+        base = [(gold == code).mean() for code in (0, 1) if (vote == code).any()]
+        assert all(hit > share + 0.02 for hit, share in zip(hits, base, strict=True)), name
+        assert (vote == gold)[vote >= 0].mean() < 0.99, name
+    assert (votes >= 0).any(axis=1).mean() > 0.95
+    assert 0.2 < ((votes == 0).any(axis=1) & (votes == 1).any(axis=1)).mean() < 0.6
+
+
+def test_review_rules_are_better_than_chance_and_leave_reviews_without_a_vote():
+    votes, names, gold = votes_on("sample/reviews", "reviews", 2500)
+    for place, name in enumerate(names):
+        vote = votes[:, place]
+        assert (vote >= 0).sum() >= 80, name
+        assert 0.6 < (vote == gold)[vote >= 0].mean() < 0.97, name
+    assert 0.6 < (votes >= 0).any(axis=1).mean() < 0.9
+
+
+def test_a_lesion_is_measured_alike_in_every_batch():
+    table = embedded("sample/lesions-small").build().slice(0, 20)
+    book = refer_to_rulebook("lesions").load()
+    together = vote_matrix(apply_rules(table, book)[0])
+    alone = np.concatenate([vote_matrix(apply_rules(table.slice(row, 1), book)[0]) for row in range(20)])
+    np.testing.assert_array_equal(together, alone)

@@ -1,0 +1,1 @@
+"""Subjects of images and texts along the adversarial order."""

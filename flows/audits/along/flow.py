@@ -1,0 +1,69 @@
+"""Every subject of images and texts, and every defended copy, along D1 … DN: as it is and under what was done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assay.data.schemas import Findings
+from assay.flows.audits.curation.flow import Curation
+from assay.flows.audits.images.attacking import Robustness
+from assay.flows.audits.images.corrupting import Flips
+from assay.flows.audits.kind import Ground
+from assay.flows.audits.subjects.flow import Examination, Examined
+from assay.flows.audits.texts.flow import WordAudit
+from assay.infra.artifacts import Artifact
+from assay.infra.branches import outcomes, start
+from assay.infra.errors import RunError
+from assay.infra.subflows import subflow
+from assay.tasks.attacks.noise.rows import ORIGINAL, SEVERITY
+from assay.tasks.ordering.settings import Ordering
+from assay.tasks.subjects.along.task import follow_subject
+
+
+@dataclass(frozen=True)
+class AlongTheOrder:
+    """How right every model is along the order, by name: the subjects first, then their defended copies."""
+
+    models: Mapping[str, Artifact[Findings]]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured."""
+        return list(self.models.values())
+
+
+@subflow("subjects along the order")
+def follow(ground: Ground) -> AlongTheOrder:
+    """Hold every model against the order of the samples."""
+    examination = ground.of(Examination)
+    subjects = [*examination.of("network"), *examination.of("classifier")]
+    made = [one for one in (ground.maybe(Robustness), ground.maybe(WordAudit)) if one is not None]
+    copies = [one.challenged.models[name] for one in made for name in one.challenged.copies]
+    names = {one.name for one in subjects}
+    models = subjects + [one for one in copies if one.name not in names]
+    return AlongTheOrder(outcomes({
+        one.name: start(f"{one.name} along the order", follow_one, ground, one, one.name not in names)
+        for one in models
+    }))  # fmt: skip
+
+
+def follow_one(ground: Ground, model: Examined, copy: bool) -> Artifact[Findings]:
+    """One model on the audited samples of every stratum."""
+    curation, ordering = ground.of(Curation), ground.pipeline.asked(Ordering)
+    order, clusters = curation.headline, curation.clusters
+    if order is None or clusters is None or ordering is None:
+        raise RunError(f"{model.name} cannot be measured along the order: no labeler's order came through.")
+    images, words, flips = ground.maybe(Robustness), ground.maybe(WordAudit), ground.maybe(Flips)
+    attacked = {} if images is None else images.attacked.get(model.name, {})
+    changed = {} if words is None else words.challenged.attacked.get(model.name, {})
+    answered = {name: one for name, one in changed.items() if one.noisy is not None and one.answers is not None}
+    return follow_subject(
+        order.curated, order.intervals, clusters, model.predictions,
+        {name: one.attacked for name, one in attacked.items()},
+        {name: one.attacked for name, one in changed.items() if one.attacked is not None},
+        {name: one.noisy for name, one in answered.items() if one.noisy is not None},
+        {name: one.answers for name, one in answered.items() if one.answers is not None},
+        (ORIGINAL, SEVERITY), None if flips is None or flips.corrupted is None else flips.corrupted.flips,
+        model.name, ordering.datasets, ordering.undecided, ground.pipeline.statistics.significance, copy,
+    )  # fmt: skip

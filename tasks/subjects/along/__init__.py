@@ -1,0 +1,1 @@
+"""Subjects of images and texts along the adversarial order D1 … DN: as they are, challenged and defended."""

@@ -1,0 +1,157 @@
+"""What the report shows of image and text subjects along the order: how right each is on every stratum, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.tasks.reporting.estimates import estimate, series_of
+from assay.tasks.reporting.numerals import integer, p_equals
+from assay.tasks.reporting.parts import (
+    Block,
+    Cell,
+    Column,
+    DataTable,
+    LinePlot,
+    Panels,
+    Paragraph,
+    Part,
+    SeriesStyle,
+    Verdict,
+)  # fmt: skip
+from assay.tasks.reporting.sentences import first_few, share_text
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.subjects.along.circumstances import CLEAN, WEAK
+from assay.tasks.subjects.along.measuring import ACCURACY, group_of
+
+_NAMES = {CLEAN: "as they are, by gold", WEAK: "agreement with the weak label"}
+_TURNS = {"adverse": "falls along the order", "violation": "rises along the order"}
+_WHAT = (
+    "A stratum is what a data set adds to the one before it: disjoint samples, hardest last. Only samples that are "
+    "audited count, none that trained. Where a subject is right less often towards the end, what is hard for the rules "
+    "is hard for it; where an attack takes more from the end than from the beginning, its robustness was that of easy "
+    "samples."
+)
+
+
+def page(findings: FindingIndex) -> Part:
+    """The part about image and text subjects along the order, from the findings `along.*`."""
+    subjects = findings.distinct("subject", "along")
+    plots = [plot for subject in subjects if (plot := _plot(findings, subject)) is not None]
+    blocks: list[Block] = list(plots) if len(plots) == 1 else [Panels("Along the order", plots)] if plots else []
+    blocks += [Paragraph(_WHAT), _ends(findings, subjects), _strata(findings, subjects)]
+    sentence = " ".join(_sentence(findings, subject) for subject in subjects if "+" not in subject)
+    return Part("Subjects along the order", sentence, blocks, "along")
+
+
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about the subjects on the first and the last stratum; none where no gold tells."""
+    lines = []
+    for subject in findings.distinct("subject", "along"):
+        strata = along(findings, subject, CLEAN)
+        if strata and "+" not in subject:
+            lines.append(
+                f"{subject} is right on {share_text(strata[0], 0)} of the easiest stratum and "
+                f"{share_text(strata[-1], 0)} of the hardest{_turn(findings, subject, CLEAN, '')}"
+            )
+    return (Verdict(first_few(lines)),) if lines else ()
+
+
+def along(findings: FindingIndex, subject: str, of: str, group: str = "") -> list[Finding]:
+    """How right a subject is on every stratum under one circumstance, easiest first.
+
+    >>> found = [Finding("along.accuracy", "pgd", f"eps=0.1, stratum {i}", "s", 0.5) for i in (10, 2)]
+    >>> [one.slice.stratum for one in along(FindingIndex(found), "s", "pgd", "eps=0.1")]
+    [2, 10]
+    """
+    shares = measured(findings.select(ACCURACY, subject=subject, of=of))
+    here = [(one.slice.stratum, one) for one in shares if one.slice.stratum is not None]
+    chosen = [(at, one) for at, one in here if one.group == group_of(group, f"stratum {at}")]
+    return [one for _, one in sorted(chosen, key=lambda pair: pair[0])]
+
+
+def _circumstances(findings: FindingIndex, subject: str) -> list[tuple[str, str]]:
+    """What was done, and how strongly, in its order."""
+    return distinct((one.of, one.group) for one in findings.select("along.trend_p", subject=subject))
+
+
+def _shown(findings: FindingIndex, subject: str) -> list[tuple[str, str]]:
+    """Of every attack the gentlest: where all is lost, nothing can be seen to fall."""
+    first: dict[str, str] = {}
+    for of, group in _circumstances(findings, subject):
+        first.setdefault(of, group)
+    return list(first.items())
+
+
+def _named(of: str, group: str) -> str:
+    how = group.replace("eps=", "ε = ").replace("severity=", "severity ")
+    return _NAMES.get(of) or " ".join(part for part in (of, how) if part)
+
+
+def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
+    series, told = [], []
+    for of, group in _shown(findings, subject):
+        strata = along(findings, subject, of, group)
+        if strata:
+            style: SeriesStyle = "dashed" if of == WEAK else "line"
+            places = [float(one.slice.stratum or 0) for one in strata]
+            series.append(series_of(_named(of, group), places, strata, style))
+            told.append(f"{_named(of, group)} from {share_text(strata[0])} to {share_text(strata[-1])}")
+    if not series:
+        return None
+    most = int(max(place for one in series for place in one.x))
+    ticks = {float(at): str(at) for at in range(1, most + 1)} if most <= 12 else None
+    return LinePlot(
+        f"{subject} along the order", series, "stratum, easiest first", "share of samples that are right",
+        f"Line plot. {'; '.join(told)}.", (0.0, 1.0), ticks, "Bands are 95 % intervals.", "percent",
+    )  # fmt: skip
+
+
+def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
+    rows: list[list[Cell]] = []
+    for subject in subjects:
+        for of, group in _circumstances(findings, subject):
+            strata = along(findings, subject, of, group)
+            area, tested = (findings.entry(f"along.{name}", subject, of, group) for name in ("auc", "trend_p"))
+            first, last = (estimate(strata[at]) if strata else None for at in (0, -1))
+            rows.append([
+                subject, _named(of, group), first, last, estimate(area), tested.value if tested else None,
+                tested.verdict if tested else "",
+            ])  # fmt: skip
+    columns = [
+        Column("Subject"), Column("Circumstance"), Column("Easiest stratum", "percent"),
+        Column("Hardest stratum", "percent"),
+        Column("AUC", "number", "How often a sample on which it is right stands before one on which it is wrong"),
+        Column("p", "p", "Cluster-robust, over single samples"), Column("Trend"),
+    ]  # fmt: skip
+    return DataTable("First and last stratum", columns, rows)
+
+
+def _strata(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
+    rows: list[list[Cell]] = [
+        [subject, _named(of, group), share.slice.stratum, estimate(share)]
+        for subject in subjects
+        for of, group in _circumstances(findings, subject)
+        for share in along(findings, subject, of, group)
+    ]
+    columns = [Column("Subject"), Column("Circumstance"), Column("Stratum", "integer"), Column("Right", "bar")]
+    return DataTable("Stratum by stratum", columns, rows, collapsed=True)
+
+
+def _sentence(findings: FindingIndex, subject: str) -> str:
+    strata = along(findings, subject, CLEAN)
+    if not strata:
+        return f"{subject} has no gold labels to be measured by along the order."
+    first, last = ((share_text(one), integer(one.n)) for one in (strata[0], strata[-1]))
+    return (
+        f"By gold {subject} is right on {first[0]} of the easiest stratum (n = {first[1]}) and on {last[0]} of the "
+        f"hardest (n = {last[1]}){_turn(findings, subject, CLEAN, '')}."
+    )
+
+
+def _turn(findings: FindingIndex, subject: str, of: str, group: str) -> str:
+    tested = findings.entry("along.trend_p", subject, of, group)
+    if tested is None or tested.value is None:
+        return ""
+    stem, _, lost = tested.verdict.partition(", but ")
+    way = _TURNS.get(stem, "no trend is shown")
+    return f"; {way} ({p_equals(tested.p_value, tested.p_adjusted)}{', but ' + lost if lost else ''})"

@@ -1,0 +1,79 @@
+"""The stage that follows a subject of images or texts along the order, under everything that was done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.image_schemas import Attacked, FrameFlips
+from assay.data.schemas import Clusters, CuratedSets, Findings, Intervals, Predictions, Samples
+from assay.data.word_schemas import AttackedTexts
+from assay.infra.artifacts import Artifact
+from assay.infra.partitions import collect
+from assay.infra.stage import say, stage, write_table
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.subjects.along.circumstances import (
+    CLEAN,
+    Circumstance,
+    OrderedSamples,
+    attacked,
+    clean,
+    corrupted,
+    noisy,
+    ordered_samples,
+    reworded,
+)
+from assay.tasks.subjects.along.measuring import along_findings
+
+
+@stage(version=1, title="along")
+def follow_subject(
+    curated: Artifact[CuratedSets], intervals: Artifact[Intervals], clusters: Artifact[Clusters],
+    predictions: Artifact[Predictions], images: Mapping[str, Artifact[Attacked]],
+    texts: Mapping[str, Artifact[AttackedTexts]], noises: Mapping[str, Artifact[Samples]],
+    noise_answers: Mapping[str, Artifact[Predictions]], noise_columns: Sequence[str],
+    flips: Artifact[FrameFlips] | None, name: str, datasets: int, undecided: str, significance: float, copy: bool,
+) -> Artifact[Findings]:  # fmt: skip
+    """How right one model is along D1…DN on the audited samples: as they are, attacked, noisy and corrupted."""
+    answers = collect(predictions, ["id", "predicted"])
+    ordered = ordered_samples(
+        collect(curated, ["id", "rank", "dataset", "lower", "label", "gold"]), collect(intervals, ["id", "undecided"]),
+        collect(clusters, ["id", "cluster"]), answers["id"],
+    )  # fmt: skip
+    origin, severity = noise_columns
+
+    def circumstances() -> Iterator[Circumstance]:
+        yield from clean(ordered, answers)
+        for attack, records in images.items():
+            yield from attacked(ordered, attack, collect(records, ["id", "eps", "attacked"]))
+        for attack, changed in texts.items():
+            yield reworded(ordered, attack, collect(changed, ["id", "attacked"]))
+        for attack, made in noises.items():
+            said = collect(noise_answers[attack], ["id", "predicted"])
+            yield from noisy(ordered, attack, said, collect(made, ["id", origin, severity]), (origin, severity))
+        if flips is not None:
+            yield from corrupted(ordered, _of(collect(flips, _FLIPS), name))
+
+    findings = along_findings(
+        ordered, circumstances(), subject=name, datasets=datasets, significance=significance, concluded=not copy,
+        only_decided=undecided == "apart",
+    )  # fmt: skip
+    say(_summary(findings, ordered, name))
+    return write_table(findings_table(findings), into=Findings)
+
+
+_FLIPS = ["id", "subject", "severity", "correct", "judged"]
+
+
+def _of(flips: pa.Table, name: str) -> pa.Table:
+    return flips.filter(pc.equal(flips["subject"], name))
+
+
+def _summary(findings: Sequence[Finding], ordered: OrderedSamples, name: str) -> str:
+    strata = [one for one in findings if one.of == CLEAN and one.slice.stratum is not None and one.value is not None]
+    if not strata:
+        return f"{name} · {len(ordered.ids)} audited samples, no gold labels to measure by"
+    ends = f"{strata[0].value:.0%} right on the first stratum, {strata[-1].value:.0%} on the last"
+    return f"{name} · {len(ordered.ids)} audited samples · {ends}"

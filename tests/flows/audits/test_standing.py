@@ -1,0 +1,57 @@
+"""What audits stand on in a pipeline, and what cannot learn from weak labels."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.flows.audits.along.kind import ALONG
+from assay.flows.audits.subjects.clashes import clashes
+from assay.flows.audits.subjects.kind import SUBJECTS
+from assay.flows.audits.table import KINDS, in_running_order
+from assay.flows.pipeline import Pipeline, pipeline_model
+
+WEAKLY = {"network": "small-cnn", "train": {}, "train_on": "weak"}
+
+
+def pipeline(**subject: object) -> Pipeline:
+    return pipeline_model(KINDS).model_validate({
+        "name": "p", "source": {"dataset": "sample/lesions-small"}, "labeling": {"functions": "lesions"},
+        "weak_labels": {}, "ordering": {}, "subjects": [subject],
+    })  # fmt: skip
+
+
+def test_subjects_wait_for_curation_only_where_they_learn_from_it() -> None:
+    assert SUBJECTS.below(pipeline(network="small-cnn", train={})) == ("data",)
+    assert SUBJECTS.below(pipeline(**WEAKLY)) == ("data", "curation")
+
+
+def test_the_order_is_followed_after_everything_that_is_done_to_subjects() -> None:
+    names = [kind.name for kind in in_running_order(KINDS)]
+    assert max(map(names.index, (*ALONG.stands_on, *ALONG.after))) < names.index("along")
+    assert ALONG.asked(pipeline(network="small-cnn", train={}))
+    assert not ALONG.asked(pipeline(model="logistic"))
+
+
+@pytest.mark.parametrize(
+    ("source", "subject", "said"),
+    [
+        ({"dataset": "sample/chest"}, WEAKLY, "these bear several labels"),
+        ({"dataset": "sample/abstracts"}, {"tagger": "small-tagger", "train_on": "weak"}, "a tagger learns tags"),
+        ({"dataset": "sample/lesions"}, {"network": "a.py:b", "weights": "w", "train_on": "weak"}, "learns nothing"),
+        ({"dataset": "sample/reviews"}, {"classifier": "a.py:b", "train_on": "weak"}, "this classifier comes as it is"),
+        ({"images": "scans"}, WEAKLY, ""),
+    ],
+)
+def test_what_cannot_learn_from_weak_labels_is_said_by_its_line(
+    source: dict[str, object], subject: dict[str, object], said: str
+) -> None:
+    found = list(clashes({"source": source, "weak_labels": {}, "subjects": [subject]}))  # type: ignore[dict-item]
+    assert [one.where for one in found] == ([("subjects", 0, "train_on")] if said else [])
+    assert said in " ".join(one.why for one in found)
+
+
+def test_a_network_that_the_rules_teach_needs_no_gold() -> None:
+    source = {"parquet": "a.parquet", "image": "scan", "classes": ["no", "yes"]}
+    assert not list(clashes({"source": source, "weak_labels": {}, "subjects": [WEAKLY]}))  # type: ignore[dict-item]
+    gold = {**WEAKLY, "train_on": "gold"}
+    assert [one.where[-1] for one in clashes({"source": source, "weak_labels": {}, "subjects": [gold]})] == ["train"]  # type: ignore[dict-item]

@@ -1,0 +1,45 @@
+"""Where a run's time went: stages by title, and what no stage accounts for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from assay.data.schemas import Classes
+from assay.flows.report.times import covered, in_rows, times_of
+from assay.infra.artifacts import Artifact
+from assay.infra.runs import Run
+from assay.infra.stage import stage, write_table
+
+
+@stage(version=1, title="sleepy")
+def sleep_a_little(number: int) -> Artifact[Classes]:
+    time.sleep(0.2)
+    return write_table(pa.table({"code": [number], "name": ["a"]}, schema=Classes.schema), into=Classes)
+
+
+def test_stages_are_summed_by_title_and_waiting_is_what_did_not_compute(make_run: Callable[..., Run]) -> None:
+    with make_run() as run:
+        sleep_a_little(1)
+        sleep_a_little(2)
+        time.sleep(0.3)
+    with make_run() as again:
+        sleep_a_little(1)
+    times = times_of(run.store, run.record)
+    [sleepy] = times.stages
+    assert (sleepy.title, sleepy.stages, sleepy.cached) == ("sleepy", 2, 0)
+    assert sleepy.wall >= 0.4
+    assert sleepy.waited == pytest.approx(sleepy.wall - sleepy.computed)
+    assert sleepy.waited > 0.3
+    [cached] = times_of(again.store, again.record).stages
+    assert (cached.stages, cached.cached, cached.wall) == (0, 1, 0.0)
+    rows = in_rows(times)
+    assert [row[0] for row in rows] == ["sleepy", "all stages", "no stage under way", "the run"]
+
+
+def test_what_several_spans_cover_is_counted_once() -> None:
+    assert covered([]) == 0
+    assert covered([(3.0, 4.0), (0.0, 2.0), (0.5, 1.0)]) == 3

@@ -1,0 +1,140 @@
+"""Subjects of images and texts along the order: who is counted, on which stratum, under which circumstance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
+from assay.tasks.subjects.along import circumstances as under
+from assay.tasks.subjects.along.measuring import along_findings
+from assay.tasks.subjects.along.page import along, page, verdict
+
+N = 120
+IDS = [f"s{row:03}" for row in range(N)]
+GOLD = np.arange(N) % 2
+STRATUM = np.arange(N) // 24 + 1  # five strata of 24
+
+
+def order(audited: list[str], gold: np.ndarray = GOLD, undecided: np.ndarray | None = None) -> under.OrderedSamples:
+    """An order in which the label of the last two strata is wrong; every sample is a cluster of its own."""
+    label = np.where(STRATUM > 3, 1 - GOLD, GOLD)
+    curated = pa.table({
+        "id": IDS, "rank": np.arange(N), "dataset": STRATUM.astype(np.int32), "lower": 1 - np.arange(N) / N,
+        "label": label.astype(np.int16), "gold": pa.array(gold, pa.int16(), mask=gold < 0),
+    })  # fmt: skip
+    doubt = np.zeros(N, bool) if undecided is None else undecided
+    shuffled = np.random.default_rng(0).permutation(N)
+    return under.ordered_samples(
+        curated.take(pa.array(shuffled)), pa.table({"id": IDS, "undecided": doubt}),
+        pa.table({"id": IDS, "cluster": np.arange(N)}), pa.chunked_array([audited]),
+    )  # fmt: skip
+
+
+def predictions(wrong: np.ndarray, ids: list[str] = IDS) -> pa.Table:
+    rows = np.array([IDS.index(one) for one in ids])
+    return pa.table({"id": ids, "predicted": np.where(wrong[rows], 1 - GOLD[rows], GOLD[rows]).astype(np.int16)})
+
+
+def measured(ordered: under.OrderedSamples, found: list[under.Circumstance], **options: bool) -> FindingIndex:
+    settings = {"concluded": True, "only_decided": True, **options}
+    return FindingIndex(along_findings(ordered, found, subject="net", datasets=5, significance=0.01, **settings))
+
+
+def test_only_audited_samples_count_on_their_stratum_and_on_every_later_data_set() -> None:
+    audited = IDS[::2]
+    ordered = order(audited)
+    found = measured(ordered, list(under.clean(ordered, predictions(STRATUM == 5, audited[::-1]))))
+    strata = along(found, "net", "clean")
+    assert [(one.value, one.n) for one in strata] == [(1, 12)] * 4 + [(0, 12)]
+    nested = [found.get("along.accuracy", "net", "clean", f"D{i}") for i in range(1, 6)]
+    assert [(one.value, one.n) for one in nested if one] == [(1, 12), (1, 24), (1, 36), (1, 48), (0.8, 60)]
+    agreement = along(found, "net", "weak")
+    assert [one.value for one in agreement] == [1, 1, 1, 0, 1]  # wrong labels on 4; on 5 both are wrong
+
+
+def test_errors_at_the_hard_end_are_adverse_at_the_easy_end_a_violation_and_spread_out_nothing() -> None:
+    ordered = order(IDS)
+    spread = np.random.default_rng(1).random(N) < 0.3
+    for wrong, said in ((STRATUM >= 4, "adverse"), (STRATUM <= 2, "violation"), (spread, "not shown")):
+        tested = measured(ordered, list(under.clean(ordered, predictions(wrong)))).entry(
+            "along.trend_p", "net", "clean"
+        )
+        assert tested is not None
+        assert (tested.verdict, tested.unit, tested.n) == (said, CONCLUDED, N)
+    none = measured(ordered, list(under.clean(ordered, predictions(STRATUM > 9))))
+    silent = none.entry("along.trend_p", "net", "clean")
+    assert silent is not None
+    assert (silent.value, silent.verdict) == (None, "not measured: no answer is wrong")
+
+
+def test_undecided_samples_stay_out_of_the_trend_but_not_of_their_stratum() -> None:
+    ordered = order(IDS, undecided=STRATUM == 5)
+    found = list(under.clean(ordered, predictions(STRATUM >= 4)))
+    apart, together = measured(ordered, found), measured(ordered, found, only_decided=False)
+    assert [index.entry("along.trend_p", "net", "clean").n for index in (apart, together)] == [96, 120]
+    assert [one.n for one in along(apart, "net", "clean")] == [24] * 5
+
+
+def test_attacks_are_followed_at_every_eps_and_only_compared() -> None:
+    ordered = order(IDS)
+    records = pa.table({
+        "id": IDS * 3, "eps": np.repeat([0.0, 0.1, 4 / 255], N),
+        "attacked": np.concatenate([GOLD, 1 - GOLD, np.where(STRATUM > 2, 1 - GOLD, GOLD)]).astype(np.int16),
+    })  # fmt: skip
+    found = measured(ordered, list(under.attacked(ordered, "pgd", records)))
+    assert found.distinct("group", "along.trend_p") == ["eps=4/255", "eps=0.1"]
+    assert [one.value for one in along(found, "net", "pgd", "eps=4/255")] == [1, 1, 0, 0, 0]
+    assert [one.value for one in along(found, "net", "pgd", "eps=0.1")] == [0] * 5
+    assert {one.unit for one in found.select("along.trend_p") if one.value is not None} == {COMPARED}
+
+
+def test_noise_and_corruptions_count_a_sample_as_often_as_it_was_shown() -> None:
+    ordered = order(IDS)
+    made = pa.table(
+        {"id": [f"{one}+{kind}" for one in IDS for kind in "ab"], "whose": np.repeat(IDS, 2), "level": [3] * 2 * N}
+    )
+    answers = pa.table({"id": made["id"], "predicted": np.stack([GOLD, 1 - GOLD], axis=1).ravel().astype(np.int16)})
+    noisy = measured(ordered, list(under.noisy(ordered, "noise", answers, made, ("whose", "level"))))
+    assert [(one.value, one.n) for one in along(noisy, "net", "noise", "severity=3")] == [(0.5, 48)] * 5
+    flips = pa.table(
+        {"id": IDS * 2, "severity": [1] * N + [3] * N, "correct": [1] * N + [0] * N, "judged": [1] * N + [0] * N}
+    )
+    found = list(under.corrupted(ordered, flips))
+    assert [(one.group, len(one.places)) for one in found] == [("severity=1", N), ("severity=3", 0)]
+
+
+def test_without_gold_the_labels_are_agreed_with_and_nothing_else_is_measured() -> None:
+    ordered = order(IDS, gold=np.full(N, -1))
+    found = measured(ordered, list(under.clean(ordered, predictions(STRATUM == 5))))
+    assert along(found, "net", "clean") == []
+    assert found.entry("along.trend_p", "net", "clean").verdict == "not measured: no true label is known"
+    assert len(along(found, "net", "weak")) == 5
+    assert "no gold labels" in page(found).sentence
+    assert verdict(found) == ()
+
+
+def test_the_page_draws_a_line_per_circumstance_and_says_where_it_falls() -> None:
+    ordered = order(IDS)
+    records = pa.table(
+        {"id": IDS, "eps": [0.1] * N, "attacked": np.where(STRATUM > 1, 1 - GOLD, GOLD).astype(np.int16)}
+    )
+    shown = [*under.clean(ordered, predictions(STRATUM >= 4)), *under.attacked(ordered, "pgd", records)]
+    part = page(measured(ordered, shown))
+    assert [one.name for one in part.blocks[0].series] == [
+        "as they are, by gold", "agreement with the weak label", "pgd ε = 0.1",
+    ]  # fmt: skip
+    assert part.sentence.startswith("By gold net is right on 100\u202f%")
+    assert "of the hardest (n = 24); falls along the order (p < 0.001)" in part.sentence
+    assert "falls along the order" in verdict(measured(ordered, shown))[0].text
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_what_a_defended_copy_shows_is_only_compared(copy: bool) -> None:
+    ordered = order(IDS)
+    found = measured(ordered, list(under.clean(ordered, predictions(STRATUM >= 4))), concluded=not copy)
+    tested: Finding | None = found.entry("along.trend_p", "net", "clean")
+    assert tested is not None
+    assert tested.unit == (COMPARED if copy else CONCLUDED)
