@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import time
 
 import pytest
 
@@ -16,13 +14,11 @@ def test_a_signal_raises_once_and_the_second_waits_for_the_run_to_close(number, 
     before = signal.getsignal(number)
     with signals_in_words():
         with pytest.raises(kind) as caught:
-            os.kill(os.getpid(), number)
-            time.sleep(5)
+            signal.raise_signal(number)
         assert type(caught.value) is kind
         assert is_interrupted()
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.05)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(number) is before
 
 
