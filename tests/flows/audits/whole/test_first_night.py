@@ -69,8 +69,13 @@ def night(folder: Path, store: str, *, at_once: int = 1) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return night(tmp_path_factory.mktemp("whole"), "store")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("whole")
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path) -> dict[str, Any]:
+    return night(folder, "store")
 
 
 def test_every_stage_of_the_chain_speaks_of_the_same_lesions(whole: dict[str, Any]) -> None:
@@ -124,14 +129,14 @@ def test_at_once_is_the_night_one_after_the_other(whole: dict[str, Any], tmp_pat
     ],
 )  # fmt: skip
 def test_a_stage_that_fails_leaves_the_rest_whole_and_says_what_is_missing(
-    whole: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, gone: set[str],
+    whole: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, gone: set[str],
     missing: list[str],
 ) -> None:  # fmt: skip
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug in one stage")
 
     monkeypatch.setattr(f"assay.flows.audits.{place}", broken)
-    left = night(tmp_path, "store")
+    left = night(folder, "store")  # what does not stand on that stage is taken from the whole night
     assert left["code"] == 3
     assert ["ZeroDivisionError: a bug in one stage" in one for one in left["failures"][0]] == [True]
     assert sorted(one.partition(":")[0] for one in left["failures"][1]) == sorted(missing)
