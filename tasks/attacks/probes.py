@@ -100,12 +100,15 @@ def _unreached(
     clean: npt.NDArray[np.float64], repainted: npt.NDArray[np.float64], truth: Truth, multilabel: bool
 ) -> Reading:
     """Raised where more than 5 % (Wilson's lower end) of what was right stays right, unless the subject always answers
-    alike: that, no attack can change."""
+    alike: that, no attack can change. With several labels an image is right where all that are known of it are."""
     name, known = "eps-1-above-chance", truth >= 0
     if not known.any():
         return Reading(name, False, 0, "no sample's class is known")
     before, after = (said(one, multilabel) for one in (clean, repainted))
-    stays = proportion(after == truth, known & (before == truth))
+    right, still = ((one == truth) | ~known for one in (before, after))
+    if multilabel:
+        right, still, known = (np.asarray(one) for one in (right.all(axis=1), still.all(axis=1), known.any(axis=1)))
+    stays = proportion(still, known & right)
     if stays.value is None or stays.low is None:
         return Reading(name, False, 0, "no sample was right before")
     alone = one_answer(before, truth, clean.shape[1])

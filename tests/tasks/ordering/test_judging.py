@@ -116,7 +116,7 @@ def test_the_subject_along_the_order_to_the_printed_digits(answered, yardstick, 
     found = {(one.metric, one.of, one.group): one for one in judge(answered, "mine", 0.01, np.random.default_rng(0))}
     assert found["subject.trend_p", yardstick, ""].value == test.p_value
     assert found["subject.trend_p", "weak", ""].verdict == "adverse"
-    assert found["subject.trend_p", "gold", ""].verdict == "not shown"
+    assert found["subject.trend_p", "gold", ""].verdict == "not shown: p ≤ 0.01 needed"
     assert found["subject.auc_gain", "gold", "confidence"].verdict == "better"
     assert all(one.subject == "mine" for one in found.values())
 
