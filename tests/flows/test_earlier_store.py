@@ -21,6 +21,9 @@ EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
 ORDER_TEST = {"find_clusters", "measure_ordering", "judge_order", "measure_subject", "judge_subject", "conclude"}
 """What concludes from an order is another test now, and all tests of a run are corrected together."""
 
+IMAGE_MEASURES = {"measure_images", "measure_attacks", "probe_subject", "conclude"}
+"""Subjects are calibrated, and attacks measured class by class; what is trained, attacked and corrupted is as it was."""
+
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -37,7 +40,7 @@ def manifests(folder: Path) -> dict[str, dict[str, object]]:
     return {f"{file.parent.parent.name}/{file.parent.name}": json.loads(file.read_text()) for file in files}
 
 
-@pytest.mark.parametrize(("name", "stages"), [("breast-cancer", 24), ("digits-quick", 13)])
+@pytest.mark.parametrize(("name", "stages"), [("breast-cancer", 24), ("digits-quick", 10)])
 def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
     unpacked: Path, monkeypatch: pytest.MonkeyPatch, name: str, stages: int
 ) -> None:
@@ -49,7 +52,7 @@ def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
     project, progress = project_in(unpacked, name), SilentProgress()
     with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         assert audit(project.pipeline(name), project.folder).failures == ()
-    meant_to_change = ORDER_TEST if name == "breast-cancer" else {"conclude"}
+    meant_to_change = ORDER_TEST if name == "breast-cancer" else IMAGE_MEASURES
     same = [one for one in run.record.stages if one.stage not in meant_to_change]
     assert [one.stage for one in same if not one.cached] == []
     assert len(same) == stages
