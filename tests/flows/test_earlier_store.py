@@ -22,7 +22,7 @@ ORDER_TEST = {"find_clusters", "measure_ordering", "judge_order", "measure_subje
 """What concludes from an order is another test now, and all tests of a run are corrected together."""
 
 IMAGE_MEASURES = {"measure_images", "measure_attacks", "probe_subject", "conclude"}
-"""Subjects are calibrated, and attacks measured class by class; what is trained, attacked and corrupted is as it was."""
+"""Subjects are calibrated, and attacks measured class by class; what is trained and attacked is as it was."""
 
 
 @pytest.fixture(scope="module")
