@@ -30,7 +30,7 @@ PROBED = 64
 """How many samples a subject is probed with: one forward and backward each, and 40 steps at ε = 1."""
 
 
-@stage(version=2, title="probes", draws=True, gpu=True)
+@stage(version=3, title="probes", draws=True, gpu=True)
 def probe_subject(
     evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
     subject: ResolvedSubject, name: str, limit: int = PROBED,

@@ -130,7 +130,9 @@ def judge_subject(
     """Whether the subject is less often right at the hard end of the order, and what its own scores know of that."""
     answered = _answered(predictions, intervals, samples, clusters, undecided)
     findings = judge(answered, name, significance, stage_seeds().generator())
-    said = [f"{one.verdict} by {one.of} labels" for one in findings if one.metric == "subject.trend_p"]
+    said = [
+        f"{one.verdict.partition(':')[0]} by {one.of} labels" for one in findings if one.metric == "subject.trend_p"
+    ]
     say(f"{name} · {', '.join(said)}")
     return write_table(findings_table(findings), into=Findings)
 
