@@ -14,9 +14,14 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 from markdown_pages import ROOT, blocks
 from page_examples import perform, pipelines_in, save_and_run
+
+from assay.data.images import image_columns
+from assay.tasks.labeling.rulebook_source import refer_to_rulebook
+from assay.tasks.labeling.voting import apply_rules
 
 PAGE = ROOT / "docs" / "bring-your-own.md"
 CODE = [block for block in blocks(PAGE) if block.language == "python"]
@@ -139,6 +144,13 @@ def test_models_with_files_and_endpoints_are_measured_and_a_replaced_file_is_not
     assert after == before
 
 
+def test_the_rule_on_pictures_votes_on_pictures(folder: Path) -> None:
+    levels = np.stack([np.full((3, 8, 8), level, np.uint8) for level in (10, 200)])
+    book = refer_to_rulebook("picture_rules.py", folder).load()
+    votes, faults = apply_rules(pa.table({"id": ["dark", "light"], **image_columns(levels)}), book)
+    assert (votes["is_dark"].to_pylist(), faults) == ([1, -1], {})
+
+
 def test_a_rulebook_is_six_lines_or_fewer() -> None:
     for name in ("rules.py", "column_rules.py"):
         assert len(next(block.text for block in CODE if block.name == name).splitlines()) <= 6
@@ -146,8 +158,8 @@ def test_a_rulebook_is_six_lines_or_fewer() -> None:
 
 def test_every_file_named_on_the_page_is_on_it_and_is_python() -> None:
     assert [block.name for block in CODE] == [
-        "make_data.py", "rules.py", "column_rules.py", "snorkel_rules.py", "model.py", "net.py", "train_net.py",
-        "train_joblib.py", "joblib_model.py", "onnx_model.py", "endpoint.py", "reader.py",
+        "make_data.py", "rules.py", "column_rules.py", "picture_rules.py", "snorkel_rules.py", "model.py", "net.py",
+        "train_net.py", "train_joblib.py", "joblib_model.py", "onnx_model.py", "endpoint.py", "reader.py",
     ]  # fmt: skip
     for block in CODE:
         ast.parse(block.text)
