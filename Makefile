@@ -21,7 +21,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $(READY)
 
 audit: $(READY)  ## run the first audit, on embedded data, and say where its report is
-	$(BIN)/assay run first-night
+	$(BIN)/assay run breast-cancer
 
 night: $(READY)  ## run the two whole nights on embedded data, pictures and texts, and say where their time went
 	$(BIN)/assay run lesions-night
