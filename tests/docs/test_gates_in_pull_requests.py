@@ -123,7 +123,7 @@ def test_the_action_judges_a_run_and_tells_the_job(job: Path, pipeline: str) -> 
 
 def test_the_gitlab_snippet_judges_a_run_and_leaves_its_artifacts(job: Path) -> None:
     page = (ROOT / "docs" / "nightly.md").read_text()
-    (block,) = [one for one in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if one.startswith("# .gitlab-ci.yml")]
+    (block,) = [one for one in re.findall(r"```yml\n(.*?)```", page, re.DOTALL) if one.startswith("# .gitlab-ci.yml")]
     audit = YAML(typ="safe").load(block)["audit"]
     done = shell(job, "\n".join(audit["script"]))
     assert done.returncode == 1, done.stderr

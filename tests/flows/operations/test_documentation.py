@@ -6,15 +6,15 @@ from pydantic import BaseModel
 from assay.flows.configuration.expectations import writable, written
 from assay.flows.configuration.validation import validate
 from assay.flows.configuration.yaml_source import Document, read_yaml
-from assay.flows.operations.documentation import PAGE, README, _models, current_page, examples_of, with_figure
+from assay.flows.operations.documentation import CONCEPTS, PAGE, _models, current_page, examples_of, with_figure
 
 SETTINGS = [(model, name) for _, model in _models() for name in writable(model)]
 
 
 def test_the_page_is_not_stale() -> None:
     assert PAGE.read_text(encoding="utf-8") == current_page(), "run: make docs"
-    readme = README.read_text(encoding="utf-8")
-    assert readme == with_figure(readme), "run: make docs"
+    concepts = CONCEPTS.read_text(encoding="utf-8")
+    assert concepts == with_figure(concepts), "run: make docs"
 
 
 @pytest.mark.parametrize(("model", "name"), SETTINGS, ids=[f"{model.__name__}.{name}" for model, name in SETTINGS])
