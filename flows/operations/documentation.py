@@ -1,4 +1,4 @@
-"""docs/pipelines.md out of the settings models, and the figure in docs/concepts.md: `make docs` writes, tests compare."""
+"""docs/pipelines.md out of the settings models, and the figure in docs/concepts.md: `make docs` writes both."""
 
 from __future__ import annotations
 
@@ -149,6 +149,10 @@ SHOWN = {
     "Gate.group": "majority",
     "Gate.subject": "night-model",
     "Gate.at_most": "0.01",
+    "Gate.drop_at_most": "0.02",
+    "Gate.rise_at_most": "0.05",
+    "Gate.owner": "vision team",
+    "Hardness.subjects": "[plain]",
     "Gate.at_least": "0.9",
     "Gate.verdict": "adverse",
 }

@@ -131,9 +131,7 @@ class Source(Settings):
     valid or test above them become the column `split`."""
     files: Paths | None = Field(default=None, examples=["scores/*.xlsx"], exclude_if=_is_left_out)
     """Files of another format, which `reader` reads: paths, patterns or URLs."""
-    reader: Literal["parquet", "csv", "jsonl"] | None = Field(
-        default=None, examples=["mine.py:XLSX"], exclude_if=_is_left_out
-    )
+    reader: Literal["parquet", "csv", "jsonl"] | None = Field(default=None, examples=["csv"], exclude_if=_is_left_out)
     """Who reads `files`: also a reader that an installed package offers, or one of your own as `module:object` or
     `file.py:object`."""
     image: str | None = Field(default=None, examples=["file"])
