@@ -210,8 +210,7 @@ def test_without_attacks_the_original_samples_are_measured(run, audited):
 
 @pytest.mark.parametrize(
     ("attack", "where"),
-    [({"attack": "swap"}, ("attacks", 0)), ({"attack": "swap", "terms": "gold"}, ("attacks", 0, "terms")),
-     ({"swap": {"terms": "gold"}}, ("attacks", 0))],
+    [({"attack": "swap"}, ("attacks", 0)), ({"attack": "swap", "terms": "gold"}, ("attacks", 0, "terms"))],
 )  # fmt: skip
 def test_pairs_have_no_gold_terms(attack, where):
     raw = {"source": {"parquet": "a"}, "subjects": [{"scorer": "small-scorer"}], "attacks": [attack]}
@@ -232,7 +231,7 @@ FIRST, SECOND = {"attack": "swap", "terms": "lexicon"}, {"attack": "keyboard", "
     ("raw", "where", "said"),
     [
         ({"attacks": [SWAP | {"name": "a|b"}]}, ("attacks", 0, "name"), "choose another name"),
-        ({"attacks": [{"swap": {"name": "clean"}}]}, ("attacks", 0), "choose another name"),
+        ({"attacks": [SWAP | {"name": "clean"}]}, ("attacks", 0, "name"), "choose another name"),
         ({"attacks": [SWAP, SWAP | {"name": "mixed"}]}, ("attacks", 1, "name"), "choose another name"),
         ({"attacks": [SWAP], "defenses": [COPIES], "subjects": [*RAW["subjects"], {"name": "s+on-swap",
           "tagger": "small-tagger"}]}, ("subjects", 1, "name"), "how s is called with a defence"),
