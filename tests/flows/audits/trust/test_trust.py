@@ -127,7 +127,8 @@ def test_the_page_shows_the_words_and_what_the_oracle_thinks_of_them(run, asked)
     assert '<mark class="bad w5">Friday<sup role="img"' in html
     assert '<mark class="good w5">good<sup' in html
     (line,) = verdict(FindingIndex(measured(audit)))
-    assert line.text.endswith("of what mine gets right it gets right for the wrong reasons (TOKI, omission, n = 18)")
+    assert "of what mine gets right untrustworthy (omission, n = 18)" in line.text
+    assert "says nothing of the model" in line.text  # six known truths do not tell how good the oracle is
 
 
 def test_where_texts_are_masked_no_word_of_them_is_in_any_output(run, asked):
