@@ -78,7 +78,7 @@ def test_our_own_file_is_right() -> None:
         ("[majority]", "majority",
          ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel; write [majority]'),
         ("{functions: breast-cancer}", "{}", ":7: labeling.functions — missing; expected text"),
-        ("{functions: breast-cancer}", "7", ":7: labeling: 7 — expected a mapping with some of functions, fault_limit, as in {functions: breast-cancer}"),
+        ("{functions: breast-cancer}", "7", ":7: labeling: 7 — expected a mapping with some of files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}"),
         ("workers: auto", "workers: -1",
          ":2: compute.workers: -1 — expected the word auto or a whole number between 0 and 4,096"),
         ("workers: auto", "gpu: prefered",
