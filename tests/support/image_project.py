@@ -40,7 +40,7 @@ def killed_once(mark):
     """With a file of this name among the marks, the worker dies as soon as the file that it waits for is there."""
     mark = Path(os.environ.get("TEAM_MARKS", "/nowhere"), mark)
     with suppress(FileNotFoundError):
-        awaited = json.loads(mark.read_text())
+        awaited = json.loads(os.readlink(mark))  # a file that is opened would have to be in the key of its results
         if list(Path(awaited["store"]).glob(awaited["pattern"])):
             mark.rename(mark.with_suffix(".done"))
             os.kill(os.getpid(), signal.SIGKILL)
@@ -117,4 +117,4 @@ def their_weights() -> bytes:
 
 def kill_when(folder: Path, what: str, store: Path, pattern: str) -> None:
     """Have the next worker at that work (`training` or `attack`) killed once a file like this lies in the store."""
-    (folder / "marks" / what).write_text(json.dumps({"store": str(store), "pattern": pattern}))
+    (folder / "marks" / what).symlink_to(json.dumps({"store": str(store), "pattern": pattern}))
