@@ -141,6 +141,7 @@ def findings():
             Finding("ordering.spearman_disjoint", value=rho * 0.95, p_value=0.0004, **about),
             Finding("ordering.permutation_p", value=p, p_value=p, verdict=verdict, unit="p", **about),
             Finding("ordering.permutation_p_violation", value=1.0005 - p, verdict=verdict, **about),
+            Finding("ordering.auc", value=0.66, low=0.61, high=0.7, **about),
             Finding("ordering.largest_tie", value=61, **about),
         ]
     weak, gold = np.array([1, 1, 0.98, 0.97, 0.95, 0.93, 0.9, 0.85, 0.78, 0.66]), np.linspace(0.99, 0.95, 10)

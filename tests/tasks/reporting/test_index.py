@@ -63,7 +63,7 @@ def test_report_becomes_an_entry_and_comes_back_from_json(report):
     made = entry_of(report, "run/index.html")
     assert RunEntry.model_validate_json(made.model_dump_json()) == made
     names = [headline.name for headline in made.headlines]
-    assert "Tie-free ρ of the order (majority)" in names
+    assert "Right labels above wrong ones in the order (majority)" in names
     assert "Agreement with the weak labels (logistic, D10)" in names
     assert made.verdict in [line.text for line in report.verdicts]
 
