@@ -120,7 +120,7 @@ def test_wrong_input_is_not_tried_again(engine: Engine, tmp_path: Path) -> None:
 def test_a_call_that_exits_does_not_take_its_worker_along(engine: Engine) -> None:
     before = {outcome.value for outcome in engine.run(calls(does.process_id, 8))}
     [outcome] = engine.run(calls(does.leave, 1))
-    assert isinstance(outcome.error, RunError)
+    assert isinstance(outcome.error, InputError)  # code that leaves is the user's to correct
     assert {outcome.value for outcome in engine.run(calls(does.process_id, 8))} <= before
 
 
