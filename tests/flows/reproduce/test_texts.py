@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow.parquet as pq
 import pytest
+from repository import ROOT
 
 from assay.data.published.toki import TABLE_4
 from assay.flows.commands.running import TABLES
@@ -103,7 +104,7 @@ def test_a_users_own_texts_stand_below_the_papers_lines(make_run):
 
 
 def test_every_pipeline_beside_a_table_is_on_the_data_set_that_is_asked_for():
-    shipped = load_project("pipelines.yaml").pipelines
+    shipped = load_project(ROOT / "pipelines.yaml").pipelines
     assert {name: shipped[name].source.dataset for name in DATA_SETS} == dict(DATA_SETS)
 
 
