@@ -38,6 +38,7 @@ from assay.infra.own_files import (
 )
 from assay.infra.settings import StandsOn
 from assay.infra.shipped_modules import import_shipped, package_of
+from assay.infra.syntax import tree_of
 
 _CLIENTS = {
     "requests",
@@ -298,7 +299,7 @@ def _from_file(written: str, path: Path, attribute: str) -> CodeReference:
 def _imports(source: bytes, path: str, package: str) -> Iterator[str]:
     """The modules that a source imports, anywhere in it; a name imported from a package may be a module as well."""
     try:
-        tree = ast.parse(source, path)
+        tree = tree_of(source, path)
     except SyntaxError as fault:
         raise InputError(f"{path} is not Python: {fault.msg} in line {fault.lineno}.") from fault
     except (ValueError, RecursionError, MemoryError) as fault:  # a NUL, or brackets within brackets without number

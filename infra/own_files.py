@@ -14,6 +14,7 @@ from pathlib import Path
 
 from assay.infra.errors import InputError
 from assay.infra.settings import StandsOn, VersionCommand
+from assay.infra.syntax import tree_of
 
 Standing = tuple[tuple[str, str], ...]
 """Files as a person names them, each with the hash of its content, sorted."""
@@ -115,8 +116,7 @@ def _output_of(command: str, written: str, folder: str, _run: str) -> str:
 
 def _texts(source: bytes) -> Iterator[str]:
     """The texts in a source that are no docstrings and could be names."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value
             if 0 < len(text) <= _LONGEST_NAME and text.isprintable():

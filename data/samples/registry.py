@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError
 from assay.infra.suggestions import suggestion
+from assay.infra.syntax import tree_of
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def made_of(module: str) -> tuple[str, ...]:
     """
     found, waiting = {module}, [module]
     while waiting:
-        for node in ast.walk(ast.parse(_source_of(waiting.pop()))):
+        for node in ast.walk(tree_of(_source_of(waiting.pop()))):
             imported = node.module if isinstance(node, ast.ImportFrom) else None
             if imported is not None and imported.startswith(f"{__package__}.") and imported not in found:
                 found.add(imported)

@@ -73,7 +73,7 @@ def export(
     config: str,
     store: str | None,
 ) -> None:
-    """Write the curated sets, a model, the hardest samples or the findings of RUN.
+    """Write curated sets, a model, hard samples or findings of RUN.
 
     pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
     data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. The hardest samples
@@ -110,7 +110,7 @@ def export(
 
 @click.group("store", cls=Answering)
 def store() -> None:
-    """The store of artifacts, runs and reports: look, tidy up, rebuild."""
+    """The store of artifacts, runs and reports: look, tidy, rebuild."""
 
 
 @store.command("info", example="assay store info")
@@ -147,7 +147,7 @@ def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> Non
 @config_option
 @store_option
 def store_rebuild(config: str, store: str | None) -> None:
-    """Write the history and the page of all nights anew from the runs.
+    """Write history and the page of all nights anew from the runs.
 
     What the history has of runs that were cleaned away stays.
     """

@@ -130,6 +130,6 @@ def history(
 
     opened, slices = open_store(config, store), {"of": of, "group": group, "subject": subject}
     if as_csv:
-        click.echo(history_as_csv(opened, pipeline, finding, slices), nl=False)
+        echo(history_as_csv(opened, pipeline, finding, slices).rstrip("\n"))
     else:
         echo(history_in_words(opened, pipeline, finding, slices, last))

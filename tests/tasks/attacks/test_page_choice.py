@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns
-from assay.flows.report.pages import pictures_of
+from assay.flows.audits.images.kind import pictures_of
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect
 from assay.infra.stage import stage, write_table
