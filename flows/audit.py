@@ -47,19 +47,17 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     """Everything that the pipeline asks for."""
     run = current_run()
     run.masked = pipeline.masked
-    started: dict[str, Any] = {}
+    data = perform(DATA, pipeline, folder, {})  # no branch, since nothing stands without it
+    asked = [kind for kind in pipeline.kinds if kind.name != DATA.name and kind.asked(pipeline)]
+    branches: dict[str, Branch[Any]] = {}
     with waited_for():
-        for kind in in_running_order(pipeline.kinds):
-            if kind.asked(pipeline):
-                below = {name: started[name] for name in kind.below(pipeline) if name in started}
-                if kind.name != DATA.name:
-                    after = {name: started[name] for name in kind.after if name in started}
-                    started[kind.name] = start(kind.name, perform, kind, pipeline, folder, after, **below)
-                else:  # the data itself: no branch, since nothing stands without it
-                    started[kind.name] = perform(kind, pipeline, folder, {})
-    made = {kind.name: started[kind.name] for kind in pipeline.kinds if kind.name in started}
-    made = {name: one.outcome() if isinstance(one, Branch) else one for name, one in made.items()}
-    results = {name: result for name, result in made.items() if result is not None}
+        for kind in in_running_order(asked):
+            there = {DATA.name: data, **branches}
+            below = {name: there[name] for name in kind.below(pipeline) if name in there}
+            after = {name: branches[name] for name in kind.after if name in branches}
+            branches[kind.name] = start(kind.name, perform, kind, pipeline, folder, after, **below)
+    made = {DATA.name: data, **outcomes(branches)}
+    results = {kind.name: made[kind.name] for kind in pipeline.kinds if kind.name in made}
     measured = [findings for result in results.values() for findings in result.findings]
     concluded = start("statistics", conclude, measured, pipeline.statistics).outcome() if measured else None
     return Audit(Ground(pipeline, folder, results), tuple(run.failures), concluded)
