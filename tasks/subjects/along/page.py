@@ -33,6 +33,7 @@ _WHAT = (
     "samples."
 )
 
+_P = "Cluster-robust, over single samples; corrected within its family"
 _INTERACTION = (
     "Does a defence help where samples are naturally hard, or only where they were easy? A gain is how much oftener "
     "the defended copy is right than its original on the same samples; p asks whether gains rise or fall on the way."
@@ -122,14 +123,14 @@ def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
             area, tested = (findings.entry(f"along.{name}", subject, of, group) for name in ("auc", "trend_p"))
             first, last = (estimate(strata[at]) if strata else None for at in (0, -1))
             rows.append([
-                subject, _named(of, group), first, last, estimate(area), tested.value if tested else None,
+                subject, _named(of, group), first, last, estimate(area), _concluded(tested),
                 tested.verdict if tested else "",
             ])  # fmt: skip
     columns = [
         Column("Subject"), Column("Circumstance"), Column("Easiest stratum", "percent"),
         Column("Hardest stratum", "percent"),
         Column("AUC", "number", "How often a sample on which it is right stands before one on which it is wrong"),
-        Column("p", "p", "Cluster-robust, over single samples"), Column("Trend"),
+        Column("p", "p", _P), Column("Trend"),
     ]  # fmt: skip
     return DataTable("First and last stratum", columns, rows)
 
@@ -141,13 +142,18 @@ def _gains(findings: FindingIndex) -> DataTable:
         ends = [estimate(strata[at]) if strata else None for at in (0, -1)]
         overall = estimate(findings.entry(GAIN, trend.subject, trend.of, trend.group))
         circumstance = _named(trend.of, trend.group)
-        rows.append([trend.subject, circumstance, overall, *ends, trend.value, trend.verdict])
+        rows.append([trend.subject, circumstance, overall, *ends, _concluded(trend), trend.verdict])
     columns = [
         Column("Defended"), Column("Circumstance"), Column("Gain", "percent"),
         Column("On the easiest stratum", "percent"), Column("On the hardest stratum", "percent"),
-        Column("p", "p", "Cluster-robust, over single samples"), Column("It gains"),
+        Column("p", "p", _P), Column("It gains"),
     ]  # fmt: skip
     return DataTable("What defences gain along the order", columns, rows)
+
+
+def _concluded(test: Finding | None) -> float | None:
+    """The p that the verdict beside it rests on."""
+    return None if test is None or test.value is None else test.concluded_p
 
 
 def _strata(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
