@@ -14,7 +14,7 @@ from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
 from assay.tasks.ingest.arrays import is_array
 from assay.tasks.ingest.casting import plain_type
-from assay.tasks.ingest.column_types import require_enterable, require_known_zones
+from assay.tasks.ingest.column_types import require_enterable, require_known_zones, require_roles
 from assay.tasks.ingest.files import SourceFiles
 from assay.tasks.ingest.heads import Head, unknown_column
 from assay.tasks.ingest.image_folder import CLASS, PATH
@@ -156,7 +156,7 @@ def _assign(
     elif settings.images is not None:
         rest = [split] if split else []
     _require_free_names(rest, name, image is not None, bool(named.labels))
-    _require_types(types, identity, label, name)
+    require_roles(types, identity, label, {"split": split, "group": group}, name)
     require_enterable(types, rest, name)
     require_known_zones(types, rest, name)
     labels = label_columns(named.labels, types, name) if named.labels else None
@@ -281,15 +281,3 @@ def _require_votes(votes: Sequence[str], types: pa.Schema, name: str) -> None:
                 f"{name} has {types.field(column).type} in column {column!r} where whole-number votes were "
                 f"expected; if it is not a labelling function, {way_out}."
             )
-
-
-def _require_types(types: pa.Schema, identity: str | None, label: str | None, name: str) -> None:
-    if identity is not None:
-        found = types.field(identity).type
-        if not (pa.types.is_integer(found) or pa.types.is_string(found)):
-            raise InputError(f"{name} has {found} in id column {identity!r}; ids are text or whole numbers.")
-    if label is not None:
-        found = types.field(label).type
-        known = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_boolean(found)
-        if not (known or pa.types.is_string(found)):
-            raise InputError(f"{name} has {found} in label column {label!r}; a class is a name or a whole number.")
