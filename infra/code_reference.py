@@ -18,6 +18,7 @@ from pathlib import Path
 from assay.infra.code_loading import load_object
 from assay.infra.errors import InputError
 from assay.infra.listening import Heard, is_of_the_system, listening, read_by, source_of
+from assay.infra.no_answers import no_answer
 from assay.infra.own_code import kept_in
 from assay.infra.own_files import Standing, digest_of, shown
 from assay.infra.shipped_modules import package_of
@@ -81,8 +82,24 @@ class CodeReference:
             yield
             return
         with kept_in(f'The {what} "{self.written}"', self.beside), listening() as heard:
-            yield
+            try:
+                yield
+            except Exception as fault:
+                if why := no_answer(fault):
+                    raise InputError(
+                        f'The {what} "{self.written}" asked {self._asked(heard)}, which did not answer ({why}): start '
+                        "it, or correct the address, and run again; what is finished is kept."
+                    ) from fault
+                raise
         self._require_known(what, heard)
+
+    @property
+    def asks_elsewhere(self) -> bool:
+        """Whether what answers is not this code: an endpoint, or whatever else `version` stands for."""
+        return bool(self.version)
+
+    def _asked(self, heard: Heard) -> str:
+        return next(reversed(self.everything_heard(heard).hosts), "a service")
 
     @contextmanager
     def at_import(self) -> Iterator[None]:

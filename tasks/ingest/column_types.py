@@ -51,7 +51,7 @@ def require_roles(
         if not (known or pa.types.is_string(found)):
             raise InputError(f"{file} has {found} in label column {label!r}; a class is a name or a whole number.")
     for setting, column in parts.items():
-        if column in types.names:
+        if column is not None and column in types.names:
             require_parting(types, column, setting, file)
 
 
