@@ -111,18 +111,19 @@ class Texts:
         samples = self.examination.evaluation
         if attack.texts is not None:
             samples = limit_texts(samples, attack.texts)
-        attacked = self.swap_words(samples, model, original, attack)
-        measured = measure_words(attacked, attack.called, model.name)
+        swaps = self.swaps(samples, original, attack)
+        attacked = self.swap_words(samples, model, attack, swaps)
+        measured = measure_words(attacked, attack.called, model.name, swaps.limits)
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)
         return TextAttack(attacked, None, None, measured, shown)
 
     def swap_words(
-        self, samples: Artifact[Samples], model: Examined, original: Examined, attack: WordAttack
+        self, samples: Artifact[Samples], model: Examined, attack: WordAttack, swaps: Swaps
     ) -> Artifact[AttackedTexts]:
         """The texts with words swapped; what may replace what is found once, for the original and all its copies."""
-        swaps, resolved = self.swaps(samples, original, attack), resolve_word_attack(attack, self.ground.folder)
+        resolved = resolve_word_attack(attack, self.ground.folder)
         return attack_words(samples, *model.model, resolved, swaps.swaps, swaps.vectors, swaps.limits)
 
     def swaps(self, samples: Artifact[Samples], subject: Examined, attack: WordAttack) -> Swaps:
@@ -207,7 +208,7 @@ class Texts:
             if not isinstance(attack, WordAttack):
                 noisy.append(copy_with_noise(drawn, text, attack.kinds, attack.severities))
             else:
-                attacked.append(self.swap_words(drawn, subject, subject, attack))
+                attacked.append(self.swap_words(drawn, subject, attack, self.swaps(drawn, subject, attack)))
         return put_texts(training, text, attacked, noisy)
 
     def compare(

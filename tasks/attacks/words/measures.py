@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from assay.infra.errors import RunError
 from assay.infra.seeds import Seeds
+from assay.tasks.attacks.words.space_findings import BLIND
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
@@ -45,6 +46,8 @@ def word_findings(table: pa.Table, name: str, subject: str) -> list[Finding]:
     won, tried = status == SUCCESS, status != SKIPPED
     rate = share("attack.success_rate", int(won.sum()), int(tried.sum()), of=name, subject=subject)
     found = [rate, _accuracy(table, name, subject)]
+    if BLIND in table["reason"].to_pylist():  # n is there, so that no gate takes it for nothing to measure
+        found = [replace(one, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for one in found]
     found += [
         share("attack.skipped", count, len(status), of=name, group=reason, subject=subject)
         for reason, count in _skipped(table).items()
