@@ -126,7 +126,7 @@ class Texts:
         if attack.texts is not None:
             samples = limit_texts(samples, attack.texts)
         attacked = self.swap_words(samples, model, original, attack)
-        measured = measure_words(attacked, attack.called, model.name)
+        measured = measure_words(attacked, attack.called, model.name, self.examination.evaluation)
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)
@@ -199,7 +199,7 @@ class Texts:
         pairs = {
             (first, second): start(
                 f"{first} beside {second} on {model.name}", compare_words, attacked[first].attacked,
-                attacked[second].attacked, first, second, model.name, significance,
+                attacked[second].attacked, first, second, model.name, significance, examined.evaluation,
             )
             for first, second in pairs_of(self.attacks) if first in attacked and second in attacked
         }  # fmt: skip
