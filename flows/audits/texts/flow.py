@@ -113,7 +113,7 @@ class Texts:
             samples = limit_texts(samples, attack.texts)
         swaps = self.swaps(samples, original, attack)
         attacked = self.swap_words(samples, model, attack, swaps)
-        measured = measure_words(attacked, attack.called, model.name, swaps.limits)
+        measured = measure_words(attacked, attack.called, model.name, swaps.limits, self.examination.evaluation)
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)
@@ -186,7 +186,7 @@ class Texts:
         pairs = {
             (first, second): start(
                 f"{first} beside {second} on {model.name}", compare_words, attacked[first].attacked,
-                attacked[second].attacked, first, second, model.name, significance,
+                attacked[second].attacked, first, second, model.name, significance, examined.evaluation,
             )
             for first, second in pairs_of(self.attacks) if first in attacked and second in attacked
         }  # fmt: skip
