@@ -24,6 +24,7 @@ from pathlib import Path
 from types import ModuleType
 
 from assay.infra.errors import AssayError, InputError
+from assay.infra.ingredients import note_code
 from assay.infra.listening import Heard, is_of_the_system, listening, read_by, source_of
 from assay.infra.own_code import kept_in
 from assay.infra.own_files import (
@@ -212,7 +213,9 @@ def _with_what_it_stands_on(reference: CodeReference, stands_on: StandsOn) -> Co
     imports = {name for name, source in reference.sources for name in _imports(source, name, "")}
     asks = bool(heard.hosts) or (names_an_endpoint(sources) and not _CLIENTS.isdisjoint(imports))
     version = version_of(stands_on, reference.written, beside, _run(), asks)
-    return replace(reference, files=files, version=version)
+    whole = replace(reference, files=files, version=version)
+    note_code(whole)
+    return whole
 
 
 def _run() -> str:
