@@ -10,6 +10,8 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -106,15 +108,18 @@ class Ingredients:
         self._save()
 
 
+_current: ContextVar[Ingredients | None] = ContextVar("assay_ingredients", default=None)
+
+
 def note_file(path: Path) -> None:
     """Note a file that the settings name, in the run that surrounds the caller, if any."""
-    for ingredients in _here():
+    if (ingredients := _current.get()) is not None:
         ingredients.note(path)
 
 
 def note_code(reference: CodeReference) -> None:
     """Note somebody's code and what it stands on, in the run that surrounds the caller, if any."""
-    for ingredients in _here():
+    if (ingredients := _current.get()) is not None:
         for module, source in reference.sources if reference.shipped else ():
             ingredients.note(_file_of(Path(reference.home), module), reference.written, source)
         for name, _ in reference.files:
@@ -126,13 +131,14 @@ def note_code(reference: CodeReference) -> None:
             ingredients.note_elsewhere(f"answers of {reference.written}", reference.written, reference.version)
 
 
-def _here() -> Iterator[Ingredients]:
-    from assay.infra.runs import current_run
-
+@contextmanager
+def noting(ingredients: Ingredients) -> Iterator[None]:
+    """Within the block, what is read is noted with these."""
+    token = _current.set(ingredients)
     try:
-        yield current_run().ingredients
-    except LookupError:
-        return
+        yield
+    finally:
+        _current.reset(token)
 
 
 def _file_of(home: Path, module: str) -> Path:

@@ -21,7 +21,7 @@ from assay.infra.devices import accelerator_here
 from assay.infra.endings import how_it_ended
 from assay.infra.engines.opening import expected_slots
 from assay.infra.errors import AssayError
-from assay.infra.ingredients import MOST_BYTES, Ingredients
+from assay.infra.ingredients import MOST_BYTES, Ingredients, noting
 from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.positions import InOrder, Position, next_position, standing_at
@@ -230,7 +230,7 @@ class Run:
         """Within the block, the run is the current one, and its parts are numbered from the first."""
         token = _current.set(self)
         try:
-            with standing_at(()):
+            with standing_at(()), noting(self.ingredients):
                 yield
         finally:
             _current.reset(token)

@@ -11,7 +11,7 @@ from assay.flows.operations.stores import open_store
 from assay.flows.report.records import find_run
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError
-from assay.infra.progress import Progress, ShownStage, open_progress
+from assay.infra.progress import Progress, ShownStage, SilentProgress, open_progress
 from assay.infra.store import Store
 
 
@@ -42,9 +42,9 @@ def asked(config: str, store: str | None, run: str, against: str | None, finding
     return sharing(Store(opened.url), project, question_about(opened, config, later, earlier, finding))
 
 
-def answered(sharing: Sharing) -> Blame:
-    """The shares, told as they are computed on standard error."""
-    progress = OnlyComputed(open_progress())
+def answered(sharing: Sharing, costs: bool) -> Blame:
+    """The shares; where it `costs` something, told on standard error as they are computed."""
+    progress = OnlyComputed(open_progress()) if costs else SilentProgress()
     try:
         return sharing.share_out(progress)
     finally:

@@ -192,4 +192,3 @@ def _lump(changes: Changes) -> str:
 def _generator(question: Question) -> np.random.Generator:
     seeds = Seeds(0, "blame")
     return seeds.generator("/".join(question.key))
-

@@ -48,7 +48,7 @@ def blame(
             if not sys.stdin.isatty():
                 raise InputError("Nobody is there to be asked whether that is worth it: add --yes to go on.")
             click.confirm("Go on?", abort=True, err=True)
-        result = answered(sharing)
+        result = answered(sharing, forecast.costs)
     if as_json:
         echo(words.as_json(result))
         return
