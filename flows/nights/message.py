@@ -78,11 +78,17 @@ class News:
     report: str | None = None
     worst: tuple[Worse, ...] = ()
 
+    @property
+    def blame(self) -> str | None:
+        """How to ask what a red night's drop comes from, where there is an earlier one to hold it against."""
+        return f"assay blame {self.run}" if self.state == "red" and self.worst else None
+
     def as_text(self) -> str:
         """The lines about it."""
         lines = [f"{self.title}: {self.sentence}" if self.sentence else self.title]
         lines += [f"  {one.in_words()}" for one in self.worst]
-        return "\n".join([*lines, *([f"  {self.report}"] if self.report else [])])
+        asking = [] if self.blame is None else [f"  {self.blame} says what comes from data, rules, model or settings"]
+        return "\n".join([*lines, *asking, *([f"  {self.report}"] if self.report else [])])
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,7 @@ class Message:
             {
                 "pipeline": one.pipeline, "state": one.state, "status": one.status, "run": one.run,
                 "sentence": one.sentence, "report": one.report, "worst": [worse.as_json() for worse in one.worst],
+                "blame": one.blame,
             }
             for one in self.news
         ]  # fmt: skip
