@@ -21,7 +21,7 @@ from assay.flows.report.outcomes import outcomes_in
 from assay.infra.branches import start
 from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError, InputError, RunError
+from assay.infra.errors import AssayError, InputError, RunError, SettingError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
@@ -93,7 +93,7 @@ def _open_run(
     progress = open_progress(cast("TextIO | None", stream))
     run = Run(
         pipeline.name, store, engine_of(project, progress), progress,
-        seed=seed, compute=project.compute, fresh=fresh, conductor=Orchestrated(),
+        seed=seed, compute=project.compute, fresh=fresh, conductor=Orchestrated(), keep_bytes=project.keep_mib << 20,
     )  # fmt: skip
     run.record.settings = pipeline.model_dump(mode="json")
     run.record.overrides = sorted(dotted(where) for where in project.lines.changed)
@@ -186,7 +186,11 @@ def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
     def open_it() -> Engine:
         from assay.infra.engines.opening import open_engine
 
-        return open_engine(project.compute, progress.notice)
+        try:
+            return open_engine(project.compute, progress.notice)
+        except SettingError as error:
+            place = project.lines.place(tuple(error.setting.split(".")))
+            raise InputError(f"{place}: {error}") from error
 
     return open_it
 

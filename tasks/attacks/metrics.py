@@ -10,6 +10,7 @@ METRICS = metrics(
     },
     lower={"share": "flip_rate fooling_rate success_rate", "": "red_flag"},
     neither={
+        "": "synonym_auc",
         "share": "degenerate majority_rate skipped success_difference unchanged winner", "bits": "prediction_entropy",
         "p": "mcnemar_p", "cosine": "limit similarity", "of [0, 1]": "distance", "L2": "distance_l2",
         "queries": "queries_difference", "words": "perturbed_words_difference", "replacements": "refused",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from assay.infra.errors import RunError
 from assay.infra.seeds import Seeds
+from assay.tasks.attacks.words.space_findings import BLIND
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding
@@ -55,6 +56,8 @@ def word_findings(table: pa.Table, name: str, subject: str, groups: Groups = Non
     rate = share_by("attack.success_rate", won[tried], _of(groups, tried), of=name, subject=subject)
     found = [rate, _accuracy(table, name, subject, groups)]
     why = _strings(table, "reason")
+    if (why == BLIND).any():  # n is there, so that no gate takes it for nothing to measure
+        found = [replace(one, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for one in found]
     found += [
         share_by("attack.skipped", ~tried & ((why == reason) | (reason == "")), groups, of=name, group=reason,
                  subject=subject)

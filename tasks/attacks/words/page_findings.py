@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from assay.tasks.attacks.words.space_findings import BLIND
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
 
 WRONG_ALREADY = "the prediction is wrong already"
@@ -53,6 +54,15 @@ class WordFindings:
     def nothing_tried(self, subject: str, attack: str) -> bool:
         """Whether the attack had no text that it could try anything on: that says nothing about the subject."""
         return (subject, attack) in self.tried and self.get("success_rate", subject, attack) is None
+
+    def blind(self, subject: str, attack: str) -> bool:
+        """Whether the attack's vectors cannot tell synonyms from chance, so that it has no rate."""
+        rate = self.entry("success_rate", subject, attack)
+        return rate is not None and rate.verdict == BLIND
+
+    def told_apart(self, subject: str, attack: str) -> list[Finding]:
+        """How well each source of vectors tells synonyms from random pairs; of lists nothing is known."""
+        return measured(self._findings.select("attack.synonym_auc", subject=subject, of=attack))
 
     def all_known(self, subject: str, attack: str) -> bool:
         """Whether the true class of every text is known, so that another answer is a wrong one."""

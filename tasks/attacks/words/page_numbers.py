@@ -39,7 +39,8 @@ def _success(found: WordFindings) -> DataTable:
     for subject, attack in found.tried:
         names = ("success_rate", "accuracy", "perturbed_words", "queries")
         rate, *rest = (estimate(found.get(name, subject, attack)) for name in names)
-        success: Cell = "nothing to try" if found.nothing_tried(subject, attack) else rate
+        idle = "no rate" if found.blind(subject, attack) else "nothing to try"
+        success: Cell = idle if found.nothing_tried(subject, attack) else rate
         counted = found.right_before(subject, attack)
         before = None if counted is None else share_estimate(*counted)
         rows.append([subject, attack, success, before, *rest])
@@ -60,6 +61,7 @@ def _likeness(found: WordFindings) -> DataTable:
     columns = [
         Column("Subject"), Column("Attack"),
         Column("Least cosine", "text", "How similar a replacement had to be, by source of word vectors"),
+        Column("Synonyms told apart", "text", "The chance that a synonym pair is nearer than a random one (AUC)"),
         Column("Refused as opposites", "text", "Replacements of the texts' words that were left out"),
         *(Column(f"Similarity, {name}", "number", alike) for name in encoders),
     ]  # fmt: skip
@@ -67,9 +69,17 @@ def _likeness(found: WordFindings) -> DataTable:
     for subject, attack in found.tried:
         similar = [estimate(found.get("similarity", subject, attack, name)) for name in encoders]
         limits = limits_in_words(found.limits(subject, attack))
-        rows.append([subject, attack, limits, _refused(found, subject, attack), *similar])
+        rows.append(
+            [subject, attack, limits, _told_apart(found, subject, attack), _refused(found, subject, attack), *similar]
+        )
     note = "The first encoder is the attack's own limit. Intervals are 95 % (bootstrap over the texts, from ten on)."
     return DataTable("How alike attacked texts are", columns, rows, note)
+
+
+def _told_apart(found: WordFindings, subject: str, attack: str) -> Cell:
+    spaces = found.told_apart(subject, attack)
+    told = (f"{one.value:.2f} {interval(one.low, one.high, 'number', 2)} ({one.group})" for one in spaces)
+    return ", ".join(told) or None
 
 
 def _opposites(found: WordFindings) -> str:
