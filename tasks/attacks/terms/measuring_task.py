@@ -26,7 +26,8 @@ from assay.tasks.attacks.terms.matching import known_entities, match_rows
 from assay.tasks.attacks.terms.rows import SentenceColumns
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.grouped_samples import groups_by_id
+from assay.tasks.statistics.grouped_samples import count_groups, groups_by_id
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.grouping import DOCUMENT, in_documents
 
@@ -63,7 +64,7 @@ def measure_tagger(
     """The findings about one tagger; `matches` are called `clean|` and `attack|severity`. What is resampled are the
     documents of the `samples`, or what else their source says is independent."""
     tables = _tables(matches)
-    groups = _groups(tables, samples, documents=True)
+    groups = _groups(tables, samples, tagged=True)
     found = tagger_findings(tables, subject, statistics.significance, stage_seeds(), groups)
     found += _cuts("ner", matches, subject)
     say(_drops("ner", subject, found))
@@ -82,7 +83,7 @@ def compare_taggers(
     """What a tagger gained by training on attacked copies, on every set that both were tested on; over the subject as
     it was, and over the `control` that learned from unchanged copies."""
     first, second = _tables(before), _tables(after)
-    groups = _groups(second, samples, documents=True)
+    groups = _groups(second, samples, tagged=True)
     found = trained_tagger_findings(first, second, subject, trained_on, stage_seeds(), groups)
     if control is not None:
         found += controlled_tagger_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
@@ -126,13 +127,19 @@ def _tables(named: Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact
     return dict(zip(keys_of(list(named)), (collect(one, None) for one in named.values()), strict=True))
 
 
-def _groups(tables: Mapping[Key, pa.Table], samples: Artifact[Samples], *, documents: bool = False) -> Groups:
-    """The group of every sample in the tables' order: by `source.group`; where there is none, a sentence's document."""
-    of_id = groups_by_id(samples)
-    if of_id is None and documents:
-        of_id = groups_by_id(samples, DOCUMENT)
-        if of_id is not None and not in_documents(set(of_id.values()), len(of_id)):
-            of_id = None
+def column_of_units(samples: Artifact[Samples], *, tagged: bool) -> str | None:
+    """The column of what is independent: that of `source.group`; of tagged sentences, where there is none, their
+    documents, if these are several of several sentences. None where samples are independent."""
+    if count_groups(samples) is not None:
+        return GROUP
+    documents = count_groups(samples, DOCUMENT) if tagged else None
+    return None if documents is None or not in_documents(range(documents), samples.rows) else DOCUMENT
+
+
+def _groups(tables: Mapping[Key, pa.Table], samples: Artifact[Samples], *, tagged: bool = False) -> Groups:
+    """What each sample belongs to, in the order of the tables."""
+    column = column_of_units(samples, tagged=tagged)
+    of_id = None if column is None else groups_by_id(samples, column)
     if of_id is None:
         return None
     first = next(iter(tables.values()))
