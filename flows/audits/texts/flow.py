@@ -126,7 +126,7 @@ class Texts:
         if attack.texts is not None:
             samples = limit_texts(samples, attack.texts)
         attacked = self.swap_words(samples, model, original, attack)
-        measured = measure_words(attacked, attack.called, model.name)
+        measured = measure_words(attacked, attack.called, model.name, self.examination.classes)
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)

@@ -212,12 +212,15 @@ def attack_words(
     return attacked
 
 
-@stage(version=4, title="word findings")
-def measure_words(attacked: Artifact[AttackedTexts], name: str, subject: str) -> Artifact[Findings]:
+@stage(version=5, title="word findings")
+def measure_words(
+    attacked: Artifact[AttackedTexts], name: str, subject: str, classes: Artifact[Classes]
+) -> Artifact[Findings]:
     """The findings on one attack (`name`) on one subject."""
     table = collect(attacked, None)
     say(f"{name} on {subject} · {summary(table)}")
-    return write_table(findings_table(word_findings(table, name, subject)), into=Findings)
+    names = class_names(collect(classes, None))
+    return write_table(findings_table(word_findings(table, name, subject, names)), into=Findings)
 
 
 @stage(version=5, title="word attacks compared")
