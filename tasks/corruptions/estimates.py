@@ -38,7 +38,9 @@ def gram(counts: Counts) -> Gram:
     return rows.T @ rows
 
 
-def clustered_share(sums: Gram, hits: int, trials: int, alike: float | None = None) -> Share | None:
+def clustered_share(
+    sums: Gram, hits: int, trials: int, alike: float | None = None, level: float = 0.95
+) -> Share | None:
     """Σ hits / Σ trials over samples, each with several trials; None where nothing was tried.
 
     The interval is Wilson's for so many independent trials as have the variance that the samples show: at most one per
@@ -59,8 +61,24 @@ def clustered_share(sums: Gram, hits: int, trials: int, alike: float | None = No
     known = None if alike is None else 1 + (each - 1) * alike
     inflation = max((one for one in (own, known) if one is not None), default=each)
     worth = min(max(total / inflation, samples), total)
-    low, high = wilson([value * worth], [worth])
+    low, high = wilson([value * worth], [worth], level)
     return Share(value, float(low[0]), float(high[0]), samples)
+
+
+def covariances(sums: Gram) -> npt.NDArray[np.float64]:
+    """How the shares of k cells vary together, [k, k], from the sums and products of (hits, trials) cell by cell,
+    [1 + 2k, 1 + 2k]; 0 for a cell in which nothing was tried.
+
+    >>> covariances(gram(np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1]]))).tolist()
+    [[0.0625, -0.0625], [-0.0625, 0.0625]]
+    """
+    places = [(at, at + 1) for at in range(1, len(sums), 2)]
+    found = np.zeros((len(places), len(places)))
+    for at, one in enumerate(places):
+        for beside, other in enumerate(places[: at + 1]):
+            tried = int(sums[0, one[1]]) * int(sums[0, other[1]])
+            found[at, beside] = found[beside, at] = _spread(sums, one, other) / tried if tried else 0.0
+    return found
 
 
 def likeness(sums: Gram, hits: int, trials: int) -> float | None:

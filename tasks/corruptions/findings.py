@@ -11,14 +11,28 @@ import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.tasks.corruptions.estimates import Counts, Gram, Share, clustered_ratio, clustered_share, gram, likeness
+from assay.tasks.corruptions.estimates import (
+    Counts,
+    Gram,
+    Share,
+    clustered_ratio,
+    clustered_share,
+    covariances,
+    gram,
+    likeness,
+)
 from assay.tasks.corruptions.kinds import strongest_frames
 from assay.tasks.corruptions.settings import Corruptions
 from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.tasks.statistics.extremes import joint_level
 from assay.tasks.statistics.findings import Finding
 
-MEAN, ALL = "mean", "all"
+MEAN, ALL, EVERY = "mean", "all", "every"
 _COLUMNS = ("flips", "comparisons", "correct", "judged")
+_WORST: Mapping[str, tuple[str, Callable[..., tuple[str, str]]]] = {
+    "right": ("worst_accuracy", min),
+    "flips": ("worst_flip_probability", max),
+}
 _OWN, _REFERENCE = (1, 2), (3, 4)  # the places of hits and trials in a Gram matrix, after the 1
 
 
@@ -54,17 +68,23 @@ def sum_flips(flips: pa.Table, *, reference: str, settings: Corruptions) -> dict
             cell = counts[:, places][:, :, grades].sum(axis=(1, 2))
             sums[_key(subject, perturbation, group, "flips")] = gram(cell[:, [0, 1, 4, 5]])
             sums[_key(subject, perturbation, group, "right")] = gram(cell[cell[:, 3] > 0][:, [2, 3]])
+        for counted, columns in (("flips", [0, 1]), ("right", [2, 3])):
+            sums[_key(subject, EVERY, ALL, counted)] = gram(cube[:, at][..., columns].reshape(len(cube), -1))
     return sums
 
 
 def corruption_findings(sums: Mapping[str, Gram], reference: str) -> list[Finding]:
     """Flip probability, accuracy and (but for the reference itself) relative flip probability of each cell.
 
-    `of` is a perturbation or `mean`, `group` a severity or `all`.
+    `of` is a perturbation or `mean`, `group` a severity or `all`. Beside them the worst cell of each subject, whose
+    interval allows for its having been named after looking, and whose verdict says which it is.
     """
     findings = []
     for key, matrix in sums.items():
         subject, of, group, counted = json.loads(key)
+        if of == EVERY:
+            findings += _worst(sums, subject, counted, joint_level(covariances(matrix)))
+            continue
         tell = _teller(subject, of, group)
         own = _likeness(sums, subject, of, counted)
         share = clustered_share(matrix, *_OWN, own)
@@ -79,6 +99,24 @@ def corruption_findings(sums: Mapping[str, Gram], reference: str) -> list[Findin
             said = _against(relative) if (of, group) == (MEAN, ALL) else ""
             findings.append(tell("corruption.relative_flip_probability", relative, "ratio", said))
     return findings
+
+
+def _worst(sums: Mapping[str, Gram], subject: str, counted: str, level: float) -> list[Finding]:
+    """`corruption.worst_accuracy`, or `corruption.worst_flip_probability`: of one perturbation at one severity."""
+    cells = [one for key in sums if (one := json.loads(key))[0] == subject and one[3] == counted]
+    single = [(of, group) for _, of, group, _ in cells if of not in (MEAN, EVERY) and group != ALL]
+    shares = {
+        (of, group): share
+        for of, group in single
+        if (share := clustered_share(sums[_key(subject, of, group, counted)], *_OWN, level=level)) is not None
+    }
+    name, pick = _WORST[counted]
+    if not shares:
+        return [Finding(f"corruption.{name}", subject=subject, n=0, verdict="not measured", unit="share")]
+    of, group = pick(shares, key=lambda cell: shares[cell].value)
+    own = _likeness(sums, subject, of, counted)
+    share = clustered_share(sums[_key(subject, of, group, counted)], *_OWN, own, level)
+    return [_teller(subject, "", "")(f"corruption.{name}", share, "share", f"{of}, {group}")]
 
 
 def _likeness(sums: Mapping[str, Gram], subject: str, of: str, counted: str) -> float | None:

@@ -28,7 +28,8 @@ from assay.tasks.reporting.parts import (
     Verdict,
 )
 from assay.tasks.reporting.sentences import NAMED, more_below, share_text
-from assay.tasks.statistics.findings import Finding, FindingIndex, highest, lowest
+from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.slices import slice_of
 
 _SHOWN = 3  # the severity of the pictures, where it was tried
 _STRIPS = (
@@ -40,7 +41,8 @@ _STRIPS = (
 )
 _EXPLAINED = (
     "How often the answer changes from one frame to the next (for the noises: from the clean frame to a noisy one). "
-    "Intervals are 95 %, and count the frames of one image as going together. 0 is also what a subject has that "
+    "Intervals are 95 %, and count the frames of one image as going together; that of the worst cell, in the sentence, "
+    "allows for its having been named after looking at all. 0 is also what a subject has that "
     "always says the same: look at its accuracy."
 )
 
@@ -53,7 +55,7 @@ class CorruptionFindings:
         compared = findings.distinct("subject", "corruption.relative_flip_probability")
         subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
         self.subjects = sorted(subjects, key=lambda subject: (subject in compared, subject))
-        self.perturbations = list(in_order(set(tried) - {MEAN}))
+        self.perturbations = list(in_order(set(tried) - {MEAN, ""}))
         severities = {one.slice.severity for one in findings.select("corruption")}
         self.severities = [severity for severity in range(1, 6) if severity in severities]
 
@@ -62,13 +64,9 @@ class CorruptionFindings:
         group = ALL if severity is None else severity_group(severity)
         return self._findings.get(f"corruption.{metric}", subject, of, group)
 
-    def tried(self, metric: str, subject: str) -> list[Finding | None]:
-        """The findings of every perturbation at every severity."""
-        return [self.get(metric, subject, name, level) for name in self.perturbations for level in self.severities]
-
-    def least_right(self, subject: str) -> Finding | None:
-        """The lowest accuracy under one perturbation at one severity."""
-        return lowest(self.tried("accuracy", subject))
+    def worst(self, metric: str, subject: str) -> Finding | None:
+        """The worst cell, one perturbation at one severity, with an interval that holds for all of them at once."""
+        return self._findings.get(f"corruption.worst_{metric}", subject)
 
 
 def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
@@ -93,9 +91,10 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     >>> flips = Finding("corruption.flip_probability", "mean", "all", "plain", 0.036, 0.03, 0.042, 450)
     >>> verdict(FindingIndex([flips]))[0].text.replace(chr(0x202F), " ")
     'Under corruptions answers flip from frame to frame: plain 3.60 % [3.00, 4.20]'
-    >>> right = Finding("corruption.accuracy", "translate", "severity=3", "plain", 0.555, 0.49, 0.62, 450)
+    >>> named = {"subject": "plain", "n": 450, "verdict": "translate, severity=3"}
+    >>> right = Finding("corruption.worst_accuracy", value=0.555, low=0.46, high=0.65, **named)
     >>> verdict(FindingIndex([flips, right]))[0].text.replace(chr(0x202F), " ").partition("; ")[2]
-    'the least that is right: plain 56 % [49, 62] (translate, severity 3)'
+    'the least that is right: plain 56 % [46, 65] (translate, severity 3)'
     """
     found = CorruptionFindings(findings)
     means = [one for subject in found.subjects if (one := found.get("flip_probability", subject, MEAN, None))]
@@ -104,7 +103,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     flips = ", ".join(f"{mean.subject} {share_text(mean, 2)}" for mean in means[:NAMED])
     worst = [
         f"{least.subject} {share_text(least, 0)} ({_where(least)})"
-        for mean in means[:NAMED] if (least := found.least_right(mean.subject)) is not None
+        for mean in means[:NAMED] if (least := found.worst("accuracy", mean.subject)) is not None
     ]  # fmt: skip
     left = f"; the least that is right: {', '.join(worst)}" if worst else ""
     return (Verdict(f"Under corruptions answers flip from frame to frame: {flips}{left}{more_below(len(means))}"),)
@@ -123,10 +122,8 @@ def _sentence(found: CorruptionFindings, subject: str) -> str:
     mean = found.get("flip_probability", subject, MEAN, None)
     if mean is None:
         return ""
-    worst, least = highest(found.tried("flip_probability", subject)), found.least_right(subject)
-    often = "" if worst is None else (
-        f", most often under {name_of(worst.of).lower()} at severity {worst.slice.severity}: {share_text(worst, 2)}"
-    )  # fmt: skip
+    worst, least = (found.worst(metric, subject) for metric in ("flip_probability", "accuracy"))
+    often = "" if worst is None else f", most often under {_where(worst)}: {share_text(worst, 2)}"
     left = "" if least is None else f" The least that it has right is {share_text(least, 2)}, under {_where(least)}."
     return (
         f"{subject} changes its answer in {share_text(mean, 2)} of the comparisons between frames "
@@ -134,8 +131,10 @@ def _sentence(found: CorruptionFindings, subject: str) -> str:
     )
 
 
-def _where(finding: Finding) -> str:
-    return f"{name_of(finding.of).lower()}, severity {finding.slice.severity}"
+def _where(worst: Finding) -> str:
+    """Which cell the worst is, as its verdict names it."""
+    cell = slice_of(worst.verdict)
+    return f"{name_of(cell.name).lower()}, severity {cell.severity}"
 
 
 def _series(found: CorruptionFindings, subject: str, of: str) -> Series:

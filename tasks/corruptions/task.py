@@ -58,7 +58,7 @@ def corrupt_subjects(
     return Corrupted(flips, images)
 
 
-@stage(version=2, title="flips")
+@stage(version=3, title="flips")
 def measure_corruptions(flips: Artifact[FrameFlips], settings: Corruptions, reference: str) -> Artifact[Findings]:
     """Flip probability, relative to the subject `reference` too, and accuracy: per perturbation, severity and mean."""
     sums = reduce_partitions(sum_flips, flips, reference=reference, settings=settings)
