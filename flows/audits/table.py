@@ -12,6 +12,7 @@ from assay.flows.audits.hardness.kind import over
 from assay.flows.audits.images.kind import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
 from assay.flows.audits.kind import AuditKind
 from assay.flows.audits.overfitting.kind import OVERFITTING
+from assay.flows.audits.slices import SLICES
 from assay.flows.audits.subjects.kind import SUBJECTS, TABLES
 from assay.flows.audits.terms.kind import TERMS
 from assay.flows.audits.texts.kind import TEXTS
@@ -21,7 +22,7 @@ AnyKind = AuditKind[Any]
 
 _SINGLE: tuple[AnyKind, ...] = (
     DATA, CURATION, ALONG, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS, TEXTS,
-    OVERFITTING,
+    SLICES, OVERFITTING,
 )  # fmt: skip
 KINDS: tuple[AnyKind, ...] = (*_SINGLE, over(_SINGLE))
 
