@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from assay.flows.audits.along.kind import ALONG
+from assay.flows.audits.annotators import ANNOTATORS
 from assay.flows.audits.curation.kind import CURATION
 from assay.flows.audits.data import DATA
 from assay.flows.audits.hardness.kind import over
@@ -21,8 +22,8 @@ from assay.flows.audits.trust.kind import TRUST
 AnyKind = AuditKind[Any]
 
 _SINGLE: tuple[AnyKind, ...] = (
-    DATA, CURATION, ALONG, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS, TEXTS,
-    SLICES, OVERFITTING,
+    DATA, ANNOTATORS, CURATION, ALONG, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS,
+    TEXTS, SLICES, OVERFITTING,
 )  # fmt: skip
 KINDS: tuple[AnyKind, ...] = (*_SINGLE, over(_SINGLE))
 
