@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.attacks.trials import Trial
+from assay.tasks.statistics.chances import chance_findings
+from assay.tasks.statistics.class_areas import class_areas
 from assay.tasks.statistics.classification import Groups, Proportion, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.clusters import codes_of
@@ -22,11 +24,13 @@ def attack_findings(
     """Everything measured about one attack at one ε: `attack.accuracy`, `.auc`, `.fooling_rate`, `.recall` and so on.
 
     Accuracy and recall count an image that is right before the attack and after it; AUC and fooling rate are of all
-    attacked images, so the latter counts every sample whose prediction changes, also one that was wrong before. The
-    success rate is of the images that were right before, as that of texts is (with several labels, where no image is
-    simply right, it is the share of all images of which more labels are wrong than before). The
-    distances and steps are means over the samples. `split` names a split that is not the audited one; `target` is the
-    class that the attack aims at, whose own samples have no part in the success rate; `groups` are of its samples.
+    attacked images, so the latter counts every sample whose prediction changes, also one that was wrong before. What
+    the probabilities are worth (`.class_auc`, `.ece`, `.brier`, `.aurc`) is of all attacked images as well; of clean
+    ones the subject's own findings say it. The success rate is of the images that were right before, as that of texts
+    is (with several labels, where no image is simply right, it is the share of all images of which more labels are
+    wrong than before). The distances and steps are means over the samples. `split` names a split that is not the
+    audited one; `target` is the class that the attack aims at, whose own samples have no part in the success rate;
+    `groups` are of its samples.
     """
     group = ", ".join(one for one in (trial.group, split) if one)
     about = About("attack", trial.attack, group, trial.subject)
@@ -41,6 +45,9 @@ def attack_findings(
         about.finding(name, mean_of(values, groups), unit=UNITS[name])
         for name, values in sorted(trial.measured.items())
     ]
+    if trial.eps > 0 and not split:
+        findings += class_areas(about, trial.probabilities, trial.truth, classes, groups)
+        findings += chance_findings(about, trial.probabilities, trial.truth, groups)
     return findings + _winners(trial, about)
 
 

@@ -5,10 +5,10 @@ from assay.tasks.statistics.metrics import metrics
 METRICS = metrics(
     "attack",
     higher={
-        "share": "accuracy accuracy_change recall transfer modified_share", "": "auc class_auc", "queries": "queries",
-        "steps": "steps", "words": "perturbed_words",
+        "share": "accuracy accuracy_change modified_share recall transfer worst_accuracy", "": "auc class_auc",
+        "queries": "queries", "steps": "steps", "words": "perturbed_words",
     },
-    lower={"share": "flip_rate fooling_rate success_rate", "": "red_flag"},
+    lower={"share": "flip_rate fooling_rate success_rate", "": "aurc brier ece red_flag"},
     neither={
         "": "synonym_auc",
         "share": "degenerate majority_rate skipped success_difference unchanged winner", "bits": "prediction_entropy",

@@ -41,7 +41,9 @@ def gram(counts: Counts, units: int | None = None) -> Gram:
     return Gram(rows.T @ rows, len(counts) if units is None else units)
 
 
-def clustered_share(of: Gram, hits: int, trials: int, alike: float | None = None) -> Interval | None:
+def clustered_share(
+    of: Gram, hits: int, trials: int, alike: float | None = None, level: float = 0.95
+) -> Interval | None:
     """Σ hits / Σ trials over units, each with several trials; None where nothing was tried.
 
     The interval is Wilson's for so many independent trials as have the variance that the blocks show: at most one per
@@ -63,9 +65,27 @@ def clustered_share(of: Gram, hits: int, trials: int, alike: float | None = None
     each = total / of.units
     known = None if alike is None else 1 + (each - 1) * alike
     inflation = max((one for one in (own, known) if one is not None), default=each)
-    worth = min(max(total / inflation, of.units), total) * (1.0 if own is None else _certain(int(of.sums[0, 0])))
-    low, high = wilson([value * worth], [worth])
+    certain = 1.0 if own is None else _certain(int(of.sums[0, 0]), level)
+    worth = min(max(total / inflation, of.units), total) * certain
+    low, high = wilson([value * worth], [worth], level)
     return Interval(value, float(low[0]), float(high[0]))
+
+
+def covariances(of: Gram) -> npt.NDArray[np.float64]:
+    """How the shares of k cells vary together over blocks, [k, k], from their hits and trials cell by cell.
+
+    A cell in which nothing was tried does not vary.
+
+    >>> covariances(gram(np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1]]))).tolist()
+    [[0.0625, -0.0625], [-0.0625, 0.0625]]
+    """
+    places = [(at, at + 1) for at in range(1, len(of.sums), 2)]
+    found = np.zeros((len(places), len(places)))
+    for at, one in enumerate(places):
+        for beside, other in enumerate(places[: at + 1]):
+            tried = int(of.sums[0, one[1]]) * int(of.sums[0, other[1]])
+            found[at, beside] = found[beside, at] = _spread(of, one, other) / tried if tried else 0.0
+    return found
 
 
 def likeness(of: Gram, hits: int, trials: int) -> float | None:

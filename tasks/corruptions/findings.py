@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -12,12 +13,18 @@ import numpy.typing as npt
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.corruptions.beside import Errors, added_errors_beside, errors_beside, flips_beside
-from assay.tasks.corruptions.estimates import Gram, clustered_ratio, clustered_share, gram, likeness
+from assay.tasks.corruptions.estimates import Gram, clustered_ratio, clustered_share, covariances, gram, likeness
 from assay.tasks.corruptions.tallies import ALL, MEAN, Cell, Tally
+from assay.tasks.statistics.extremes import joint_level
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.resampling import Interval, Statistic, bca_interval, expanded, ratio_of
 
 Counted = Literal["flips", "right", "wrong"]
+_NO_CELL = Cell("", "", [], [])
+_WORST: tuple[tuple[Counted, str, Callable[..., tuple[float, Cell]]], ...] = (
+    ("right", "worst_accuracy", min),
+    ("flips", "worst_flip_probability", max),
+)
 _OWN, _REFERENCE = (1, 2), (3, 4)  # the places of hits and trials in a Gram matrix, after the 1
 
 
@@ -34,7 +41,7 @@ def corruption_findings(tally: Tally, reference: str, clean: Mapping[str, Errors
     findings: list[Finding] = []
     for own, subject in enumerate(tally.subjects):
         one = _Subject(tally, own, tally.subjects.index(reference), seeds)
-        findings += one.shares()
+        findings += [*one.shares(), *one.worst()]
         if subject != reference:
             findings += [*one.relative_flips(), *one.errors(), *one.added_errors(clean)]
     return findings
@@ -59,6 +66,28 @@ class _Subject:
             right = clustered_share(self._gram(cell, "right"), *_OWN, self._likeness(self.own, cell, "right"))
             yield self._finding("flip_probability", cell, flips, "share")
             yield self._finding("accuracy", cell, right, "share")
+
+    def worst(self) -> Iterator[Finding]:
+        """The cell in which it is right least, and that in which it flips most: one perturbation at one severity.
+
+        The interval allows for the cell's having been named after looking at all; the verdict says which it is.
+        """
+        cells = [cell for cell in self.tally.cells() if cell.of != MEAN and cell.group != ALL]
+        for what, metric, pick in _WORST:
+            shares = [(clustered_share(self._gram(cell, what), *_OWN), cell) for cell in cells]
+            tried = [(share.value, cell) for share, cell in shares if share is not None]
+            if not tried:
+                yield self._finding(metric, _NO_CELL, None, "share")
+                continue
+            _, worst = pick(tried, key=itemgetter(0))
+            level = joint_level(covariances(self._side_by_side(cells, what)))
+            share = clustered_share(self._gram(worst, what), *_OWN, self._likeness(self.own, worst, what), level)
+            yield self._finding(metric, _NO_CELL, share, "share", f"{worst.of}, {worst.group}")
+
+    def _side_by_side(self, cells: Sequence[Cell], what: Counted) -> Gram:
+        """Hits and trials of every cell, block by block."""
+        counts = (self.tally.counted(self.own, what, cell.severities)[:, cell.perturbations] for cell in cells)
+        return gram(np.concatenate([count.sum(axis=1) for count in counts], axis=1))
 
     def relative_flips(self) -> Iterator[Finding]:
         """How often it flips for every flip of the reference: per perturbation, and the mean of these ratios."""

@@ -24,7 +24,8 @@ from assay.tasks.reporting.parts import (
     Verdict,
 )
 from assay.tasks.reporting.sentences import NAMED, more_below, share_text
-from assay.tasks.statistics.findings import Finding, FindingIndex, highest
+from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.slices import slice_of
 
 _SHOWN = 3  # the severity of the pictures, where it was tried
 _STRIPS = (
@@ -58,9 +59,10 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     >>> flips = Finding("corruption.flip_probability", "mean", "all", "plain", 0.036, 0.03, 0.042, 450)
     >>> verdict(FindingIndex([flips]))[0].text.replace(chr(0x202F), " ")
     'Under corruptions answers flip from frame to frame: plain 3.60 % [3.00, 4.20]'
-    >>> right = Finding("corruption.accuracy", "translate", "severity=3", "plain", 0.555, 0.49, 0.62, 450)
+    >>> named = {"subject": "plain", "n": 450, "verdict": "translate, severity=3"}
+    >>> right = Finding("corruption.worst_accuracy", value=0.555, low=0.46, high=0.65, **named)
     >>> verdict(FindingIndex([flips, right]))[0].text.replace(chr(0x202F), " ").partition("; ")[2]
-    'the least that is right: plain 56 % [49, 62] (translate, severity 3)'
+    'the least that is right: plain 56 % [46, 65] (translate, severity 3)'
     """
     found = CorruptionFindings(findings)
     means = [one for subject in found.subjects if (one := found.get("flip_probability", subject, MEAN, None))]
@@ -69,7 +71,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     flips = ", ".join(f"{mean.subject} {share_text(mean, 2)}" for mean in means[:NAMED])
     worst = [
         f"{least.subject} {share_text(least, 0)} ({_where(least)})"
-        for mean in means[:NAMED] if (least := found.least_right(mean.subject)) is not None
+        for mean in means[:NAMED] if (least := found.worst("accuracy", mean.subject)) is not None
     ]  # fmt: skip
     left = f"; the least that is right: {', '.join(worst)}" if worst else ""
     return (Verdict(f"Under corruptions answers flip from frame to frame: {flips}{left}{more_below(len(means))}"),)
@@ -79,10 +81,8 @@ def _sentence(found: CorruptionFindings, subject: str) -> str:
     mean = found.get("flip_probability", subject, MEAN, None)
     if mean is None:
         return ""
-    worst, least = highest(found.tried("flip_probability", subject)), found.least_right(subject)
-    often = "" if worst is None else (
-        f", most often under {name_of(worst.of).lower()} at severity {worst.slice.severity}: {share_text(worst, 2)}"
-    )  # fmt: skip
+    worst, least = (found.worst(metric, subject) for metric in ("flip_probability", "accuracy"))
+    often = "" if worst is None else f", most often under {_where(worst)}: {share_text(worst, 2)}"
     left = "" if least is None else f" The least that it has right is {share_text(least, 2)}, under {_where(least)}."
     return (
         f"{subject} changes its answer in {share_text(mean, 2)} of the comparisons between frames "
@@ -90,8 +90,10 @@ def _sentence(found: CorruptionFindings, subject: str) -> str:
     )
 
 
-def _where(finding: Finding) -> str:
-    return f"{name_of(finding.of).lower()}, severity {finding.slice.severity}"
+def _where(worst: Finding) -> str:
+    """Which cell the worst is, as its verdict names it."""
+    cell = slice_of(worst.verdict)
+    return f"{name_of(cell.name).lower()}, severity {cell.severity}"
 
 
 def _series(found: CorruptionFindings, subject: str, of: str) -> Series:

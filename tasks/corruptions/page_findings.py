@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.tasks.corruptions.table import in_order
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
-from assay.tasks.statistics.findings import Finding, FindingIndex, lowest
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
 class CorruptionFindings:
@@ -15,7 +15,7 @@ class CorruptionFindings:
         compared = findings.distinct("subject", "corruption.relative_flip_probability")
         subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
         self.subjects = sorted(subjects, key=lambda subject: (subject in compared, subject))
-        self.perturbations = list(in_order(set(tried) - {MEAN}))
+        self.perturbations = list(in_order(set(tried) - {MEAN, ""}))
         severities = {one.slice.severity for one in findings.select("corruption")}
         self.severities = [severity for severity in range(1, 6) if severity in severities]
 
@@ -24,13 +24,9 @@ class CorruptionFindings:
         group = ALL if severity is None else severity_group(severity)
         return self._findings.get(f"corruption.{metric}", subject, of, group)
 
-    def tried(self, metric: str, subject: str) -> list[Finding | None]:
-        """The findings of every perturbation at every severity."""
-        return [self.get(metric, subject, name, level) for name in self.perturbations for level in self.severities]
-
-    def least_right(self, subject: str) -> Finding | None:
-        """The lowest accuracy under one perturbation at one severity."""
-        return lowest(self.tried("accuracy", subject))
+    def worst(self, metric: str, subject: str) -> Finding | None:
+        """The worst cell, one perturbation at one severity, with an interval that holds for all of them at once."""
+        return self._findings.get(f"corruption.worst_{metric}", subject)
 
 
 def name_of(perturbation: str) -> str:

@@ -14,7 +14,8 @@ from assay.tasks.statistics.findings import Finding
 
 EXPLAINED = (
     "How often the answer changes from one frame to the next (for the noises: from the clean frame to a noisy one). "
-    "Intervals are 95 %, and count the frames of one image as going together, and the images of one group. 0 is also "
+    "Intervals are 95 %, and count the frames of one image as going together, and the images of one group; that of the "
+    "worst cell, in the sentence, allows for its having been named after looking at all. 0 is also "
     "what a subject has that always says the same: look at its accuracy."
 )
 

@@ -65,7 +65,7 @@ def corrupt_subjects(
     return Corrupted(flips, images)
 
 
-@stage(version=3, title="flips", draws=True)
+@stage(version=4, title="flips", draws=True)
 def measure_corruptions(
     flips: Artifact[FrameFlips], settings: Corruptions, reference: str, evaluation: Artifact[Samples],
     classes: Artifact[Classes], clean: dict[str, Artifact[Predictions]],

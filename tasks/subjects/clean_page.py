@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from assay.tasks.reporting.chances import CHANCES, chance_cells
 from assay.tasks.reporting.estimates import estimate
 from assay.tasks.reporting.numerals import integer, percent
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Panels, Part, Series, Verdict
@@ -27,6 +28,8 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: int | N
     blocks: list[Block] = [_figures(findings, subjects), _recalls(findings, subjects)]
     if findings.select("subject.class_auc", of=CLEAN):
         blocks.append(_areas(findings, subjects))
+    if measured(findings.select("subject.ece", of=CLEAN)):
+        blocks.append(_chances(findings, subjects))
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned))
@@ -94,6 +97,12 @@ def _recalls(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
 def _areas(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
     note = "Of each class against the rest, or of each label, from probabilities."
     return _per_class(findings, subjects, "class_auc", "AUC per class", note, "number")
+
+
+def _chances(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
+    rows: list[list[Cell]] = [[subject, *chance_cells(findings, "subject", subject, CLEAN)] for subject in subjects]
+    note = "A confidence of 80 % is a chance only where 80 in 100 such answers are right. Intervals are 95 %."
+    return DataTable("Are its confidences chances?", [Column("Subject"), *CHANCES], rows, note)
 
 
 def _per_class(

@@ -111,9 +111,11 @@ class Texts:
         samples = self.examination.evaluation
         if attack.texts is not None:
             samples = limit_texts(samples, attack.texts)
-        swaps = self.swaps(samples, original, attack)
+        swaps, examined = self.swaps(samples, original, attack), self.examination
         attacked = self.swap_words(samples, model, attack, swaps)
-        measured = measure_words(attacked, attack.called, model.name, swaps.limits, self.examination.evaluation)
+        measured = measure_words(
+            attacked, attack.called, model.name, swaps.limits, examined.evaluation, examined.classes
+        )
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)

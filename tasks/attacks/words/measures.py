@@ -13,7 +13,11 @@ import numpy.typing as npt
 from assay.infra.errors import RunError
 from assay.infra.seeds import Seeds
 from assay.tasks.attacks.words.space_findings import BLIND
+from assay.tasks.statistics.auc import macro_auc
+from assay.tasks.statistics.chances import chance_findings
+from assay.tasks.statistics.class_areas import class_areas
 from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
@@ -40,7 +44,9 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-def word_findings(table: pa.Table, name: str, subject: str, groups: Groups = None) -> list[Finding]:
+def word_findings(
+    table: pa.Table, name: str, subject: str, classes: Sequence[str], groups: Groups = None
+) -> list[Finding]:
     """Everything measured about one attack, from its `AttackedTexts`.
 
     `attack.success_rate` is of the texts that could be attacked (Wilson), `attack.accuracy` what is right of all texts
@@ -49,7 +55,8 @@ def word_findings(table: pa.Table, name: str, subject: str, groups: Groups = Non
     successful attacks, queries over all attacks, with bootstrap intervals over the texts; all intervals count the
     `groups` of the texts where they have some. Similarity is by encoder, the
     one of the attack's own constraint first. `attack.refused` counts the replacements that were left out as opposites,
-    and `attack.limit` is the least cosine of a replacement, by source of vectors.
+    and `attack.limit` is the least cosine of a replacement, by source of vectors. Where something was tried it is also
+    said what the probabilities are still worth.
     """
     status = _strings(table, "status")
     won, tried = status == SUCCESS, status != SKIPPED
@@ -75,6 +82,8 @@ def word_findings(table: pa.Table, name: str, subject: str, groups: Groups = Non
     found.append(mean("queries", "queries", tried, "queries"))
     about = {"of": name, "subject": subject}
     found.append(_refused(table["refused"].to_pylist(), **about))
+    if tried.any():
+        found += _worth(table, About("attack", name, subject=subject), classes, groups)
     return [*found, *(_limit(provider, limit, **about) for provider, limit in limits_in(table).items())]
 
 
@@ -147,6 +156,19 @@ def _accuracy(table: pa.Table, name: str, subject: str, groups: Groups) -> Findi
     if measured.value and set(table["status"].to_pylist()) == {SKIPPED}:
         return replace(measured, value=None, low=None, high=None, verdict="not measured")
     return measured
+
+
+def _worth(table: pa.Table, about: About, classes: Sequence[str], groups: Groups) -> list[Finding]:
+    """What the probabilities are worth after the attack: `attack.auc`, of every class `attack.class_auc`, and whether
+    they are chances (`.ece`, `.brier`, `.aurc`). Of all texts of a known class, as `attack.accuracy` is."""
+    truth = table["gold"].fill_null(-1).to_numpy().astype(np.int64)
+    if not (truth >= 0).any():
+        return []
+    flat = table["attacked_probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    probabilities = np.asarray(flat, dtype=np.float64).reshape(table.num_rows, len(classes))
+    area = about.area("auc", macro_auc(probabilities, truth, groups=groups), classes)
+    per_class = class_areas(about, probabilities, truth, classes, groups)
+    return [area, *per_class, *chance_findings(about, probabilities, truth, groups)]
 
 
 def _refused(counts: Sequence[int | None], *, of: str, subject: str) -> Finding:

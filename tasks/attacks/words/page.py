@@ -14,6 +14,7 @@ from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part, Tone, Verdict
 from assay.tasks.reporting.sentences import NAMED, capital, first_few, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.statistics.slices import slice_of
 
 
 def page(findings: FindingIndex, shown: Sequence[AttackedTexts] = ()) -> Part:
@@ -49,8 +50,10 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
         hardest = noised.hardest(subject)
         parts = [_fooled(found, subject)] if subject in found.subjects else []
         if hardest is not None:
-            noise = f"{hardest.slice.name} at severity {hardest.slice.severity}"
-            parts.append(f"with {noise} {subject} gets {percent(hardest.value, 0)} right")
+            cell = slice_of(hardest.verdict)
+            parts.append(
+                f"with {cell.name} at severity {cell.severity} {subject} gets {percent(hardest.value, 0)} right"
+            )
         lines += [" and ".join(parts)] if parts else []
     if not lines:
         return ()

@@ -221,10 +221,10 @@ def attack_words(
     return attacked
 
 
-@stage(version=6, title="word findings")
+@stage(version=7, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts], name: str, subject: str, limits: Artifact[CosineLimits],
-    samples: Artifact[Samples],
+    samples: Artifact[Samples], classes: Artifact[Classes],
 ) -> Artifact[Findings]:  # fmt: skip
     """The findings on one attack (`name`) on one subject, and on the vectors that it took its words from.
 
@@ -232,7 +232,8 @@ def measure_words(
     """
     table, spaces = collect(attacked, None), collect(limits, None)
     say(f"{name} on {subject} · {summary(table)}")
-    measured = word_findings(table, name, subject, _groups(table, samples))
+    names = class_names(collect(classes, None))
+    measured = word_findings(table, name, subject, names, _groups(table, samples))
     return write_table(findings_table([*measured, *space_findings(spaces, name, subject)]), into=Findings)
 
 

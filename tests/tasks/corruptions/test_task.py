@@ -229,4 +229,21 @@ def test_a_perturbation_in_a_file_of_ones_own_is_tried_on_workers_beside_ours(ma
     assert [row for row in rows if row["perturbation"] == "snow"] == here
     faded = [row for row in rows if row["perturbation"] == "fade"]
     assert (len(faded), {row["judged"] for row in faded}) == (11, {1})
-    assert {one.of for one in found} == {"snow", "fade", "mean"}
+    assert {one.of for one in found if one.of} == {"snow", "fade", "mean"}
+
+
+def test_the_worst_cell_is_named_with_an_interval_that_holds_for_all_of_them(run):
+    found = findings_from(collect(measure_corruptions(corrupted().flips, FEW, "one"), None))
+    for metric, pick in (("accuracy", min), ("flip_probability", max)):
+        for subject in ("one", "two"):
+            (worst,) = [one for one in found if (one.metric, one.subject) == (f"corruption.worst_{metric}", subject)]
+            cells = {
+                f"{one.of}, {one.group}": one for one in found
+                if (one.metric, one.subject) == (f"corruption.{metric}", subject)
+                and one.of != "mean" and one.group != "all"
+            }  # fmt: skip
+            assert len(cells) == 6
+            named = cells[worst.verdict]
+            assert worst.value == named.value == pick(one.value for one in cells.values())
+            assert worst.low <= named.low
+            assert worst.high >= named.high

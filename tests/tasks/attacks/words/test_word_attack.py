@@ -286,7 +286,7 @@ def test_cut_and_order_do_not_show(make_run, make_case, tmp_path):
             attacked, swaps = case.attacked(**cut)
             found.append(rows_of(attacked))
             digests.add((attacked.digest, swaps.swaps.digest, swaps.vectors.digest))
-            measure_words(attacked, "a2t", "tiny", swaps.limits, case.samples(**cut))
+            measure_words(attacked, "a2t", "tiny", swaps.limits, case.samples(**cut), put_classes())
     assert found[0] == found[1] == found[2]
     assert len(digests) <= 2  # the order of rows is part of a digest, their cut is not
 
@@ -473,7 +473,7 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
 def test_no_word_of_a_text_gets_into_the_lines_that_people_see(run, make_case):
     case = make_case()
     attacked, swaps = case.attacked()
-    measure_words(attacked, "a2t", "tiny", swaps.limits, case.samples())
+    measure_words(attacked, "a2t", "tiny", swaps.limits, case.samples(), put_classes())
     shown = {word for stage in run.record.stages for word in stage.summary.casefold().split()}
     assert shown.isdisjoint({word.casefold() for word in CONTENT})
 
