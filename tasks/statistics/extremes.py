@@ -37,7 +37,7 @@ def joint_level(covariance: Array, level: float = 0.95) -> float:
     spread = np.sqrt(np.diag(covariance)[varied])
     correlation = covariance[np.ix_(varied, varied)] / np.outer(spread, spread)
     weights, vectors = np.linalg.eigh(correlation)
-    root = vectors * np.sqrt(np.clip(weights, 0, None))
+    root = (vectors * np.sqrt(np.clip(weights, 0, None))) @ vectors.T  # the symmetric root: there is but one
     drawn = np.random.default_rng(_SEED).standard_normal((_DRAWS, len(root))) @ root.T
     return max(level, float(2 * norm.cdf(critical_value(drawn, np.zeros(len(root)), level)) - 1))
 

@@ -93,9 +93,10 @@ def measure_findings(
     cells = _cells(labels, truths)
     judged = cells.any(axis=1)
     cells, groups = cells[judged], None if groups is None else groups[judged]
-    tp, fp, fn, tn = cells.T
-    shares = {
-        "accuracy": (tp | tn, judged[judged]), "precision": (tp, tp | fp), "sensitivity": (tp, tp | fn),
+    tp, fp, fn, tn = (cells[:, at] for at in range(4))
+    everything = np.ones(len(cells), dtype=np.bool_)
+    shares: dict[str, tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]] = {
+        "accuracy": (tp | tn, everything), "precision": (tp, tp | fp), "sensitivity": (tp, tp | fn),
         "specificity": (tn, tn | fp),
     }  # fmt: skip
     named = {"of": oracle, "group": explainer, "subject": subject}
@@ -104,7 +105,7 @@ def measure_findings(
         for metric, (hits, of) in shares.items()
     ]
     for metric, measure in (("f1", f1), ("g_mean", g_mean)):
-        about = Finding(f"trust.{metric}", **named, n=len(cells))
+        about = Finding(f"trust.{metric}", oracle, explainer, subject, n=len(cells))
         findings.append(_drawn(about, measure, cells.astype(np.float64), groups, generator))
     return findings
 
