@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.data.schemas import Findings
-from assay.flows.audits.data import DATA
+from assay.flows.audits.data import DATA, Data
 from assay.flows.audits.kind import AuditKind, Ground
 from assay.flows.audits.table import in_running_order
 from assay.flows.pipeline import Pipeline
@@ -46,23 +46,30 @@ class Audit:
 def audit(pipeline: Pipeline, folder: Path) -> Audit:
     """Everything that the pipeline asks for."""
     run = current_run()
+    run.ingredients.count_from(folder)
     run.masked = pipeline.masked
-    started: dict[str, Any] = {}
-    with waited_for():
-        for kind in in_running_order(pipeline.kinds):
-            if kind.asked(pipeline):
-                below = {name: started[name] for name in kind.below(pipeline) if name in started}
-                if kind.name != DATA.name:
-                    after = {name: started[name] for name in kind.after if name in started}
-                    started[kind.name] = start(kind.name, perform, kind, pipeline, folder, after, **below)
-                else:  # the data itself: no branch, since nothing stands without it
-                    started[kind.name] = perform(kind, pipeline, folder, {})
-    made = {kind.name: started[kind.name] for kind in pipeline.kinds if kind.name in started}
-    made = {name: one.outcome() if isinstance(one, Branch) else one for name, one in made.items()}
-    results = {name: result for name, result in made.items() if result is not None}
-    measured = [findings for result in results.values() for findings in result.findings]
+    data = perform(DATA, pipeline, folder, {})  # no branch, since nothing stands without it
+    ground = Ground(pipeline, folder, stand_on(pipeline, folder, data))
+    measured = [findings for result in ground.results.values() for findings in result.findings]
     concluded = start("statistics", conclude, measured, pipeline.statistics).outcome() if measured else None
-    return Audit(Ground(pipeline, folder, results), tuple(run.failures), concluded)
+    return Audit(ground, tuple(run.failures), concluded)
+
+
+def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str] | None = None) -> dict[str, Any]:
+    """What every kind of audit that the pipeline asks for makes of the data, or `only` some of them, by name."""
+    asked = [
+        kind for kind in pipeline.kinds
+        if kind.name != DATA.name and kind.asked(pipeline) and (only is None or kind.name in only)
+    ]  # fmt: skip
+    branches: dict[str, Branch[Any]] = {}
+    with waited_for():
+        for kind in in_running_order(asked):
+            there = {DATA.name: data, **branches}
+            below = {name: there[name] for name in kind.below(pipeline) if name in there}
+            after = {name: branches[name] for name in kind.after if name in branches}
+            branches[kind.name] = start(kind.name, perform, kind, pipeline, folder, after, **below)
+    made = {DATA.name: data, **outcomes(branches)}
+    return {kind.name: made[kind.name] for kind in pipeline.kinds if kind.name in made}
 
 
 def perform(

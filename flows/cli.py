@@ -11,6 +11,7 @@ import click
 
 from assay import __version__
 from assay.flows.commands.answers import BUG, INTERRUPTED, Answering, echo
+from assay.flows.commands.blaming import blame
 from assay.flows.commands.judging import accept, compare, gate
 from assay.flows.commands.keeping import data, export, store
 from assay.flows.commands.looking import check, history, list_pipelines, report, runs
@@ -41,6 +42,7 @@ ALL = (
     compare,
     gate,
     accept,
+    blame,
     deploy,
     serve,
     notify,

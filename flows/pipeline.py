@@ -184,6 +184,10 @@ class ProjectFile(Settings):
     notify: Notify | None = Field(default=None, examples=["{apprise: {url_from: APPRISE_URLS}}"])
     """Who hears when a pipeline's state has changed."""
 
+    keep_mib: int = Field(default=64, ge=0, le=65536, examples=["64"])
+    """Your own files that a run stands on (rules, code of models, weights, word lists) are kept in the store for `assay
+    blame`, each by its content, up to so many MiB; 0 keeps none."""
+
     audits: tuple[str, ...] = Field(default=(), examples=["[assay_balance:BALANCE]"])
     """Kinds of audit of your own as `module:object`, which pipelines may then ask for; those of installed packages need
     no line."""
@@ -216,6 +220,7 @@ class Project:
     menu: Menu | None = None
     """What its pipelines can name, plug-ins among it."""
     alarms: Alarms | None = None
+    keep_mib: int = 64
 
     @property
     def folder(self) -> Path:

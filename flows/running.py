@@ -93,7 +93,7 @@ def _open_run(
     progress = open_progress(cast("TextIO | None", stream))
     run = Run(
         pipeline.name, store, engine_of(project, progress), progress,
-        seed=seed, compute=project.compute, fresh=fresh, conductor=Orchestrated(),
+        seed=seed, compute=project.compute, fresh=fresh, conductor=Orchestrated(), keep_bytes=project.keep_mib << 20,
     )  # fmt: skip
     run.record.settings = pipeline.model_dump(mode="json")
     run.record.overrides = sorted(dotted(where) for where in project.lines.changed)

@@ -13,6 +13,7 @@ from assay.infra.code_loading import import_module_of
 from assay.infra.code_reference import CodeReference
 from assay.infra.code_sources import folder_of_package, imported_by, sources_of_file, sources_of_module
 from assay.infra.errors import InputError
+from assay.infra.ingredients import note_code
 from assay.infra.listening import Heard, is_of_the_system
 from assay.infra.own_files import files_in_texts, named_files, names_an_endpoint, standing, version_of
 from assay.infra.settings import StandsOn
@@ -77,7 +78,9 @@ def _with_what_it_stands_on(reference: CodeReference, stands_on: StandsOn) -> Co
     imports = {name for name, source in reference.sources for name in imported_by(source, name, "")}
     asks = bool(heard.hosts) or (names_an_endpoint(sources) and not _CLIENTS.isdisjoint(imports))
     version = version_of(stands_on, reference.written, beside, _run(), asks)
-    return replace(reference, files=files, version=version)
+    whole = replace(reference, files=files, version=version)
+    note_code(whole)
+    return whole
 
 
 def _run() -> str:

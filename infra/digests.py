@@ -66,6 +66,18 @@ def row_sums(table: pa.Table) -> RowSums:
     return sums
 
 
+def row_hashes(table: pa.Table) -> list[bytes]:
+    """The hash of every row's content, wherever it stands.
+
+    >>> one, other = row_hashes(pa.table({"id": ["a", "a"], "x": [0.0, -0.0]}))
+    >>> one == other
+    True
+    """
+    rows = _row_bytes([table.column(i).combine_chunks() for i in range(table.num_columns)], table.num_rows)
+    blake2b = hashlib.blake2b
+    return [blake2b(row, digest_size=32).digest() for row in rows]
+
+
 def schema_text(schema: pa.Schema) -> str:
     """The schema as text: names and value types in order; how a column is encoded or may be null is left out."""
     return ";".join(f"{field.name}:{_value_type(field.type)}" for field in schema)
@@ -89,10 +101,7 @@ def _value_type(dtype: pa.DataType) -> pa.DataType:
 
 
 def _block_sums(table: pa.Table) -> RowSums:
-    rows = _row_bytes([table.column(i).combine_chunks() for i in range(table.num_columns)], table.num_rows)
-    blake2b = hashlib.blake2b
-    hashes = b"".join([blake2b(row, digest_size=32).digest() for row in rows])
-    limbs = np.frombuffer(hashes, dtype="<u4").reshape(-1, 8).astype(np.uint64)
+    limbs = np.frombuffer(b"".join(row_hashes(table)), dtype="<u4").reshape(-1, 8).astype(np.uint64)
     # 2^32 times a rank below 2^13, added up 2^13 times, stays below 2^64.
     ranks = np.arange(len(limbs), dtype=np.uint64)
     return RowSums(len(limbs), _joined(limbs.sum(axis=0)), _joined(ranks @ limbs))

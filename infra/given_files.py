@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 
 from assay.infra.errors import InputError
+from assay.infra.ingredients import note_file
 
 MOST_BYTES = 16 << 30
 """What is read whole into memory, such as weights and word lists, has at most so many bytes."""
@@ -58,4 +59,5 @@ def content_of(path: Path, called: str = "", most: int = MOST_BYTES) -> bytes:
         content = file.read(size + 1)
     if len(content) > size:  # some files of the kernel say that they are empty, and never end
         raise InputError(f"{called or path} has more bytes than its size says; copy it, and name the copy.")
+    note_file(path)
     return content

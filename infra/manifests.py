@@ -139,6 +139,8 @@ class RunRecord:
     """Where what single samples add to the findings lies: see `flows/audits/outcomes.py`."""
     gates: list[dict[str, Any]] = field(default_factory=list)
     """What every gate said that night, and how closely those on change could look."""
+    ingredients: list[dict[str, Any]] = field(default_factory=list)
+    """The team's own files that it stood on: see `infra/ingredients.py`."""
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values."""

@@ -26,6 +26,8 @@ class PlannedStage:
     where: str
     about: str = ""
     """The branch that it is in, such as an attack on a subject, and the ε that it tries."""
+    key: str = ""
+    """Its key, where all its inputs are there."""
 
 
 @dataclass
@@ -37,17 +39,18 @@ class Plan:
 
     def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the stage would return: its handles where the store has them, promises of handles where not."""
-        run, manifest = current_run(), None
+        run, manifest, key = current_run(), None, ""
         if any(_is_promise(value) for value in (*args, *kwargs.values())):
             outlook = MAY_RUN
         else:
-            manifest = None if run.fresh else run.store.find(stage.name, stage.key(args, kwargs))
+            key = stage.key(args, kwargs)
+            manifest = None if run.fresh else run.store.find(stage.name, key)
             outlook = CACHED if manifest else WILL_RUN
         where = "GPU workers, or CPU" if stage.gpu and run.compute.gpu == "preferred" else "CPU workers"
         if stage.gpu and run.compute.gpu == "required":
             where = "GPU workers"
         about = ", ".join(filter(None, (current_branch(), _eps_among((*args, *kwargs.values())))))
-        self.stages.append(PlannedStage(stage.name, stage.title, outlook, "" if manifest else where, about))
+        self.stages.append(PlannedStage(stage.name, stage.title, outlook, "" if manifest else where, about, key))
         return stage.handles(manifest) if manifest else _promises(stage)
 
     def lead(self, name: str, about: str, part: Callable[[], R]) -> R:  # noqa: ARG002 - a part of the protocol

@@ -21,6 +21,7 @@ from assay.infra.devices import accelerator_here
 from assay.infra.endings import how_it_ended
 from assay.infra.engines.opening import expected_slots
 from assay.infra.errors import AssayError
+from assay.infra.ingredients import MOST_BYTES, Ingredients, noting
 from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.positions import InOrder, Position, next_position, standing_at
@@ -38,7 +39,10 @@ _current: ContextVar[Run | None] = ContextVar("assay_run", default=None)
 
 
 class Run:
-    """The surroundings of a run's stages; a context manager that opens and closes the run's record."""
+    """The surroundings of a run's stages; a context manager that opens and closes the run's record.
+
+    One that stands `aside` is no night: its record says what it is writing, and goes when it ends.
+    """
 
     def __init__(
         self,
@@ -51,6 +55,8 @@ class Run:
         compute: Compute | None = None,
         fresh: bool = False,
         conductor: Conductor | None = None,
+        keep_bytes: int = MOST_BYTES,
+        aside: bool = False,
     ) -> None:
         self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
         self.compute = compute or Compute()
@@ -60,6 +66,8 @@ class Run:
         self._opening: threading.Thread | None = None
         self._accelerator: dict[str, str] | None = None
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
+        self._aside = aside
+        self.ingredients = Ingredients(store, self.record, keep_bytes, self.save)
         self._lease = Lease(store, self.record.id)
         self._surroundings = ExitStack()
         self._began = time.perf_counter()
@@ -209,7 +217,7 @@ class Run:
             if self._engine is not None:
                 new = [text for text in self._engine.notices if text not in self.record.notices]
                 self.record.notices.extend(new)
-            self.store.save_run(self.record)
+            self.store.save_run(self.record, self._aside)
 
     @contextmanager
     def unrecorded(self) -> Iterator[Run]:
@@ -222,7 +230,7 @@ class Run:
         """Within the block, the run is the current one, and its parts are numbered from the first."""
         token = _current.set(self)
         try:
-            with standing_at(()):
+            with standing_at(()), noting(self.ingredients):
                 yield
         finally:
             _current.reset(token)
@@ -231,6 +239,8 @@ class Run:
         self._surroundings.enter_context(self._around())
         self._lease.take()
         self.save()
+        if not self._aside:
+            self.ingredients.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
@@ -259,6 +269,8 @@ class Run:
                 self.record.failures.append(text)
             try:
                 self.save()
+                if self._aside:
+                    self.store.forget_aside(self.id)
             finally:
                 self._closed = True
 

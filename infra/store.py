@@ -1,8 +1,10 @@
 """The single source of truth: artifacts by key, committed by their manifest, and the records of runs.
 
 Layout: `stages/STAGE/KEY/` holds a stage's files and, last of all, its `manifest.json`; `runs/ID.json` what a run used;
-`leases/ID.json` says that a run is still writing; `reports/ID/` its page. `successors/STAGE/KEY.json` names the key
-that stands for one whose results came out otherwise when computed again. `store.json` carries the format's number.
+`leases/ID.json` says that a run is still writing; `reports/ID/` its page; `ingredients/` the small files of the team's
+own that runs stood on, by their content; `asides/` the records of what computes and is no night.
+`successors/STAGE/KEY.json` names the key that stands for one whose results came out otherwise when computed again.
+`store.json` carries the format's number.
 """
 
 from __future__ import annotations
@@ -186,9 +188,18 @@ class Store:
     def _manifests(self) -> dict[tuple[str, str], Manifest]:
         return {}
 
-    def save_run(self, record: RunRecord) -> None:
-        """Write down what a run has done so far."""
-        self.folder.write_json(f"runs/{record.id}.json", record.to_json())
+    def save_run(self, record: RunRecord, aside: bool = False) -> None:
+        """Write down what a run has done so far; of one that stands aside, where nobody takes it for a night."""
+        self.folder.write_json(f"{'asides' if aside else 'runs'}/{record.id}.json", record.to_json())
+
+    def forget_aside(self, run_id: str) -> None:
+        """Remove the record of a run that stood aside."""
+        self.folder.remove(f"asides/{run_id}.json")
+
+    def asides(self) -> list[RunRecord]:
+        """The records of runs that stand aside just now, or were killed there."""
+        names = sorted(name for name in self.folder.sizes("asides") if name.endswith(".json"))
+        return [record for name in names if (record := self._record_in(name)) is not None]
 
     def run(self, run_id: str) -> RunRecord:
         """The record of a run by its id, or by the last part of it."""
@@ -203,7 +214,10 @@ class Store:
 
     def record(self, run_id: str) -> RunRecord | None:
         """The record of exactly that run; None where there is none yet, or where the file is no record of a run."""
-        value = self.folder.read_json(f"runs/{run_id}.json")
+        return self._record_in(f"runs/{run_id}.json")
+
+    def _record_in(self, name: str) -> RunRecord | None:
+        value = self.folder.read_json(name)
         try:
             return RunRecord.from_json(value) if value else None
         except _MALFORMED:

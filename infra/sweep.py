@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
+from assay.infra.ingredients import PLACE
 from assay.infra.manifests import RunRecord
 from assay.infra.store import MANIFESTS, Store
 
@@ -119,7 +120,7 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
             store.folder.remove(f"{name}/manifest.json")
             store.folder.remove(name)
-    for name in _left_over(store, used):
+    for name in [*_left_over(store, used), *_unused_ingredients(store, kept), *_ended_asides(store)]:
         removed.append(name)
         freed += sum(store.folder.sizes(name).values())
         if not dry_run:
@@ -140,6 +141,23 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
             here = store.folder.sizes(f"stages/{key}")
             found += sorted(here.keys() - known - {f"stages/{key}/{name}" for name in MANIFESTS})
     return found
+
+
+def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
+    """Kept files that no remaining run stood on; the records are read last, since living runs go on noting."""
+    there = sorted(store.folder.sizes(PLACE))
+    living = {run.id for run in store.runs() if run.status == "running"}
+    used = {
+        f"{PLACE}/{one.get('sha256')}"
+        for run in store.runs() if run.id in kept | living
+        for one in run.ingredients
+    }  # fmt: skip
+    return [name for name in there if name not in used]
+
+
+def _ended_asides(store: Store) -> list[str]:
+    """The records of runs that stood aside and were killed."""
+    return [f"asides/{run.id}.json" for run in store.asides() if not is_alive(store, run.id)]
 
 
 def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]) -> set[str]:
@@ -177,7 +195,8 @@ def _in_use(store: Store, but: str = "") -> set[str]:
     names = [name.removeprefix("leases/").removesuffix(".json") for name in store.folder.sizes("leases")]
     living = [name for name in names if name != but and is_alive(store, name)]
     # A run takes its lease a moment before it writes its record.
-    return {key for name in living if (run := store.record(name)) is not None for key in _keys(run)}
+    aside = {run.id: run for run in store.asides()}
+    return {key for name in living if (run := store.record(name) or aside.get(name)) is not None for key in _keys(run)}
 
 
 def is_shared(store: Store, key: str, but: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -145,9 +145,3 @@ def _across(
 ) -> Branch[Artifact[Findings]]:
     by_model = {name: by_attack[attack.called] for name, by_attack in attacked.items() if attack.called in by_attack}
     return start(f"transfer of {attack.called}", medium.across, attack, by_model, models)
-
-
-def copies_of(challenged: Challenged[Any, Any] | None) -> Iterator[Examined]:
-    """The defended copies."""
-    if challenged is not None:
-        yield from (challenged.models[name] for name in challenged.copies)

@@ -52,11 +52,13 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     from assay.data.schemas import Rejects
     from assay.infra.partitions import collect
     from assay.tasks.ingest.page import page
+    from assay.tasks.statistics.grouped_samples import count_groups
 
     contracts = [data.contract, *(one for made in ground.results.values() for one in getattr(made, "contracts", ()))]
     gold = next((one.n for one in findings.select("ordering.accuracy") if one.n is not None), None)
     checked = pa.concat_tables([collect(one, None) for one in contracts])
-    yield page(data.samples.rows, collect(data.rejects, Rejects.schema.names), checked, gold)
+    rejects = collect(data.rejects, Rejects.schema.names)
+    yield page(data.samples.rows, rejects, checked, gold, count_groups(data.samples))
 
 
 def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:

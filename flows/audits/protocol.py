@@ -18,6 +18,8 @@ KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 TAKES = {
     "asked": ("pipeline",), "run": ("ground",), "clashes": ("pipeline",), "columns": ("pipeline",),
     "missing": ("pipeline", "folder"), "afterwards": ("ground", "result", "run"),
+    "hardness": ("ground", "result"), "outcomes": ("ground", "result"),
+    "sampled": ("outcomes", "tables", "of", "group"),
     "page": ("ground", "result", "findings"), "background": ("ground", "result", "findings"),
     "verdict": ("findings",), "followed": ("findings",),
 }  # fmt: skip

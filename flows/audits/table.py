@@ -26,6 +26,12 @@ _SINGLE: tuple[AnyKind, ...] = (
 KINDS: tuple[AnyKind, ...] = (*_SINGLE, over(_SINGLE))
 
 
+def with_kind(kinds: Iterable[AnyKind], kind: AnyKind) -> tuple[AnyKind, ...]:
+    """The kinds and one more, which the audit of hardness hears as well."""
+    single = (*(known for known in kinds if known.name != KINDS[-1].name), kind)
+    return (*single, over(single))
+
+
 def in_running_order(kinds: Iterable[AnyKind]) -> list[AnyKind]:
     """The kinds so that each comes after what it stands on, and otherwise as they are.
 

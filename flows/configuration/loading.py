@@ -108,7 +108,10 @@ def _project(
     pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
     lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
-    return Project(file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu, settings.alarms)
+    return Project(
+        file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu, settings.alarms,
+        settings.keep_mib,
+    )  # fmt: skip
 
 
 def _pipeline_of(where: Where) -> str | None:

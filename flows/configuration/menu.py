@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from assay.flows.audits.kind import AuditKind
 from assay.flows.audits.protocol import troubles_beside, troubles_in_order, troubles_of
-from assay.flows.audits.table import KINDS, AnyKind
+from assay.flows.audits.table import KINDS, AnyKind, with_kind
 from assay.flows.configuration.mistakes import Where
 from assay.flows.pipeline import Pipeline
 from assay.infra.choices import Choices, NamedChoices, TaggedChoices
@@ -101,7 +101,7 @@ class Menu:
         assert isinstance(kind, AuditKind)
         if origin.package and kind.name != origin.name:
             raise InputError(f'{called(origin)} calls itself "{kind.name}": give the entry point that name.')
-        return replace(self, audits=(*self.audits, replace(kind, origin=origin)))
+        return replace(self, audits=with_kind(self.audits, replace(kind, origin=origin)))
 
     def in_order(self) -> Menu:
         """The menu, if every kind of audit stands on what there is; else raises the sentence for the first that does

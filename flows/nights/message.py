@@ -7,14 +7,15 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from assay.flows.audits.table import KINDS
 from assay.flows.nights.states import IN_WORDS, Night
 from assay.flows.report.comparison import Change, changes, value
+from assay.flows.report.outcomes import KeptOutcomes, between
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
-from assay.tasks.statistics.between_nights import Difference, difference
 from assay.tasks.statistics.metrics import Better
 from assay.tasks.statistics.run_findings import findings_of
 
@@ -24,21 +25,32 @@ _LONGEST = 600  # of a sentence: chats cut long messages where they like
 
 @dataclass(frozen=True)
 class Worse:
-    """A finding that got worse since the run before."""
+    """A finding that got worse since the run before, and by how much."""
 
     change: Change
-    moved: Difference
+    moved: float
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """That of the difference; None where nothing says how far off it may be."""
+        measured = self.change.difference
+        return None if measured is None else (measured.low, measured.high)
+
+    @property
+    def weight(self) -> tuple[bool, float]:
+        """Those with an interval first, the furthest from 0 by its half width in front."""
+        if self.interval is None or self.interval[0] >= self.interval[1]:
+            return True, -abs(self.moved)
+        return False, -abs(self.moved) / ((self.interval[1] - self.interval[0]) / 2)
 
     def in_words(self) -> str:
         """The finding, where it was and is, and by how much it moved."""
         metric, of, group, subject = self.change.key
         about = ", ".join(part for part in (subject, of, group) if part)
-        interval = "" if self.moved.low is None or self.moved.high is None else (
-            f" [{self.moved.low:+.3g}, {self.moved.high:+.3g}]"
-        )  # fmt: skip
+        interval = "" if self.interval is None else f" [{self.interval[0]:+.3g}, {self.interval[1]:+.3g}]"
         return (
             f"{metric}{f' ({about})' if about else ''}: {value(self.change.before)} → {value(self.change.after)}, "
-            f"{self.moved.value:+.3g}{interval}"
+            f"{self.moved:+.3g}{interval}"
         )
 
     def as_json(self) -> dict[str, object]:
@@ -48,7 +60,8 @@ class Worse:
             name: None if one is None else {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
             for name, one in (("before", self.change.before), ("after", self.change.after))
         }
-        moved = {"value": self.moved.value, "low": self.moved.low, "high": self.moved.high}
+        low, high = self.interval or (None, None)
+        moved = {"value": self.moved, "low": low, "high": high}
         return {"finding": metric, "of": of, "group": group, "subject": subject, **sides, "change": moved}
 
 
@@ -65,11 +78,17 @@ class News:
     report: str | None = None
     worst: tuple[Worse, ...] = ()
 
+    @property
+    def blame(self) -> str | None:
+        """How to ask what a red night's drop comes from, where there is an earlier one to hold it against."""
+        return f"assay blame {self.run}" if self.state == "red" and self.worst else None
+
     def as_text(self) -> str:
         """The lines about it."""
         lines = [f"{self.title}: {self.sentence}" if self.sentence else self.title]
         lines += [f"  {one.in_words()}" for one in self.worst]
-        return "\n".join([*lines, *([f"  {self.report}"] if self.report else [])])
+        asking = [] if self.blame is None else [f"  {self.blame} says what comes from data, rules, model or settings"]
+        return "\n".join([*lines, *asking, *([f"  {self.report}"] if self.report else [])])
 
 
 @dataclass(frozen=True)
@@ -93,6 +112,7 @@ class Message:
             {
                 "pipeline": one.pipeline, "state": one.state, "status": one.status, "run": one.run,
                 "sentence": one.sentence, "report": one.report, "worst": [worse.as_json() for worse in one.worst],
+                "blame": one.blame,
             }
             for one in self.news
         ]  # fmt: skip
@@ -143,11 +163,12 @@ def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) ->
     if run.findings is None or not earlier:
         return ()
     try:
-        both = changes(findings_of(store, earlier[-1]), findings_of(store, run))
+        paired = partial(between, KeptOutcomes(store, earlier[-1]), KeptOutcomes(store, run))
+        both = changes(findings_of(store, earlier[-1]), findings_of(store, run), paired)
     except InputError:
         return ()  # one of the two is damaged: what reads it says so, and the message goes without
     worse = [one for change in both if (one := _worse(change, better_ways())) is not None]
-    return tuple(sorted(worse, key=_weight)[:WORST])
+    return tuple(sorted(worse, key=lambda change: change.weight)[:WORST])
 
 
 def better_ways() -> Mapping[str, Better | None]:
@@ -156,17 +177,7 @@ def better_ways() -> Mapping[str, Better | None]:
 
 
 def _worse(change: Change, ways: Mapping[str, Better | None]) -> Worse | None:
-    if change.before is None or change.after is None:
+    if change.before is None or change.after is None or change.before.value is None or change.after.value is None:
         return None
-    way, moved = ways.get(change.key[0]), difference(change.before, change.after)
-    if way is None or moved is None or moved.value == 0 or (moved.value > 0) == (way == "higher"):
-        return None
-    return Worse(change, moved)
-
-
-def _weight(worse: Worse) -> tuple[bool, float]:
-    """Those with an interval first, the furthest from 0 by its half width in front."""
-    moved = worse.moved
-    if moved.low is None or moved.high is None or moved.high <= moved.low:
-        return True, -abs(moved.value)
-    return False, -abs(moved.value) / ((moved.high - moved.low) / 2)
+    way, moved = ways.get(change.key[0]), change.after.value - change.before.value
+    return None if way is None or moved == 0 or (moved > 0) == (way == "higher") else Worse(change, moved)

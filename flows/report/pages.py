@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from assay.flows.audit import Audit
+from assay.flows.audits.kind import Ground
+from assay.flows.audits.table import AnyKind
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.at_a_glance import followed_in, verdicts_of
 from assay.flows.report.baselines import accepted, accepted_in_words
+from assay.infra.errors import told
 from assay.infra.keys import package_versions
 from assay.infra.manifests import RunRecord
-from assay.infra.runs import Run
+from assay.infra.plugins import called
+from assay.infra.runs import Run, current_run
 from assay.tasks.reporting.appendix import settings_rows
 from assay.tasks.reporting.index import entry_of
 from assay.tasks.reporting.layout import render_report
@@ -66,11 +71,27 @@ def parts_of(made: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -
     ground, pipeline = made.ground, made.ground.pipeline
     came_through = [(kind, made.results[kind.name]) for kind in pipeline.kinds if kind.name in made.results]
     for kind, result in came_through:
-        yield from kind.page(ground, result, findings)
+        yield from shown_by(kind, kind.page, ground, result, findings)
     if pipeline.gates or any(one.p_value is not None for one in findings):
         yield gates_page(findings, gates, pipeline.statistics)
     for kind, result in reversed(came_through):
-        yield from kind.background(ground, result, findings)
+        yield from shown_by(kind, kind.background, ground, result, findings)
+
+
+def shown_by(
+    kind: AnyKind, page: Callable[[Ground, Any, FindingIndex], Iterator[Part]], ground: Ground, result: Any,
+    findings: FindingIndex,
+) -> list[Part]:  # fmt: skip
+    """What an audit has to show; where the page of a plug-in breaks, that is shown, and the other pages stay."""
+    try:
+        return list(page(ground, result, findings))
+    except Exception as error:
+        if kind.origin is None:
+            raise
+        run = current_run()
+        sentence = f"{called(kind.origin)} could not show what it found: {told(error, run.masked)}."
+        run.notice(sentence)
+        return [Part(kind.name, sentence, verdict="not measured")]
 
 
 def stages_of(pipeline: Pipeline) -> list[str]:

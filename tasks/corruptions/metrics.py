@@ -5,5 +5,5 @@ from assay.tasks.statistics.metrics import metrics
 METRICS = metrics(
     "corruption",
     higher={"share": "accuracy"},
-    lower={"share": "flip_probability", "ratio": "relative_flip_probability"},
+    lower={"share": "flip_probability", "ratio": "relative_flip_probability error relative_error"},
 )

@@ -50,7 +50,7 @@ def defend_subject(
     return defended
 
 
-@stage(version=5, title="defences", draws=True)
+@stage(version=6, title="defences", draws=True)
 def measure_defences(
     predictions: dict[str, Artifact[Predictions]], attacked: dict[str, list[Artifact[Attacked]]],
     evaluation: Artifact[Samples], classes: Artifact[Classes], name: str, telling: str, significance: float,

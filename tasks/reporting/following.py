@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.parts import Scale
-from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.findings import Finding
 
 
 class Headline(Settings):
@@ -35,10 +35,6 @@ class Headline(Settings):
     """Whether it is kept only so that a trend has its past, should another night choose it as the telling one."""
 
 
-Followed = Callable[[FindingIndex], Iterable[Headline]]
-"""A room's function that reads out of a run's findings what is worth following."""
-
-
 def headline_of(
     name: str, finding: Finding | None, scale: Scale = "percent", *, spare: bool = False
 ) -> Iterable[Headline]:
@@ -63,8 +59,3 @@ def sliced(name: str, *pieces: str) -> str:
     """
     about = ", ".join(piece for piece in pieces if piece)
     return f"{name} ({about})" if about else name
-
-
-def followed_by(findings: FindingIndex, *rooms: Followed) -> tuple[Headline, ...]:
-    """What every room follows, in their order."""
-    return tuple(one for room in rooms for one in room(findings))

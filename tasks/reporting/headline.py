@@ -1,22 +1,11 @@
-"""The lines of verdict: each room reads its own out of the findings, the terminal and the page's head show them."""
+"""Of the lines of verdict the one that says most of a run, and the red flags that were raised."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from assay.tasks.reporting.parts import Verdict
 from assay.tasks.statistics.findings import FindingIndex
-
-Reader = Callable[[FindingIndex], tuple[Verdict, ...]]
-
-
-def headline(findings: FindingIndex, *readers: Reader) -> tuple[Verdict, ...]:
-    """What each reader finds to say, in their order; a reader whose stage did not run says nothing.
-
-    >>> headline(FindingIndex(), lambda findings: (), lambda findings: (Verdict("nothing was measured"),))
-    (Verdict(text='nothing was measured', tone='neutral'),)
-    """
-    return tuple(line for reader in readers for line in reader(findings))
 
 
 def worst_of(verdicts: Sequence[Verdict], status: str) -> Verdict | None:

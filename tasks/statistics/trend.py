@@ -26,10 +26,6 @@ class TrendTest:
     p_violation: float
     permutations: int
 
-    def p_of(self, verdict: str) -> float:
-        """The p-value that a verdict rests on: that of the rise for a violation, else that of the fall."""
-        return self.p_violation if verdict == "violation" else self.p_adverse
-
     def verdict(self, significance: float) -> str:
         """`adverse` where accuracy falls along the order, `violation` where it rises, else `no trend`."""
         if self.p_adverse <= significance:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from assay.tasks.reporting.estimates import estimate
 from assay.tasks.reporting.numerals import integer, percent
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Panels, Part, Series, Verdict
-from assay.tasks.reporting.sentences import first_few, share_text
+from assay.tasks.reporting.sentences import counted_by, first_few, share_text
 from assay.tasks.statistics.findings import FindingIndex, measured
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ _ASIDE = "Validation samples were set aside from those that may train; they choo
 _FEW = 6  # classes: more are folded away, since attacks list them again
 
 
-def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
-    """The part of the report about subjects on clean samples; `curves` are those that learned here, by name."""
+def page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: int | None = None) -> Part:
+    """The part of the report about subjects on clean samples; `curves` are those that learned here, by name, and
+    `groups` how many the audited samples stand in."""
     subjects = findings.distinct("subject", "subject", of=CLEAN)
     constant = _degenerate(findings)
     blocks: list[Block] = [_figures(findings, subjects), _recalls(findings, subjects)]
@@ -31,6 +32,8 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
         blocks.append(learning(learned))
     lines = [_sentence(findings, subject) for subject in subjects]
     lines += _lessons(findings)
+    if groups is not None:
+        lines.append(counted_by(groups))
     lines += [f"{subject} is {verdict}." for subject, verdict in constant.items()]
     judged = "red flag" if constant else ""
     return Part("Subjects on clean samples", " ".join(lines), blocks, "clean", "bad" if constant else "neutral", judged)

@@ -203,9 +203,5 @@ def _strata(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTable]:
     return [DataTable("Stratum by stratum", columns, rows, note, collapsed=True)]
 
 
-def _short(share: Finding) -> str:
-    return f"{share_text(share, 0)} of {share.group}"
-
-
 def _long(share: Finding) -> str:
     return f"{share_text(share)} of {share.group} (n = {integer(share.n)})"

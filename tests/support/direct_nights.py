@@ -45,7 +45,15 @@ def perform_night(folder: Path, name: str, *, fresh: bool = False, heard: Heard 
     project = project_in(folder, name)
     pipeline, progress = project.pipeline(name), heard or Heard()
     store = Store(project.store).open()
-    run = Run(name, store, engine_of(project, progress), progress, compute=project.compute, fresh=fresh)
+    run = Run(
+        name,
+        store,
+        engine_of(project, progress),
+        progress,
+        compute=project.compute,
+        fresh=fresh,
+        keep_bytes=project.keep_mib << 20,
+    )
     run.record.settings = pipeline.model_dump(mode="json")
     with run:
         return perform(run, project, pipeline)

@@ -7,15 +7,16 @@ copies of the training sentences that defended subjects learn from (Tables 4-6).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.schemas import Findings, Samples
 from assay.data.term_schemas import EntityMatches
+from assay.flows.audits.attacked_copies import CopiesOf, asked_of, learn_from_copies, meant_by, trainings
 from assay.flows.audits.challenging import Challenged, Shares, challenge
 from assay.flows.audits.kind import Ground
-from assay.flows.audits.subjects.flow import Answers, Examination, Examined, learn
+from assay.flows.audits.subjects.flow import Answers, Examination, Examined
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
 from assay.infra.errors import InputError
@@ -32,8 +33,6 @@ from assay.tasks.attacks.terms.resolved import resolve_attack
 from assay.tasks.attacks.terms.rows import SentenceColumns
 from assay.tasks.attacks.terms.settings import AnyTermAttack
 from assay.tasks.attacks.terms.task import Perturbed, perturb_terms
-from assay.tasks.defenses.copies_task import join_samples
-from assay.tasks.defenses.text_settings import MIXED, AttackedCopies
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.sequences.scorer_task import predict_scores
 from assay.tasks.subjects.sequences.tagger_task import predict_tags
@@ -63,19 +62,6 @@ class TermMeasures:
 
     sets: SetsAsked
     findings: tuple[Artifact[Findings], ...]
-
-
-@dataclass(frozen=True)
-class CopiesOf:
-    """One training on attacked copies; with `control`, on unchanged copies of the same samples."""
-
-    defence: AttackedCopies
-    control: bool
-
-    @property
-    def called(self) -> str:
-        """What its model is called."""
-        return self.defence.control_called if self.control else self.defence.called
 
 
 @dataclass(frozen=True)
@@ -112,9 +98,7 @@ class Terms:
 
     def defences(self, _subject: Examined) -> Sequence[CopiesOf]:
         """The trainings on attacked copies, and their controls."""
-        called = {MIXED, *(attack.called for attack in self.attacks)}
-        asked = [one for one in self.ground.pipeline.text_defenses if self.attacks and one.attack in called]
-        return [CopiesOf(one, control) for one in asked for control in ((True, False) if one.control else (False,))]
+        return trainings(asked_of(self.ground.pipeline.text_defenses, self.attacks))
 
     def attack(self, model: Examined, original: Examined, attack: AnyTermAttack) -> SetsAsked:
         """What a model says of the attacked samples at every severity; a defended one at the first."""
@@ -147,9 +131,11 @@ class Terms:
         sets = {ORIGINAL: Asked(model.answers, self.matches(model, model.answers))}
         sets |= {name: one for by_severity in attacked.values() for name, one in by_severity.items()}
         if model.resolved.settings.tagger is not None:
-            measured = measure_tagger(matches_in(sets, sets), model.name, self.ground.pipeline.statistics)
+            measured = measure_tagger(
+                matches_in(sets, sets), model.name, self.ground.pipeline.statistics, self.examination.evaluation
+            )
         else:
-            measured = measure_scorer(scores_in(sets, sets), model.name)
+            measured = measure_scorer(scores_in(sets, sets), model.name, self.examination.evaluation)
         return TermMeasures(sets, (measured,))
 
     def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
@@ -160,7 +146,7 @@ class Terms:
                 f"The subject {subject.name} comes trained, and cannot learn from attacked copies: give it `train`, "
                 f"or take {asked.called} out of `defenses`."
             )
-        attacks = self.meant_by(asked)
+        attacks = meant_by(asked, self.attacks)
         columns, *others = dict.fromkeys(attacked_columns(subject.resolved, attack) for attack in attacks)
         if others:
             raise InputError(
@@ -168,21 +154,8 @@ class Terms:
                 "`sentence`."
             )
         meant = [resolve_attack(attack.each()[0], self.ground.folder) for attack in attacks]
-        copy, training = (
-            perturb_terms(self.examination.training, meant, columns, asked.share),
-            self.examination.training,
-        )
-        joined = (
-            join_samples(training, copy.samples, unchanged=True)
-            if defence.control
-            else (join_samples(training, copy.samples))
-        )
-        settings = subject.resolved.settings.model_copy(update={"name": f"{subject.name}+{defence.called}"})
-        return learn(replace(subject.resolved, settings=settings), self.examination, joined)
-
-    def meant_by(self, defence: AttackedCopies) -> list[AnyTermAttack]:
-        """The attacks that a defence makes copies with."""
-        return [one for one in self.attacks if defence.attack in (one.called, MIXED)]
+        copies = perturb_terms(subject.learned_from, meant, columns, asked.share)
+        return learn_from_copies(subject, defence, copies.samples, self.examination)
 
     def compare(
         self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[SetsAsked, TermMeasures]
@@ -203,16 +176,20 @@ class Terms:
     ) -> Artifact[Findings]:
         """What one defended model gained."""
         model = models[defence.called]
-        before, after = sets[subject.name], sets[model.name]
+        before, after, samples = sets[subject.name], sets[model.name], self.examination.evaluation
         shared = [name for name in after if name in before]
         control = None if defence.control else models.get(defence.defence.control_called)
         beside = None if control is None else sets.get(control.name)
-        trained_on = () if defence.control else [attack.called for attack in self.meant_by(defence.defence)]
+        trained_on = () if defence.control else [attack.called for attack in meant_by(defence.defence, self.attacks)]
         if subject.resolved.settings.tagger is not None:
             other = None if beside is None else matches_in(beside, shared)
-            return compare_taggers(matches_in(before, shared), matches_in(after, shared), model.name, trained_on, other)
+            return compare_taggers(
+                matches_in(before, shared), matches_in(after, shared), model.name, trained_on, samples, other
+            )
         same = None if beside is None else scores_in(beside, shared)
-        return compare_scorers(scores_in(before, shared), scores_in(after, shared), model.name, trained_on, same)
+        return compare_scorers(
+            scores_in(before, shared), scores_in(after, shared), model.name, trained_on, samples, same
+        )
 
 
 def learns(subject: ResolvedSubject) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from assay.data.changed_text_schemas import ChangedTexts
 from assay.data.schemas import Findings, Predictions, Samples
 from assay.data.word_schemas import AttackedTexts
+from assay.flows.audits.attacked_copies import CopiesOf, asked_of, learn_from_copies, meant_by, trainings
 from assay.flows.audits.challenging import Challenged, Shares, challenge
 from assay.flows.audits.kind import Ground
-from assay.flows.audits.subjects.flow import Examination, Examined, learn
+from assay.flows.audits.subjects.flow import Examination, Examined
 from assay.flows.audits.trust.flow import TrustAudit
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
@@ -35,8 +36,8 @@ from assay.tasks.attacks.words.task import (
     measure_words,
 )
 from assay.tasks.defenses.comparing import NONE
-from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_texts
-from assay.tasks.defenses.text_settings import MIXED, AttackedCopies
+from assay.tasks.defenses.copies_task import draw_samples, put_texts
+from assay.tasks.defenses.text_settings import AttackedCopies
 from assay.tasks.defenses.text_task import measure_text_defences
 from assay.tasks.subjects.kinds import kind_of
 from assay.tasks.subjects.texts.task import predict_texts
@@ -54,19 +55,6 @@ class TextAttack:
     measured: Artifact[Findings]
     shown: Artifact[ChangedTexts] | None
     """Examples, of the originals only."""
-
-
-@dataclass(frozen=True)
-class CopiesOf:
-    """One training on attacked copies; with `control`, on unchanged copies of the same texts."""
-
-    defence: AttackedCopies
-    control: bool
-
-    @property
-    def called(self) -> str:
-        """What its model is called."""
-        return self.defence.control_called if self.control else self.defence.called
 
 
 @dataclass(frozen=True)
@@ -110,13 +98,11 @@ class Texts:
                 f"{settings.name} comes as it is and learns from no attacked copies: it is not defended."
             )
             return []
-        return [CopiesOf(one, control) for one in asked for control in ((True, False) if one.control else (False,))]
+        return trainings(asked)
 
     def copies(self) -> list[AttackedCopies]:
         """The defences by attacks on whole texts."""
-        known = {attack.called for attack in self.attacks}
-        asked = self.ground.pipeline.text_defenses
-        return [one for one in asked if one.attack in known or (one.attack == MIXED and known)]
+        return asked_of(self.ground.pipeline.text_defenses, self.attacks)
 
     def attack(self, model: Examined, original: Examined, attack: AnyTextAttack) -> TextAttack:
         """One attack on the audited texts."""
@@ -127,7 +113,7 @@ class Texts:
             samples = limit_texts(samples, attack.texts)
         swaps = self.swaps(samples, original, attack)
         attacked = self.swap_words(samples, model, attack, swaps)
-        measured = measure_words(attacked, attack.called, model.name, swaps.limits)
+        measured = measure_words(attacked, attack.called, model.name, swaps.limits, self.examination.evaluation)
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)
@@ -200,7 +186,7 @@ class Texts:
         pairs = {
             (first, second): start(
                 f"{first} beside {second} on {model.name}", compare_words, attacked[first].attacked,
-                attacked[second].attacked, first, second, model.name, significance,
+                attacked[second].attacked, first, second, model.name, significance, examined.evaluation,
             )
             for first, second in pairs_of(self.attacks) if first in attacked and second in attacked
         }  # fmt: skip
@@ -209,19 +195,12 @@ class Texts:
 
     def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
         """Train a classifier on the training texts and copies of them, let it predict, measure it clean."""
-        training, copies = subject.learned_from, self.attacked_copies(subject, defence.defence)
-        joined = join_samples(training, copies, unchanged=True) if defence.control else join_samples(training, copies)
-        settings = subject.resolved.settings.model_copy(update={"name": f"{subject.name}+{defence.called}"})
-        return learn(replace(subject.resolved, settings=settings), self.examination, joined)
-
-    def meant_by(self, defence: AttackedCopies) -> list[AnyTextAttack]:
-        """The attacks that a defence makes copies with."""
-        return [one for one in self.attacks if defence.attack in (one.called, MIXED)]
+        return learn_from_copies(subject, defence, self.attacked_copies(subject, defence.defence), self.examination)
 
     def attacked_copies(self, subject: Examined, defence: AttackedCopies) -> Artifact[Samples]:
         """The training texts, those of a share of them attacked: by one attack, or by one of all that each draws."""
         training, text = subject.learned_from, subject.resolved.settings.text
-        chosen = self.meant_by(defence)
+        chosen = meant_by(defence, self.attacks)
         attacked: list[Artifact[AttackedTexts]] = []
         noisy: list[Artifact[Samples]] = []
         for part, attack in enumerate(chosen):
@@ -247,7 +226,8 @@ class Texts:
              for defence, by_attack in attacked.items()},
             self.examination.evaluation, self.examination.classes, subject.name,
             self.ground.pipeline.statistics.significance,
-            {one.called: tuple(attack.called for attack in self.meant_by(one)) for one in self.copies() if one.control},
+            {one.called: tuple(attack.called for attack in meant_by(one, self.attacks))
+             for one in self.copies() if one.control},
         )  # fmt: skip
         return Shares((gained,))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from assay.data.classes import class_names
@@ -41,7 +42,9 @@ from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.spaces import spaces_from
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.grouped_samples import groups_by_id
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import texts_of
 
@@ -218,28 +221,32 @@ def attack_words(
     return attacked
 
 
-@stage(version=5, title="word findings")
+@stage(version=6, title="word findings")
 def measure_words(
-    attacked: Artifact[AttackedTexts], name: str, subject: str, limits: Artifact[CosineLimits]
-) -> Artifact[Findings]:
-    """The findings on one attack (`name`) on one subject, and on the vectors that it took its words from."""
+    attacked: Artifact[AttackedTexts], name: str, subject: str, limits: Artifact[CosineLimits],
+    samples: Artifact[Samples],
+) -> Artifact[Findings]:  # fmt: skip
+    """The findings on one attack (`name`) on one subject, and on the vectors that it took its words from.
+
+    Intervals count the groups of the `samples`, if any.
+    """
     table, spaces = collect(attacked, None), collect(limits, None)
     say(f"{name} on {subject} · {summary(table)}")
-    findings = [*word_findings(table, name, subject), *space_findings(spaces, name, subject)]
-    return write_table(findings_table(findings), into=Findings)
+    measured = word_findings(table, name, subject, _groups(table, samples))
+    return write_table(findings_table([*measured, *space_findings(spaces, name, subject)]), into=Findings)
 
 
-@stage(version=5, title="word attacks compared")
+@stage(version=6, title="word attacks compared")
 def compare_words(
     first: Artifact[AttackedTexts], second: Artifact[AttackedTexts], first_name: str, second_name: str, subject: str,
-    significance: float = 0.05,
+    significance: float, samples: Artifact[Samples],
 ) -> Artifact[Findings]:  # fmt: skip
     """Two attacks on the same texts: McNemar's test of success, Wilcoxon's of the words changed where both succeed."""
     generator = Seeds(0, "word attacks compared").generator(f"{subject}/{first_name}/{second_name}")
+    one, two = collect(first, None), collect(second, None)
     findings = comparison_findings(
-        collect(first, None), collect(second, None), f"{first_name} - {second_name}", subject, generator,
-        significance,
-    )  # fmt: skip
+        one, two, f"{first_name} - {second_name}", subject, generator, significance, _groups(one, samples)
+    )
     told = next(one for one in findings if one.metric == "attack.success_difference")
     value = "not measured"
     if told.value is not None:
@@ -249,6 +256,12 @@ def compare_words(
         value += f" · replacements at cosine ≥ {limits[0]} against {limits[1]}"
     say(f"{first_name} against {second_name} on {subject} · {value}")
     return write_table(findings_table(findings), into=Findings)
+
+
+def _groups(attacked: pa.Table, samples: Artifact[Samples]) -> Groups:
+    """The group of every attacked text, where the samples stand in some."""
+    of_id = groups_by_id(samples)
+    return None if of_id is None else np.array([of_id[one] for one in attacked["id"].to_pylist()])
 
 
 def _corpus(samples: Artifact[Samples], training: Artifact[Samples], column: str) -> _Corpus:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from assay.flows.audits.kind import Ground
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project, load_usable
 from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.pipeline import Project
+from assay.flows.report.pages import shown_by
 from assay.infra.errors import InputError
+from assay.infra.runs import Run
+from assay.tasks.statistics.findings import FindingIndex
 
 KIND = '''
 from pydantic import Field
@@ -30,10 +35,19 @@ def asked(pipeline):
 def run(ground):
     raise NotImplementedError
 
-def kind(name="tally", run=run, key="tally", stage="tally", keys=("tally",), stands_on=("data",), metric="tally"):
+def kind(
+    name="tally", run=run, key="tally", stage="tally", keys=("tally",), stands_on=("data",), metric="tally", **more
+):
     measured = Measured(stage, metrics(metric, neither={"": "samples"}), keys)
     return AuditKind(name, asked, run, keys=(Key(key, Tally, "How many.", "{factor: 2}"),), stands_on=stands_on,
-                     measures=(measured,))
+                     measures=(measured,), **more)
+
+def says_how_hard(_ground, _result):
+    return iter(())
+
+def breaks(_ground, _result, _findings):
+    raise KeyError("nothing here")
+    yield
 
 '''
 ATTACKS = '''
@@ -85,16 +99,31 @@ def refusal(folder: Path, text: str, *overrides: str) -> str:
 def test_a_kind_of_audit_is_named_in_the_file_and_asked_for_by_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = module_of(tmp_path, monkeypatch, "TALLY = kind()")
+    name = module_of(tmp_path, monkeypatch, "TALLY = kind(hardness=says_how_hard)")
     text = f"audits: ['{name}:TALLY']\npipelines:\n  p:\n    source: {{dataset: sample/digits}}\n"
     text += "    tally: {factor: 3}\n"
     gate = "    gates: [{finding: tally.samples, at_least: 1}]\n"
     pipeline = project(tmp_path, text + gate).pipeline("p")
     assert pipeline.parts["tally"].model_dump() == {"factor": 3}
-    assert pipeline.kinds[-1].identity is not None
+    tally, hardness = pipeline.kinds[-2:]
+    assert tally.identity is not None
+    assert "tally" in hardness.stands_on  # it says how hard it found the samples
     assert "no stage measures tally.sample; did you mean" in refusal(tmp_path, text + gate.replace("samples", "sample"))
     assert ":5: tally.factor: 0 — expected a whole number of at least 1" in refusal(tmp_path, text.replace("3}", "0}"))
     assert "tally — unknown key" in refusal(tmp_path, text.partition("\n")[2])
+
+
+def test_a_page_that_breaks_costs_that_page_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    name = module_of(tmp_path, monkeypatch, "TALLY = kind(page=breaks)")
+    text = f"audits: ['{name}:TALLY']\npipelines:\n  p: {{source: {{dataset: sample/digits}}, tally: {{}}}}\n"
+    *_, tally, _ = project(tmp_path, text).pipeline("p").kinds
+    ground = Ground(project(tmp_path, text).pipeline("p"), tmp_path)
+    [part] = shown_by(tally, tally.page, ground, None, FindingIndex())
+    assert part.sentence == f"The plug-in \"{name}:TALLY\" could not show what it found: KeyError: 'nothing here'."
+    with pytest.raises(KeyError):
+        shown_by(replace(tally, origin=None), tally.page, ground, None, FindingIndex())
 
 
 @pytest.mark.parametrize(
@@ -102,7 +131,7 @@ def test_a_kind_of_audit_is_named_in_the_file_and_asked_for_by_its_key(
     [
         ("TALLY = 3", "it is of the type int, and a "),
         ("TALLY = kind(", "is not Python: '(' was never closed in line"),
-        ("TALLY = kind(nmae='tally')", "does not import: TypeError: kind() got an unexpected keyword"),
+        ("TALLY = kind(nmae='tally')", "does not import: TypeError: AuditKind.__init__() got an unexpected keyword"),
         ("TALLY = kind(name='My tally')", "its name is 'My tally', and a name is small letters, digits and dashes"),
         ("TALLY = kind(name='trust')", "there is another kind of audit called trust"),
         ("TALLY = kind(key='trust')", "its key trust is a key of trust already"),

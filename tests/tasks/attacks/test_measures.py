@@ -112,3 +112,10 @@ def test_a_mean_has_students_interval_and_one_value_has_none() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((2.5, 0.4457, 4.5543), abs=1e-4)
     assert (mean_of(np.array([2.0])).value, mean_of(np.array([2.0])).low) == (2.0, None)
     assert mean_of(np.array([])).value is None
+
+
+def test_a_mean_of_twins_is_that_of_their_groups() -> None:
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    once, twins = mean_of(values), mean_of(np.repeat(values, 2), np.repeat([7, 3, 9, 1], 2))
+    assert (twins.value, twins.low, twins.high, twins.n) == pytest.approx((once.value, once.low, once.high, 8))
+    assert (mean_of(values, np.zeros(4, int)).value, mean_of(values, np.zeros(4, int)).low) == (2.5, None)

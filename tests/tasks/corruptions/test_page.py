@@ -103,6 +103,21 @@ def test_a_kept_image_is_shown_at_one_severity_beside_the_clean_one(tried, shown
     assert named == {"clean", "Gaussian noise", "Snow", "Rotate"}
 
 
+def test_corruption_errors_stand_beside_relative_flips_where_they_were_measured():
+    found = findings()
+    errors = [finding("error", "<b>hardened</b>", of, "all", 0.9) for of in (*PERTURBATIONS, "mean")]
+    added = [finding("relative_error", "<b>hardened</b>", "mean", "all", 1.2)]
+    tables = [one for one in blocks(page(found + errors + added), DataTable) if "beside plain" in one.title]
+    assert [one.title for one in tables] == [
+        "Relative flip probability, beside plain",
+        "Corruption error, beside plain",
+        "Relative corruption error, beside plain",
+    ]
+    assert tables[1].rows[0] == ["Mean", Mark("0.90", "neutral", "[0.720, 1.080]", order=0.9)]
+    assert [row[1] for row in tables[2].rows[1:]] == [None] * len(PERTURBATIONS)
+    assert "plain loses nothing" in tables[2].note
+
+
 def test_nothing_corrupted_is_said_so():
     assert page([]).sentence == "Nothing was corrupted."
     assert verdict([]) is None

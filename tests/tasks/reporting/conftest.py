@@ -16,10 +16,8 @@ from assay.tasks.ordering.page import page as ordering_page
 from assay.tasks.ordering.page import verdict as ordering_verdict
 from assay.tasks.pruning.page import page as pruning_page
 from assay.tasks.reporting.appendix import settings_rows
-from assay.tasks.reporting.following import followed_by
 from assay.tasks.reporting.gates import page as gates_page
 from assay.tasks.reporting.gates import verdict as gates_verdict
-from assay.tasks.reporting.headline import headline
 from assay.tasks.reporting.report import LineageRow, Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import Gate, judge
@@ -199,7 +197,7 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
     return Report(
         run=RUN, pipeline="breast-cancer", started="2026-11-22T02:00:04+00:00",
         seconds=4.27, seed=0, status="completed",
-        verdicts=headline(index, ordering_verdict, subjects_verdict, lambda _: gates_verdict(gates)),
+        verdicts=(*ordering_verdict(index), *subjects_verdict(index), *gates_verdict(gates)),
         parts=(
             ingest_page(N, rejects, contracts, gold=N),
             labeling_page(index, labeling_table, panel_table),
@@ -212,7 +210,7 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
         not_asked=("attacks", "corruptions", "defences", "trust", "overfitting"),
         facts={"Workers": "2 CPU, no GPU"},
         findings=findings,
-        followed=followed_by(index, ordering_followed, subjects_followed),
+        followed=(*ordering_followed(index), *subjects_followed(index)),
         lineage=[
             LineageRow(stage, "Table", f"{i}a7c31f09be4d", f"{i}e91bb04c7d33", N, i == 5, 0.1 + i / 5, "569 samples")
             for i, stage in enumerate(stages)

@@ -146,3 +146,8 @@ def test_every_class_has_its_own_area_where_there_are_more_than_two() -> None:
     assert isinstance(shown, DataTable)
     assert values(shown) == [["mass", 1.0], ["nodule", 0.5], ["edema", None]]
     assert not [one for one in page(GOOD, {}).blocks if one.title == "AUC per class"]
+
+
+def test_the_page_says_how_many_groups_intervals_count():
+    assert "stand in 75 groups, and these are what intervals" in page(GOOD, {}, 75).sentence
+    assert "groups" not in page(GOOD, {}).sentence

@@ -282,10 +282,11 @@ def test_cut_and_order_do_not_show(make_run, make_case, tmp_path):
     digests, found = set(), []
     for number, cut in enumerate(({}, {"cuts": (0, 5, 5, 17, 24)}, {"order": list(reversed(range(24)))})):
         with make_run(store=str(tmp_path / str(number))):
-            attacked, swaps = make_case().attacked(**cut)
+            case = make_case()
+            attacked, swaps = case.attacked(**cut)
             found.append(rows_of(attacked))
             digests.add((attacked.digest, swaps.swaps.digest, swaps.vectors.digest))
-            measure_words(attacked, "a2t", "tiny", swaps.limits)
+            measure_words(attacked, "a2t", "tiny", swaps.limits, case.samples(**cut))
     assert found[0] == found[1] == found[2]
     assert len(digests) <= 2  # the order of rows is part of a digest, their cut is not
 
@@ -462,7 +463,7 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
             seen.add(is_related)
     assert seen == {True, False}
     a2t, _ = case.attacked()
-    compared = findings_from(collect(compare_words(attacked, a2t, "guided", "a2t", "tiny"), None))
+    compared = findings_from(collect(compare_words(attacked, a2t, "guided", "a2t", "tiny", 0.05, samples), None))
     assert [one.metric for one in compared] == [
         "attack.success_difference", "attack.mcnemar_p", "attack.perturbed_words_difference",
         "attack.queries_difference",
@@ -470,8 +471,9 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
 
 
 def test_no_word_of_a_text_gets_into_the_lines_that_people_see(run, make_case):
-    attacked, swaps = make_case().attacked()
-    measure_words(attacked, "a2t", "tiny", swaps.limits)
+    case = make_case()
+    attacked, swaps = case.attacked()
+    measure_words(attacked, "a2t", "tiny", swaps.limits, case.samples())
     shown = {word for stage in run.record.stages for word in stage.summary.casefold().split()}
     assert shown.isdisjoint({word.casefold() for word in CONTENT})
 

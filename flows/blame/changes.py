@@ -1,0 +1,201 @@
+"""What changed between two runs, part by part, and which of it can be put in place again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from assay.flows.blame.sides import MODEL, PARTS, RULES, SAMPLES, SEED, SETTINGS, WEIGHTS, Side
+from assay.flows.report.comparison import setting_changes
+from assay.infra.artifacts import Artifact
+from assay.infra.ingredients import Ingredient
+from assay.infra.store import Store
+from assay.tasks.reporting.numerals import plural
+
+if TYPE_CHECKING:
+    from assay.infra.manifests import RunRecord
+
+LIBRARIES = "libraries"
+_NAMES = {RULES: "the rules", MODEL: "the model", WEIGHTS: "the weights", SETTINGS: "the settings", SEED: "the seed"}
+_NAMED = 3  # settings or files in a sentence
+
+
+@dataclass(frozen=True)
+class SampleChange:
+    """How many samples came, went, or have the same id and another content."""
+
+    added: int = 0
+    removed: int = 0
+    altered: int = 0
+
+    def in_words(self) -> str:
+        """As a sentence goes on.
+
+        >>> SampleChange(212).in_words(), SampleChange(1, 0, 40).in_words()
+        ('212 new samples', '1 new sample and 40 altered samples')
+        """
+        counted = ((self.added, "new sample"), (self.removed, "removed sample"), (self.altered, "altered sample"))
+        told = [plural(count, what) for count, what in counted if count]
+        return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) or "the order of the samples"
+
+
+@dataclass(frozen=True)
+class PartChange:
+    """A part that is not the same in both runs: what it is called in a sentence, and what of it changed.
+
+    `lost` says why it cannot be swapped; empty where it can.
+    """
+
+    part: str
+    words: str
+    details: tuple[str, ...] = ()
+    lost: str = ""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Everything that changed between two runs."""
+
+    before: Side
+    after: Side
+    parts: tuple[PartChange, ...]
+    samples: SampleChange = field(default=SampleChange())
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """The part that each file belongs to."""
+    libraries: tuple[str, ...] = ()
+    """Versions of packages that differ, whether or not a result depends on them."""
+
+    @property
+    def swappable(self) -> list[PartChange]:
+        """The parts that can be put in place of each other."""
+        return [one for one in self.parts if not one.lost]
+
+    @property
+    def lost(self) -> list[PartChange]:
+        """The parts that cannot."""
+        return [one for one in self.parts if one.lost]
+
+
+def changes_between(store: Store, earlier: RunRecord, later: RunRecord) -> Changes:
+    """What is not the same in two runs of a pipeline."""
+    before, after = Side(earlier), Side(later)
+    roles = _roles(before, after)
+    samples = sample_change(store, before, after)
+    found: list[PartChange] = [] if samples is None else [PartChange(SAMPLES, samples.in_words())]
+    old, new = before.pieces(), after.pieces()
+    for part in (*PARTS[1:], *sorted(set(roles.values()) - set(PARTS))):
+        settings = setting_changes({"": old.get(part)}, {"": new.get(part)})
+        files = _changed_files(before, after, part, roles)
+        if settings or files:
+            found.append(_part_change(part, settings, files, before, after))
+    libraries, stages = _libraries(store, before, after)
+    if stages:
+        shown = ", ".join(libraries[:_NAMED]) or f"Assay's {stages[0]}"
+        details = tuple(f"{stage} is computed otherwise" for stage in stages)
+        found.append(PartChange(LIBRARIES, f"the libraries ({shown})", details, "only those of today are installed"))
+    return Changes(before, after, tuple(found), samples or SampleChange(), roles, libraries)
+
+
+def sample_change(store: Store, before: Side, after: Side) -> SampleChange | None:
+    """By id and content, what is not the same among the samples; None where all of it is, order included."""
+    pairs = [(getattr(before.data, name), getattr(after.data, name)) for name in ("samples", "classes")]
+    if all(old.digest == new.digest for old, new in pairs):
+        return None
+    both = set(_columns(store, before.data.samples)) & set(_columns(store, after.data.samples))
+    old_rows, new_rows = (_rows(store, side.data.samples, sorted(both)) for side in (before, after))
+    altered = sum(old_rows[name] != new_rows[name] for name in old_rows.keys() & new_rows.keys())
+    return SampleChange(len(new_rows.keys() - old_rows.keys()), len(old_rows.keys() - new_rows.keys()), altered)
+
+
+def _columns(store: Store, samples: Artifact[Any]) -> list[str]:
+    from assay.infra.parquet import open_parquet
+
+    output = store.output(samples)
+    with open_parquet(store.folder, output.parts[0].files[output.place].file) as first:
+        return list(first.schema_arrow.names)
+
+
+def _rows(store: Store, samples: Artifact[Any], columns: Sequence[str]) -> dict[str, bytes]:
+    """The hash of every sample's content, by id; a partition at a time."""
+    from assay.infra.digests import row_hashes
+    from assay.infra.parquet import read_part
+
+    output = store.output(samples)
+    found: dict[str, bytes] = {}
+    for part in output.parts:
+        table = read_part(store.folder, part.files[output.place], list(columns)).select(list(columns))
+        found |= zip(table["id"].to_pylist(), row_hashes(table), strict=True)
+    return found
+
+
+def _roles(before: Side, after: Side) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for side in (before, after):
+        for file in side.files:
+            found.setdefault(file.name, set()).update(side.parts_of(file))
+    return {name: " and ".join(sorted(parts)) for name, parts in found.items()}
+
+
+def _changed_files(
+    before: Side, after: Side, part: str, roles: Mapping[str, str]
+) -> dict[str, tuple[Ingredient | None, Ingredient | None]]:
+    old, new = ({one.name: one for one in side.files if roles[one.name] == part} for side in (before, after))
+    return {
+        name: (old.get(name), new.get(name))
+        for name in sorted(old.keys() | new.keys())
+        if getattr(old.get(name), "sha256", "") != getattr(new.get(name), "sha256", "")
+    }
+
+
+def _part_change(
+    part: str, settings: Sequence[str],
+    files: Mapping[str, tuple[Ingredient | None, Ingredient | None]], before: Side, after: Side,
+) -> PartChange:  # fmt: skip
+    changed = [line.removeprefix(".") for line in settings]
+    names = [line.partition(":")[0] for line in changed] + [PurePath(name).name for name in files]
+    shown = ", ".join(dict.fromkeys(names[:_NAMED])) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+    words = _NAMES.get(part, f"code of {part}") + (f" ({shown})" if part != SEED else "")
+    details = (*changed, *(f"{name} has another content" for name in files))
+    return PartChange(part, words, details, _why_lost(files, before, after))
+
+
+def _why_lost(
+    files: Mapping[str, tuple[Ingredient | None, Ingredient | None]], before: Side, after: Side
+) -> str:  # fmt: skip
+    """Why a part cannot be swapped: the first file of it that the store does not have as it was."""
+    for side in (before, after):
+        if files and not side.files:
+            return f"run {side.record.id} kept none of its files, since it is older than that"
+    for name, sides in files.items():
+        for side, one in zip((before, after), sides, strict=True):
+            if one is not None and not one.kept:
+                why = "lies elsewhere" if one.what == "elsewhere" or PurePath(name).is_absolute() else "is too large"
+                return f"{name} {why} and was not kept with run {side.record.id}"
+    return ""
+
+
+def _libraries(store: Store, before: Side, after: Side) -> tuple[tuple[str, ...], list[str]]:
+    """Versions that differ, and the stages whose keys know of a difference: of these only today's can be run."""
+    (old, old_keys), (new, new_keys) = (_surroundings(store, side.record) for side in (before, after))
+    names = tuple(
+        f"{name} {', '.join(sorted(old.get(name, {'absent'})))} → {', '.join(sorted(new.get(name, {'absent'})))}"
+        for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)
+    )  # fmt: skip
+    return names, [name for name in sorted(old_keys.keys() & new_keys.keys()) if old_keys[name] != new_keys[name]]
+
+
+def _surroundings(store: Store, record: RunRecord) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The versions of packages that a run's results were computed with; and per stage what of that is in its key."""
+    packages: dict[str, set[str]] = {}
+    keys: dict[str, set[str]] = {}
+    for stage in record.stages:
+        manifest = store.manifest(stage.stage, stage.key)
+        if manifest is None:
+            continue
+        profile = {name: str(value) for name, value in manifest.ingredients.get("profile", {}).items()}
+        keys.setdefault(stage.stage, set()).add(f"{manifest.version} {sorted(profile.items())}")
+        for name, version in {**manifest.packages, **profile}.items():
+            packages.setdefault(name, set()).add(version)
+    return packages, keys

@@ -1,0 +1,151 @@
+"""Hybrids of two runs: some parts as they are now, the others as they were, run through the stages that are needed.
+
+They are ordinary stages in the same store, so that what either run made is taken from there. They stand aside: no
+record of theirs is taken for a night.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from assay.data.schemas import Findings
+from assay.flows.audit import stand_on
+from assay.flows.audits.data import DATA
+from assay.flows.audits.kind import Ground
+from assay.flows.blame.changes import Changes
+from assay.flows.blame.folders import lay_out
+from assay.flows.blame.sides import SAMPLES, SEED, Side, assembled
+from assay.flows.pipeline import Pipeline, Project
+from assay.flows.report.comparison import Key
+from assay.flows.report.outcomes import KeptOutcomes, outcomes_in
+from assay.flows.running import engine_of
+from assay.infra.conductors import Conductor
+from assay.infra.engines.opening import engine_to_look_with
+from assay.infra.errors import InputError
+from assay.infra.ingredients import PLACE
+from assay.infra.manifests import RunRecord, StageRecord
+from assay.infra.partitions import collect
+from assay.infra.plans import Plan, PlannedStage
+from assay.infra.progress import Progress, SilentProgress
+from assay.infra.runs import Run
+from assay.infra.store import Store
+from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.statistics.sampled import Sampled
+from assay.tasks.statistics.shapley import Coalition
+
+
+@dataclass(frozen=True)
+class Valued:
+    """The finding in one hybrid: its value, and what single samples add to it."""
+
+    value: float
+    sampled: Sampled | None
+    stages: tuple[StageRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hybrids:
+    """The hybrids of two runs, as far as one finding needs them."""
+
+    store: Store
+    project: Project
+    changes: Changes
+    finding: Key
+    kinds: Sequence[str] | None = field(default=None)
+    """The kinds of audit that it stands on; None for all of them."""
+
+    def valued(self, coalitions: Sequence[Coalition], progress: Progress) -> dict[Coalition, Valued]:
+        """The finding in every hybrid, by the parts that are as in the later run."""
+        found: dict[Coalition, Valued] = {}
+        for seed, together in groupby(sorted(coalitions, key=self._seed), key=self._seed):
+            with self._folder() as place, self._run(seed, progress) as run:
+                for coalition in together:
+                    parts = ", ".join(one.part for one in self.changes.swappable if one.part in coalition)
+                    progress.notice(f"as in the later run: {parts or 'nothing'}")
+                    found[coalition] = self._value(run, coalition, place)
+        return found
+
+    def planned(self, coalitions: Sequence[Coalition]) -> dict[Coalition, list[PlannedStage]]:
+        """The stages that every hybrid comes across, and whether the store has them."""
+        found: dict[Coalition, list[PlannedStage]] = {}
+        for seed, together in groupby(sorted(coalitions, key=self._seed), key=self._seed):
+            walked = Plan()
+            with self._folder() as place, self._run(seed, SilentProgress(), walked).unrecorded() as run:
+                for coalition in together:
+                    begun = len(walked.stages)
+                    self._stand(run, coalition, place)
+                    found[coalition] = walked.stages[begun:]
+        return found
+
+    def recorded(self, side: Side, finding: Finding) -> Valued:
+        """The finding as a run has it on record."""
+        value = float("nan") if finding.value is None else finding.value
+        return Valued(value, KeptOutcomes(self.store, side.record, self._pipeline(frozenset()).kinds).of(finding))
+
+    def _run(self, seed: int, progress: Progress, conductor: Conductor | None = None) -> Run:
+        compute = self.project.compute
+        engine = engine_of(self.project, progress) if conductor is None else lambda: engine_to_look_with(compute)
+        name = self.changes.after.record.pipeline
+        return Run(name, self.store, engine, progress, seed=seed, compute=compute, conductor=conductor, aside=True)
+
+    def _side(self, part: str, coalition: Collection[str]) -> Side:
+        """The run that a part is taken from; what cannot be swapped is as in the later one."""
+        swapped = {one.part for one in self.changes.swappable}
+        return self.changes.after if part in coalition or part not in swapped else self.changes.before
+
+    def _seed(self, coalition: Coalition) -> int:
+        return self._side(SEED, coalition).record.seed
+
+    def _pipeline(self, coalition: Coalition) -> Pipeline:
+        swapped = {one.part for one in self.changes.swappable}
+        new = coalition | {one.part for one in self.changes.lost if one.part not in swapped}
+        settings = assembled(self.changes.before, self.changes.after, new)
+        known = self.project.pipeline(self.changes.after.record.pipeline)
+        try:
+            return type(known).model_validate(settings)
+        except ValueError as error:
+            said = str(error).splitlines()[-2:]
+            raise InputError(f"The settings of the two runs cannot be mixed: {' '.join(said)}.") from error
+
+    def _files(self, coalition: Coalition) -> dict[str, bytes]:
+        """The team's files as they were in the runs that their parts are taken from, as far as they were kept."""
+        found: dict[str, bytes] = {}
+        for name, part in self.changes.roles.items():
+            file = next((one for one in self._side(part, coalition).files if one.name == name and one.kept), None)
+            if file is not None and self.store.folder.exists(f"{PLACE}/{file.sha256}"):
+                found[name] = self.store.folder.read(f"{PLACE}/{file.sha256}")
+        return found
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="assay-blame-") as place:
+            yield Path(place)
+
+    def _stand(self, run: Run, coalition: Coalition, place: Path) -> Ground:
+        """What the kinds of audit make of a hybrid."""
+        pipeline = self._pipeline(coalition)
+        run.masked = pipeline.masked
+        folder = lay_out(place / f"{len(list(place.iterdir()))}", self.project.folder, self._files(coalition))
+        data = self._side(SAMPLES, coalition).data
+        results: Mapping[str, Any] = {DATA.name: data} | stand_on(pipeline, folder, data, self.kinds)
+        if run.failures:
+            raise run.failures[0]
+        return Ground(pipeline, folder, results)
+
+    def _value(self, run: Run, coalition: Coalition, place: Path) -> Valued:
+        before = len(run.record.stages)
+        ground = self._stand(run, coalition, place)
+        record: RunRecord = replace(run.record, outcomes=list(outcomes_in(ground)))
+        measured = [one for result in ground.results.values() for one in result.findings]
+        rows = [row for one in measured for row in findings_from(collect(one, Findings.schema.names))]
+        finding = next((one for one in rows if (one.metric, one.of, one.group, one.subject) == self.finding), None)
+        if finding is None or finding.value is None:
+            raise InputError(f"A hybrid of the two runs has no {self.finding[0]}: name another one with --finding.")
+        sampled = KeptOutcomes(self.store, record, ground.pipeline.kinds).of(finding)
+        return Valued(finding.value, sampled, tuple(run.record.stages[before:]))

@@ -1,0 +1,115 @@
+"""Changes that were planted are found, each with its share: labels flipped, a rule inverted, weights of an earlier
+epoch, and all three at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from direct_nights import perform_night, project_in
+from planted_changes import PARTS, in_the_population, plant
+
+from assay.flows.blame.question import question_about
+from assay.flows.blame.sharing import Blame, Sharing, sharing
+from assay.infra.progress import SilentProgress
+from assay.infra.store import Store
+
+NIGHTS = (("labels",), ("rule",), ("epoch",), ("labels", "rule", "epoch"))
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[str, ...], str]]:
+    """A night without a change and one with each, all in one store; the project is then as it was at first."""
+    folder, ran = tmp_path_factory.mktemp("nights"), dict[tuple[str, ...], str]()
+    for changes in ((), *NIGHTS):
+        ran[changes] = perform_night(plant(folder, *changes), "night").run
+    return plant(folder), ran
+
+
+def asked(nights: tuple[Path, dict[tuple[str, ...], str]], *changes: str, of: str, group: str = "D5") -> Sharing:
+    folder, ran = nights
+    project = project_in(folder, "night")
+    store = Store(project.store)
+    finding = {"finding": "subject.accuracy", "of": of, "group": group}
+    about = question_about(store, str(folder / "pipelines.yaml"), store.run(ran[changes]), store.run(ran[()]), finding)
+    return sharing(store, project, about)
+
+
+def shared(nights: tuple[Path, dict[tuple[str, ...], str]], *changes: str, of: str, group: str = "D5") -> Blame:
+    return asked(nights, *changes, of=of, group=group).share_out(SilentProgress())
+
+
+@pytest.mark.parametrize(("change", "of"), [("labels", "gold"), ("rule", "weak"), ("epoch", "gold")])
+def test_a_change_alone_is_to_blame_for_everything_and_nothing_is_computed(nights, change: str, of: str) -> None:
+    found = shared(nights, change, of=of)
+    assert [(one.part, one.interval.value) for one in found.shares] == [(PARTS[change], found.total.value)]
+    assert found.total.value < 0
+    assert found.computed == 0
+
+
+def test_flipped_labels_are_counted_and_files_are_named(nights) -> None:
+    changes = asked(nights, "labels", "rule", "epoch", of="gold").changes
+    assert changes.samples.altered == 40
+    assert (changes.samples.added, changes.samples.removed) == (0, 0)
+    assert [one.words for one in changes.parts] == [
+        "40 altered samples", "the rules (rules.py)", "the weights (epoch.txt)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("of", ["gold", "weak"])
+def test_each_of_three_changes_is_attributed_within_its_interval(nights, of: str) -> None:
+    found, truth = shared(nights, "labels", "rule", "epoch", of=of), in_the_population(of)
+    assert {one.part for one in found.shares} == set(PARTS.values())
+    for change, part in PARTS.items():
+        one = next(share.interval for share in found.shares if share.part == part)
+        assert one.low - 1e-12 <= truth[change] <= one.high + 1e-12, (of, change, truth[change], one)
+        assert one.high - one.low < 0.12
+
+
+@pytest.mark.parametrize("group", ["D1", "D2", "D5"])
+def test_shares_add_up_to_the_whole_and_no_stage_of_the_two_nights_is_computed_again(nights, group: str) -> None:
+    found = shared(nights, "labels", "rule", "epoch", of="gold", group=group)
+    assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)
+    assert found.recomputed == 0
+    again = shared(nights, "labels", "rule", "epoch", of="gold", group=group)
+    assert again.computed == 0
+    assert [one.interval for one in again.shares] == [one.interval for one in found.shares]
+
+
+def test_hybrids_leave_nothing_that_could_be_taken_for_a_night(nights) -> None:
+    folder, ran = nights
+    store = Store(project_in(folder, "night").store)
+    assert shared(nights, "labels", "rule", "epoch", of="weak", group="D3").shares
+    assert {run.id for run in store.runs()} == set(ran.values())
+    assert store.asides() == []
+    assert store.folder.sizes("leases") == {}
+
+
+def test_the_forecast_knows_what_the_store_has(nights) -> None:
+    once = asked(nights, "labels", "rule", "epoch", of="gold")
+    once.share_out(SilentProgress())
+    assert not once.forecast().costs
+    assert once.forecast().in_words() == "Nothing has to be computed."
+
+
+def test_what_was_not_kept_is_one_lump_and_the_rest_is_shared_out(nights, tmp_path: Path) -> None:
+    import json
+    import shutil
+
+    folder, ran = tmp_path / "moved", nights[1]
+    shutil.copytree(nights[0], folder)
+    store, late = Store(str(folder / "store")), ran["labels", "rule", "epoch"]
+    for name in (ran[()], late):  # as if the weights had been too large
+        record = store.run(name).to_json()
+        for one in record["ingredients"]:
+            one["kept"] = one["name"] != "epoch.txt"
+        store.folder.write_json(f"runs/{name}.json", json.loads(json.dumps(record)))
+    plant(folder, "epoch")  # and today's are those of the later night
+    found = shared((folder, ran), "labels", "rule", "epoch", of="gold")
+    assert [(one.part, one.words) for one in found.shares] == [
+        ("samples", "40 altered samples"), ("rules", "the rules (rules.py)"), ("not kept", "the weights (epoch.txt)"),
+    ]  # fmt: skip
+    assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)
+    lump = found.shares[-1].interval
+    assert lump.low <= in_the_population("gold")["epoch"] <= lump.high
+    assert [one.lost for one in found.changes.lost] == [f"epoch.txt is too large and was not kept with run {ran[()]}"]
