@@ -11,6 +11,7 @@ from assay.flows.audits.kind import AuditKind, Ground
 from assay.infra.artifacts import Artifact
 
 if TYPE_CHECKING:
+    from assay.data.image_schemas import ImagePaths
     from assay.data.schemas import Classes, ContractResults, Findings, Rejects, Samples
     from assay.flows.configuration.named_columns import NamedColumn
     from assay.flows.configuration.named_things import MissingThing
@@ -28,16 +29,20 @@ class Data:
     rejects: Artifact[Rejects]
     contract: Artifact[ContractResults]
     findings: Sequence[Artifact[Findings]] = ()
+    paths: Artifact[ImagePaths] | None = None
+    """Where the images of a table lay."""
 
 
 def take_in(ground: Ground) -> Data:
     """The pipeline's samples, each checked on the way in."""
+    from assay.tasks.ingest.paths_task import keep_paths, names_paths
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.ingest.task import ingest
 
     source = resolve(ground.pipeline.source, ground.folder)
     entered = ingest(source, source.settings)
-    return Data(entered.samples, entered.classes, entered.rejects, entered.contract)
+    paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
+    return Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
 
 
 def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[Part]:

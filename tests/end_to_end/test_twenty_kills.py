@@ -21,6 +21,7 @@ from team_project import team_project
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
+from assay.infra.ingredients import PLACE
 from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run
 from assay.infra.store import MANIFESTS, Store
@@ -79,6 +80,7 @@ def unaccounted(store: Path) -> set[str]:
     known = {"store.json"}
     for run in opened.runs():
         known |= {f"runs/{run.id}.json", f"runs/{run.id}/findings.parquet"}
+        known |= {f"{PLACE}/{one.get('sha256')}" for one in run.ingredients}
         for stage in run.stages:
             manifest = opened.manifest(stage.stage, stage.key)
             assert manifest is not None
