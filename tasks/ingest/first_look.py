@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from assay.infra.errors import InputError
 from assay.tasks.ingest.classes import gold_names, require_repeated
 from assay.tasks.ingest.column_types import require_parting
 from assay.tasks.ingest.files import SourceFiles, size_of
@@ -66,5 +67,10 @@ def _values(reading: Reading, files: list[FileIndex], column: str) -> frozenset[
     for piece in plan_pieces(files, None):
         for span in piece.spans:
             values = read_span(span, plain, (column,)).table.column(column)
-            found |= {str(value) for value in values.drop_null().unique().cast(pa.string()).to_pylist()}
+            try:
+                found |= {str(value) for value in values.drop_null().unique().cast(pa.string()).to_pylist()}
+            except UnicodeDecodeError as fault:
+                raise InputError(
+                    f"{span.name} has text in column {column!r} that is not UTF-8; write it as UTF-8."
+                ) from fault
     return frozenset(found)

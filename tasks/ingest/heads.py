@@ -22,7 +22,13 @@ from assay.tasks.ingest.iob_rows import begins_with_a_document
 from assay.tasks.ingest.parquet_rows import parquet_file
 from assay.tasks.ingest.scan import RecordScanner, records_in
 from assay.tasks.ingest.settings import Source
-from assay.tasks.ingest.text_bounds import is_too_deep, may_be_too_wide, require_columns, require_header, require_record
+from assay.tasks.ingest.text_bounds import (
+    is_readable_object,
+    may_be_too_wide,
+    require_columns,
+    require_header,
+    require_record,
+)
 from assay.tasks.ingest.text_rows import csv_rows, lines_between, require_text
 
 LOOKED_AT = 10_000
@@ -159,7 +165,7 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     starts, lines = records_in(data, None, head.line)
     if not len(starts):
         raise InputError(f"{file.name} has no rows; every line of a JSON Lines file is one object.")
-    data = b"".join(one for one in islice(lines_between(data, starts), LOOKED_AT) if not is_too_deep(one))
+    data = b"".join(one for one in islice(lines_between(data, starts), LOOKED_AT) if is_readable_object(one))
     starts = records_in(data, None, head.line)[0]
     if may_be_too_wide(data):
         _require_few_fields(data, starts, file.name)

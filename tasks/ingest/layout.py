@@ -160,7 +160,7 @@ def _assign(
     _require_free_names(rest, name, image is not None, bool(named.labels))
     require_roles(types, identity, label, {"split": split, "group": group}, name)
     require_enterable(types, rest, name)
-    require_known_zones(types, rest, name)
+    require_known_zones(types, [*rest, *([group] if group is not None and group in types.names else [])], name)
     labels = label_columns(named.labels, types, name) if named.labels else None
     closed = settings.features is not None and settings.votes is None
     read = dict.fromkeys([*named.read, *rest, *([group] if group is not None else [])])

@@ -87,6 +87,15 @@ def may_be_too_wide(lines: bytes) -> bool:
     return len({name[1] for name in _NAMES.finditer(lines)}) > MOST_COLUMNS
 
 
+def is_readable_object(line: bytes) -> bool:
+    """Whether a JSON line may be given to Arrow's parser, which crashes on a line that is `null`.
+
+    >>> is_readable_object(b' {"a": 1}'), is_readable_object(b"null"), is_readable_object(b'{"a":' * 50)
+    (True, False, False)
+    """
+    return line.lstrip()[:1] == b"{" and not is_too_deep(line)
+
+
 def is_too_deep(line: bytes) -> bool:
     """Whether a line is nested beyond what parsers bear; most lines have too few brackets to be asked."""
     return line.count(b"[") + line.count(b"{") > MOST_DEPTH and depth_of(line) > MOST_DEPTH

@@ -15,7 +15,7 @@ from assay.infra.errors import InputError
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.rows import Reject, Rows
 from assay.tasks.ingest.scan import records_in
-from assay.tasks.ingest.text_bounds import MOST_DEPTH, depth_of, is_too_deep, require_no_nul
+from assay.tasks.ingest.text_bounds import MOST_DEPTH, depth_of, is_readable_object, is_too_deep, require_no_nul
 
 
 def require_text(data: bytes, file: str, line: int) -> None:
@@ -78,7 +78,7 @@ def json_rows(data: bytes, schema: pa.Schema, file: str, line: int, ignore_other
     starts, lines = records_in(data, None, line)
     if not len(lines):
         return Rows(file, schema.empty_table(), lines)
-    if any(map(is_too_deep, lines_between(data, starts))):
+    if not all(map(is_readable_object, lines_between(data, starts))):
         return _json_line_by_line(data, schema, file, line, ignore_others)
     table = _read_json(data, schema, ignore_others)
     if table is not None and table.num_rows == len(lines):

@@ -86,3 +86,11 @@ def test_functions_that_never_vote_are_refused(run: Any, tmp_path: Path) -> None
     entered = take_in(tmp_path, votes="votes.parquet", id="id", label="label", classes=["x", "y"])
     with pytest.raises(InputError, match=r"2 labelling functions \(f, g\) abstain on all 2 samples"):
         summarize_labeling(take_votes(entered.samples), entered.samples, entered.classes)
+
+
+@pytest.mark.parametrize("line", ["null", "1", "[]"])
+def test_a_line_that_is_no_object_is_rejected_wherever_it_stands(run: Any, tmp_path: Path, line: str) -> None:
+    rows = [json.dumps({"id": f"s{at}", "x": at, "label": "ab"[at % 2]}) for at in range(40)]
+    (tmp_path / "a.jsonl").write_text("\n".join([line, *rows]))  # Arrow's parser crashes on a first line `null`
+    entered = take_in(tmp_path, jsonl="a.jsonl", id="id", label="label")
+    assert (entered.samples.rows, entered.rejects.rows) == (40, 1)

@@ -15,7 +15,7 @@ from assay.data.image_schemas import Certified
 from assay.data.schemas import Classes, Predictions, Samples
 from assay.data.term_schemas import EntityMatches
 from assay.data.text_schemas import Thresholds, TrustLabels, TrustTruth
-from assay.data.word_schemas import AttackedTexts
+from assay.data.word_schemas import AttackedTexts, CosineLimits
 from assay.infra.artifacts import Artifact, Table
 from assay.infra.partitions import map_pieces
 from assay.infra.stage import stage, write_table
@@ -119,6 +119,8 @@ def put(kind: str, sizes: list[int], seed: int = 0, grouped: bool = False) -> Ar
 def put_small(kind: str) -> Artifact[Any]:
     if kind == "classes":
         return write_table(pa.table({"code": [0, 1], "name": ["a", "b"]}, schema=Classes.schema), into=Classes)
+    if kind == "limits":
+        return write_table(CosineLimits.schema.empty_table(), into=CosineLimits)
     return write_table(Thresholds.schema.empty_table(), into=Thresholds)
 
 
@@ -133,7 +135,7 @@ def sets(put: Put, kind: str, seeds: tuple[int, int]) -> dict[str, Artifact[Any]
 MEASURED: dict[str, Callable[[Put, Artifact[Samples]], Artifact[Any]]] = {
     "images": lambda put, samples: measure_images(put("predictions"), samples, put_small("classes"), "x"),
     "texts": lambda put, samples: measure_texts(put("predictions"), samples, put_small("classes"), "x"),
-    "words": lambda put, samples: measure_words(put("words"), "a2t", "x", samples),
+    "words": lambda put, samples: measure_words(put("words"), "a2t", "x", put_small("limits"), samples, put_small("classes")),
     "words compared": lambda put, samples: compare_words(
         put("words"), put("words", seed=1), "a", "b", "x", 0.05, samples
     ),

@@ -9,6 +9,7 @@ import pytest
 from assay.tasks.attacks.words.measures import comparison_findings, word_findings
 
 PATIENTS, EACH, ICC = 75, 4, 0.3
+CLASSES = ["a", "b"]
 
 
 def attacked(won: np.ndarray, changed: np.ndarray) -> pa.Table:
@@ -20,6 +21,7 @@ def attacked(won: np.ndarray, changed: np.ndarray) -> pa.Table:
         "modified": changed / 40, "similarity": 1 - changed / 100, "second_similarity": [None] * n,
         "encoder": ["e"] * n, "second_encoder": ["f"] * n, "queries": 10 * changed, "refused": [0] * n,
         "providers": [["lists"]] * n, "limits": [[None]] * n,
+        "attacked_probabilities": np.where(won[:, None], [0.3, 0.7], [0.8, 0.2]).tolist(),
     })  # fmt: skip
 
 
@@ -39,10 +41,10 @@ def coverage(draws: int, rate: float = 0.6) -> dict[str, float]:
     held = dict.fromkeys([*truth, "one by one"], 0)
     for _ in range(draws):
         table, groups = drawn(rng, PATIENTS, EACH, rate)
-        found = {one.metric: one for one in word_findings(table, "a2t", "bert", groups)}
+        found = {one.metric: one for one in word_findings(table, "a2t", "bert", CLASSES, groups)}
         for name, value in truth.items():
             held[name] += found[f"attack.{name}"].low <= value <= found[f"attack.{name}"].high
-        plain = word_findings(table, "a2t", "bert")[0]
+        plain = word_findings(table, "a2t", "bert", CLASSES)[0]
         held["one by one"] += plain.low <= rate <= plain.high
     return {name: count / draws for name, count in held.items()}
 
@@ -67,7 +69,7 @@ def test_groups_change_no_value_and_widen_what_goes_together():
     won, changed = np.repeat(rng.random(75) < 0.6, 4), np.repeat(rng.integers(1, 9, 75), 4).astype(float)
     table, groups = attacked(won, changed), np.repeat(np.arange(75), 4)
     for alone, grouped in zip(
-        word_findings(table, "a2t", "bert"), word_findings(table, "a2t", "bert", groups), strict=True
+        word_findings(table, "a2t", "bert", CLASSES), word_findings(table, "a2t", "bert", CLASSES, groups), strict=True
     ):
         assert (alone.metric, alone.n) == (grouped.metric, grouped.n)
         assert alone.value == pytest.approx(grouped.value, nan_ok=True)
@@ -77,7 +79,7 @@ def test_groups_change_no_value_and_widen_what_goes_together():
 
 def test_of_fewer_than_thirty_groups_a_mean_stands_without_an_interval():
     table, _ = drawn(np.random.default_rng(1), PATIENTS, EACH, 0.9)
-    few = {one.metric: one for one in word_findings(table, "a2t", "bert", np.arange(300) % 29)}
+    few = {one.metric: one for one in word_findings(table, "a2t", "bert", CLASSES, np.arange(300) % 29)}
     assert few["attack.queries"].value is not None
     assert few["attack.queries"].low is None
 
