@@ -110,7 +110,7 @@ def _project(
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
     return Project(
         file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu, settings.alarms,
-        settings.keep_mib,
+        settings.keep_mib, settings.mlflow, settings.openlineage,
     )  # fmt: skip
 
 
