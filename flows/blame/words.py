@@ -25,7 +25,16 @@ def changed_in_words(changes: Changes) -> list[str]:
         lines.append(f"{'versions':<9} {', '.join(changes.libraries)}")
     if not lines:
         return ["Nothing that a run knows of changed: the same samples, rules, models, settings and seed."]
-    return [*lines, *(f"The part {one.part} cannot be swapped: {one.lost}." for one in changes.lost)]
+    return [*lines, *lost_in_words(changes)]
+
+
+def lost_in_words(changes: Changes) -> list[str]:
+    """Why parts are not shared out: one sentence for those that have the same reason."""
+    reasons = dict.fromkeys(one.lost for one in changes.lost)
+    return [
+        f"Not swapped: {' and '.join(one.part for one in changes.lost if one.lost == why)}, since {why}."
+        for why in reasons
+    ]
 
 
 def sentence(blame: Blame) -> str:

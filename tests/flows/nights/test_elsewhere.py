@@ -178,3 +178,4 @@ def test_wrong_settings_are_refused_with_their_line(night, line: str, sentence: 
     with pytest.raises(InputError, match=sentence) as caught:
         load_project(file, store=store.url)
     assert "wrong.yaml:1" in str(caught.value)
+    assert "ada:pw" not in str(caught.value)
