@@ -139,13 +139,13 @@ def _roles(before: Side, after: Side) -> dict[str, str]:
     for side in (before, after):
         for file in side.files:
             found.setdefault(file.name, set()).update(side.parts_of(file))
-    return {name: " and ".join(sorted(parts)) for name, parts in found.items()}
+    return {name: " and ".join(sorted(parts)) for name, parts in found.items() if parts}
 
 
 def _changed_files(
     before: Side, after: Side, part: str, roles: Mapping[str, str]
 ) -> dict[str, tuple[Ingredient | None, Ingredient | None]]:
-    old, new = ({one.name: one for one in side.files if roles[one.name] == part} for side in (before, after))
+    old, new = ({one.name: one for one in side.files if roles.get(one.name) == part} for side in (before, after))
     return {
         name: (old.get(name), new.get(name))
         for name in sorted(old.keys() | new.keys())

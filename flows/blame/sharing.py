@@ -44,7 +44,7 @@ class Forecast:
         """The forecast as a sentence.
 
         >>> Forecast(2, 3, 9, 4.0, 65.0).in_words()
-        '2 hybrids have to be run: 3 stages and up to 9 that follow from them, 4.0 s to 65.0 s by earlier nights.'
+        'To be run: 2 hybrids, 3 stages and up to 9 that follow from them; 4.0 s to 65.0 s by earlier nights.'
         >>> Forecast(0, 0, 0, 0.0, 0.0).in_words()
         'Nothing has to be computed.'
         """
@@ -52,7 +52,7 @@ class Forecast:
             return "Nothing has to be computed."
         following = f" and up to {self.perhaps} that follow from them" if self.perhaps else ""
         return (
-            f"{plural(self.hybrids, 'hybrid')} have to be run: {plural(self.stages, 'stage')}{following}, "
+            f"To be run: {plural(self.hybrids, 'hybrid')}, {plural(self.stages, 'stage')}{following}; "
             f"{time_of(self.seconds)} to {time_of(self.at_most)} by earlier nights."
         )
 

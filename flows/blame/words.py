@@ -41,13 +41,14 @@ def sentence(blame: Blame) -> str:
     """The sentence for the message: a share counts as the whole does, so that what pulled the other way is below 0."""
     unit = _unit(blame)
     whole = _number(blame.total.value, unit)
+    ends = _between(blame.total, unit)
     if not blame.shares:
         return f"{_named(blame)}: nothing to share out of {whole}."
     ordered = sorted(blame.shares, key=lambda one: -_towards(blame, one).value)
     told = [f"{_with_interval(_towards(blame, one), unit)} come from {one.words}" for one in ordered[:1]]
     told += [f"{_with_interval(_towards(blame, one), unit)} from {one.words}" for one in ordered[1:]]
     points = " points" if unit == _SHARE else ""
-    return f"{_named(blame)}: of {whole}{points}, {', '.join(told)}."
+    return f"{_named(blame)}: of {whole}{points}{ends}, {', '.join(told)}."
 
 
 def table(blame: Blame) -> str:
@@ -100,8 +101,11 @@ def _towards(blame: Blame, share: Share) -> Interval:
 
 
 def _with_interval(one: Interval, unit: str) -> str:
-    number = _number(one.value, unit)
-    return number if math.isnan(one.low) else f"{number} [{_number(one.low, unit)}, {_number(one.high, unit)}]"
+    return _number(one.value, unit) + _between(one, unit)
+
+
+def _between(one: Interval, unit: str) -> str:
+    return "" if math.isnan(one.low) else f" [{_number(one.low, unit)}, {_number(one.high, unit)}]"
 
 
 def _number(number: float, unit: str) -> str:

@@ -79,7 +79,7 @@ def export(
     config: str,
     store: str | None,
 ) -> None:
-    """Write curated sets, a model, hard samples, findings or lineage of RUN.
+    """Write curated sets, a model, samples or findings of RUN.
 
     pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
     data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. The hardest samples
