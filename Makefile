@@ -20,8 +20,8 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip check
 	@touch $(READY)
 
-audit: $(READY)  ## run the first audit, on embedded data, and say where its report is
-	$(BIN)/assay run breast-cancer
+audit: $(READY)  ## audit a network on embedded pictures, the whole chain in small, and say where the report is
+	$(BIN)/assay run first-night
 
 night: $(READY)  ## run the two whole nights on embedded data, pictures and texts, and say where their time went
 	$(BIN)/assay run lesions-night

@@ -43,6 +43,12 @@ class AdversarialImages(Table):
     )  # fmt: skip
 
 
+class ImagePaths(Table):
+    """One row per row of a table that names images by their paths: the sample's id, and the path as it stands there."""
+
+    schema = _schema(("id", _S, False), ("path", _S, False))
+
+
 class FrameFlips(Table):
     """One row per sample, subject, perturbation and severity: how often the prediction flips along the sequence.
 

@@ -105,6 +105,18 @@ class Clusters(Table):
     schema = _schema(("id", _S, False), ("cluster", _I8, False))
 
 
+class OrderedAnswers(Table):
+    """How often a subject is right on a sample of the order, of how many `times`, under one circumstance.
+
+    `of` and `group` name the circumstance as findings do (`pgd`, `eps=0.1`); `score` is the sample's θ_L.
+    """
+
+    schema = _schema(
+        ("id", _S, False), ("of", _S, False), ("group", _S, False), ("right", _I4, False), ("times", _I4, False),
+        ("score", _F, False), ("stratum", _I4, False), ("cluster", _I8, False), ("decided", _B, False),
+    )  # fmt: skip
+
+
 class CuratedSets(Table):
     """The adversarial order: `rank` 0 is the easiest sample; `dataset` d means the sample is in D_d, D_d+1, … D_N."""
 

@@ -11,6 +11,9 @@ def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
     return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
 
 
+_TOLD_APART = (("auc", _F, True), ("low", _F, True), ("high", _F, True), ("pairs", _I4, True))
+
+
 class WordSwaps(Table):
     """One row per word and class: what may take its place, the best first; class −1 stands for every class.
 
@@ -25,18 +28,21 @@ class WordSwaps(Table):
 
 
 class CosineLimits(Table):
-    """One row per source of word vectors: the least cosine of a replacement (null where lists have no cosines)."""
+    """One row per source of word vectors: the least cosine of a replacement (null where lists have no cosines), and how
+    well the vectors tell synonyms from random pairs, as in `SynonymCosines`."""
 
-    schema = _schema(("provider", _S, False), ("limit", _F, True))
+    schema = _schema(("provider", _S, False), ("limit", _F, True), *_TOLD_APART)
 
 
 class SynonymCosines(Table):
     """One row per source of word vectors: the cosine that half of all known synonyms reach, and θ_relate.
 
-    NaN where the vectors know too few synonyms to say; null where nobody asked, or lists have no cosines.
+    NaN where the vectors know too few synonyms to say; null where nobody asked, or lists have no cosines. `auc` is how
+    likely one of so many synonym `pairs` has a higher cosine than a random pair, with its interval (`low`, `high`);
+    null where the vectors know too few pairs, or there are none.
     """
 
-    schema = _schema(("provider", _S, False), ("synonyms", _F, True), ("related", _F, True))
+    schema = _schema(("provider", _S, False), ("synonyms", _F, True), ("related", _F, True), *_TOLD_APART)
 
 
 class AttackedTexts(Table):

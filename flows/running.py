@@ -21,7 +21,7 @@ from assay.flows.report.outcomes import outcomes_in
 from assay.infra.branches import start
 from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError, InputError, RunError
+from assay.infra.errors import AssayError, InputError, RunError, SettingError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
@@ -186,7 +186,11 @@ def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
     def open_it() -> Engine:
         from assay.infra.engines.opening import open_engine
 
-        return open_engine(project.compute, progress.notice)
+        try:
+            return open_engine(project.compute, progress.notice)
+        except SettingError as error:
+            place = project.lines.place(tuple(error.setting.split(".")))
+            raise InputError(f"{place}: {error}") from error
 
     return open_it
 

@@ -227,9 +227,11 @@ class NamedChoices(Choices[N]):
 
 @dataclass(frozen=True)
 class TaggedChoices(Choices[T]):
-    """A table of choices with settings, told apart by their tag; `presets` are settings that go by a name."""
+    """A table of choices with settings, told apart by their tag; `presets` are settings that go by a name, `bundles`
+    several of them that go by one."""
 
     presets: Mapping[str, Settings] = field(default_factory=dict)
+    bundles: Mapping[str, tuple[Settings, ...]] = field(default_factory=dict)
 
     @property
     def tag(self) -> str:

@@ -17,6 +17,7 @@ from assay.infra.endings import is_interrupted
 from assay.infra.errors import InputError
 from assay.infra.listening import is_of_the_system
 from assay.infra.stopping import Stopped
+from assay.infra.working_folder import working_in
 
 _exit = os._exit
 
@@ -36,8 +37,6 @@ class _Guests(threading.local):
 
 
 _guests = _Guests()
-_standing = threading.Lock()
-_visits: list[str] = []  # the folders that we came from, the first one first
 
 
 @contextmanager
@@ -46,7 +45,7 @@ def kept_in(who: str, folder: str | None = None) -> Iterator[None]:
     _guests.depth += 1
     os._exit = _stay  # it stays: other threads, and processes forked by a guest, end as ever
     try:
-        with nullcontext() if folder is None else _standing_in(folder):
+        with nullcontext() if folder is None else working_in(folder):
             yield
     except Exception:
         raise
@@ -86,19 +85,3 @@ def _stay(status: int) -> NoReturn:
 
 
 _here = os.getpid()
-
-
-@contextmanager
-def _standing_in(folder: str) -> Iterator[None]:
-    """Within, the process stands in the folder; where several threads ask for that, until the last one has left."""
-    with _standing:
-        _visits.append(os.getcwd())
-        if Path(folder).is_dir():
-            os.chdir(folder)
-    try:
-        yield
-    finally:
-        with _standing:
-            if len(_visits) == 1:
-                os.chdir(_visits[0])
-            _visits.pop()

@@ -15,7 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_
 
 from pydantic import BaseModel, BeforeValidator, SerializerFunctionWrapHandler, create_model, model_serializer
 
-from assay.infra.code_reference import CodeReference, refer_to_code
+from assay.infra.code_reference import CodeReference
+from assay.infra.code_referring import refer_to_code
 from assay.infra.settings import Settings
 
 M = TypeVar("M", bound=BaseModel)

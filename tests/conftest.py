@@ -25,6 +25,17 @@ SUPPORT = Path(__file__).parent / "support"
 os.environ["PYTHONPATH"] = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
+@pytest.fixture(autouse=True)
+def _comes_home() -> Iterator[None]:
+    """A test that leaves the process in another folder fails, and does not take the next ones there."""
+    home = os.getcwd()
+    yield
+    there = os.getcwd()
+    if there != home:
+        os.chdir(home)
+        pytest.fail(f"The test left the process in {there}.")
+
+
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., "object"]:
     """A function that makes runs over the same store: `with make_run(seed=1) as run: …`."""

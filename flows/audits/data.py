@@ -11,6 +11,7 @@ from assay.flows.audits.kind import AuditKind, Ground
 from assay.infra.artifacts import Artifact
 
 if TYPE_CHECKING:
+    from assay.data.image_schemas import ImagePaths
     from assay.data.schemas import Classes, ContractResults, Findings, Rejects, Samples
     from assay.flows.configuration.named_columns import NamedColumn
     from assay.flows.configuration.named_things import MissingThing
@@ -28,16 +29,20 @@ class Data:
     rejects: Artifact[Rejects]
     contract: Artifact[ContractResults]
     findings: Sequence[Artifact[Findings]] = ()
+    paths: Artifact[ImagePaths] | None = None
+    """Where the images of a table lay."""
 
 
 def take_in(ground: Ground) -> Data:
     """The pipeline's samples, each checked on the way in."""
+    from assay.tasks.ingest.paths_task import keep_paths, names_paths
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.ingest.task import ingest
 
     source = resolve(ground.pipeline.source, ground.folder)
     entered = ingest(source, source.settings)
-    return Data(entered.samples, entered.classes, entered.rejects, entered.contract)
+    paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
+    return Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
 
 
 def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[Part]:
@@ -47,11 +52,13 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     from assay.data.schemas import Rejects
     from assay.infra.partitions import collect
     from assay.tasks.ingest.page import page
+    from assay.tasks.statistics.grouped_samples import count_groups
 
     contracts = [data.contract, *(one for made in ground.results.values() for one in getattr(made, "contracts", ()))]
     gold = next((one.n for one in findings.select("ordering.accuracy") if one.n is not None), None)
     checked = pa.concat_tables([collect(one, None) for one in contracts])
-    yield page(data.samples.rows, collect(data.rejects, Rejects.schema.names), checked, gold)
+    rejects = collect(data.rejects, Rejects.schema.names)
+    yield page(data.samples.rows, rejects, checked, gold, count_groups(data.samples))
 
 
 def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from assay.flows.audits.along.kind import ALONG
+from assay.flows.audits.annotators import ANNOTATORS
 from assay.flows.audits.curation.kind import CURATION
 from assay.flows.audits.data import DATA
 from assay.flows.audits.hardness.kind import over
 from assay.flows.audits.images.kind import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
 from assay.flows.audits.kind import AuditKind
 from assay.flows.audits.overfitting.kind import OVERFITTING
+from assay.flows.audits.slices import SLICES
 from assay.flows.audits.subjects.kind import SUBJECTS, TABLES
 from assay.flows.audits.terms.kind import TERMS
 from assay.flows.audits.texts.kind import TEXTS
@@ -20,8 +22,8 @@ from assay.flows.audits.trust.kind import TRUST
 AnyKind = AuditKind[Any]
 
 _SINGLE: tuple[AnyKind, ...] = (
-    DATA, CURATION, ALONG, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS, TEXTS,
-    OVERFITTING,
+    DATA, ANNOTATORS, CURATION, ALONG, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS,
+    TEXTS, SLICES, OVERFITTING,
 )  # fmt: skip
 KINDS: tuple[AnyKind, ...] = (*_SINGLE, over(_SINGLE))
 

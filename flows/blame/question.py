@@ -57,7 +57,7 @@ def question_about(
     paired = partial(between, KeptOutcomes(store, earlier), KeptOutcomes(store, later))
     both = [
         one for one in changes(findings_of(store, earlier), findings_of(store, later), paired)
-        if one.before and one.after and None not in (one.before.value, one.after.value)
+        if one.before is not None and one.after is not None and None not in (one.before.value, one.after.value)
     ]  # fmt: skip
     chosen = _chosen(both, asked, store, earlier, later)
     if chosen.before is None or chosen.after is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -67,9 +67,9 @@ class Menu:
         return types if source is Source else {**types, "source": source}
 
     @property
-    def presets(self) -> dict[str, Mapping[str, Settings]]:
-        """The settings that go by a name, by the setting that says what they are (`attack: xu-pgd-4`)."""
-        return {table.tag: table.presets for table in self.tagged.values()}
+    def presets(self) -> dict[str, Collection[str]]:
+        """The names that settings go by, by the setting that says what they are (`attack: xu-pgd-4`)."""
+        return {table.tag: (*table.presets, *table.bundles) for table in self.tagged.values()}
 
     @property
     def tagged(self) -> dict[Where, TaggedChoices[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from assay.flows.configuration.menu import TAGGED, Menu
 from assay.flows.configuration.mistakes import Where
@@ -21,6 +21,7 @@ def write_out_all(document: Document, menu: Menu) -> None:
         write_out(document, ("pipelines", name, "subjects"), "model", SUBJECT_FIELDS)
         for place, table in menu.tagged.items():
             write_out(document, ("pipelines", name, *place), table.tag, table.fields)
+            write_out_bundles(document, ("pipelines", name, *place), table.tag, _bundled(table.tag, table.bundles))
             write_out_presets(document, ("pipelines", name, *place), table.tag, _written(table.tag, table.presets))
 
 
@@ -74,12 +75,52 @@ def write_out_presets(document: Document, where: Where, key: str, presets: Mappi
             items[position] = {**presets[str(item[key])], **beside}
 
 
+def write_out_bundles(
+    document: Document, where: Where, key: str, bundles: Mapping[str, Sequence[dict[str, Value]]]
+) -> None:
+    """Writes out the items of a list that go by the name of several (`attack: autoattack`), each with what stands
+    beside the name, and each on its line.
+
+    >>> document = Document("x", {"attacks": [{"attack": "all", "eps": 0.1}, {"attack": "gap"}]}, {("attacks", 1): 3})
+    >>> write_out_bundles(document, ("attacks",), "attack", {"all": [{"attack": "pgd"}, {"attack": "square"}]})
+    >>> document.value["attacks"][:2], document.line(("attacks", 2))
+    ([{'attack': 'pgd', 'eps': 0.1}, {'attack': 'square', 'eps': 0.1}], 3)
+    """
+    items = document.found(where)
+    for position in reversed(range(len(items) if isinstance(items, list) else 0)):
+        item = items[position] if isinstance(items, list) else None
+        if not isinstance(items, list) or not isinstance(item, dict) or str(item.get(key)) not in bundles:
+            continue
+        several = bundles[str(item[key])]
+        beside = {option: value for option, value in item.items() if option != key}
+        items[position : position + 1] = [{**one, **beside} for one in several]
+        _repeat_lines(document, where, position, len(several))
+
+
+def _repeat_lines(document: Document, where: Where, position: int, times: int) -> None:
+    """The lines of a list in which one item has become several: theirs is its own, and the others keep theirs."""
+    at, lines = len(where), document.lines
+    inside = {known: line for known, line in lines.items() if known[:at] == where and len(known) > at}
+    for known in inside:
+        del lines[known]
+    for known, line in inside.items():
+        place = known[at]
+        assert isinstance(place, int)
+        moved = range(place, place + times) if place == position else [place + (times - 1) * (place > position)]
+        lines |= {(*where, one, *known[at + 1 :]): line for one in moved}
+
+
+def _bundled(tag: str, bundles: Mapping[str, Sequence[Settings]]) -> dict[str, list[dict[str, Value]]]:
+    return {name: [_spelt(tag, one) for one in several] for name, several in bundles.items()}
+
+
 def _written(tag: str, presets: Mapping[str, Settings]) -> dict[str, dict[str, Value]]:
     """What goes by a name, as it would be written out."""
-    return {
-        name: {tag: str(getattr(settings, tag)), **settings.model_dump(mode="json", exclude_unset=True)}
-        for name, settings in presets.items()
-    }
+    return {name: _spelt(tag, settings) for name, settings in presets.items()}
+
+
+def _spelt(tag: str, settings: Settings) -> dict[str, Value]:
+    return {tag: str(getattr(settings, tag)), **settings.model_dump(mode="json", exclude_unset=True)}
 
 
 def _written_out(document: Document, place: Where, key: str, name: str, options: dict[str, Value]) -> Value:

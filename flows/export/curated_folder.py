@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +24,7 @@ ABOUT: Mapping[str, str] = {
     "votes_cast": "how many labelling functions of the panel voted",
     "gold": "the true class where it is known, as a class code",
     "gold_name": "the true class where it is known, by name",
-    "image": "the image as a PNG file, as models saw it, and its original path where samples are named by it",
+    "image": "the image as a PNG file, as models saw it, and its path in the table or folder that it came from",
 }
 
 
@@ -39,8 +40,10 @@ class CuratedFolder:
         return self.whole.slice(0, self.sizes[number - 1])
 
 
-def curated_folder(curated: pa.Table, samples: pa.Table, classes: Mapping[int, str]) -> CuratedFolder:
-    """The curated table in its order, with class names and the columns of the samples beside it."""
+def curated_folder(
+    curated: pa.Table, samples: pa.Table, classes: Mapping[int, str], paths: Mapping[str, str] = MappingProxyType({})
+) -> CuratedFolder:
+    """The curated table in its order, with class names, the samples' own columns, and where their images lay."""
     ordered = curated.sort_by("rank")
     columns = {name: ordered[name] for name in ordered.column_names}
     columns["label_name"] = _named(ordered["label"], classes)
@@ -57,7 +60,7 @@ def curated_folder(curated: pa.Table, samples: pa.Table, classes: Mapping[int, s
     for number in range(1, last + 1):
         total += counts.get(number, 0)
         sizes.append(total)
-    return CuratedFolder(with_pictures(table), tuple(sizes))
+    return CuratedFolder(with_pictures(table, paths), tuple(sizes))
 
 
 def _named(codes: pa.ChunkedArray, classes: Mapping[int, str]) -> pa.Array:

@@ -19,6 +19,7 @@ from assay import __version__
 from assay.data.schemas import CuratedSets
 from assay.flows.export.curated_folder import ABOUT, CuratedFolder, curated_folder
 from assay.flows.export.data_card import CardFacts, Lineage, data_card, verdict_in_words
+from assay.flows.export.pictures import original_paths
 from assay.flows.report.records import read_table, tables_of
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
@@ -43,7 +44,7 @@ def export_run(
     require_new(target)
     chosen, curated = _curated(store, record, labeler)
     samples = pa.concat_tables([table for *_, table in tables_of(store, record, "Samples")], promote_options="default")
-    folder = curated_folder(curated, samples, _classes(store, record))
+    folder = curated_folder(curated, samples, _classes(store, record), original_paths(store, record))
     facts = _facts(store, record, folder, chosen, licence or _licence_of(record))
     with appearing_whole(target) as draft:
         files = _write_tables(draft, folder)

@@ -16,7 +16,7 @@ from assay.data.images import COLUMNS
 from assay.flows.audits.hardness.showing import hard_samples, plain_row
 from assay.flows.configuration.mistakes import suggestion
 from assay.flows.export.curated_sets import appearing_whole, require_new
-from assay.flows.export.pictures import with_pictures
+from assay.flows.export.pictures import original_paths, with_pictures
 from assay.flows.report.records import tables_of
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
@@ -53,13 +53,17 @@ def export_hardest(store: Store, record: RunRecord, count: int, target: Path, su
                for row in table.to_pylist()}  # fmt: skip
     hard = list(hard_samples(mine, samples, classes, _text_columns(record.settings), masked))
     with appearing_whole(target) as draft:
-        pq.write_table(hardest_table(hard, samples, masked), draft / "hardest.parquet", compression="zstd")
+        pq.write_table(
+            hardest_table(hard, samples, masked, original_paths(store, record)),
+            draft / "hardest.parquet",
+            compression="zstd",
+        )
         (draft / "README.md").write_text(_card(record, chosen, hard, masked), encoding="utf-8")
         _write_each(draft, hard)
     return f"{target}: the {plural(len(hard), 'sample')} that are hardest for {chosen}, hardest.parquet, README.md"
 
 
-def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool) -> pa.Table:
+def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, paths: Mapping[str, str]) -> pa.Table:
     """One row per sample, the hardest first: the answers, each measure and the share it is harder than, its columns."""
     places = {sample: at for at, sample in enumerate(samples["id"].to_pylist())}
     columns: dict[str, list[Any]] = {
@@ -76,7 +80,7 @@ def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool) -
     for name in (*kept, *(COLUMNS if set(COLUMNS) <= set(own.column_names) else ())):
         if name not in table.column_names:
             table = table.append_column(name, own[name])
-    return with_pictures(table)
+    return with_pictures(table, paths)
 
 
 def masked_in(settings: Mapping[str, Any]) -> bool:

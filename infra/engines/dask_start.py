@@ -23,7 +23,7 @@ from distributed.worker_memory import parse_memory_limit
 
 from assay.infra.engines.crew import local_crew
 from assay.infra.engines.threads import ONE_EACH
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError, RunError, SettingError
 from assay.infra.settings import Compute
 
 LOOPBACK = "127.0.0.1"
@@ -142,9 +142,10 @@ def memory_of(memory: str) -> str | float:
     limit = memory if memory == "auto" or memory[-1].isalpha() else float(memory)
     given = parse_memory_limit(limit, 1, 1, logger=logging.getLogger("distributed.nanny"))
     if given is not None and 0 < given < LEAST_MEMORY:
-        raise InputError(
-            f"compute.memory: {memory} is {given / 2**20:.1f} MiB per worker, and one needs {LEAST_MEMORY >> 20} MiB "
-            "to start; give it more, or leave it out"
+        raise _wrong(
+            "memory",
+            f"{memory} is {given / 2**20:.1f} MiB per worker, and one needs {LEAST_MEMORY >> 20} MiB "
+            "to start; give it more, or leave it out",
         )
     return limit
 
@@ -166,7 +167,7 @@ def _join(address: str, notice: Callable[[str], None]) -> Connection:
             "there (`dask scheduler`), or correct compute.engine"
         ) from error
     except (ValueError, TypeError) as error:
-        raise InputError(f"compute.engine: {address} cannot be connected to: {error}") from error
+        raise _wrong("engine", f"{address} cannot be connected to: {error}") from error
 
 
 def _require_certificates(address: str) -> None:
@@ -174,12 +175,17 @@ def _require_certificates(address: str) -> None:
     try:
         context = Security().get_connection_args("client").get("ssl_context")
     except OSError as error:  # an unreadable file, or one that is no certificate
-        raise InputError(f"compute.engine: the certificates for {address} cannot be read ({error})") from error
+        raise _wrong("engine", f"the certificates for {address} cannot be read ({error})") from error
     if context is None:
-        raise InputError(
-            f"compute.engine: {address} wants certificates, and this process has none; set "
-            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY (docs/clusters.md)"
+        raise _wrong(
+            "engine",
+            f"{address} wants certificates, and this process has none; set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY (docs/clusters.md)",
         )
+
+
+def _wrong(setting: str, said: str) -> SettingError:
+    return SettingError(f"compute.{setting}: {said}", f"compute.{setting}", "")
 
 
 def cluster_class(engine: str) -> type[Cluster]:
@@ -188,15 +194,15 @@ def cluster_class(engine: str) -> type[Cluster]:
     try:
         named = getattr(importlib.import_module(module), name)
     except Exception as error:  # a module that is imported may raise anything
-        raise InputError(
-            f"compute.engine: there is no Dask cluster class {engine} here ({error}); install its package or "
-            "correct the path"
+        raise _wrong(
+            "engine", f"there is no Dask cluster class {engine} here ({error}); install its package or correct the path"
         ) from error
     if not isinstance(named, type) or not issubclass(named, Cluster):
-        raise InputError(
-            f"compute.engine: {engine} is no Dask cluster class (a subclass of distributed.deploy.Cluster, such as "
+        raise _wrong(
+            "engine",
+            f"{engine} is no Dask cluster class (a subclass of distributed.deploy.Cluster, such as "
             "dask_kubernetes.operator.KubeCluster); of another kind of cluster, name its scheduler's address "
-            "(tls://host:8786)"
+            "(tls://host:8786)",
         )
     return named
 

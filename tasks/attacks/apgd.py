@@ -10,7 +10,8 @@ from torch import Tensor
 
 from assay.tasks.attacks.batch import Batch, Climbing
 from assay.tasks.attacks.ledger import Ledger
-from assay.tasks.attacks.settings import APGD
+from assay.tasks.attacks.rivals import against_each
+from assay.tasks.attacks.settings import APGD, APGDT
 
 MOMENTUM = 0.75  # α: how much of a step is the new direction; the rest is where the sample was going
 PROGRESS = 0.75  # ρ: the share of steps since the last checkpoint that must have gone up
@@ -32,14 +33,28 @@ def checkpoints(steps: int) -> list[int]:
 def apgd(settings: APGD, batch: Batch) -> Ledger:
     """Auto-PGD: of every sample the point of highest loss, or a later one of more harm (see `Ledger`)."""
     climbing: Climbing = "losses" if settings.loss == "cross-entropy" else "ratios"
-    ledger = Ledger(batch, steps=settings.steps)
-    rows = ledger.open() if settings.only_accuracy else torch.arange(len(batch), device=batch.images.device)
+    return ascend(batch, climbing, settings.steps, early=settings.only_accuracy)
+
+
+def apgd_t(settings: APGDT, batch: Batch) -> Ledger:
+    """Auto-PGD up the targeted DLR, towards each of the likeliest wrong classes in turn."""
+
+    def attempt(batch: Batch, place: int) -> Ledger:
+        return ascend(batch, "ratios", settings.steps, early=settings.only_accuracy, purpose=f"apgd-t {place}")
+
+    return against_each(batch, settings.classes, settings.steps, attempt)
+
+
+def ascend(batch: Batch, climbing: Climbing, steps: int, *, early: bool, purpose: str = "apgd") -> Ledger:
+    """Algorithm 1 from a start of its own for every `purpose`; `early` drops samples as they fall."""
+    ledger = Ledger(batch, steps=steps)
+    rows = ledger.open() if early else torch.arange(len(batch), device=batch.images.device)
     batch = batch.of(rows) if len(rows) < len(batch) else batch
     if len(rows) == 0:
         return ledger
-    state, marks, last_mark = _State.begin(batch, climbing), checkpoints(settings.steps), 0
-    for step in range(settings.steps + 1):
-        if settings.only_accuracy:
+    state, marks, last_mark = _State.begin(batch, climbing, purpose), checkpoints(steps), 0
+    for step in range(steps + 1):
+        if early:
             still = ledger.close(rows, state.x, batch.criterion.harm(state.logits), step)
             if len(still) < len(rows):
                 rows, batch, state = rows[still], batch.of(still), state.of(still)
@@ -47,15 +62,15 @@ def apgd(settings: APGD, batch: Batch) -> Ledger:
                 return ledger
         else:
             ledger.look(state.x, batch.criterion.harm(state.logits), step)
-        if step < settings.steps:
+        if step < steps:
             if step in marks:
                 state = state.halve(step - last_mark)
                 last_mark = step
             state = state.moved(batch, climbing, first=step == 0)
-    if settings.only_accuracy:
+    if early:
         ledger.leave(rows, state.best_x, torch.zeros_like(batch.clean_harm))  # it was looked at, and no success
         return ledger
-    ledger.look(state.best_x, batch.criterion.harm(batch.ask(state.best_x)), settings.steps)
+    ledger.look(state.best_x, batch.criterion.harm(batch.ask(state.best_x)), steps)
     ledger.settle()
     return ledger
 
@@ -78,9 +93,9 @@ class _State:
     best_then: Tensor  # [n] the best value at the last checkpoint
 
     @classmethod
-    def begin(cls, batch: Batch, climbing: Climbing) -> _State:
+    def begin(cls, batch: Batch, climbing: Climbing, purpose: str) -> _State:
         """A uniform start in the ball, and a step size of 2ε."""
-        x = batch.start("apgd")
+        x = batch.start(purpose)
         gradient, logits, value = batch.first_slope(x, climbing)
         size = torch.full_like(value, 2 * batch.eps)
         ups = torch.zeros(len(x), dtype=torch.int32, device=x.device)

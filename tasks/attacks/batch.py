@@ -10,7 +10,7 @@ from torch import Tensor
 
 from assay.infra.errors import InputError
 from assay.tasks.attacks.ball import Ball, ball_around
-from assay.tasks.attacks.criteria import ManyLabels, OneLabel, criterion_for
+from assay.tasks.attacks.criteria import Criterion, criterion_for
 from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.settings import ImageAttack
 
@@ -58,7 +58,7 @@ class Batch:
     model: Attackable
     images: Tensor  # float32 [n, c, h, w]
     ball: Ball
-    criterion: OneLabel | ManyLabels
+    criterion: Criterion
     clean_harm: Tensor  # int32 [n]: how much is done before the attack begins
     eps: float
     draws: Draws
@@ -143,9 +143,7 @@ def blocks(n: int, size: int, device: torch.device | str = "cpu") -> list[Rows]:
     return whole + ([torch.arange(n - rest, n - rest + size, device=device).clamp(max=n - 1)] if rest else [])
 
 
-def _slope(
-    model: Attackable, x: Tensor, criterion: OneLabel | ManyLabels, climbing: Climbing
-) -> tuple[Tensor, Tensor, Tensor]:
+def _slope(model: Attackable, x: Tensor, criterion: Criterion, climbing: Climbing) -> tuple[Tensor, Tensor, Tensor]:
     x = x.detach().requires_grad_(True)
     with torch.enable_grad():
         logits = model.logits(x)

@@ -58,7 +58,8 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
     `run` attacks a batch at one ε and keeps the ledger. Attacks that follow gradients, and take several steps, are what
     others are measured by. `reach` says how far the steps go together at an ε, where that may be short of it.
     `climbs_the_loss` says whether several labels are attacked by the loss that the others climb.
-    `drops_fallen` is whether it stops asking about a sample as soon as that has fallen.
+    `drops_fallen` is whether it stops asking about a sample as soon as that has fallen; `one_class` is whether it goes
+    by classes that exclude each other, so that subjects of several labels cannot be attacked by it.
     """
 
     settings: type[A]
@@ -68,6 +69,7 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
     reach: Callable[[A, float], float] = lambda _, eps: eps
     climbs_the_loss: Callable[[A], bool] = lambda _: True
     drops_fallen: bool = False
+    one_class: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,14 +13,24 @@ from torch.nn import functional
 from assay.infra.errors import InputError
 from assay.tasks.attacks.settings import ImageAttack
 
-_NO_ZERO = 1e-12  # keeps a ratio of logits finite where all logits are equal
+NO_ZERO = 1e-12
+"""Keeps a ratio of logits finite where all logits are equal."""
 
 
 class Criterion(Protocol):
     """The goal of an attack for a batch of samples; everything is per sample, [n], and more is nearer to the goal."""
 
-    enough: Tensor  # int32 [n]: from this harm on the goal is reached
-    most: Tensor  # int32 [n]: the harm after which nothing is left to be done
+    @property
+    def truth(self) -> Tensor:
+        """What is true: a class [n], or labels [n, k]."""
+
+    @property
+    def enough(self) -> Tensor:
+        """The harm from which on the goal is reached, int32 [n]."""
+
+    @property
+    def most(self) -> Tensor:
+        """The harm after which nothing is left to be done, int32 [n]."""
 
     def losses(self, logits: Tensor) -> Tensor:
         """Cross-entropy: away from the truth, or towards the aim."""
@@ -79,10 +89,10 @@ class OneLabel:
             return self.margins(logits)
         ordered = logits.topk(min(4, classes), dim=1).values
         if self.aim is None:
-            return self.margins(logits) / (ordered[:, 0] - ordered[:, 2] + _NO_ZERO)
+            return self.margins(logits) / (ordered[:, 0] - ordered[:, 2] + NO_ZERO)
         low = ordered[:, 2] if classes == 3 else (ordered[:, 2] + ordered[:, 3]) / 2
         towards = logits.gather(1, self.aim[:, None]) - logits.gather(1, self.truth[:, None])
-        return towards.squeeze(1) / (ordered[:, 0] - low + _NO_ZERO)
+        return towards.squeeze(1) / (ordered[:, 0] - low + NO_ZERO)
 
     def harm(self, logits: Tensor) -> Tensor:
         """1 where the predicted class is wrong, or (wrongly) the one aimed at."""

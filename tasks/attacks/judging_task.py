@@ -55,7 +55,7 @@ def probe_subject(
     return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
 
 
-@stage(version=3, title="robustness")
+@stage(version=4, title="robustness")
 def measure_attacks(
     attacked: list[Artifact[Attacked]], classes: Artifact[Classes], attacks: list[AnyImageAttack], name: str,
     transfers: list[Artifact[Findings]], split: str = "", evaluation: Artifact[Samples] | None = None,

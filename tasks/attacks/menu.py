@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from assay.infra.choices import TaggedChoices
 from assay.tasks.attacks.choice import GROUP, AttackChoice
 from assay.tasks.attacks.noise.settings import Noise
-from assay.tasks.attacks.settings import PRESETS, ImageAttack
+from assay.tasks.attacks.settings import BUNDLES, PRESETS, ImageAttack
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.terms.settings import AnyTermAttack as AnyTermAttack
 from assay.tasks.attacks.terms.table import TERM_ATTACKS
@@ -21,6 +21,7 @@ ATTACKS: TaggedChoices[AttackChoice] = TaggedChoices(
     AttackChoice,
     (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS),
     presets=PRESETS,
+    bundles=BUNDLES,
 )
 if TYPE_CHECKING:
     AnyAttack = ImageAttack | AnyTextAttack | AnyTermAttack

@@ -8,6 +8,8 @@ from assay.tasks.attacks.page_findings import AttackFindings, eps_text, eps_valu
 from assay.tasks.attacks.page_pictures import AttackedImages, gallery
 from assay.tasks.attacks.page_tables import (
     answers_table,
+    areas_table,
+    chances_table,
     figures_table,
     flag_blocks,
     raised_flags,
@@ -36,8 +38,10 @@ def page(findings: FindingIndex, shown: Sequence[AttackedImages] = ()) -> Part:
         blocks.append(figures_table(found))
     blocks += _galleries(shown, telling)
     blocks += [recall_table(found, subject, group) for subject, group in telling.items()]
+    blocks += filter(None, (areas_table(found, subject, group) for subject, group in telling.items()))
     if telling:
         blocks.append(answers_table(found, telling))
+        blocks += filter(None, [chances_table(found, telling)])
     blocks += transfer_tables(found)
     sentence = _what_is_left(found)
     raised = raised_flags(findings)

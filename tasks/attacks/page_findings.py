@@ -29,7 +29,7 @@ class AttackFindings:
     """What was measured under attack; ε goes by the name it has in the groups."""
 
     def __init__(self, findings: FindingIndex) -> None:
-        self._findings = findings
+        self.all = findings
         # Attacks on texts have no ε.
         self._accuracies = [one for one in findings.select("attack.accuracy") if one.slice.eps is not None]
         self._curves = [one for one in self._accuracies if not one.slice.name and not one.slice.split]
@@ -40,7 +40,7 @@ class AttackFindings:
     def get(self, metric: str, subject: str, attack: str, group: str, part: str = "") -> Finding | None:
         """The finding `attack.metric`, of a part (a class, a split) where one is named."""
         full = ", ".join(filter(None, (group, part)))
-        return self._findings.entry(f"attack.{metric}", subject, attack, full)
+        return self.all.entry(f"attack.{metric}", subject, attack, full)
 
     def attacks(self, subject: str | None = None) -> list[str]:
         """The attacks on a subject, or on any, the worst case last."""
@@ -82,8 +82,17 @@ class AttackFindings:
 
     def classes(self, subject: str) -> list[str]:
         """The names of the classes whose recall was measured."""
-        recalls = self._findings.select("attack.recall", subject=subject)
+        recalls = self.all.select("attack.recall", subject=subject)
         return distinct(one.slice.name for one in recalls if not one.slice.split)
+
+    def areas(self, subject: str, attack: str, group: str) -> list[str]:
+        """The names of the classes whose area under attack was measured at an ε."""
+        found = self.all.select("attack.class_auc", subject=subject, of=attack)
+        return [one.slice.name for one in found if one.group.startswith(f"{group}, ")]
+
+    def unattacked(self, metric: str, subject: str, part: str = "") -> Finding | None:
+        """What the subject's own findings say of the clean images."""
+        return self.all.get(f"subject.{metric}", subject, "clean", part)
 
     def has_training(self) -> bool:
         """Whether some attack was also measured on the images that a generator learned from."""

@@ -1,9 +1,10 @@
-"""The tables about attacks: the paper's numbers per attack and ε, transfer, recall per class, red flags in words."""
+"""The tables about attacks: the paper's numbers per attack and ε, transfer, every class, chances, red flags."""
 
 from __future__ import annotations
 
 from assay.tasks.attacks.page_findings import AttackFindings, eps_text, eps_value
 from assay.tasks.attacks.red_flags import FLAGS
+from assay.tasks.reporting.chances import CHANCES, chance_cells
 from assay.tasks.reporting.estimates import estimate
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
@@ -58,8 +59,42 @@ def recall_table(found: AttackFindings, subject: str, group: str) -> DataTable:
          *(estimate(found.get("recall", subject, attack, group, name)) for attack in attacks)]
         for name in found.classes(subject)
     ]  # fmt: skip
-    title = f"Recall of every class at ε = {eps_text(group)}"
-    return DataTable(f"{title}, {subject}" if len(found.subjects) > 1 else title, columns, rows)
+    return DataTable(_titled(found, "Recall of every class", subject, group), columns, rows)
+
+
+def areas_table(found: AttackFindings, subject: str, group: str) -> DataTable | None:
+    """The area under the ROC curve of every class, clean and under every attack at one ε; None of two classes that
+    exclude each other, whose one area the first table has."""
+    attacks = [one for one in found.attacks(subject) if found.areas(subject, one, group)]
+    if not attacks:
+        return None
+    columns = [Column("Class"), Column("Clean", "number"), *(Column(attack, "number") for attack in attacks)]
+    rows: list[list[Cell]] = [
+        [name, estimate(found.unattacked("class_auc", subject, name)),
+         *(estimate(found.get("class_auc", subject, attack, group, name)) for attack in attacks)]
+        for name in found.areas(subject, attacks[0], group)
+    ]  # fmt: skip
+    note = "Of each class against the rest, or of each label, from probabilities: a mean over them hides the worst."
+    return DataTable(_titled(found, "AUC of every class", subject, group), columns, rows, note)
+
+
+def chances_table(found: AttackFindings, groups: dict[str, str]) -> DataTable | None:
+    """Whether confidences are still chances under attack, at one ε per subject; None where no truth is known."""
+    rows: list[list[Cell]] = []
+    for subject, telling in groups.items():
+        attacked = [one for one in found.attacks(subject) if found.get("ece", subject, one, telling)]
+        if attacked:
+            rows.append([subject, "clean", _eps("eps=0"), *chance_cells(found.all, "subject", subject, "clean")])
+        rows += [
+            [subject, attack, _eps(telling), *chance_cells(found.all, "attack", subject, attack, telling)]
+            for attack in attacked
+        ]
+    note = (
+        "Of all attacked images, also of those that were wrong before. An attack that is stopped at the first wrong "
+        "answer leaves a confidence near the border; one that goes on makes the subject sure of what is wrong."
+    )
+    columns = [Column("Subject"), Column("Attack"), Column("ε"), *CHANCES]
+    return DataTable("Are its confidences still chances?", columns, rows, note) if rows else None
 
 
 def answers_table(found: AttackFindings, groups: dict[str, str]) -> DataTable:
@@ -139,6 +174,11 @@ def _answers(found: AttackFindings, subject: str, attack: str, group: str) -> li
     mark = Mark(verdict, "bad") if verdict.startswith("degenerate") else Mark(verdict.replace("not measured", ""))
     name = "clean" if eps_value(group) == 0 else attack
     return [[subject, name, _eps(group), *(estimate(one) for one in (accuracy, *beside)), mark]]
+
+
+def _titled(found: AttackFindings, what: str, subject: str, group: str) -> str:
+    title = f"{what} at ε = {eps_text(group)}"
+    return f"{title}, {subject}" if len(found.subjects) > 1 else title
 
 
 def _eps(group: str) -> Mark:

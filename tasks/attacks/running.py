@@ -50,6 +50,11 @@ def run_attack(
             f"The attack {settings.called} has `only_accuracy`, which stops at a sample's first wrong answer, and the "
             f"subject {model.name} knows several labels per image, each with its own: leave `only_accuracy` out."
         )
+    if IMAGE_ATTACKS.of(settings).one_class and model.multilabel:
+        raise InputError(
+            f"The attack {settings.called} goes from class to class, and the subject {model.name} knows several labels "
+            "per image: take apgd and square."
+        )
     _require_sound(model, images, targets, eps, draws)
     if len(images) == 0:
         nothing = torch.zeros(0, dtype=torch.int32)

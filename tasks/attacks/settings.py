@@ -132,6 +132,35 @@ class APGD(ImageAttack):
     """What it climbs: cross-entropy, or the difference of logits ratio (the plain margin with two classes)."""
 
 
+class ClassByClass(ImageAttack):
+    """What attacks have that go for the likeliest wrong classes, one after the other; any wrong answer is a success."""
+
+    steps: int = Field(default=50, ge=2, le=100_000)
+    """How many steps it takes towards each class."""
+    classes: int = Field(default=9, ge=1, le=10_000)
+    """How many wrong classes it goes for, the likeliest first; fewer where there are fewer."""
+
+    @model_validator(mode="after")
+    def _any_wrong_class_will_do(self) -> Self:
+        if self.goal != "untargeted":
+            raise ValueError(f"goes for one wrong class after the other, not for `goal: {self.goal}`: leave `goal` out")
+        return self
+
+
+class APGDT(ClassByClass):
+    """Auto-PGD up the targeted difference of logits ratio (Croce and Hein 2020, Eq. 6), class by class."""
+
+    attack: Literal["apgd-t"] = "apgd-t"
+    """Which attack it is."""
+
+
+class FABT(ClassByClass):
+    """FAB (Croce and Hein 2020), class by class: the nearest point on the other side of the boundary."""
+
+    attack: Literal["fab-t"] = "fab-t"
+    """Which attack it is."""
+
+
 class Square(ImageAttack):
     """The Square attack (Andriushchenko et al. 2020): random squares, no gradients, only queries."""
 
@@ -171,6 +200,15 @@ PRESETS: dict[str, ImageAttack] = {
 """The attacks of Xu et al. by name, called after their ε in levels of 255 (section 5.1): PGD with t = 1, 4, 40 and 60
 steps of 1/255 (components 1 to 4; component 4 is component 1's second), of which the last image counts, and GAP at the
 three norms."""
+
+BUNDLES: dict[str, tuple[ImageAttack, ...]] = {
+    "autoattack": (
+        APGD(name="apgd-ce", steps=100, only_accuracy=True), APGDT(steps=100, only_accuracy=True),
+        FABT(steps=100, only_accuracy=True), Square(queries=5000, share=0.8, only_accuracy=True),
+    )
+}  # fmt: skip
+"""Several attacks by one name: the standard ensemble of AutoAttack (Croce and Hein 2020, section 6), whose robust
+accuracy is that of the worst case over the four."""
 
 AnyImageAttack = ImageAttack
 """Any attack on images."""

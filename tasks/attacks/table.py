@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 from assay.infra.choices import TaggedChoices
 from assay.tasks.attacks.choice import GROUP, AnyImageAttackChoice, GeneratorTraining, ImageAttackChoice
-from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, PRESETS, MomentumPGD, Square, step_size_for
+from assay.tasks.attacks.settings import (
+    APGD,
+    APGDT,
+    BUNDLES,
+    FABT,
+    FGSM,
+    GAP,
+    PGD,
+    PRESETS,
+    MomentumPGD,
+    Square,
+    step_size_for,
+)
 
 if TYPE_CHECKING:
     from assay.infra.seeds import Seeds
@@ -40,6 +52,18 @@ def _apgd(settings: APGD, batch: Batch) -> Ledger:
     from assay.tasks.attacks.apgd import apgd
 
     return apgd(settings, batch)
+
+
+def _apgd_t(settings: APGDT, batch: Batch) -> Ledger:
+    from assay.tasks.attacks.apgd import apgd_t
+
+    return apgd_t(settings, batch)
+
+
+def _fab_t(settings: FABT, batch: Batch) -> Ledger:
+    from assay.tasks.attacks.fab import fab_t
+
+    return fab_t(settings, batch)
 
 
 def _square(settings: Square, batch: Batch) -> Ledger:
@@ -76,8 +100,11 @@ IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
         ImageAttackChoice(MomentumPGD, _momentum_pgd, follows_gradients=True, reach=_reach),
         # The margin is not what the others climb, so with several labels it is no measure for them.
         ImageAttackChoice(APGD, _apgd, follows_gradients=True, climbs_the_loss=lambda apgd: apgd.loss != "margin"),
+        ImageAttackChoice(APGDT, _apgd_t, follows_gradients=True, one_class=True),
+        ImageAttackChoice(FABT, _fab_t, follows_gradients=True, drops_fallen=True, one_class=True),
         ImageAttackChoice(Square, _square, drops_fallen=True),
         ImageAttackChoice(GAP, generator=GeneratorTraining(_train_gap, _load_gap)),
     ),
     presets=PRESETS,
+    bundles=BUNDLES,
 )

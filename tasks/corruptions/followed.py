@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.tasks.corruptions.findings import ALL, MEAN
+from assay.tasks.corruptions.tallies import ALL, MEAN
 from assay.tasks.reporting.following import Headline, headline_of, sliced
 from assay.tasks.statistics.findings import FindingIndex, lowest
 

@@ -4,6 +4,9 @@ from assay.tasks.statistics.metrics import metrics
 
 METRICS = metrics(
     "corruption",
-    higher={"share": "accuracy"},
-    lower={"share": "flip_probability", "ratio": "relative_flip_probability"},
+    higher={"share": "accuracy worst_accuracy"},
+    lower={
+        "share": "flip_probability worst_flip_probability",
+        "ratio": "relative_flip_probability error relative_error",
+    },
 )

@@ -7,19 +7,15 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from assay.data.images import Pixels, pixels_of, png
-from assay.tasks.corruptions.findings import ALL, MEAN, severity_group
-from assay.tasks.corruptions.table import CATEGORIES, in_order
+from assay.tasks.corruptions.page_findings import CorruptionFindings, name_of
+from assay.tasks.corruptions.page_tables import BESIDE, EXPLAINED, beside_table, table
+from assay.tasks.corruptions.tallies import MEAN
 from assay.tasks.reporting.estimates import series_of
-from assay.tasks.reporting.numerals import integer, interval, percent, plural
+from assay.tasks.reporting.numerals import integer, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
-    Cell,
-    Column,
-    DataTable,
-    Estimate,
     Gallery,
     LinePlot,
-    Mark,
     Panels,
     Part,
     Picture,
@@ -28,7 +24,8 @@ from assay.tasks.reporting.parts import (
     Verdict,
 )
 from assay.tasks.reporting.sentences import NAMED, more_below, share_text
-from assay.tasks.statistics.findings import Finding, FindingIndex, highest, lowest
+from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.slices import slice_of
 
 _SHOWN = 3  # the severity of the pictures, where it was tried
 _STRIPS = (
@@ -38,37 +35,6 @@ _STRIPS = (
     ("the camera moved", ("translate", "rotate", "tilt")),
     ("shape and size", ("scale", "shear")),
 )
-_EXPLAINED = (
-    "How often the answer changes from one frame to the next (for the noises: from the clean frame to a noisy one). "
-    "Intervals are 95 %, and count the frames of one image as going together. 0 is also what a subject has that "
-    "always says the same: look at its accuracy."
-)
-
-
-class CorruptionFindings:
-    """The findings about corruptions, as the page asks for them; the first subject is the reference."""
-
-    def __init__(self, findings: FindingIndex) -> None:
-        self._findings = findings
-        compared = findings.distinct("subject", "corruption.relative_flip_probability")
-        subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
-        self.subjects = sorted(subjects, key=lambda subject: (subject in compared, subject))
-        self.perturbations = list(in_order(set(tried) - {MEAN}))
-        severities = {one.slice.severity for one in findings.select("corruption")}
-        self.severities = [severity for severity in range(1, 6) if severity in severities]
-
-    def get(self, metric: str, subject: str, of: str, severity: int | None) -> Finding | None:
-        """The finding, if it has a value; no severity stands for all of them together."""
-        group = ALL if severity is None else severity_group(severity)
-        return self._findings.get(f"corruption.{metric}", subject, of, group)
-
-    def tried(self, metric: str, subject: str) -> list[Finding | None]:
-        """The findings of every perturbation at every severity."""
-        return [self.get(metric, subject, name, level) for name in self.perturbations for level in self.severities]
-
-    def least_right(self, subject: str) -> Finding | None:
-        """The lowest accuracy under one perturbation at one severity."""
-        return lowest(self.tried("accuracy", subject))
 
 
 def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
@@ -77,10 +43,10 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
     blocks: list[Block] = []
     if len(found.severities) > 1:
         blocks += [_mean_plot(found), _panels(found)]
-    blocks += [_table(found, "flip_probability", subject) for subject in found.subjects]
+    blocks += [table(found, "flip_probability", subject) for subject in found.subjects]
     if len(found.subjects) > 1:
-        blocks.append(_relative_table(found))
-    blocks += [_table(found, "accuracy", subject) for subject in found.subjects]
+        blocks += [made for divided in BESIDE if (made := beside_table(found, divided)) is not None]
+    blocks += [table(found, "accuracy", subject) for subject in found.subjects]
     if images is not None and images.num_rows:
         blocks += _galleries(images, found.severities)
     sentences = [_sentence(found, subject) for subject in found.subjects]
@@ -93,9 +59,10 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     >>> flips = Finding("corruption.flip_probability", "mean", "all", "plain", 0.036, 0.03, 0.042, 450)
     >>> verdict(FindingIndex([flips]))[0].text.replace(chr(0x202F), " ")
     'Under corruptions answers flip from frame to frame: plain 3.60 % [3.00, 4.20]'
-    >>> right = Finding("corruption.accuracy", "translate", "severity=3", "plain", 0.555, 0.49, 0.62, 450)
+    >>> named = {"subject": "plain", "n": 450, "verdict": "translate, severity=3"}
+    >>> right = Finding("corruption.worst_accuracy", value=0.555, low=0.46, high=0.65, **named)
     >>> verdict(FindingIndex([flips, right]))[0].text.replace(chr(0x202F), " ").partition("; ")[2]
-    'the least that is right: plain 56 % [49, 62] (translate, severity 3)'
+    'the least that is right: plain 56 % [46, 65] (translate, severity 3)'
     """
     found = CorruptionFindings(findings)
     means = [one for subject in found.subjects if (one := found.get("flip_probability", subject, MEAN, None))]
@@ -104,29 +71,18 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     flips = ", ".join(f"{mean.subject} {share_text(mean, 2)}" for mean in means[:NAMED])
     worst = [
         f"{least.subject} {share_text(least, 0)} ({_where(least)})"
-        for mean in means[:NAMED] if (least := found.least_right(mean.subject)) is not None
+        for mean in means[:NAMED] if (least := found.worst("accuracy", mean.subject)) is not None
     ]  # fmt: skip
     left = f"; the least that is right: {', '.join(worst)}" if worst else ""
     return (Verdict(f"Under corruptions answers flip from frame to frame: {flips}{left}{more_below(len(means))}"),)
-
-
-def name_of(perturbation: str) -> str:
-    """A perturbation as the page calls it.
-
-    >>> name_of("gaussian-noise"), name_of("tilt")
-    ('Gaussian noise', 'Tilt')
-    """
-    return perturbation.replace("-", " ").capitalize()
 
 
 def _sentence(found: CorruptionFindings, subject: str) -> str:
     mean = found.get("flip_probability", subject, MEAN, None)
     if mean is None:
         return ""
-    worst, least = highest(found.tried("flip_probability", subject)), found.least_right(subject)
-    often = "" if worst is None else (
-        f", most often under {name_of(worst.of).lower()} at severity {worst.slice.severity}: {share_text(worst, 2)}"
-    )  # fmt: skip
+    worst, least = (found.worst(metric, subject) for metric in ("flip_probability", "accuracy"))
+    often = "" if worst is None else f", most often under {_where(worst)}: {share_text(worst, 2)}"
     left = "" if least is None else f" The least that it has right is {share_text(least, 2)}, under {_where(least)}."
     return (
         f"{subject} changes its answer in {share_text(mean, 2)} of the comparisons between frames "
@@ -134,8 +90,10 @@ def _sentence(found: CorruptionFindings, subject: str) -> str:
     )
 
 
-def _where(finding: Finding) -> str:
-    return f"{name_of(finding.of).lower()}, severity {finding.slice.severity}"
+def _where(worst: Finding) -> str:
+    """Which cell the worst is, as its verdict names it."""
+    cell = slice_of(worst.verdict)
+    return f"{name_of(cell.name).lower()}, severity {cell.severity}"
 
 
 def _series(found: CorruptionFindings, subject: str, of: str) -> Series:
@@ -161,7 +119,7 @@ def _mean_plot(found: CorruptionFindings) -> LinePlot:
     alt = f"Line plot: the mean flip probability goes {severities}: {'; '.join(ends)}."
     mean = f"Mean over {plural(len(found.perturbations), 'perturbation')}"
     plot = _plot(found, MEAN, f"Flip probability over severity: {mean.lower()}", alt)
-    return LinePlot(**(vars(plot) | {"note": _EXPLAINED}))
+    return LinePlot(**(vars(plot) | {"note": EXPLAINED}))
 
 
 def _panels(found: CorruptionFindings) -> Panels:
@@ -170,61 +128,6 @@ def _panels(found: CorruptionFindings) -> Panels:
         for name in found.perturbations
     ]
     return Panels("Flip probability over severity, per perturbation", plots, "The same axes everywhere.")
-
-
-def _table(found: CorruptionFindings, metric: str, subject: str) -> DataTable:
-    """A row per perturbation, a column per severity: flip probability, or accuracy at full strength."""
-    columns = [
-        Column("Perturbation"), Column("Category"),
-        *(Column(f"Severity {severity}", "number") for severity in found.severities), Column("All", "number"),
-    ]  # fmt: skip
-    rows: list[list[Cell]] = [
-        [
-            "Mean" if name == MEAN else name_of(name),
-            CATEGORIES.get(name, ""),
-            *(_in_percent(found.get(metric, subject, name, severity)) for severity in (*found.severities, None)),
-        ]
-        for name in (*found.perturbations, MEAN)
-    ]
-    folded = len(found.subjects) > NAMED
-    whole = found.get(metric, subject, MEAN, None)
-    n = f"n = {integer(whole.n)} images." if whole else "No image has a known class."
-    if metric == "accuracy":
-        note = "On the frames at a severity's full strength: all draws of a noise, the end of a ramp, a sweep's ends."
-        return DataTable(f"Accuracy under corruption, %: {subject}", columns, rows, f"{note} {n}", collapsed=folded)
-    return DataTable(f"Flip probability, %: {subject}", columns, rows, f"{_EXPLAINED} {n}", collapsed=folded)
-
-
-def _relative_table(found: CorruptionFindings) -> DataTable:
-    """Flip probability as a multiple of the reference's, over all severities."""
-    reference, *others = found.subjects
-    rows: list[list[Cell]] = [
-        [
-            "Mean" if name == MEAN else name_of(name),
-            *(_ratio(found.get("relative_flip_probability", subject, name, None)) for subject in others),
-        ]
-        for name in (MEAN, *found.perturbations)
-    ]
-    note = (
-        f"Flip probability divided by that of {reference}, over all severities, with its 95 % interval. Below 1 "
-        f"flips less than {reference}, above 1 more. A dash: {reference} never flips. Among so many cells some "
-        "intervals leave 1 out by chance alone, so no cell is marked."
-    )
-    columns = [Column("Perturbation"), *(Column(subject) for subject in others)]
-    return DataTable(f"Relative flip probability, beside {reference}", columns, rows, note)
-
-
-def _in_percent(share: Finding | None) -> Cell:
-    """With the decimals that small shares need."""
-    if share is None or share.value is None or share.low is None or share.high is None:
-        return None
-    return Estimate(100 * share.value, 100 * share.low, 100 * share.high)
-
-
-def _ratio(ratio: Finding | None) -> Cell:
-    if ratio is None or ratio.value is None:
-        return None
-    return Mark(f"{ratio.value:.2f}", "neutral", interval(ratio.low, ratio.high, "number"), order=ratio.value)
 
 
 def _galleries(images: pa.Table, severities: Sequence[int]) -> list[Block]:

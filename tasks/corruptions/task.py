@@ -9,16 +9,23 @@ import pyarrow as pa
 
 from assay.data.classes import class_names
 from assay.data.image_schemas import CorruptedImages, FrameFlips
-from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, RunError
 from assay.infra.exact import Least
 from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.corruptions.findings import ALL, MEAN, corruption_findings, sum_flips
+from assay.tasks.corruptions.beside import Errors, clean_errors
+from assay.tasks.corruptions.findings import corruption_findings
 from assay.tasks.corruptions.partitions import Onlooker, corrupt_partition
 from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.corruptions.tallies import ALL, MEAN, Blocks, sum_flips, tally_from
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
+from assay.tasks.statistics.grouped_samples import groups_of
+from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.images.lessons import LABELS, targets_of
+from assay.tasks.subjects.images.measures import probabilities_of
+from assay.tasks.subjects.images.model import said
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -58,15 +65,47 @@ def corrupt_subjects(
     return Corrupted(flips, images)
 
 
-@stage(version=2, title="flips")
-def measure_corruptions(flips: Artifact[FrameFlips], settings: Corruptions, reference: str) -> Artifact[Findings]:
-    """Flip probability, relative to the subject `reference` too, and accuracy: per perturbation, severity and mean."""
-    sums = reduce_partitions(sum_flips, flips, reference=reference, settings=settings)
-    findings = corruption_findings(sums, reference)
+@stage(version=4, title="flips", draws=True)
+def measure_corruptions(
+    flips: Artifact[FrameFlips], settings: Corruptions, reference: str, evaluation: Artifact[Samples],
+    classes: Artifact[Classes], clean: dict[str, Artifact[Predictions]],
+) -> Artifact[Findings]:  # fmt: skip
+    """Flip probability and accuracy per perturbation, severity and mean; beside the subject `reference`, relative
+    flips and corruption errors too.
+
+    `clean` is what the subjects say of the samples as they are. Where samples stand in groups, intervals count groups.
+    """
+    ids = collect(evaluation, ["id"])["id"].to_pylist()
+    blocks = Blocks.of(ids, groups_of(evaluation))
+    sums = reduce_partitions(sum_flips, flips, of_id=blocks.of_id, settings=settings)
+    if not sums:
+        return write_table(findings_table([]), into=Findings)
+    tally = tally_from(sums, blocks, settings)
+    # Of partitions that were left out nobody knows what corruption adds there.
+    known = tally.judged and tally.samples == evaluation.rows
+    errors = _errors_when_clean(evaluation, classes, clean, blocks) if known else {}
+    findings = corruption_findings(tally, reference, errors, stage_seeds())
     overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)
     flips_of = {one.subject: one.value for one in measured(overall)}
     say(" · ".join(f"{subject} flips {value:.1%}" for subject, value in sorted(flips_of.items())))
     return write_table(findings_table(findings), into=Findings)
+
+
+def _errors_when_clean(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], clean: dict[str, Artifact[Predictions]], blocks: Blocks
+) -> dict[str, Errors]:
+    """The wrong answers of every subject to the samples as they are, per block."""
+    names = class_names(collect(classes, None))
+    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
+    truth, at = targets_of(rows, names), np.array([blocks.of_id[one] for one in rows["id"].to_pylist()])
+    errors = {}
+    for name, predictions in clean.items():
+        answers = collect(predictions, None)
+        if not answers["id"].equals(rows["id"]):
+            raise RunError(f"The predictions of {name} are not those of these samples, row by row; run with --fresh.")
+        errors[name] = clean_errors(said(probabilities_of(answers, len(names)), several), truth, at)
+    return errors
 
 
 def rows_at_a_time(samples: pa.Table) -> Least:

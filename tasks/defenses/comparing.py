@@ -14,7 +14,7 @@ from assay.tasks.statistics.classification import accuracy, answer_name, one_ans
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.paired import Difference, bootstrap_difference, compared_shares
+from assay.tasks.statistics.paired import Difference, bootstrap_difference, compared_shares, mean_difference_by_cluster
 from assay.tasks.statistics.proportions import unvaried
 
 NONE = "none"
@@ -94,8 +94,12 @@ def compared(
         return compared_shares(second, first, groups)
     p = compared_shares(second > first, first > second, groups)[1]
     assert generator is not None
-    gain = bootstrap_difference(second, first, generator)
+    if groups is None:
+        gain, units = bootstrap_difference(second, first, generator), len(first)
+    else:
+        gain = mean_difference_by_cluster(second, first, groups, generator)
+        units = len(np.unique(groups))
     if gain.low < gain.high:
         return gain, p
-    low, high = unvaried(gain.value, gain.n)
+    low, high = unvaried(gain.value, units)
     return replace(gain, low=low, high=high), p

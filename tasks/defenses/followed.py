@@ -16,4 +16,4 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     if found.group:
         for subject in found.subjects:
             name = sliced("Accuracy of the best defence", subject, f"ε = {eps_text(found.group)}")
-            yield from headline_of(name, found.accuracy(subject, found.best(subject), found.group))
+            yield from headline_of(name, found.best_accuracy(subject))

@@ -83,13 +83,14 @@ def _won(found: DefenceFindings, subject: str) -> str:
     after, clean = (
         measured(found.accuracy(subject, defence, group) for defence in leaders) for group in (found.group, CLEAN)
     )
+    best = found.best_accuracy(subject)
     before, clean_before = (found.accuracy(subject, NONE, group) for group in (found.group, CLEAN))
-    if not after or not clean or before is None or clean_before is None:
+    if best is None or not after or not clean or before is None or clean_before is None:
         return ""
     had = f"right where it had {percent(before.value, 0)}"
     cost = f"clean {_from_to(clean, 1)} where it had {percent(clean_before.value)}"
     if len(leaders) == 1:
-        return f"{leaders[0]} leaves {subject} {share_text(after[0], 0)} {had}, and {cost}"
+        return f"{leaders[0]} leaves {subject} {share_text(best, 0)} {had}, and {cost}"
     return (
         f"{_named(leaders, len(found.defences))} leave {subject} {_from_to(after, 0)} {had}, no paired test tells them "
         f"apart, and {cost}"
@@ -97,16 +98,17 @@ def _won(found: DefenceFindings, subject: str) -> str:
 
 
 def _sentence(found: DefenceFindings, subject: str) -> str:
-    leaders, before = found.leaders(subject), found.accuracy(subject, NONE, found.group)
+    leaders, best = found.leaders(subject), found.best_accuracy(subject)
+    before = found.accuracy(subject, NONE, found.group)
     after = measured(found.accuracy(subject, defence, found.group) for defence in leaders)
-    if not after or before is None:
+    if best is None or not after or before is None:
         return ""
     said = (
         f"{found.against().capitalize()} at ε = {eps_text(found.group)} leaves {share_text(before)} "
         f"of {integer(before.n)} samples right of {subject} as it is, and "
     )
     if len(leaders) == 1:
-        return f"{said}{share_text(after[0])} of {subject}+{leaders[0]}."
+        return f"{said}{share_text(best)} of {subject}+{leaders[0]}."
     return (
         f"{said}{_from_to(after, 1)} with {_named(leaders, len(found.defences))}, which no paired test tells apart "
         "(McNemar, Holm over all pairs)."

@@ -54,6 +54,11 @@ class DefenceFindings:
         left = self._left(subject)
         return max(left, key=lambda one: left[one], default="")
 
+    def best_accuracy(self, subject: str) -> Finding | None:
+        """What the best leaves right, with an interval that holds for whichever had come out best."""
+        named = self._findings.get("defense.best_accuracy", subject, group=self.group)
+        return named or self.accuracy(subject, self.best(subject), self.group)
+
     def leaders(self, subject: str) -> list[str]:
         """The best defence, and those that no test tells apart from it, by what they leave right, the best first."""
         best = self.best(subject)

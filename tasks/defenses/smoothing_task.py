@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +17,13 @@ from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.infra.trainings import Checkpoints
 from assay.tasks.defenses.smoothing_settings import Smoothing
+from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.proportions import share
+from assay.tasks.statistics.grouped_samples import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of, draw_evenly
 from assay.tasks.subjects.images.lessons import LABELS
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 AS_IT_IS, UNDER_NOISE = "as-it-is", "under-noise"  # what a certified model was trained on
 ROWS = 8  # of a partition: each sample is looked at a thousand times
@@ -67,10 +64,15 @@ def certify_subject(
     return certified
 
 
-@stage(version=1, title="certified accuracy")
-def measure_certified(certified: Artifact[Certified], name: str, how: str, settings: Smoothing) -> Artifact[Findings]:
-    """`defense.certified_accuracy` at every radius, and `defense.abstains`; their `of` is how the model was trained."""
-    findings = certified_findings(collect(certified, None), name, how, settings.radii)
+@stage(version=2, title="certified accuracy")
+def measure_certified(
+    certified: Artifact[Certified], name: str, how: str, settings: Smoothing, evaluation: Artifact[Samples]
+) -> Artifact[Findings]:
+    """`defense.certified_accuracy` at every radius, and `defense.abstains`; their `of` is how the model was trained.
+
+    Intervals count the groups of the samples, where they have some.
+    """
+    findings = certified_findings(collect(certified, None), name, how, settings.radii, groups_by_id(evaluation))
     say(f"{name} {how} · " + ", ".join(f"{one.group} {one.value or 0.0:.0%}" for one in findings if one.group))
     return write_table(findings_table(findings), into=Findings)
 
@@ -121,24 +123,25 @@ def certify_partition(
     return pa.Table.from_pylist(rows, schema=Certified.schema)
 
 
-def certified_findings(certified: pa.Table, name: str, how: str, radii: Sequence[float]) -> list[Finding]:
+def certified_findings(
+    certified: pa.Table, name: str, how: str, radii: Sequence[float], of_id: Mapping[str, int] | None = None
+) -> list[Finding]:
     """The share of samples that are right and certified at each radius, of those whose class is known."""
     rows = [row for row in certified.to_pylist() if row["gold"] is not None]
-    findings = []
-    for radius in radii:
-        hits = certified_right(rows, radius)
-        findings.append(
-            share("defense.certified_accuracy", hits, len(rows), of=how, group=f"radius={radius:g}", subject=name)
+    groups = None if of_id is None else [of_id[row["id"]] for row in rows]
+    findings = [
+        share_by(
+            "defense.certified_accuracy", [certified_right(row, radius) for row in rows], groups, of=how,
+            group=f"radius={radius:g}", subject=name,
         )
-    abstained = sum(row["abstains"] for row in rows)
-    return [*findings, share("defense.abstains", abstained, len(rows), of=how, subject=name)]
+        for radius in radii
+    ]  # fmt: skip
+    return [*findings, share_by("defense.abstains", [row["abstains"] for row in rows], groups, of=how, subject=name)]
 
 
-def certified_right(rows: Iterable[dict[str, object]], radius: float) -> int:
-    """How many are right, not abstained from, and certified within the radius at least."""
-    return sum(
-        not row["abstains"] and row["predicted"] == row["gold"] and float(str(row["radius"])) >= radius for row in rows
-    )
+def certified_right(row: Mapping[str, object], radius: float) -> bool:
+    """Whether a sample is right, not abstained from, and certified within the radius at least."""
+    return not row["abstains"] and row["predicted"] == row["gold"] and float(str(row["radius"])) >= radius
 
 
 def _only(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:

@@ -17,7 +17,7 @@ from assay.tasks.defenses.answers import Answers, attacked_answers, clean_answer
 from assay.tasks.defenses.comparing import NONE, accuracy_findings, comparison_findings, deciding
 from assay.tasks.defenses.learning import defend_images
 from assay.tasks.defenses.settings import AnyImageDefence
-from assay.tasks.defenses.telling_apart import between_findings
+from assay.tasks.defenses.telling_apart import best_findings, between_findings
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.grouped_samples import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of
@@ -50,12 +50,13 @@ def defend_subject(
     return defended
 
 
-@stage(version=5, title="defences", draws=True)
+@stage(version=6, title="defences", draws=True)
 def measure_defences(
     predictions: dict[str, Artifact[Predictions]], attacked: dict[str, list[Artifact[Attacked]]],
     evaluation: Artifact[Samples], classes: Artifact[Classes], name: str, telling: str, significance: float,
 ) -> Artifact[Findings]:  # fmt: skip
-    """The findings on one subject's defences: `defense.accuracy`, `.gain`, `.mcnemar_p`, and `.between_p` of every two.
+    """The findings on one subject's defences: `defense.accuracy`, `.gain`, `.mcnemar_p`, `.best_accuracy`, and
+    `.between_p` of every two.
 
     `predictions` and `attacked` (the tables of all attacks, the worst case among them) go by the name of the defence,
     those of the undefended subject by `none`; `telling` names the ε at which conclusions are drawn.
@@ -83,7 +84,7 @@ def measure_defences(
                 original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
             )
             decisive |= [(defence, one) for one in deciding(defended) if one.group == telling]
-    findings += between_findings(decisive, name, significance)
+    findings += [*best_findings(decisive, name, len(names)), *between_findings(decisive, name, significance)]
     say(f"{name} · {_concluded(findings, telling)}")
     return write_table(findings_table(findings), into=Findings)
 

@@ -1,4 +1,4 @@
-"""Which of several defences is best: every two of them compared on the same attacked samples."""
+"""Which of several defences is best: what it leaves right, and every two of them on the same attacked samples."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from assay.tasks.defenses.answers import Answers
+from assay.tasks.statistics.classification import one_answer
+from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.extremes import extreme_share
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, not_shown
 from assay.tasks.statistics.paired import compared_shares
@@ -37,3 +40,21 @@ def between_findings(answers: Mapping[str, Answers], subject: str, significance:
         about = Finding("defense.between_p", of=f"{first} - {second}", group=answers[first].label, subject=subject)
         found.append(replace(about, n=len(one), value=p, p_value=p, verdict=verdict, unit=COMPARED))
     return found
+
+
+def best_findings(answers: Mapping[str, Answers], subject: str, classes: int) -> list[Finding]:
+    """`defense.best_accuracy`: what the best defence leaves right, its name the verdict, with an interval that holds
+    for whichever of them had come out best. Of those that met the same attack on the same samples as the first one, and
+    do not always say the same."""
+    sound = {
+        name: one for name, one in answers.items() if one_answer(one.said, one.truth, classes).verdict != "degenerate"
+    }
+    first = next(iter(sound.values()), None)
+    if first is None:
+        return []
+    met = {name: one for name, one in sound.items() if one.label == first.label and np.array_equal(one.ids, first.ids)}
+    found = extreme_share([(one.said == one.truth, one.truth >= 0) for one in met.values()], "highest", first.groups)
+    if found is None:
+        return []
+    place, share = found
+    return [About("defense", "", first.group, subject).finding("best_accuracy", share, verdict=list(met)[place])]

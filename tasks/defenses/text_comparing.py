@@ -35,6 +35,10 @@ class Tried:
         """What findings call it: `clean`, `a2t`, `typos, severity=5`."""
         return self.answers.group
 
+    def grouped(self, of_id: Mapping[str, int] | None) -> Tried:
+        """The same with the group of each text, where they have some."""
+        return replace(self, answers=self.answers.grouped(of_id))
+
 
 def clean_texts(predictions: pa.Table, truth: Mapping[str, int]) -> Tried:
     """The answers to the texts as they are."""
@@ -75,7 +79,7 @@ def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, c
         if alone is not None and alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of texts are called {answer_name(alone.answer, classes)}"
         about = About("defense", defence, one.group, subject)
-        found.append(about.finding("accuracy", accuracy(answers.said, answers.truth), verdict=verdict))
+        found.append(about.finding("accuracy", accuracy(answers.said, answers.truth, answers.groups), verdict=verdict))
     return found
 
 
@@ -86,10 +90,10 @@ def text_comparison_findings(
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
     A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval and
-    McNemar's p beside it. Concluded is wherever both were tried: clean texts, every word attack, and at the highest
-    severity noise of each kind, and of all kinds together. What is right under all kinds is not enough: a model that
-    gives one answer to all noisy texts is right for as many as have that answer. Of a control nothing is concluded
-    (`conclude`): it is there to be compared with.
+    McNemar's p beside it, by group where texts stand in some. Concluded is wherever both were tried: clean texts, every
+    word attack, and at the highest severity noise of each kind, and of all kinds together. What is right under all
+    kinds is not enough: a model that gives one answer to all noisy texts is right for as many as have that answer. Of a
+    control nothing is concluded (`conclude`): it is there to be compared with.
     """
     groups = [one.group for one in defended if conclude]
     return _compared(original, defended, Finding("defense.gain", of=defence, subject=subject), groups, significance)

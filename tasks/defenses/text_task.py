@@ -25,12 +25,13 @@ from assay.tasks.defenses.text_comparing import (
 )
 from assay.tasks.statistics.controls import control_of
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.grouped_samples import groups_by_id
 from assay.tasks.subjects.gold_codes import codes_known
 
 Noised = Mapping[str, Artifact[Predictions]]
 
 
-@stage(version=4, title="defences")
+@stage(version=5, title="defences")
 def measure_text_defences(
     predictions: Mapping[str, Artifact[Predictions]], attacked: Mapping[str, Mapping[str, Artifact[AttackedTexts]]],
     noisy: Mapping[str, Artifact[Samples]], said: Mapping[str, Noised], samples: Artifact[Samples],
@@ -45,6 +46,7 @@ def measure_text_defences(
     """
     names = class_names(collect(classes, None))
     known = collect(samples, ["id", "gold"])
+    of_id = groups_by_id(samples)
     truth = dict(zip(known["id"].to_pylist(), codes_known(known, names).tolist(), strict=True))
 
     def answers_of(model: str) -> list[Tried]:
@@ -53,7 +55,7 @@ def measure_text_defences(
             found.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
         for called, heard in said.get(model, {}).items():
             found += _under_noise(called, noisy[called], heard, samples, truth)
-        return found
+        return [one.grouped(of_id) for one in found]
 
     answers = {model: answers_of(model) for model in predictions}
     findings = [one for model in answers for one in text_accuracy_findings(answers[model], model, name, names)]

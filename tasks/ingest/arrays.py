@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -32,11 +33,17 @@ def array_picture(cell: pa.Scalar, shape: tuple[int, ...] | None) -> Picture:
     values, extents = _flat(cell)
     if len(extents) == 1:
         extents = _square(extents[0]) if shape is None else list(shape)
+    elif shape is not None and math.prod(shape) != len(values):
+        raise UnfitError(f"the array is {_times(extents)} where `shape` is {_times(shape)}")
     if math.prod(extents) != len(values):
         raise UnfitError(
             f"the array has {len(values)} numbers where `shape` {list(shape or ())} has {math.prod(extents)}"
         )
     return _channels_first(_typed(values).reshape(extents))
+
+
+def _times(extents: Sequence[int]) -> str:
+    return " x ".join(map(str, extents))
 
 
 def _flat(cell: pa.Scalar) -> tuple[pa.Array, list[int]]:

@@ -25,6 +25,11 @@ NOUNS = {
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """What an empty cell of a number, a truth value, a time or a gold label may look like; text is taken as it is."""
 
+NEARLY_NUMBERS = b"nearly numbers"
+"""Marks a field that is text because a few of its cells are no numbers."""
+_MOSTLY = 0.9
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
 _MISSING_SET = pa.array(MISSING)
 
 
@@ -80,6 +85,20 @@ def infer_type(column: pa.Array) -> pa.DataType:
             return target
     words = pc.is_in(pc.utf8_lower(filled), value_set=pa.array(["true", "false"]))
     return pa.bool_() if pc.all(words).as_py() else pa.string()
+
+
+def nearly_numbers(column: pa.Array) -> bool:
+    """Whether nine in ten of the filled cells are numbers, and some are not: rather slips than text.
+
+    >>> nearly_numbers(pa.array(["1.5"] * 19 + ["1,5"])), nearly_numbers(pa.array(["a", "1"] * 10))
+    (True, False)
+    """
+    text = pc.utf8_trim_whitespace(column)
+    filled = text.filter(pc.invert(pc.is_in(text, value_set=_MISSING_SET)))
+    if not len(filled) or pc.any(pc.match_substring_regex(filled, r"^[+-]?0\d")).as_py():
+        return False
+    numbers = pc.sum(pc.match_substring_regex(filled, _NUMBER)).as_py()
+    return bool(_MOSTLY * len(filled) <= numbers < len(filled))
 
 
 def is_blank(column: pa.Array) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,42 @@ def require_enterable(types: pa.Schema, read: Sequence[str], file: str) -> None:
                 f"{file} has {shown} in column {name!r}, which no stage reads; make it text, a number or a list, or "
                 "leave it out by listing the columns to keep under `features`."
             )
+
+
+def require_roles(
+    types: pa.Schema, identity: str | None, label: str | None, parts: Mapping[str, str | None], file: str
+) -> None:
+    """Nothing, or the sentence for a column that is of no type for what it is to say of the samples.
+
+    `parts` are the columns whose values part the samples, by what asks for them (`split`, `group`).
+    """
+    if identity is not None:
+        found = types.field(identity).type
+        if not (pa.types.is_integer(found) or pa.types.is_string(found)):
+            raise InputError(f"{file} has {found} in id column {identity!r}; ids are text or whole numbers.")
+    if label is not None:
+        found = types.field(label).type
+        known = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_boolean(found)
+        if not (known or pa.types.is_string(found)):
+            raise InputError(f"{file} has {found} in label column {label!r}; a class is a name or a whole number.")
+    for setting, column in parts.items():
+        if column is not None and column in types.names:
+            require_parting(types, column, setting, file)
+
+
+def require_parting(types: pa.Schema, column: str, setting: str, file: str) -> None:
+    """Nothing, or the sentence for a column whose values are no names of parts: lists, bytes, things within things.
+
+    >>> require_parting(pa.schema([("part", pa.list_(pa.string()))]), "part", "split", "a.parquet")
+    Traceback (most recent call last):
+    assay.infra.errors.InputError: a.parquet has list<item: string> in column 'part', ...
+    """
+    found = types.field(column).type
+    if pa.types.is_nested(found) or pa.types.is_large_binary(found) or pa.types.is_fixed_size_binary(found):
+        raise InputError(
+            f"{file} has {found} in column {column!r}, and `{setting}` parts the samples by its values: make it text, "
+            "a number, true or false, or a time."
+        )
 
 
 def _is_known(found: pa.DataType, depth: int) -> bool:

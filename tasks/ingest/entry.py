@@ -51,7 +51,7 @@ def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Ta
     """
     layout = reading.layout
     door = Door(rows)
-    ids = _ids(rows, layout)
+    ids = ids_of(rows, layout)
     door.ids = ids if layout.id is not None else None
     _require(door, pc.equal(pc.fill_null(ids, ""), ""), "there is no id", layout.id)
     columns = {name: _typed(door, name, layout) for name in layout.types.names if name != layout.id}
@@ -71,7 +71,7 @@ def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Ta
     return pa.table(table.columns, schema=pa.schema(fields)), rejects_table(door.rejects)
 
 
-def _ids(rows: Rows, layout: Layout) -> pa.Array:
+def ids_of(rows: Rows, layout: Layout) -> pa.Array:
     """The id column as text, or `file:row` for each row."""
     if layout.id is not None:
         ids = rows.table.column(layout.id).combine_chunks().cast(pa.string())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from assay.tasks.ingest.classes import gold_names, require_repeated
+from assay.tasks.ingest.column_types import require_parting
 from assay.tasks.ingest.files import SourceFiles, size_of
 from assay.tasks.ingest.image_cells import with_form
 from assay.tasks.ingest.image_folder import CLASS, folder_of, listing
@@ -36,6 +37,8 @@ def first_look(source: SourceFiles, parts: str | None) -> FirstLook:
         return _at_folder(source)
     layout = layout_of(source)
     part = parts or layout.split
+    if parts is not None and parts in layout.types.names:
+        require_parting(layout.types, parts, "evaluation.column", source.label)
     if sum(size_of(file.url) for file in source.files) > MOST_BYTES:
         return FirstLook(layout.features, types=layout.types)
     files = [index_file(file, layout) for file in source.files]

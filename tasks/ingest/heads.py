@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from assay.infra.errors import InputError, SettingError
 from assay.infra.suggestions import nearest
-from assay.tasks.ingest.casting import TYPES, infer_type, is_blank, plain_type
+from assay.tasks.ingest.casting import NEARLY_NUMBERS, TYPES, infer_type, is_blank, nearly_numbers, plain_type
 from assay.tasks.ingest.files import SourceFile, opened
 from assay.tasks.ingest.iob_rows import begins_with_a_document
 from assay.tasks.ingest.parquet_rows import parquet_file
@@ -88,7 +88,13 @@ def csv_head(file: SourceFile, delimiter: str) -> Head:
     header = data[int(starts[0]) : end]
     require_header(header, file.name, begin.line)
     require_text(header, file.name, begin.line)
-    names = _header_cells(header, delimiter)
+    try:
+        names = _header_cells(header, delimiter)
+    except csv.Error as fault:  # one name of more than 128 KiB
+        raise InputError(
+            f"{file.name} has a header in line {begin.line} that names no columns ({fault}): is {delimiter!r} its "
+            "`delimiter`?"
+        ) from fault
     if len(starts) == 1 and any("\n" in name for name in names):
         raise InputError(
             f"{file.name} has a quoted cell that opens in its header, line {int(lines[0])}, and never closes; add the "
@@ -140,7 +146,9 @@ def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
             cells = rows.column(name).combine_chunks()
             marks = settings.votes is not None or name in (settings.labels or ())
             silent = marks and name != settings.label and is_blank(cells)
-            types.append((name, pa.int64() if silent else infer_type(cells)))
+            found = pa.int64() if silent else infer_type(cells)
+            slips = pa.types.is_string(found) and name != settings.label and nearly_numbers(cells)
+            types.append(pa.field(name, found, metadata={NEARLY_NUMBERS: b""} if slips else None))
     return pa.schema(types)
 
 

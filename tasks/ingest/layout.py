@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from assay.data.biomedical_schemas import WORDS
 from assay.data.images import COLUMNS
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, SettingError
 from assay.tasks.ingest.arrays import is_array
-from assay.tasks.ingest.casting import plain_type
-from assay.tasks.ingest.column_types import require_enterable, require_known_zones
+from assay.tasks.ingest.casting import NEARLY_NUMBERS, plain_type
+from assay.tasks.ingest.column_types import require_enterable, require_known_zones, require_roles
 from assay.tasks.ingest.files import SourceFiles
 from assay.tasks.ingest.heads import Head, unknown_column
 from assay.tasks.ingest.image_folder import CLASS, PATH
@@ -70,6 +70,8 @@ class Layout:
     """The column with the number that samples bear."""
     other_truth: bool = False
     """Whether what is true of a sample is tags or a number, so that there are no classes."""
+    nearly_numbers: tuple[str, ...] = ()
+    """The columns that are text because a few cells of the first rows are no numbers."""
     source: Source | None = None
     """The source's settings, which know of readers that plug-ins bring."""
 
@@ -156,7 +158,7 @@ def _assign(
     elif settings.images is not None:
         rest = [split] if split else []
     _require_free_names(rest, name, image is not None, bool(named.labels))
-    _require_types(types, identity, label, name)
+    require_roles(types, identity, label, {"split": split, "group": group}, name)
     require_enterable(types, rest, name)
     require_known_zones(types, rest, name)
     labels = label_columns(named.labels, types, name) if named.labels else None
@@ -168,6 +170,7 @@ def _assign(
         split=split, group=group, gold_in=settings.gold_in, delimiter=settings.delimiter, closed=closed, heads=heads,
         classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None, image=image, labels=labels,
         iob_columns=settings.iob_columns, tagged=tagged, score=score,
+        nearly_numbers=tuple(one.name for one in types if NEARLY_NUMBERS in (one.metadata or {})),
         other_truth=any(one is not None for one in (settings.iob, settings.tags, settings.score)),
         source=settings,
     )  # fmt: skip
@@ -205,6 +208,18 @@ def _image_column(
     settings: Source, named: _Named, types: pa.Schema, metadata: Mapping[bytes, bytes], name: str
 ) -> ImageColumn | None:
     """The column of images and what stands in it, by its type."""
+    image = _typed_image_column(settings, named, types, metadata, name)
+    if image is not None and image.kind in ("path", "bytes") and image.pixels is not None and image.pixels.shape:
+        raise SettingError(
+            f"{name} holds image files, and `pixels.shape` is about lists of numbers; remove it, or say `size`.",
+            "pixels.shape", "",
+        )  # fmt: skip
+    return image
+
+
+def _typed_image_column(
+    settings: Source, named: _Named, types: pa.Schema, metadata: Mapping[bytes, bytes], name: str
+) -> ImageColumn | None:
     if settings.images is not None:
         return ImageColumn(PATH, "path", settings.pixels)
     if named.image is None:
@@ -281,15 +296,3 @@ def _require_votes(votes: Sequence[str], types: pa.Schema, name: str) -> None:
                 f"{name} has {types.field(column).type} in column {column!r} where whole-number votes were "
                 f"expected; if it is not a labelling function, {way_out}."
             )
-
-
-def _require_types(types: pa.Schema, identity: str | None, label: str | None, name: str) -> None:
-    if identity is not None:
-        found = types.field(identity).type
-        if not (pa.types.is_integer(found) or pa.types.is_string(found)):
-            raise InputError(f"{name} has {found} in id column {identity!r}; ids are text or whole numbers.")
-    if label is not None:
-        found = types.field(label).type
-        known = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_boolean(found)
-        if not (known or pa.types.is_string(found)):
-            raise InputError(f"{name} has {found} in label column {label!r}; a class is a name or a whole number.")

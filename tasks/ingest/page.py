@@ -13,10 +13,13 @@ from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Part
 _REASONS, _EXAMPLES = 25, 3
 
 
-def page(samples: int, rejects: pa.Table, contracts: pa.Table, gold: int | None = None) -> Part:
+def page(
+    samples: int, rejects: pa.Table, contracts: pa.Table, gold: int | None = None, groups: int | None = None
+) -> Part:
     """The part of the report about ingest, from the number of samples, the `Rejects` and the `ContractResults`.
 
-    `gold` is the number of samples whose true class is known, where somebody counted it.
+    `gold` is the number of samples whose true class is known, where somebody counted it; `groups` that of the groups of
+    `source.group`.
     """
     broken = [row for row in contracts.to_pylist() if not row["success"]]
     blocks: list[Block] = []
@@ -24,10 +27,8 @@ def page(samples: int, rejects: pa.Table, contracts: pa.Table, gold: int | None 
         blocks.append(_reasons(rejects))
     if contracts.num_rows:
         blocks.append(_contract(contracts))
-    sentence = (
-        f"{_entered(samples, gold)} {_turned_away(samples, rejects.num_rows)} {_kept(contracts.num_rows, broken)}"
-    )
-    return Part("Data", sentence.strip(), blocks, "ingest", *_judged(contracts.num_rows, len(broken)))
+    lines = _entered(samples, gold, groups), _turned_away(samples, rejects.num_rows), _kept(contracts.num_rows, broken)
+    return Part("Data", " ".join(filter(None, lines)), blocks, "ingest", *_judged(contracts.num_rows, len(broken)))
 
 
 def _judged(expectations: int, broken: int) -> tuple[Literal["good", "bad", "neutral"], str]:
@@ -37,9 +38,10 @@ def _judged(expectations: int, broken: int) -> tuple[Literal["good", "bad", "neu
     return ("bad", "contract broken") if broken else ("good", "contract held")
 
 
-def _entered(samples: int, gold: int | None) -> str:
+def _entered(samples: int, gold: int | None, groups: int | None) -> str:
     known = "" if gold is None else f", {integer(gold)} of them with a known true class"
-    return f"{plural(samples, 'sample')} entered{known}."
+    together = "" if groups is None else f" in {plural(groups, 'group')}"
+    return f"{plural(samples, 'sample')} entered{together}{known}."
 
 
 def _turned_away(samples: int, rejected: int) -> str:

@@ -167,9 +167,8 @@ class Source(Settings):
     group: str | None = Field(
         default=None, min_length=1, examples=["patient"], exclude_if=lambda column: column is None
     )
-    """The column of what is independent: the patient, the document, the site. Hold-outs never part a group; intervals
-    and tests of the order, of subjects on clean samples, of attacks and defences of images and of noise go by groups,
-    others by samples still. A row without a value is a group of its own."""
+    """The column of what is independent: the patient, the document, the site. Hold-outs never part a group, and
+    every interval and test counts groups, not samples. A row without a value is a group of its own."""
     gold_in: Names | None = None
     """The parts (values of `split`) whose gold labels are used; in the others they are hidden, as in the tutorials."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1), AfterValidator(_between_cells)] = ","

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from assay.data import expectations
 from assay.data.biomedical_schemas import WORDS
@@ -16,6 +17,7 @@ from assay.infra.errors import InputError
 from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, reduce_partitions, tally_of
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, write_table
+from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.classes import require_repeated
 from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
 from assay.tasks.ingest.iob_rows import TOKENS
@@ -27,6 +29,7 @@ from assay.tasks.ingest.sources import ResolvedSource
 from assay.tasks.ingest.spans import FileIndex
 from assay.tasks.ingest.tag_conventions import IOB1
 from assay.tasks.ingest.truths import LONG, long_sentences
+from assay.tasks.reporting.numerals import plural
 
 CONTRACT_ROWS = expectations.WHOLE_UP_TO
 
@@ -64,7 +67,8 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
             "rewritten as IOB2: every entity begins with B-."
         )
     _warn_of_long_sentences(source.label, samples, reading.layout)
-    say(f"{samples.rows} samples, {rejects.rows} rejected{older}")
+    _warn_of_slips(source.label, samples, reading.layout, classes)
+    say(f"{samples.rows} samples, {rejects.rows} rejected{older}{_image_form(reading.layout)}")
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
 
 
@@ -85,6 +89,35 @@ def _classes(
             f"{', '.join(found[:8])}; -1 is how a function abstains."
         )
     return found
+
+
+def _image_form(layout: Layout) -> str:
+    form = layout.image.form if layout.image is not None else None
+    return "" if form is None else f" · {form.width} x {form.height} pixels, {plural(form.channels, 'channel')}"
+
+
+def _warn_of_slips(source: str, samples: Artifact[Samples], layout: Layout, classes: tuple[str, ...]) -> None:
+    """A notice where a slip of the pen made a class of its own, or text of a column of numbers."""
+    if layout.label is not None and len(classes) > 2:
+        counts = reduce_partitions(count_classes, samples, classes=len(classes))
+        single = [shown(name) for name, count in zip(classes, counts.tolist(), strict=True) if count == 1]
+        if single:
+            current_run().notice(
+                f"Classes of {source} that one sample has, no other: {', '.join(single[:5])}. "
+                "A slip? Name the classes under `classes`, and rows of other ones are rejected."
+            )
+    if layout.nearly_numbers:
+        names = ", ".join(shown(name) for name in layout.nearly_numbers[:5])
+        current_run().notice(
+            f"Read as text, since a few of their first cells are no numbers: {names} of {source}. Correct those cells, "
+            "or say `columns: {NAME: float}`, which rejects their rows."
+        )
+
+
+def count_classes(samples: pa.Table, classes: int) -> NDArray[np.int64]:
+    """How many samples of a partition have each class by gold, [k]."""
+    gold = samples["gold"].drop_null().to_numpy()
+    return np.bincount(gold[gold >= 0], minlength=classes).astype(np.int64)
 
 
 def _warn_of_long_sentences(source: str, samples: Artifact[Samples], layout: Layout) -> None:

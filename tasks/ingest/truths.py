@@ -54,7 +54,7 @@ def checked_scores(scores: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     >>> checked_scores(pa.array([1.5, float("nan"), None]))[0].to_pylist()
     [1.5, None, None]
     """
-    values = scores.cast(pa.float64())
+    values = scores.cast(pa.float64(), safe=False)  # above 2⁵³ to the nearest number there is
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     infinite = pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False)
     return values, np.flatnonzero(infinite).astype(np.int64)

@@ -15,7 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from assay.infra.blame import blamed_on
-from assay.infra.code_reference import NOTHING_ELSE, CodeReference, refer_to_module
+from assay.infra.code_reference import CodeReference
+from assay.infra.code_referring import NOTHING_ELSE, refer_to_module
 from assay.infra.errors import InputError
 from assay.infra.settings import StandsOn
 from assay.tasks.labeling import rulebooks

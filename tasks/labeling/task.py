@@ -21,6 +21,7 @@ from assay.tasks.labeling.rulebook_source import RulebookReference
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_counts, labeling_table
 from assay.tasks.labeling.voting import apply_rules
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
 
 
@@ -64,6 +65,11 @@ def summarize_labeling(
     names = class_names(collect(classes, None))
     merged = reduce_partitions(count_partition, votes, samples, classes=len(names))
     counts = labeling_counts(merged.pop("functions").value, merged)
+    if counts.samples and not counts.covered:
+        raise InputError(
+            f"{plural(len(counts.functions), 'labelling function')} ({', '.join(counts.functions[:5])}) abstain on all "
+            f"{counts.samples} samples, so nothing can be labelled: do they look at the right columns, and is -1 meant?"
+        )
     faults = faults_of(votes)
     say(_in_words(counts))
     return LabelingSummary(

@@ -75,6 +75,14 @@ def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[R
     return Part("Overfitting", sentence, blocks, "overfitting", _tone(names), ", ".join(dict.fromkeys(names)))
 
 
+_CONCLUDED = {
+    "overfit": "{0} is fitted to its {1} test samples: its score on them is too good",
+    "no evidence": "Nothing says that {0} is fitted to its {1} test samples",
+    "inconclusive": "Whether {0} is fitted to its {1} test samples cannot be told from this test",
+    "underpowered": "The {1} test samples are too few to tell whether {0} is fitted to them",
+}
+
+
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """The line about overfitting for the terminal and the head of the page; none where nothing was tested.
 
@@ -88,13 +96,13 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
         floor, level = (None if one is None else one.value for one in beside)
         corrected = "" if test.concluded_p == test.p_value else "corrected "
         lines.append(
-            f"{test.subject}: {test.verdict} by {_generator(test.of)} ({corrected}{coarse(test.concluded_p, level)}, "
-            f"an observed gap from {number(floor)} on would be significant, n = {integer(test.n)})"
+            f"{_CONCLUDED[test.verdict].format(test.subject, integer(test.n))} (by {_generator(test.of)}: "
+            f"{corrected}{coarse(test.concluded_p, level)}; a gap from {number(floor)} on would be significant)"
         )
     lines += _synthetic_verdict(findings)
     if not lines:
         return ()
-    return (Verdict("overfitting: " + "; ".join(lines), _tone({test.verdict for test in judged})),)
+    return (Verdict("; ".join(lines), _tone({test.verdict for test in judged})),)
 
 
 def _tone(verdicts: Collection[str]) -> Tone:

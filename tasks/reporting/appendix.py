@@ -9,6 +9,9 @@ from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.markup import Markup, tag
 from assay.tasks.reporting.parts import Cell, Column
+from assay.tasks.reporting.reading import ANCHOR as READING
+from assay.tasks.reporting.reading import TITLE as READING_TITLE
+from assay.tasks.reporting.reading import reading_section
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
 from assay.tasks.reporting.tables import grid, scroller
 from assay.tasks.statistics.findings import Finding
@@ -30,6 +33,7 @@ class Section:
 
 def appendix_sections(report: Report) -> Iterator[Section]:
     """The sections at the end of the report, those that have something to show."""
+    yield Section(READING, READING_TITLE, reading_section())
     if report.findings:
         yield _section("findings", "Findings", _findings(report.findings))
     if report.lineage:

@@ -19,7 +19,9 @@ def gallery_figure(gallery: Gallery) -> Markup:
     head = tag("figcaption", tag("h3", gallery.title), note)
     if not gallery.strips:
         return tag("figure", head, tag("p", "No pictures.", class_="empty"))
-    strips = tag("div", *map(_strip, gallery.strips), class_="gallery stacked" if gallery.stacked else "gallery")
+    single = all(len(strip.pictures) == 1 for strip in gallery.strips)
+    how = "gallery stacked" if gallery.stacked else "gallery single" if single else "gallery"
+    strips = tag("div", *map(_strip, gallery.strips), class_=how)
     if not gallery.collapsed:
         return tag("figure", head, strips)
     count = tag("span", plural(len(gallery.strips), "strip"), class_="count")

@@ -38,7 +38,7 @@ from assay.tasks.reporting.tables import table_figure
 
 SIGNS = {"good": "✓", "bad": "✗", "neutral": "•", "not measured": "–"}
 SAID = {"good": "good", "bad": "bad", "neutral": "for information", "not measured": "not measured"}
-_RESERVED = ("report", "findings", "lineage", "settings", "failures")
+_RESERVED = ("report", "reading", "findings", "lineage", "settings", "failures")
 _STATUS: dict[str, Tone] = {
     "done": "good", "completed": "good", "gate failed": "bad", "refused": "bad", "broken": "bad", "crashed": "bad",
     "failed": "bad",

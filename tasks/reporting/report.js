@@ -12,9 +12,11 @@
   for (const table of document.querySelectorAll("table.sortable")) {
     const body = table.tBodies[0];
     [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const meant = head.querySelector("a.meant");
+      if (meant) meant.remove();
       const button = make("button", head.textContent);
       button.type = "button";
-      head.replaceChildren(button);
+      head.replaceChildren(button, ...(meant ? [meant] : []));
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") === "ascending";
         for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");

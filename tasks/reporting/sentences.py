@@ -11,6 +11,15 @@ NAMED = 3
 """Subjects that a line names; how many more there are stands behind them."""
 
 
+def counted_by(units: int, name: str = "group") -> str:
+    """That intervals do not count samples one by one, where these stand in groups.
+
+    >>> counted_by(75)
+    'The audited samples stand in 75 groups, and these are what intervals and tests count.'
+    """
+    return f"The audited samples stand in {plural(units, name)}, and these are what intervals and tests count."
+
+
 def share_text(finding: Finding, digits: int = 1) -> str:
     """A share with its interval, as a sentence has it.
 

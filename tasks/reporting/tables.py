@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark
+from assay.tasks.reporting.reading import reading_link
 
 _LONG = 26
 _NUMERIC = frozenset({"integer", "number", "percent", "p", "bar"})
@@ -32,7 +33,10 @@ def scroller(name: str, content: Markup) -> Markup:
 
 def grid(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], caption: str, class_: str = "sortable") -> Markup:
     """The table itself; the first column heads its rows."""
-    heads = [tag("th", column.name, scope="col", class_=_kind(column), title=column.help or None) for column in columns]
+    heads = [
+        tag("th", column.name, reading_link(column), scope="col", class_=_kind(column), title=column.help or None)
+        for column in columns
+    ]
     body = [tag("tr", *_row(columns, row)) for row in rows]
     return tag("table", tag("caption", caption), tag("thead", tag("tr", *heads)), tag("tbody", *body), class_=class_)
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.calibration import brier, calibration_error
 from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.order_findings import area_finding
 from assay.tasks.statistics.selective import risk_area_interval
@@ -17,14 +18,14 @@ _SEED = 0  # the same resamples for every subject: what is measured twice is the
 
 
 def chance_findings(
-    probabilities: npt.NDArray[np.float64], truth: npt.NDArray[np.int64], subject: str, groups: Groups = None,
-    of: str = "clean",
-) -> list[Finding]:  # fmt: skip
-    """`subject.ece`, `subject.brier` and `subject.aurc` of the confidence in the most probable class; none of several
-    labels at once, and none without truth.
+    about: About, probabilities: npt.NDArray[np.float64], truth: npt.NDArray[np.integer], groups: Groups = None
+) -> list[Finding]:
+    """`STAGE.ece`, `STAGE.brier` and `STAGE.aurc` of the confidence in the most probable class; none of several labels
+    at once, and none without truth.
 
     >>> chances = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
-    >>> [(one.metric, round(one.value, 3)) for one in chance_findings(chances, np.array([0, 1, 1]), "s")]
+    >>> found = chance_findings(About("subject", "clean"), chances, np.array([0, 1, 1]))
+    >>> [(one.metric, round(one.value, 3)) for one in found]
     [('subject.ece', 0.3), ('subject.brier', 0.273), ('subject.aurc', 0.111)]
     """
     known = truth >= 0 if truth.ndim == 1 else np.zeros(len(truth), dtype=np.bool_)
@@ -35,8 +36,9 @@ def chance_findings(
     confidence, right = np.clip(chances.max(axis=1), 0, 1), (chances.argmax(axis=1) == codes).astype(np.int64)
     generator = np.random.default_rng(_SEED)
     measured = {
-        "subject.ece": calibration_error(confidence, right, clusters, generator),
-        "subject.brier": brier(chances, codes, clusters, generator),
-        "subject.aurc": risk_area_interval(confidence, right, clusters),
+        "ece": calibration_error(confidence, right, clusters, generator),
+        "brier": brier(chances, codes, clusters, generator),
+        "aurc": risk_area_interval(confidence, right, clusters),
     }
-    return [replace(area_finding(name, one, len(codes)), of=of, subject=subject) for name, one in measured.items()]
+    found = [area_finding(f"{about.stage}.{name}", one, len(codes)) for name, one in measured.items()]
+    return [replace(one, of=about.of, group=about.group, subject=about.subject) for one in found]

@@ -7,35 +7,34 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc
+from assay.tasks.statistics.auc import AUC, binary_auc
 from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 
 
 def class_areas(
-    stage: str, probabilities: npt.NDArray[np.float64], truth: npt.NDArray[np.int64], classes: Sequence[str], *,
-    of: str = "clean", subject: str = "", groups: Groups = None,
+    about: About, probabilities: npt.NDArray[np.float64], truth: npt.NDArray[np.integer], classes: Sequence[str],
+    groups: Groups = None,
 ) -> list[Finding]:  # fmt: skip
-    """`STAGE.class_auc` for every class against the rest, or for every label; the class is the group.
+    """`STAGE.class_auc` for every class against the rest, or for every label; the class is added to the group.
 
     `truth` holds codes [n] or labels [n, k], −1 where unknown. Of two classes that exclude each other there is one area
     only, that of `STAGE.auc`, and so nothing here.
 
     >>> scores = np.array([[0.9, 0.2], [0.1, 0.3], [0.8, 0.4]])
     >>> truth = np.array([[1, 1], [0, 0], [-1, 1]])
-    >>> [(one.group, one.value, one.n) for one in class_areas("subject", scores, truth, ["mass", "nodule"])]
+    >>> found = class_areas(About("subject", "clean"), scores, truth, ["mass", "nodule"])
+    >>> [(one.group, one.value, one.n) for one in found]
     [('mass', 1.0, 2), ('nodule', 0.5, 3)]
     """
     if truth.ndim == 1 and len(classes) == 2:
         return []
-    return [
-        auc_finding(f"{stage}.class_auc", _area(probabilities[:, code], _of_class(truth, code), groups), classes, of=of,
-                    group=name, subject=subject)
-        for code, name in enumerate(classes)
-    ]  # fmt: skip
+    areas = [_area(probabilities[:, code], _of_class(truth, code), groups) for code in range(len(classes))]
+    return [about.area("class_auc", area, classes, part=name) for name, area in zip(classes, areas, strict=True)]
 
 
-def _of_class(truth: npt.NDArray[np.int64], code: int) -> npt.NDArray[np.int64]:
+def _of_class(truth: npt.NDArray[np.integer], code: int) -> npt.NDArray[np.int64]:
     """1 for the samples of the class, 0 for the others, −1 where nobody knows."""
     if truth.ndim == 2:
         return np.asarray(truth[:, code], dtype=np.int64)

@@ -74,24 +74,42 @@ def proportion(
     >>> proportion([True, True, False, True]).value
     0.75
     """
-    cells = np.asarray(hits, dtype=np.bool_)
-    mask = np.ones_like(cells) if known is None else np.asarray(known, dtype=np.bool_)
-    cells, mask = (one[:, None] if one.ndim == 1 else one for one in (cells, mask))
+    cells, mask = _cells(hits, known)
     n = int(mask.any(axis=1).sum()) if mask.size else 0
-    counts = mask.sum(axis=0)
-    cells, mask, counts = cells[:, counts > 0], mask[:, counts > 0], counts[counts > 0]
     if n == 0:
         return Proportion(None, None, None, 0)
-    rates = (cells & mask).sum(axis=0) / counts
+    counts = mask.sum(axis=0)
+    rates = ((cells & mask).sum(axis=0)[counts > 0]) / counts[counts > 0]
     value = float(rates.mean())
-    influence = np.where(mask, cells - rates, 0.0) / counts / len(rates)
+    influence = influence_of(cells, mask)
     if groups is None:
-        variance = float((influence.sum(axis=1) ** 2).sum())
+        variance = float((influence**2).sum())
         worth = n if len(rates) == 1 or variance <= 1e-18 else min(value * (1 - value) / variance, float(counts.sum()))
     else:
-        worth = _worth_of_groups(influence.sum(axis=1), codes_of(groups), np.asarray(mask.any(axis=1)), value, level)
+        worth = _worth_of_groups(influence, codes_of(groups), np.asarray(mask.any(axis=1)), value, level)
     low, high = wilson([value * worth], [worth], level)
     return Proportion(value, float(low[0]), float(high[0]), n)
+
+
+def influence_of(hits: npt.ArrayLike, known: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
+    """By how much each sample moves the share [n]: their squares add up to its variance, their products to covariances.
+
+    >>> influence_of([True, True, False, True]).tolist()
+    [0.0625, 0.0625, -0.1875, 0.0625]
+    """
+    cells, mask = _cells(hits, known)
+    counts = mask.sum(axis=0)
+    cells, mask, counts = cells[:, counts > 0], mask[:, counts > 0], counts[counts > 0]
+    rates = (cells & mask).sum(axis=0) / counts
+    each = np.where(mask, cells - rates, 0.0) / counts / max(1, len(rates))
+    return np.asarray(each.sum(axis=1))
+
+
+def _cells(hits: npt.ArrayLike, known: npt.ArrayLike | None) -> tuple[Bools, Bools]:
+    """Hits, and what is known of them, both [n, labels]."""
+    cells = np.asarray(hits, dtype=np.bool_)
+    mask = np.ones_like(cells) if known is None else np.asarray(known, dtype=np.bool_)
+    return (cells[:, None], mask[:, None]) if cells.ndim == 1 else (cells, mask)
 
 
 def _worth_of_groups(

@@ -37,12 +37,19 @@ class About:
     def finding(self, metric: str, measured: Proportion, *, part: str = "", verdict: str = "", unit: str = "share"
     ) -> Finding:  # fmt: skip
         """The finding `stage.metric`; `part` (a class, say) is added to the group."""
-        group = ", ".join(one for one in (self.group, part) if one)
         said = verdict if measured.value is not None else verdict or "not measured"
         return Finding(
-            f"{self.stage}.{metric}", of=self.of, group=group, subject=self.subject, value=measured.value,
+            f"{self.stage}.{metric}", of=self.of, group=self._group(part), subject=self.subject, value=measured.value,
             low=measured.low, high=measured.high, n=measured.n, verdict=said, unit=unit,
         )  # fmt: skip
+
+    def area(self, metric: str, area: AUC, classes: Sequence[str], *, part: str = "") -> Finding:
+        """The same of an area under the ROC curve; its verdict names the classes that have none."""
+        name, group = f"{self.stage}.{metric}", self._group(part)
+        return auc_finding(name, area, classes, of=self.of, group=group, subject=self.subject)
+
+    def _group(self, part: str) -> str:
+        return ", ".join(one for one in (self.group, part) if one)
 
 
 def prediction_findings(
@@ -69,7 +76,7 @@ def prediction_findings(
         most = majority_rate(truth, k, groups)
     measured = [
         about.finding("accuracy", accuracy(judged, truth, groups)),
-        auc_finding(f"{about.stage}.auc", area, classes, of=about.of, group=about.group, subject=about.subject),
+        about.area("auc", area, classes),
         about.finding("majority_rate", most),
         about.finding("prediction_entropy", prediction_entropy(said, k), unit="bits"),
     ]

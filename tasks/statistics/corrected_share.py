@@ -13,12 +13,15 @@ from assay.tasks.statistics.proportions import wilson
 
 
 class Judge(NamedTuple):
-    """What a judge was measured by: the cases it found, of how many, and the others it cleared, of how many."""
+    """What a judge was measured by: the cases it found, of how many, and the others it cleared, of how many.
 
-    found: int
-    cases: int
-    cleared: int
-    others: int
+    No whole numbers where samples are not independent: then as many count as are as uncertain.
+    """
+
+    found: float
+    cases: float
+    cleared: float
+    others: float
 
     @property
     def better_than_chance(self) -> bool:
@@ -35,7 +38,7 @@ class CorrectedShare(NamedTuple):
     high: float
 
 
-def corrected_share(called: int, n: int, judge: Judge, level: float = 0.95) -> CorrectedShare | None:
+def corrected_share(called: float, n: float, judge: Judge, level: float = 0.95) -> CorrectedShare | None:
     """The true share behind `called` of n: (share + specificity − 1)/(sensitivity + specificity − 1), in [0, 1].
 
     The interval is that of Lang and Reiczigel (2014): it holds the uncertainty of the share and of both rates. None

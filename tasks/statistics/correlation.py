@@ -51,13 +51,24 @@ def measured(statistic: Statistic, gold: Array, said: Array, times: Array | None
     return _correlation(_ranks(gold, weights), _ranks(said, weights), weights)
 
 
-def resamples_of(n: int, generator: np.random.Generator, resamples: int = 10_000) -> Array:
+def resamples_of(
+    n: int, generator: np.random.Generator, resamples: int = 10_000, groups: npt.NDArray[np.int64] | None = None
+) -> Array:
     """How often each of n pairs stands in each resample [b, n]; fewer resamples where there are many pairs, and none
-    where there are fewer than `FEWEST_PAIRS`."""
-    if n < FEWEST_PAIRS:
+    where there are fewer than `FEWEST_PAIRS`. Pairs of one of the `groups` are drawn together, and these are counted.
+
+    >>> times = resamples_of(60, np.random.default_rng(0), 1000, np.arange(60) // 2)
+    >>> times.shape, bool((times[:, ::2] == times[:, 1::2]).all())
+    ((1000, 60), True)
+    """
+    names, codes = np.arange(n), np.arange(n)
+    if groups is not None:
+        names, codes = np.unique(groups, return_inverse=True)
+    if len(names) < FEWEST_PAIRS:
         return np.zeros((0, n))
     rows = max(1000, min(resamples, 10_000_000 // max(n, 1)))
-    return generator.multinomial(n, np.full(n, 1 / n), size=rows).astype(np.float64)
+    drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), size=rows)
+    return np.asarray((drawn if groups is None else drawn[:, codes]).astype(np.float64))
 
 
 def percentile_interval(value: float, values: Array, level: float = 0.95) -> Interval:

@@ -2,7 +2,7 @@
 
 Strict, as in CoNLL-2003 and seqeval: an entity is found where both its ends and its kind are right. Everything is
 counted in integers per sentence; a bootstrap resamples sentences, since the entities of one sentence are not
-independent of each other.
+independent of each other, and whole documents where it is known which these are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 Counts = npt.NDArray[np.int64]
-"""Per sentence [n, 3]: entities found, entities named, entities there are."""
+"""Per sentence [n, 3] (or per group of sentences): entities found, entities named, entities there are."""
 
 FEWEST = 10
 """Below so many sentences (or pairs) a bootstrap knows too little: the resamples of one sentence are that sentence."""
@@ -67,6 +67,20 @@ def scores(sums: npt.ArrayLike) -> Scores:
     counts = np.asarray(sums, dtype=np.float64)
     found, named, there = counts[..., 0], counts[..., 1], counts[..., 2]
     return Scores(_ratio(found, named), _ratio(found, there), _ratio(2 * found, named + there))
+
+
+def by_group(counts: Counts, groups: npt.NDArray[np.int64] | None) -> Counts:
+    """The counts of whole groups of sentences [G, 3], of documents above all: what is resampled and swapped as one.
+
+    >>> by_group(np.array([[1, 1, 1], [0, 2, 1], [0, 0, 3]]), np.array([4, 9, 4])).tolist()
+    [[1, 1, 4], [0, 2, 1]]
+    """
+    if groups is None:
+        return counts
+    names, codes = np.unique(groups, return_inverse=True)
+    sums = np.zeros((len(names), 3), dtype=np.int64)
+    np.add.at(sums, codes, counts)
+    return sums
 
 
 def resampled(counts: Sequence[Counts], generator: np.random.Generator, resamples: int = 10_000) -> list[Counts]:

@@ -269,7 +269,8 @@ def _complaint(gate: Gate, finding: Finding) -> str | None:
     """Why this finding breaks the gate, or None."""
     value = None if finding.value is None or math.isnan(finding.value) else _judged_value(finding)
     if value is None and (gate.at_most is not None or gate.at_least is not None or gate.is_on_change):
-        return "was not measured"
+        why = finding.verdict.removeprefix("not measured").strip(": ")
+        return f"was not measured: {why}" if why else "was not measured"
     if value is not None and gate.on == "interval" and (complaint := _complaint_of_interval(gate, finding)):
         return complaint
     if value is not None and gate.at_most is not None and value > gate.at_most:

@@ -21,6 +21,12 @@ def groups_of(samples: Artifact[Any], column: str = GROUP) -> npt.NDArray[np.int
     return None if hashes is None else codes_of(hashes)
 
 
+def count_groups(samples: Artifact[Any], column: str = GROUP) -> int | None:
+    """How many groups there are; None where samples are independent."""
+    codes = groups_of(samples, column)
+    return None if codes is None else int(codes.max(initial=-1)) + 1
+
+
 def groups_by_id(samples: Artifact[Any], column: str = GROUP) -> dict[str, int] | None:
     """The code of the group of every sample, by its id; None where samples are independent."""
     codes = groups_of(samples, column)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -90,20 +91,42 @@ def order_test(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayL
     >>> order_test([1, 2], [1, 1], [1, 2]).verdict(0.01)
     'not measured: no label is wrong'
     """
-    from scipy.stats import t as student
-
     values, hits, codes = _columns(scores, right, clusters)
     n, won, groups = len(hits), int(hits.sum()), int(codes.max(initial=-1)) + 1
     silent = _silent(values, won, groups)
     if silent:
         return OrderTest(n, won, groups, silent=silent)
+    trend, area = trend_of(values, hits, codes), ranked_area(values, hits, codes)
+    return OrderTest(n, won, groups, trend.t, trend.p_value, area_interval(area, level))
+
+
+class Trend(NamedTuple):
+    """t > 0 where amounts are larger for higher scores, and its two-sided p-value."""
+
+    t: float
+    p_value: float
+
+
+def trend_of(scores: npt.ArrayLike, amounts: npt.ArrayLike, clusters: npt.ArrayLike) -> Trend:
+    """Whether whole amounts grow with the score: `order_test`'s statistic for amounts that need not be 0 or 1.
+
+    What a defence gains on each sample (−1, 0 or 1) is such an amount: its trend is the interaction of the defence with
+    the order.
+
+    >>> trend = trend_of([4, 3, 2, 1] * 6, [1, 1, 0, -1] * 6, range(24))
+    >>> round(trend.t, 2), trend.p_value < 0.001
+    (3.78, True)
+    """
+    from scipy.stats import t as student
+
+    values, whole, codes = _columns(scores, amounts, clusters)
+    n, groups = len(whole), int(codes.max(initial=-1)) + 1
     centred = doubled_midranks(values) - (n + 1)  # 2·a_i
-    shares = zip(whole_sums(codes, centred * hits, groups), whole_sums(codes, centred, groups), strict=True)
-    scored = [n * of_right - won * of_all for of_right, of_all in shares]  # 2n·U_g
+    shares = zip(whole_sums(codes, centred * whole, groups), whole_sums(codes, centred, groups), strict=True)
+    scored = [n * weighted - int(whole.sum()) * ranked for weighted, ranked in shares]  # 2n·U_g
     total, spread = sum(scored), sum(one * one for one in scored)
     t = _root(Fraction(total * total * (groups - 1), groups * spread)) * (1 if total >= 0 else -1) if spread else 0.0
-    area = ranked_area(values, hits, codes)
-    return OrderTest(n, won, groups, t, 2 * float(student.sf(abs(t), groups - 1)), area_interval(area, level))
+    return Trend(t, 2 * float(student.sf(abs(t), groups - 1)))
 
 
 def ranked_area(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from assay.tasks.reporting.chances import CHANCES, chance_cells
 from assay.tasks.reporting.estimates import estimate
 from assay.tasks.reporting.numerals import integer, percent
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Panels, Part, Series, Verdict
-from assay.tasks.reporting.sentences import first_few, share_text
+from assay.tasks.reporting.sentences import counted_by, first_few, share_text
 from assay.tasks.statistics.findings import FindingIndex, measured
 
 if TYPE_CHECKING:
@@ -19,18 +20,23 @@ _ASIDE = "Validation samples were set aside from those that may train; they choo
 _FEW = 6  # classes: more are folded away, since attacks list them again
 
 
-def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
-    """The part of the report about subjects on clean samples; `curves` are those that learned here, by name."""
+def page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: int | None = None) -> Part:
+    """The part of the report about subjects on clean samples; `curves` are those that learned here, by name, and
+    `groups` how many the audited samples stand in."""
     subjects = findings.distinct("subject", "subject", of=CLEAN)
     constant = _degenerate(findings)
     blocks: list[Block] = [_figures(findings, subjects), _recalls(findings, subjects)]
     if findings.select("subject.class_auc", of=CLEAN):
         blocks.append(_areas(findings, subjects))
+    if measured(findings.select("subject.ece", of=CLEAN)):
+        blocks.append(_chances(findings, subjects))
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned))
     lines = [_sentence(findings, subject) for subject in subjects]
     lines += _lessons(findings)
+    if groups is not None:
+        lines.append(counted_by(groups))
     lines += [f"{subject} is {verdict}." for subject, verdict in constant.items()]
     judged = "red flag" if constant else ""
     return Part("Subjects on clean samples", " ".join(lines), blocks, "clean", "bad" if constant else "neutral", judged)
@@ -91,6 +97,12 @@ def _recalls(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
 def _areas(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
     note = "Of each class against the rest, or of each label, from probabilities."
     return _per_class(findings, subjects, "class_auc", "AUC per class", note, "number")
+
+
+def _chances(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
+    rows: list[list[Cell]] = [[subject, *chance_cells(findings, "subject", subject, CLEAN)] for subject in subjects]
+    note = "A confidence of 80 % is a chance only where 80 in 100 such answers are right. Intervals are 95 %."
+    return DataTable("Are its confidences chances?", [Column("Subject"), *CHANCES], rows, note)
 
 
 def _per_class(

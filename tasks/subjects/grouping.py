@@ -91,7 +91,7 @@ def groups_in(samples: pa.Table) -> dict[str, frozenset[str]]:
     return {"groups": frozenset(samples[GROUP].drop_null().unique().to_pylist())}
 
 
-def in_documents(documents: Collection[str], rows: int) -> bool:
+def in_documents(documents: Collection[object], rows: int) -> bool:
     """Whether the documents are worth keeping together: there are several, and some have several sentences.
 
     >>> in_documents(["a", "b"], 9), in_documents(["a"], 9), in_documents(["a", "b"], 2)

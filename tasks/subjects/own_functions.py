@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import InputError
+
+T = TypeVar("T")
+
+
+def asked_at_once(block: Sequence[T], size: int, code: CodeReference) -> list[T]:
+    """What a function is asked at a time: filled up to `size` with repeats of the last, so that the cut never shows.
+
+    An endpoint is asked for what there is, and for nothing twice.
+    """
+    return [*block, *([] if code.asks_elsewhere else [block[-1]] * (size - len(block)))]
 
 
 def classifier_function(code: CodeReference) -> Callable[[list[str]], object]:

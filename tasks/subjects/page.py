@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from assay.tasks.reporting.chances import BRIER, CALIBRATION, RISK
 from assay.tasks.reporting.estimates import estimate, series_of
 from assay.tasks.reporting.numerals import integer, p_concluded
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Paragraph, Part, Verdict
@@ -182,9 +183,7 @@ def _own_scores(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTab
         Column("Subject"), Column("Ordered by"),
         Column("AUC", "percent", "How often a right answer outranks a wrong one"),
         Column("More than our order", "percent", "Paired on the same samples (DeLong)"),
-        Column("Risk", "percent", "Area under the risk-coverage curve: the mean error of the surest share answered"),
-        Column("Calibration error", "percent", "How far the confidence is from the share right, on average (ECE)"),
-        Column("Brier", "number", "Mean squared error of the probabilities; 0 is best"),
+        RISK, CALIBRATION, BRIER,
     ]  # fmt: skip
     return [DataTable("Does the subject know where it is wrong?", columns, rows)]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from assay.infra.blame import blamed_on
-from assay.infra.code_reference import CodeReference, refer_to_code
+from assay.infra.code_reference import CodeReference
+from assay.infra.code_referring import refer_to_code
 from assay.tasks.subjects.own_functions import answering_function, classifier_function
 from assay.tasks.subjects.sequences.usual_training import options_of
 from assay.tasks.subjects.settings import KindName, Subject

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import mcnemar, share_difference
+from assay.tasks.statistics.paired import compared_shares
 from assay.tasks.trust.measures import RESAMPLES, g_mean
 
 DECIDED = ("trustworthy", "untrustworthy")
@@ -17,30 +19,31 @@ DECIDED = ("trustworthy", "untrustworthy")
 
 def difference_findings(
     ours: Sequence[str], theirs: Sequence[str], truths: Sequence[str | None], *, of: str, group: str, subject: str,
-    generator: np.random.Generator,
+    generator: np.random.Generator, groups: Groups = None,
 ) -> list[Finding]:  # fmt: skip
     """First − second in accuracy (with McNemar's exact p) and in G-mean, over the predictions that both decide.
 
     The interval of accuracy is Newcombe's paired one, that of G-mean of resampled predictions, the two labels of one
     kept together (95 %); where those are all alike, they know nothing of how far off it may be, and there is none.
     """
-    known = [
-        (a == truth, b == truth, truth == "trustworthy")
-        for a, b, truth in zip(ours, theirs, truths, strict=True)
+    places = [
+        at for at, (a, b, truth) in enumerate(zip(ours, theirs, truths, strict=True))
         if truth is not None and a in DECIDED and b in DECIDED
-    ]
+    ]  # fmt: skip
+    known = [(ours[at] == truths[at], theirs[at] == truths[at], truths[at] == "trustworthy") for at in places]
+    together = None if groups is None else groups[places]
     names = "trust.accuracy_difference", "trust.g_mean_difference"
     if not known:
         return [Finding(name, of=of, group=group, subject=subject, n=0, verdict="not measured") for name in names]
     first, second, positive = np.array(known, dtype=np.bool_).T
-    accuracy = share_difference(first, second)
+    accuracy, p = compared_shares(first, second, together)
     found = [
         Finding(
             names[0], of=of, group=group, subject=subject, value=accuracy.value, low=accuracy.low, high=accuracy.high,
-            n=accuracy.n, p_value=mcnemar(first, second).p_exact,
+            n=accuracy.n, p_value=p,
         )
     ]  # fmt: skip
-    value, low, high = g_mean_difference(first, second, positive, generator)
+    value, low, high = g_mean_difference(first, second, positive, generator, together)
     if np.isnan(value):
         return [*found, Finding(names[1], of=of, group=group, subject=subject, n=len(known), verdict="not measured")]
     about = Finding(names[1], of=of, group=group, subject=subject, value=value, n=len(known))
@@ -49,9 +52,9 @@ def difference_findings(
 
 def g_mean_difference(
     first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], positive: npt.NDArray[np.bool_],
-    generator: np.random.Generator,
+    generator: np.random.Generator, groups: Groups = None,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """G-mean of the first less that of the second, from who is right about what, with its interval.
+    """G-mean of the first less that of the second, from who is right about what, with its interval (by group).
 
     NaN where all predictions, or none, are trustworthy.
 
@@ -60,8 +63,14 @@ def g_mean_difference(
     1.0
     """
     n = len(first)
-    cells = np.bincount(first * 4 + second * 2 + positive, minlength=8)
-    drawn = generator.multinomial(n, cells / n, size=RESAMPLES)
+    kinds = first * 4 + second * 2 + positive
+    cells = np.bincount(kinds, minlength=8)
+    if groups is None:
+        drawn = generator.multinomial(n, cells / n, size=RESAMPLES)
+    else:
+        codes = codes_of(groups)
+        sums = np.bincount(codes * 8 + kinds, minlength=8 * (int(codes.max()) + 1)).reshape(-1, 8)
+        drawn = generator.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=RESAMPLES) @ sums
     with_value = np.concatenate([cells[None], drawn])
     spread = g_mean(_counts(with_value, first=True)) - g_mean(_counts(with_value, first=False))
     low, high = (np.nan, np.nan) if np.isnan(spread).all() else np.nanquantile(spread[1:], [0.025, 0.975])

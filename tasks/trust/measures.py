@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.clusters import codes_of, share_by
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import share
+from assay.tasks.statistics.resampling import bca_interval, expanded, pooled
 
 RESAMPLES = 2000
 Counts = npt.NDArray[np.float64]  # [..., 4]: tp, fp, fn, tn
@@ -83,38 +85,66 @@ def g_mean(counts: Counts) -> Counts:
 
 
 def measure_findings(
-    found: Confusion, *, oracle: str, explainer: str, subject: str, generator: np.random.Generator
-) -> list[Finding]:
-    """The six measures: Wilson's interval where one is a share of samples, else one from drawn counts (95 %)."""
-    tp, fp, fn, tn = found.tp, found.fp, found.fn, found.tn
-    shares = {
-        "trust.accuracy": (tp + tn, found.n),
-        "trust.precision": (tp, tp + fp),
-        "trust.sensitivity": (tp, tp + fn),
-        "trust.specificity": (tn, tn + fp),
-    }
-    findings = [share(metric, *hits, of=oracle, group=explainer, subject=subject) for metric, hits in shares.items()]
-    for metric, measure in (("trust.f1", f1), ("trust.g_mean", g_mean)):
-        findings.append(_drawn(metric, measure, found, oracle, explainer, subject, generator))
+    labels: Sequence[str], truths: Sequence[str | None], *, oracle: str, explainer: str, subject: str,
+    generator: np.random.Generator, groups: Groups = None,
+) -> list[Finding]:  # fmt: skip
+    """The six measures of what is judged and known: Wilson's interval where one is a share of samples, else one from
+    drawn counts (95 %); by group, where samples stand in some."""
+    cells = _cells(labels, truths)
+    judged = cells.any(axis=1)
+    cells, groups = cells[judged], None if groups is None else groups[judged]
+    tp, fp, fn, tn = (cells[:, at] for at in range(4))
+    everything = np.ones(len(cells), dtype=np.bool_)
+    shares: dict[str, tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]] = {
+        "accuracy": (tp | tn, everything), "precision": (tp, tp | fp), "sensitivity": (tp, tp | fn),
+        "specificity": (tn, tn | fp),
+    }  # fmt: skip
+    named = {"of": oracle, "group": explainer, "subject": subject}
+    findings = [
+        share_by(f"trust.{metric}", hits[of], None if groups is None else groups[of], **named)
+        for metric, (hits, of) in shares.items()
+    ]
+    for metric, measure in (("f1", f1), ("g_mean", g_mean)):
+        about = Finding(f"trust.{metric}", oracle, explainer, subject, n=len(cells))
+        findings.append(_drawn(about, measure, cells.astype(np.float64), groups, generator))
     return findings
 
 
+def _cells(labels: Sequence[str], truths: Sequence[str | None]) -> npt.NDArray[np.bool_]:
+    """Whether each prediction is a tp, fp, fn or tn [n, 4]; none of them where it is undecided or not known."""
+    positive, trusted = (np.array([one == "trustworthy" for one in row], dtype=np.bool_) for row in (labels, truths))
+    there = [label != "undecided" and truth is not None for label, truth in zip(labels, truths, strict=True)]
+    kinds = (positive & trusted, positive & ~trusted, ~positive & trusted, ~positive & ~trusted)
+    return np.stack(kinds, axis=1) & np.array(there, dtype=np.bool_)[:, None]
+
+
 def _drawn(
-    metric: str, measure: Callable[[Counts], Counts], found: Confusion, oracle: str, explainer: str, subject: str,
-    generator: np.random.Generator,
-) -> Finding:  # fmt: skip
-    counts = np.array([found.tp, found.fp, found.fn, found.tn], dtype=np.float64)
-    value = float(measure(counts)) if found.n else float("nan")
+    about: Finding, measure: Callable[[Counts], Counts], cells: Counts, groups: Groups, generator: np.random.Generator
+) -> Finding:
+    counts = cells.sum(axis=0)
+    value = float(measure(counts)) if len(cells) else float("nan")
     if np.isnan(value):
-        return Finding(metric, of=oracle, group=explainer, subject=subject, n=found.n, verdict="not measured")
+        return replace(about, verdict="not measured")
     # Drawn from the posterior under Jeffreys' prior: resampled counts would call a perfect score certain.
     drawn = measure(generator.dirichlet(counts + 0.5, size=RESAMPLES))
     low, high = np.quantile(drawn, [0.025, 0.975])
     low, high = min(low, value), max(high, value)
-    return Finding(
-        metric, of=oracle, group=explainer, subject=subject, value=value, low=float(low), high=float(high), n=found.n,
-        unit="share",
-    )  # fmt: skip
+    if groups is not None:  # no narrower than of as many samples alone, which know that a perfect score is not certain
+        low, high = _wider((float(low), float(high)), measure, cells, groups, generator)
+    return replace(about, value=value, low=float(low), high=float(high), unit="share")
+
+
+def _wider(
+    alone: tuple[float, float], measure: Callable[[Counts], Counts], cells: Counts, groups: npt.NDArray[np.int64],
+    generator: np.random.Generator,
+) -> tuple[float, float]:  # fmt: skip
+    """The interval of single samples, as far as that of resampled groups goes beyond it; [0, 1] of one group."""
+    codes = pooled(codes_of(groups))
+    sums = np.stack([np.bincount(codes, kind) for kind in cells.T], axis=1)
+    if len(sums) < 2:
+        return 0.0, 1.0
+    found = bca_interval(lambda weights: measure(weights @ sums), len(sums), generator, expanded(len(sums)), RESAMPLES)
+    return float(np.fmin(alone[0], found.low)), float(np.fmax(alone[1], found.high))
 
 
 def _ratio(part: Counts, whole: Counts) -> Counts:

@@ -3,41 +3,50 @@ oracle and its baselines are."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from assay.tasks.statistics.auc import auc_finding, binary_auc
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.clusters import Integers, effective_size, share_by
 from assay.tasks.statistics.corrected_share import Judge, corrected_share
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import bootstrap_difference
+from assay.tasks.statistics.paired import bootstrap_difference, mean_difference_by_cluster
 from assay.tasks.statistics.proportions import share, unvaried
 from assay.tasks.trust.comparing import difference_findings
 from assay.tasks.trust.labelling import BY_NAME, NAIVE, TOKI
-from assay.tasks.trust.measures import RESAMPLES, confusion, measure_findings
+from assay.tasks.trust.measures import RESAMPLES, measure_findings
 
 ALL = "all"
+Bools = npt.NDArray[np.bool_]
 _TRUTHS = {"trustworthy": "trustworthy", "untrustworthy": "untrustworthy", None: "unknown"}
 
 
 @dataclass(frozen=True)
 class About:
-    """What the findings are about: the subject and the explainer."""
+    """What the findings are about: the subject and the explainer; and the group of each sample by id, if it has one."""
 
     subject: str
     explainer: str
+    of_id: Mapping[str, int] | None = None
 
-    def share(self, metric: str, hits: int, n: int, group: str) -> Finding:
-        """The finding "hits of n" about this explainer."""
-        return share(f"trust.{metric}", hits, n, of=self.explainer, group=group, subject=self.subject)
+    def groups(self, ids: Sequence[str]) -> Integers | None:
+        """The groups of some samples, where they have any."""
+        return None if self.of_id is None else np.array([self.of_id[one] for one in ids], dtype=np.int64)
+
+    def share(self, metric: str, hits: Sequence[bool], ids: Sequence[str], group: str) -> Finding:
+        """The share of the samples that are hits, about this explainer."""
+        named = {"of": self.explainer, "group": group, "subject": self.subject}
+        return share_by(f"trust.{metric}", hits, self.groups(ids), **named)
 
 
 def label_findings(
-    labels: Sequence[Mapping[str, Any]], golds: Sequence[int | None], said: Sequence[int], classes: Sequence[str],
-    about: About,
+    labels: Sequence[Mapping[str, Any]], samples: Sequence[Mapping[str, Any]], said: Sequence[int],
+    classes: Sequence[str], about: About,
 ) -> list[Finding]:  # fmt: skip
     """The oracle's shares per class and over all: of the correct predictions that were explained; and what share of all
     predictions is out of scope, being wrong or without a known class. `trust.faint` is the share of what was decided
@@ -46,15 +55,16 @@ def label_findings(
     toki = [row for row in labels if row["oracle"] == TOKI and row["label"] != "out of scope"]
     found = []
     for group, mine in _by_class(toki, "predicted", classes):
-        counts = Counter(row["label"] for row in mine)
-        found += [about.share(name, counts[name], len(mine), group) for name in _LABELS]
+        ids = [row["id"] for row in mine]
+        found += [about.share(name, [row["label"] == name for row in mine], ids, group) for name in _LABELS]
         if about.explainer in _IN_PROBABILITIES:
             decided = [row for row in mine if row["label"] != "undecided"]
-            faint = sum(row["related_mass"] + row["unrelated_mass"] < FAINT for row in decided)
-            found.append(about.share("faint", faint, len(decided), group))
-    beside = [{"gold": gold, "out": gold != code} for gold, code in zip(golds, said, strict=True)]
+            faint = [row["related_mass"] + row["unrelated_mass"] < FAINT for row in decided]
+            found.append(about.share("faint", faint, [row["id"] for row in decided], group))
+    beside = [{**sample, "out": sample["gold"] != code} for sample, code in zip(samples, said, strict=True)]
     for group, some in _by_class(beside, "gold", classes):
-        found.append(about.share("out_of_scope", sum(bool(row["out"]) for row in some), len(some), group))
+        out = [bool(row["out"]) for row in some]
+        found.append(about.share("out_of_scope", out, [row["id"] for row in some], group))
     return found
 
 
@@ -72,8 +82,8 @@ def _by_class(
 
 
 def truth_findings(
-    labels: Sequence[Mapping[str, Any]], truths: Mapping[str, str | None], precisions: Sequence[float], about: About,
-    generator: np.random.Generator,
+    labels: Sequence[Mapping[str, Any]], truths: Mapping[str, str | None], precisions: Mapping[str, float],
+    about: About, generator: np.random.Generator,
 ) -> list[Finding]:  # fmt: skip
     """The six measures of the oracle and its baselines, how they differ, and what confidence knows of trust."""
     by_oracle = {
@@ -81,28 +91,31 @@ def truth_findings(
         for name in (TOKI, BY_NAME, NAIVE)
     }
     ids = sorted(by_oracle[TOKI])
-    known = [truths.get(key) for key in ids]
+    known, groups = [truths.get(key) for key in ids], about.groups(ids)
     said = {name: [str(rows[key]["label"]) for key in ids] for name, rows in by_oracle.items()}
-    found = [
-        about.share("truth", sum(truth == value for truth in known), len(ids), group)
-        for value, group in _TRUTHS.items()
-    ]
+    found = [about.share("truth", [truth == value for truth in known], ids, group) for value, group in _TRUTHS.items()]
     for name in (TOKI, BY_NAME, NAIVE):
         found += measure_findings(
-            confusion(said[name], known), oracle=name, explainer=about.explainer, subject=about.subject,
-            generator=generator,
+            said[name], known, oracle=name, explainer=about.explainer, subject=about.subject, generator=generator,
+            groups=groups,
         )  # fmt: skip
-    found += _corrected(said[TOKI], known, about)
+    found += _corrected(said[TOKI], known, about, groups)
     for name in (NAIVE, BY_NAME):
         found += difference_findings(
             said[TOKI], said[name], known, of=f"{TOKI} - {name}", group=about.explainer, subject=about.subject,
-            generator=generator,
+            generator=generator, groups=groups,
         )  # fmt: skip
     confident = [by_oracle[NAIVE][key]["confidence"] for key in ids]
-    found.append(_confidence_auc(confident, known, about))
+    found.append(_confidence_auc(confident, known, about, groups))
     if precisions:
-        mean = bootstrap_difference(precisions, np.zeros(len(precisions)), generator, RESAMPLES)
-        low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, mean.n)
+        values, together = list(precisions.values()), about.groups(list(precisions))
+        nothing = np.zeros(len(values))
+        if together is None:
+            mean = bootstrap_difference(values, nothing, generator, RESAMPLES)
+        else:
+            mean = mean_difference_by_cluster(values, nothing, together, generator)
+        units = mean.n if together is None else len(np.unique(together))
+        low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, units)
         found.append(
             Finding(
                 "trust.explanation_precision", of=about.explainer, subject=about.subject, value=mean.value,
@@ -112,18 +125,37 @@ def truth_findings(
     return found
 
 
-def _corrected(called: Sequence[str], known: Sequence[str | None], about: About) -> list[Finding]:
+def _corrected(
+    called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups
+) -> list[Finding]:  # fmt: skip
     """What share is untrustworthy in truth, by how often the oracle is right where the truth is known; not measured
-    where it is not known to be better than guessing."""
-    found = confusion(called, known)
-    judge = Judge(found=found.tn, cases=found.tn + found.fp, cleared=found.tp, others=found.tp + found.fn)
-    decided = [label for label in called if label != "undecided"]
-    share_in_truth = corrected_share(decided.count("untrustworthy"), len(decided), judge)
-    of = Finding("trust.untrustworthy_corrected", of=about.explainer, group=ALL, subject=about.subject, n=len(decided))
+    where it is not known to be better than guessing. Of samples in groups as many count as are as uncertain alone."""
+    said, truth = np.array(called, dtype=np.str_), np.array([one or "" for one in known], dtype=np.str_)
+    decided = said != "undecided"
+    untrustworthy = said == "untrustworthy"
+
+    def counted(chosen: Bools, hits: Bools) -> tuple[float, float]:
+        of = None if groups is None else groups[chosen]
+        return _counted(hits[chosen], of)
+
+    found, cases = counted(decided & (truth == "untrustworthy"), untrustworthy)
+    cleared, others = counted(decided & (truth == "trustworthy"), ~untrustworthy)
+    judge = Judge(found, cases, cleared, others)
+    share_in_truth = corrected_share(*counted(decided, untrustworthy), judge)
+    n = int(decided.sum())
+    of = Finding("trust.untrustworthy_corrected", of=about.explainer, group=ALL, subject=about.subject, n=n)
     if share_in_truth is None:
         why = "TOKI is not known to be better than guessing" if judge.cases and judge.others else "too little is known"
         return [replace(of, verdict=f"not measured: {why}")]
     return [replace(of, value=share_in_truth.value, low=share_in_truth.low, high=share_in_truth.high, unit="share")]
+
+
+def _counted(hits: Bools, groups: Groups) -> tuple[float, float]:
+    """Hits and samples, as many as would be as uncertain were they independent."""
+    if groups is None or not len(hits):
+        return float(hits.sum()), float(len(hits))
+    counted = effective_size(hits, groups).counted()
+    return float(hits.mean()) * counted, counted
 
 
 def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> list[Finding]:
@@ -138,11 +170,14 @@ def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> 
             )
         )  # fmt: skip
         if row["balance"] is not None:
-            found.append(about.share("balance", round(row["balance"] * pairs), pairs, name))
+            named = {"of": about.explainer, "group": name, "subject": about.subject}
+            found.append(share("trust.balance", round(row["balance"] * pairs), pairs, **named))
     return found
 
 
-def _confidence_auc(confident: Sequence[float], known: Sequence[str | None], about: About) -> Finding:
+def _confidence_auc(
+    confident: Sequence[float], known: Sequence[str | None], about: About, groups: Groups
+) -> Finding:  # fmt: skip
     pairs = [(score, truth == "trustworthy") for score, truth in zip(confident, known, strict=True) if truth]
     metric = "trust.confidence_auc"
     if len({positive for _, positive in pairs}) < 2:
@@ -150,4 +185,6 @@ def _confidence_auc(confident: Sequence[float], known: Sequence[str | None], abo
             metric, of=NAIVE, group=about.explainer, subject=about.subject, n=len(pairs), verdict="not measured"
         )
     scores, positive = zip(*pairs, strict=True)
-    return auc_finding(metric, binary_auc(scores, positive), (), of=NAIVE, group=about.explainer, subject=about.subject)
+    of_known = None if groups is None else groups[[truth is not None for truth in known]]
+    area = binary_auc(scores, positive, groups=of_known)
+    return auc_finding(metric, area, (), of=NAIVE, group=about.explainer, subject=about.subject)

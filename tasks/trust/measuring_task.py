@@ -11,6 +11,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, map_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import findings_from, findings_table
+from assay.tasks.statistics.grouped_samples import groups_by_id
 from assay.tasks.trust.examples import ChosenTexts, chosen_texts, example_rows, most_damning
 from assay.tasks.trust.labelling import TOKI
 from assay.tasks.trust.measuring import ALL, About, label_findings, provider_findings, truth_findings
@@ -19,20 +20,21 @@ from assay.tasks.trust.repeating import averaged
 _READ = ["id", "oracle", "predicted", "confidence", "label", "related_mass", "unrelated_mass"]
 
 
-@stage(version=4, title="trust", draws=True)
+@stage(version=5, title="trust", draws=True)
 def measure_trust(
     labels: Artifact[TrustLabels], thresholds: Artifact[Thresholds], samples: Artifact[Samples],
     predictions: Artifact[Predictions], truth: Artifact[TrustTruth] | None, classes: Artifact[Classes],
     explainer: str, name: str,
 ) -> Artifact[Findings]:  # fmt: skip
-    """The findings on one subject's labels by one explainer, those against the truth where it is known."""
-    about, rows = About(name, explainer), collect(labels, _READ).to_pylist()
-    golds = collect(samples, ["gold"])["gold"].to_pylist()
+    """The findings on one subject's labels by one explainer, those against the truth where it is known; intervals count
+    the groups of the samples, where they have some."""
+    about, rows = About(name, explainer, groups_by_id(samples)), collect(labels, _READ).to_pylist()
+    audited = collect(samples, ["id", "gold"]).to_pylist()
     said = collect(predictions, ["predicted"])["predicted"].to_pylist()
-    findings = label_findings(rows, golds, said, class_names(collect(classes, None)), about)
+    findings = label_findings(rows, audited, said, class_names(collect(classes, None)), about)
     if truth is not None:
         known = collect(truth, ["id", "truth", "precision"]).to_pylist()
-        precisions = [row["precision"] for row in known if row["precision"] is not None]
+        precisions = {row["id"]: row["precision"] for row in known if row["precision"] is not None}
         truths = {row["id"]: row["truth"] for row in known}
         findings += truth_findings(rows, truths, precisions, about, stage_seeds().generator())
     findings += provider_findings(collect(thresholds, None).to_pylist(), about)

@@ -100,12 +100,12 @@ def test_the_stages_in_the_readme_are_those_of_a_real_run(tmp_path: Path) -> Non
     from assay.flows.operations.planning import plan
 
     project = load_project(ROOT / "pipelines.yaml", overrides=[], store=str(tmp_path / "store"))
-    planned = iter([stage.title for stage in plan(project, project.pipeline("breast-cancer"), 0)])
-    output = next(block.text for block in blocks(ROOT / "README.md") if block.text.startswith("breast-cancer · run"))
+    planned = iter([stage.title for stage in plan(project, project.pipeline("first-night"), 0)])
+    output = next(block.text for block in blocks(ROOT / "README.md") if block.text.startswith("first-night · run"))
     shown = [line[2:14].strip() for line in output.splitlines() if line.startswith("  ") and line[2] not in " …"]
     assert len(shown) > 8
     for title in shown:
-        assert title in planned, f"{title} is no stage of breast-cancer, or not in this place"
+        assert title in planned, f"{title} is no stage of first-night, or not in this place"
 
 
 def test_examples_in_python_print_what_they_print() -> None:

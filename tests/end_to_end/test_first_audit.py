@@ -92,7 +92,7 @@ def test_one_worker_and_seven_partitions_give_the_same_digests(newcomer: Command
     assert "1 CPU worker," in other.out.splitlines()[0]
 
 
-def test_make_audit_runs_the_first_audit() -> None:
+def test_make_audit_runs_the_first_night() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\naudit:")[1].splitlines()[1].strip()
-    assert recipe == "$(BIN)/assay run breast-cancer"
+    assert recipe == "$(BIN)/assay run first-night"
     assert Path(ASSAY).is_file()

@@ -6,6 +6,7 @@ in the store belongs to something that a clean-up knows of.
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from team_project import team_project
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
+from assay.infra.ingredients import PLACE
 from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run
 from assay.infra.store import MANIFESTS, Store
@@ -52,7 +54,8 @@ def undisturbed(team: Path) -> dict[str, str]:
 
 def progress_of(store: Path) -> int:
     """How much a night has done so far: its committed results and finished partitions."""
-    return sum(1 for _ in store.glob("stages/**/*.json"))
+    walk = os.walk(store / "stages")  # unlike a glob it does not mind a folder that the run removes meanwhile
+    return sum(name.endswith(".json") for _, _, names in walk for name in names)
 
 
 def hit(night: Command, victim: str, number: signal.Signals) -> list[psutil.Process]:
@@ -77,6 +80,7 @@ def unaccounted(store: Path) -> set[str]:
     known = {"store.json"}
     for run in opened.runs():
         known |= {f"runs/{run.id}.json", f"runs/{run.id}/findings.parquet"}
+        known |= {f"{PLACE}/{one.get('sha256')}" for one in run.ingredients}
         for stage in run.stages:
             manifest = opened.manifest(stage.stage, stage.key)
             assert manifest is not None

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from accepted_inputs import unexpected
 
 KEEPER = Path(__file__).parents[1] / "support" / "door_keeper.py"
 PLACE = re.compile(
@@ -37,6 +38,8 @@ def require_answers(answers: list[dict[str, object]]) -> None:
     assert not wrong, json.dumps(wrong, indent=1)
     placeless = [one for one in answers if one["code"] == 2 and not PLACE.search(str(one["said"]))]
     assert not placeless, json.dumps(placeless, indent=1)
+    accepted = unexpected(answers)
+    assert not accepted, json.dumps(accepted, indent=1)
 
 
 @pytest.mark.timeout(600)

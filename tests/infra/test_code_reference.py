@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.infra.code_reference import refer_to_code
+from assay.infra.code_referring import refer_to_code
 from assay.infra.errors import InputError
 
 

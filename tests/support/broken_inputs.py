@@ -12,16 +12,39 @@ import random
 import socket
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+T = TypeVar("T")
+
+
+class Draw(random.Random):
+    """A source of draws that remembers, in words, what it drew: the kind of fault that a project has."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.kind: list[str] = []
+
+    def named(self, options: dict[str, T]) -> T:
+        """One of the options; its name is part of the kind."""
+        name = self.choice(list(options))
+        self.kind.append(name)
+        return options[name]
+
+    def noted(self, options: Sequence[T]) -> T:
+        """One of the options; its beginning is part of the kind."""
+        option = self.choice(options)
+        self.kind.append(option.decode("latin-1")[:24] if isinstance(option, bytes) else str(option)[:24])
+        return option
+
+
 Pipeline = dict[str, Any]
-Generator = Callable[[random.Random, Path], Pipeline]
+Generator = Callable[[Draw, Path], Pipeline]
 GENERATORS: list[Generator] = []
 
 ROWS = 60
@@ -113,8 +136,8 @@ def generator(function: Generator) -> Generator:
 
 
 def broken_project(seed: int, folder: Path) -> list[str]:
-    """Writes the project of that number into the folder; what it is about, and options of the command line."""
-    draw = random.Random(seed)
+    """Writes the project of that number into the folder; the kind of its fault, and options of the command line."""
+    draw = Draw(seed)
     make = GENERATORS[seed % len(GENERATORS)]
     folder.mkdir(parents=True)
     made = make(draw, folder)
@@ -123,13 +146,14 @@ def broken_project(seed: int, folder: Path) -> list[str]:
     if config is None:
         file = {"compute": {"engine": "serial"}, "pipelines": {"night": made}}
         (folder / "pipelines.yaml").write_text(json.dumps(file))  # JSON is YAML
-    return [make.__name__, *options]
+    kind = "".join(letter if letter.isprintable() else "?" for letter in ", ".join(draw.kind))
+    return [f"{make.__name__}: {kind}", *options]
 
 
 # --- rows of text
 
 
-def rows(draw: random.Random) -> list[dict[str, Any]]:
+def rows(draw: Draw) -> list[dict[str, Any]]:
     """Rows that nothing is wrong with."""
     return [
         {"id": f"s{at}", "x": at % 7, "y": round(draw.random(), 3), "text": f"word{at} and more", "label": "ab"[at % 2]}
@@ -150,40 +174,40 @@ def as_iob(table: list[dict[str, Any]]) -> bytes:
     return "".join(f"word{at} O\ndrug B-Drug\nmore I-Drug\n\n" for at in range(len(table))).encode()
 
 
-def damage(draw: random.Random, content: bytes) -> bytes:
+def damage(draw: Draw, content: bytes) -> bytes:
     """Bytes with something wrong anywhere in them."""
     at = draw.randrange(len(content))
     end = min(len(content), at + draw.choice([1, 10, 200]))
     line = content.find(b"\n", at) + 1
-    return draw.choice(
-        [
-            lambda: content[:at],
-            lambda: content[:at] + b"\0" * draw.choice([1, 5000]) + content[end:],
-            lambda: content[:at] + draw.randbytes(end - at) + content[end:],
-            lambda: content[:at] + b'"' + content[at:],
-            lambda: content[:at] + b"\xff\xfe" + content[at:],
-            lambda: content[:at] + b"\r" + content[at:],
-            lambda: content[:line] + b"x" * draw.choice([100_000, 10_000_000]) + content[line:],
-            lambda: content[:line] + b"," * draw.choice([50, 100_000]) + b"\n" + content[line:],
-            lambda: content[:line] + "\x1b[2J‮\x9b".encode() + content[line:],
-            lambda: content[:line] + b"\n" * 1000 + content[line:],
-            lambda: content.replace(b"\n", b"\r\n"),
-            lambda: content.replace(b"\n", b"\r"),
-            lambda: content.decode().encode("utf-16"),
-            lambda: b"\xef\xbb\xbf" + content,
-            lambda: content[: content.find(b"\n") + 1],
-            lambda: content + content,
-            lambda: b"\0" * 100_000,
-            lambda: b"\n" * 1000,
-            lambda: b"",
-            lambda: draw.randbytes(2000),
-        ]
+    return draw.named(
+        {
+            "cut": lambda: content[:at],
+            "NULs": lambda: content[:at] + b"\0" * draw.choice([1, 5000]) + content[end:],
+            "noise": lambda: content[:at] + draw.randbytes(end - at) + content[end:],
+            "a quote": lambda: content[:at] + b'"' + content[at:],
+            "a byte order mark within": lambda: content[:at] + b"\xff\xfe" + content[at:],
+            "a carriage return": lambda: content[:at] + b"\r" + content[at:],
+            "an endless line": lambda: content[:line] + b"x" * draw.choice([100_000, 10_000_000]) + content[line:],
+            "a row of delimiters": lambda: content[:line] + b"," * draw.choice([50, 100_000]) + b"\n" + content[line:],
+            "escapes": lambda: content[:line] + "\x1b[2J‮\x9b".encode() + content[line:],
+            "blank lines": lambda: content[:line] + b"\n" * 1000 + content[line:],
+            "CRLF": lambda: content.replace(b"\n", b"\r\n"),
+            "CR": lambda: content.replace(b"\n", b"\r"),
+            "UTF-16": lambda: content.decode().encode("utf-16"),
+            "a byte order mark": lambda: b"\xef\xbb\xbf" + content,
+            "header only": lambda: content[: content.find(b"\n") + 1],
+            "twice": lambda: content + content,
+            "only NULs": lambda: b"\0" * 100_000,
+            "only line ends": lambda: b"\n" * 1000,
+            "empty": lambda: b"",
+            "only noise": lambda: draw.randbytes(2000),
+        }
     )()
 
 
-def packed(draw: random.Random, name: str, content: bytes) -> tuple[str, bytes]:
+def packed(draw: Draw, name: str, content: bytes) -> tuple[str, bytes]:
     """A packed file, whole or damaged."""
-    kind = draw.choice(["gz", "bz2", "xz", "zip", "zip"])
+    kind = draw.noted(["gz", "bz2", "xz", "zip", "zip"])
     if kind == "zip":
         sink = io.BytesIO()
         with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -198,7 +222,7 @@ def packed(draw: random.Random, name: str, content: bytes) -> tuple[str, bytes]:
 WRITERS = {"csv": as_csv, "jsonl": as_jsonl, "iob": as_iob}
 
 
-def text_source(draw: random.Random, folder: Path, kind: str, content: bytes, **source: Any) -> Pipeline:
+def text_source(draw: Draw, folder: Path, kind: str, content: bytes, **source: Any) -> Pipeline:
     """A pipeline over one text file."""
     name = f"data.{kind}"
     (folder / name).write_bytes(content)
@@ -210,8 +234,8 @@ def text_source(draw: random.Random, folder: Path, kind: str, content: bytes, **
 
 
 @generator
-def damaged_text(draw: random.Random, folder: Path) -> Pipeline:
-    kind = draw.choice(["csv", "jsonl", "iob"])
+def damaged_text(draw: Draw, folder: Path) -> Pipeline:
+    kind = draw.noted(["csv", "jsonl", "iob"])
     try:
         content = damage(draw, WRITERS[kind](rows(draw)))
     except UnicodeError:
@@ -220,8 +244,8 @@ def damaged_text(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def packed_text(draw: random.Random, folder: Path) -> Pipeline:
-    kind = draw.choice(["csv", "jsonl", "iob"])
+def packed_text(draw: Draw, folder: Path) -> Pipeline:
+    kind = draw.noted(["csv", "jsonl", "iob"])
     content = WRITERS[kind](rows(draw) * draw.choice([1, 2000]))
     try:
         name, data = packed(draw, f"data.{kind}", content)
@@ -232,10 +256,10 @@ def packed_text(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_json(draw: random.Random, folder: Path) -> Pipeline:
+def odd_json(draw: Draw, folder: Path) -> Pipeline:
     depth = draw.choice([10, 31, 33, 1000, 50_000, 100_000])
     table = rows(draw)
-    line = draw.choice(
+    line = draw.noted(
         [
             b'{"id": "z", "x": ' + b"[" * depth + b"]" * depth + b', "label": "a"}',
             b'{"id": "z", "x": ' + b"[" * depth,
@@ -268,8 +292,8 @@ def odd_json(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_header(draw: random.Random, folder: Path) -> Pipeline:
-    header = draw.choice(
+def odd_header(draw: Draw, folder: Path) -> Pipeline:
+    header = draw.noted(
         [
             b"id,x,x,text,label",
             b",,,,",
@@ -292,19 +316,20 @@ def odd_header(draw: random.Random, folder: Path) -> Pipeline:
         folder,
         "csv",
         header + b"\n" + body,
-        delimiter=draw.choice([",", ",", ";", "\t", "\n", "ab", "\0", '"', "x", "é"]),
+        delimiter=draw.noted([",", ",", ";", "\t", "\n", "ab", "\0", '"', "x", "é"]),
     )
 
 
 @generator
-def odd_columns_named(draw: random.Random, folder: Path) -> Pipeline:
+def odd_columns_named(draw: Draw, folder: Path) -> Pipeline:
     named = {
         setting: draw.choice([*("id", "x", "y", "text", "label"), *HOSTILE_NAMES[:6], "lable"])
         for setting in draw.sample(
             ["id", "label", "image", "split", "score", "tags", "tokens", "features", "required", "labels", "gold_in"], 3
         )
     }
-    kind = draw.choice(["csv", "jsonl"])
+    draw.kind += [f"{setting}={str(value)[:12]}" for setting, value in named.items()]
+    kind = draw.noted(["csv", "jsonl"])
     (folder / f"data.{kind}").write_bytes(WRITERS[kind](rows(draw)))
     columns = {
         "columns": {
@@ -315,10 +340,10 @@ def odd_columns_named(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_values(draw: random.Random, folder: Path) -> Pipeline:
+def odd_values(draw: Draw, folder: Path) -> Pipeline:
     table = rows(draw)
-    column = draw.choice(["id", "x", "label", "text"])
-    value = draw.choice(
+    column = draw.noted(["id", "x", "label", "text"])
+    value = draw.noted(
         [
             "",
             " ",
@@ -340,18 +365,16 @@ def odd_values(draw: random.Random, folder: Path) -> Pipeline:
     )
     for at in draw.sample(range(ROWS), draw.choice([1, 5, ROWS])):
         table[at][column] = value
-    kind = draw.choice(["csv", "jsonl"])
+    kind = draw.noted(["csv", "jsonl"])
     return text_source(draw, folder, kind, WRITERS[kind](table))
 
 
 @generator
-def odd_votes(draw: random.Random, folder: Path) -> Pipeline:
-    values = draw.choice(
+def odd_votes(draw: Draw, folder: Path) -> Pipeline:
+    values = draw.noted(
         [[-1, 0, 1], [0, 1, 2], [-1, 0, 5000], ["a", "b"], [0.5, 1], [-2, 0], [None, 1], [1, 1], [-1, -1], [0]]
     )
-    names = draw.choice(
-        [["r1", "r2", "r3"], ["id", "r1"], ["label", "r1"], ["r\x1b[31m", "r2"], ["r1"], ["gold", "r1"]]
-    )
+    names = draw.noted([["r1", "r2", "r3"], ["id", "r1"], ["label", "r1"], ["r\x1b[31m", "r2"], ["r1"], ["gold", "r1"]])
     table = {name: pa.array([draw.choice(values) for _ in range(ROWS)]) for name in names}
     if draw.random() < 0.7:
         table["truth"] = pa.array(["a", "b"] * (ROWS // 2)) if draw.random() < 0.5 else pa.array([0, 1] * (ROWS // 2))
@@ -412,11 +435,11 @@ def arrays() -> dict[str, Callable[[], pa.Array]]:
 
 
 @generator
-def odd_parquet(draw: random.Random, folder: Path) -> Pipeline:
+def odd_parquet(draw: Draw, folder: Path) -> Pipeline:
     made = arrays()
-    name = draw.choice(list(made))
+    name = draw.noted(list(made))
     column = made[name]()
-    place = draw.choice(["x", "id", "label", "text", "split", "predicted", "image", "score", "tokens"])
+    place = draw.noted(["x", "id", "label", "text", "split", "group", "predicted", "image", "score", "tokens"])
     plain: dict[str, Any] = {
         "id": [f"s{at}" for at in range(ROWS)],
         "x": list(range(ROWS)),
@@ -429,7 +452,7 @@ def odd_parquet(draw: random.Random, folder: Path) -> Pipeline:
     except (pa.ArrowException, ValueError, OSError):
         pq.write_table(pa.table(plain), folder / "data.parquet")
     source: dict[str, Any] = {"parquet": "data.parquet", "id": "id", "label": "label"}
-    if place in ("split", "image", "score"):
+    if place in ("split", "group", "image", "score"):
         source[place] = place
     if place == "score":
         source.pop("label")
@@ -442,9 +465,9 @@ def odd_parquet(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def damaged_parquet(draw: random.Random, folder: Path) -> Pipeline:
+def damaged_parquet(draw: Draw, folder: Path) -> Pipeline:
     sink = io.BytesIO()
-    names = draw.choice(
+    names = draw.noted(
         [
             ["id", "x", "label"],
             ["id", "id", "label"],
@@ -456,7 +479,7 @@ def damaged_parquet(draw: random.Random, folder: Path) -> Pipeline:
     columns = [pa.array([f"s{at}" for at in range(ROWS)]), pa.array(range(ROWS)), pa.array(["a", "b"] * (ROWS // 2))]
     columns += [columns[1]] * (len(names) - 3)
     table = pa.Table.from_arrays(columns, names=names)
-    table = table.slice(0, draw.choice([0, 1, ROWS, ROWS]))
+    table = table.slice(0, draw.noted([0, 1, ROWS, ROWS]))
     pq.write_table(table, sink)
     content = sink.getvalue()
     try:
@@ -479,7 +502,7 @@ def png(extent: tuple[int, int], mode: str = "L") -> bytes:
 
 
 @generator
-def odd_images(draw: random.Random, folder: Path) -> Pipeline:
+def odd_images(draw: Draw, folder: Path) -> Pipeline:
     as_table = draw.random() < 0.5
     lines = []
     every = draw.random() < 0.3
@@ -496,7 +519,7 @@ def odd_images(draw: random.Random, folder: Path) -> Pipeline:
             except OSError:
                 continue
         lines.append(f"{at},{draw.choice(['', '', '', '/', '../']) if at == 3 else ''}scans/{kind}/{name},{kind}")
-    pixels = draw.choice(
+    pixels = draw.noted(
         [
             None,
             None,
@@ -519,11 +542,28 @@ def odd_images(draw: random.Random, folder: Path) -> Pipeline:
             "image": draw.choice(["file", "file", "fiel", "label"]),
             "label": "label",
         }
-    return {"source": source | ({"pixels": pixels} if pixels else {}) | {"max_rejects": draw.choice([0.0, 0.05, 1.0])}}
+    return {"source": source | ({"pixels": pixels} if pixels else {}) | {"max_rejects": draw.noted([0.0, 0.05, 1.0])}}
 
 
-def odd_image(draw: random.Random, place: Path, name: str, content: bytes) -> tuple[bytes | None, str]:
+IMAGES = (
+    "a pipe",
+    "endless",
+    "a file elsewhere",
+    "a socket",
+    "very high",
+    "very wide",
+    "a header of 2³¹ pixels",
+    "an odd name",
+    "another mode",
+    "an empty file",
+    "damage",
+    "half a file",
+)
+
+
+def odd_image(draw: Draw, place: Path, name: str, content: bytes) -> tuple[bytes | None, str]:
     choice = draw.randrange(12)
+    draw.kind.append(IMAGES[choice])
     target = place / name
     if choice == 0:
         os.mkfifo(target)
@@ -556,8 +596,8 @@ def odd_image(draw: random.Random, place: Path, name: str, content: bytes) -> tu
 
 
 @generator
-def odd_arrays(draw: random.Random, folder: Path) -> Pipeline:
-    cell = draw.choice(
+def odd_arrays(draw: Draw, folder: Path) -> Pipeline:
+    cell = draw.noted(
         [
             [],
             [1, 2, 3],
@@ -579,7 +619,7 @@ def odd_arrays(draw: random.Random, folder: Path) -> Pipeline:
         for at in range(12)
     )
     (folder / "data.jsonl").write_text(lines)
-    shape = draw.choice([None, [4, 4], [8192, 8192], [3, 1, 1], [1]])
+    shape = draw.noted([None, [4, 4], [8192, 8192], [3, 1, 1], [1]])
     return {
         "source": {"jsonl": "data.jsonl", "id": "id", "image": "image", "label": "label"}
         | ({"pixels": {"shape": shape}} if shape else {})
@@ -590,7 +630,7 @@ def odd_arrays(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_hugging_face(draw: random.Random, folder: Path) -> Pipeline:
+def odd_hugging_face(draw: Draw, folder: Path) -> Pipeline:
     from safetensors.numpy import save_file
 
     model = folder / "model"
@@ -607,7 +647,7 @@ def odd_hugging_face(draw: random.Random, folder: Path) -> Pipeline:
         "id2label": {"0": "a", "1": "b"},
         "label2id": {"a": 0, "b": 1},
     }
-    key = draw.choice(
+    key = draw.noted(
         [
             *config,
             "quantization_config",
@@ -621,7 +661,7 @@ def odd_hugging_face(draw: random.Random, folder: Path) -> Pipeline:
             "_attn_implementation",
         ]
     )
-    config[key] = draw.choice(
+    config[key] = draw.noted(
         [
             None,
             -1,
@@ -687,8 +727,8 @@ def odd_hugging_face(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_vectors(draw: random.Random, folder: Path) -> Pipeline:
-    content = draw.choice(
+def odd_vectors(draw: Draw, folder: Path) -> Pipeline:
+    content = draw.noted(
         [
             b"3 100000000000\n",
             b"100000000000 3\n",
@@ -729,11 +769,9 @@ def odd_vectors(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_weights(draw: random.Random, folder: Path) -> Pipeline:
+def odd_weights(draw: Draw, folder: Path) -> Pipeline:
     (folder / "w.safetensors").write_bytes(
-        draw.choice(
-            [b"", struct.pack("<Q", 2**63), struct.pack("<Q", 10) + b"{" * 10, b"\0" * 100, draw.randbytes(300)]
-        )
+        draw.noted([b"", struct.pack("<Q", 2**63), struct.pack("<Q", 10) + b"{" * 10, b"\0" * 100, draw.randbytes(300)])
     )
     os.mkfifo(folder / "pipe.safetensors")
     (folder / "net.py").write_bytes(
@@ -762,8 +800,8 @@ def odd_weights(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_rationales(draw: random.Random, folder: Path) -> Pipeline:
-    column = draw.choice(
+def odd_rationales(draw: Draw, folder: Path) -> Pipeline:
+    column = draw.noted(
         [
             [None] * ROWS,
             ["["] * ROWS,
@@ -795,7 +833,7 @@ def odd_rationales(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_settings(draw: random.Random, folder: Path) -> Pipeline:
+def odd_settings(draw: Draw, folder: Path) -> Pipeline:
     (folder / "data.csv").write_bytes(as_csv(rows(draw)))
     os.mkfifo(folder / "pipe")
     pipeline: Pipeline = {
@@ -807,31 +845,31 @@ def odd_settings(draw: random.Random, folder: Path) -> Pipeline:
         "gates": [{"finding": "subject.accuracy", "at_least": 0.1}],
     }
     for _ in range(draw.choice([1, 1, 2])):
-        part = draw.choice(list(pipeline))
+        part = draw.noted(list(pipeline))
         inner = pipeline[part] if isinstance(pipeline[part], dict) else None
         if inner and draw.random() < 0.8:
-            inner[draw.choice([*inner, draw.choice(HOSTILE_NAMES)])] = draw.choice(HOSTILE_VALUES)
+            inner[draw.noted([*inner, draw.choice(HOSTILE_NAMES)])] = draw.noted(HOSTILE_VALUES)
         else:
-            pipeline[part] = draw.choice(HOSTILE_VALUES)
+            pipeline[part] = draw.noted(HOSTILE_VALUES)
     return pipeline
 
 
 @generator
-def odd_origins(draw: random.Random, folder: Path) -> Pipeline:
+def odd_origins(draw: Draw, folder: Path) -> Pipeline:
     os.mkfifo(folder / "pipe")
     (folder / "data.csv").write_bytes(as_csv(rows(draw)))
     (folder / "table.csv").symlink_to(draw.choice(["data.csv", "nowhere", "table.csv", "/dev/zero", "."]))
     (folder / os.fsdecode(b"\xff.csv")).write_bytes(as_csv(rows(draw)))
     (folder / "\x1b[31m.csv").write_bytes(as_csv(rows(draw)))
-    origin = draw.choice(["csv", "jsonl", "parquet", "iob", "votes", "images", "dataset"])
-    return {"source": {origin: draw.choice([*HOSTILE_VALUES, "table.csv", "data.csv", "*.csv", "pipe", "."])}}
+    origin = draw.noted(["csv", "jsonl", "parquet", "iob", "votes", "images", "dataset"])
+    return {"source": {origin: draw.noted([*HOSTILE_VALUES, "table.csv", "data.csv", "*.csv", "pipe", "."])}}
 
 
 @generator
-def odd_options(draw: random.Random, folder: Path) -> Pipeline:
+def odd_options(draw: Draw, folder: Path) -> Pipeline:
     (folder / "data.csv").write_bytes(as_csv(rows(draw)))
     deep = draw.choice([50, 1000, 20_000])
-    option = draw.choice(
+    option = draw.noted(
         [
             "a." * deep + "b=1",
             "source.csv=" + "[" * deep,
@@ -857,7 +895,7 @@ def odd_options(draw: random.Random, folder: Path) -> Pipeline:
 
 
 @generator
-def odd_files(draw: random.Random, folder: Path) -> Pipeline:
+def odd_files(draw: Draw, folder: Path) -> Pipeline:
     place = folder / "pipelines.yaml"
     deep = draw.choice([60, 1000, 100_000])
     made = draw.choice(

@@ -52,7 +52,7 @@ def knock(number: int, home: Path) -> Knock:
     what, _, text = text.partition("\n")
     body, _, ending = text.rpartition("\n=== ")
     code = int(ending) if ending.strip().lstrip("-").isdecimal() else None
-    found = Knock(number, what, round(time.monotonic() - began, 1), code, "", body[-1500:])
+    found = Knock(number, what, round(time.monotonic() - began, 1), code, "", body[-6000:])
     found.fault = _fault(found, body, hung or os.WTERMSIG(status) == signal.SIGXCPU, status, folder)
     shutil.rmtree(folder, ignore_errors=True)
     return found

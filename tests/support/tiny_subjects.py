@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from assay.data.images import image_columns
-from assay.data.schemas import Classes, Samples, SubjectFiles
+from assay.data.images import image_columns, pixels_of
+from assay.data.schemas import Classes, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import map_pieces
+from assay.infra.partitions import map_partitions, map_pieces, read_files
 from assay.infra.seeds import Seeds
 from assay.infra.stage import stage, write_files, write_table
 from assay.tasks.attacks.draws import Draws
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject, Training
@@ -75,6 +76,20 @@ def tiny_samples(cuts: list[int], multilabel: bool = False, unlabelled: int = 0)
 
 
 @stage(version=1)
+def tiny_groups(samples: Artifact[Samples], groups: int) -> Artifact[Samples]:
+    """The samples in so many groups of their own, one after another."""
+    grouped: Artifact[Samples] = map_partitions(_grouped, samples, into=Samples, groups=groups)
+    return grouped
+
+
+@stage(version=1)
+def tiny_answers(samples: Artifact[Samples], files: Artifact[SubjectFiles]) -> Artifact[Predictions]:
+    """What the files' network says of the samples."""
+    answers: Artifact[Predictions] = map_partitions(_answered, samples, into=Predictions, files=read_files(files))
+    return answers
+
+
+@stage(version=1)
 def tiny_classes(count: int = 3) -> Artifact[Classes]:
     """Classes a, b, c, …"""
     names = [chr(ord("a") + code) for code in range(count)]
@@ -103,6 +118,21 @@ def files_of(seed: int, classes: int, multilabel: bool, broken: bool = False) ->
         "softmaxed": False,
     }  # fmt: skip
     return {"card.json": json.dumps(card).encode(), "model.safetensors": save(state)}
+
+
+def _grouped(rows: pa.Table, *, groups: int) -> pa.Table:
+    return rows.append_column(
+        GROUP, pa.array([str(int(one[1:]) % groups) for one in rows["id"].to_pylist()], pa.string())
+    )
+
+
+def _answered(rows: pa.Table, *, files: dict[str, bytes]) -> pa.Table:
+    from assay.tasks.subjects.images.measures import image_predictions
+    from assay.tasks.subjects.images.model import load_image_model
+
+    model = load_image_model(SUBJECT, files)
+    pixels = pixels_of(rows) if rows.num_rows else np.zeros((0, 1, SIZE, SIZE), np.float32)
+    return image_predictions(rows["id"], model.predict(pixels), model.multilabel)
 
 
 def _rows(piece: _Piece) -> pa.Table:

@@ -18,37 +18,53 @@ from assay.infra.errors import RunError
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.noise.rows import ORIGINAL, SEVERITY
 from assay.tasks.ordering.settings import Ordering
-from assay.tasks.subjects.along.task import follow_subject
+from assay.tasks.subjects.along.task import Followed, compare_along, follow_subject
 
 
 @dataclass(frozen=True)
 class AlongTheOrder:
     """How right every model is along the order, by name: the subjects first, then their defended copies."""
 
-    models: Mapping[str, Artifact[Findings]]
+    models: Mapping[str, Followed]
+    gains: Mapping[str, Artifact[Findings]]
+    """What each defended copy gains along the order, by its name."""
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured."""
-        return list(self.models.values())
+        return [*(model.measured for model in self.models.values()), *self.gains.values()]
 
 
 @subflow("subjects along the order")
 def follow(ground: Ground) -> AlongTheOrder:
-    """Hold every model against the order of the samples."""
+    """Hold every model against the order of the samples, and every defended copy against its original."""
     examination = ground.of(Examination)
     subjects = [*examination.of("network"), *examination.of("classifier")]
-    made = [one for one in (ground.maybe(Robustness), ground.maybe(WordAudit)) if one is not None]
-    copies = [one.challenged.models[name] for one in made for name in one.challenged.copies]
-    names = {one.name for one in subjects}
-    models = subjects + [one for one in copies if one.name not in names]
-    return AlongTheOrder(outcomes({
-        one.name: start(f"{one.name} along the order", follow_one, ground, one, one.name not in names)
-        for one in models
-    }))  # fmt: skip
+    challenged = [one.challenged for one in (ground.maybe(Robustness), ground.maybe(WordAudit)) if one is not None]
+    models = {subject.name: subject for subject in subjects}
+    models |= {name: one.models[name] for one in challenged for name in one.copies}
+    originals = {
+        copy: subject for one in challenged for subject, copies in one.defended.items() for copy in copies.values()
+    }
+    followed = {
+        name: start(f"{name} along the order", follow_one, ground, model, name in originals)
+        for name, model in models.items()
+    }
+    gains = {
+        copy: start(f"gain of {copy} along the order", gain_of, ground, copy, followed[subject], followed[copy])
+        for copy, subject in originals.items()
+    }
+    return AlongTheOrder(outcomes(followed), outcomes(gains))
 
 
-def follow_one(ground: Ground, model: Examined, copy: bool) -> Artifact[Findings]:
+def gain_of(ground: Ground, copy: str, original: Followed, defended: Followed) -> Artifact[Findings]:
+    """What one defended copy gains on every stratum."""
+    settings = ground.pipeline.asked(Ordering) or Ordering()
+    significance = ground.pipeline.statistics.significance
+    return compare_along(original.answers, defended.answers, copy, settings.undecided, significance)
+
+
+def follow_one(ground: Ground, model: Examined, copy: bool) -> Followed:
     """One model on the audited samples of every stratum."""
     curation, ordering = ground.of(Curation), ground.pipeline.asked(Ordering)
     order, clusters = curation.headline, curation.clusters

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assay.data.hardness_schemas import HardestSamples, HardnessPairs
-from assay.data.schemas import Findings, Predictions
+from assay.data.schemas import Findings
 from assay.flows.audits.curation.flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.kind import Ground
-from assay.flows.audits.subjects.flow import Examination
-from assay.flows.audits.subjects.on_tables import TableSubjects
+from assay.flows.audits.subjects.answered import predictions_of
 from assay.infra.artifacts import Artifact
 from assay.infra.runs import current_run
 from assay.infra.subflows import subflow
@@ -44,10 +43,3 @@ def relate(ground: Ground) -> HardnessAudit:
         settings, pipeline.statistics.significance,
     )  # fmt: skip
     return HardnessAudit((made.findings,), made.pairs, made.hardest)
-
-
-def predictions_of(ground: Ground) -> dict[str, Artifact[Predictions]]:
-    """What the pipeline's subjects say of the samples, in the order of the pipeline."""
-    below = (ground.maybe(TableSubjects), ground.maybe(Examination))
-    found = {name: one for result in below if result is not None for name, one in result.predictions.items()}
-    return {subject.name: found[subject.name] for subject in ground.pipeline.subjects if subject.name in found}

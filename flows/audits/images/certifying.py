@@ -73,6 +73,6 @@ def certify_one(examination: Examination, subject: Examined, settings: Smoothing
     made: dict[str, Certificate] = {}
     for how, files in weights.items():
         certified = certify_subject(examination.evaluation, files, subject.resolved, settings.for_certifying())
-        measured = measure_certified(certified, subject.name, how, settings.for_certifying())
+        measured = measure_certified(certified, subject.name, how, settings.for_certifying(), examination.evaluation)
         made[how] = Certificate(certified, measured)
     return made

@@ -37,4 +37,8 @@ def corrupt(ground: Ground) -> Flips:
     reference = settings.reference or next(iter(subjects))
     if reference not in subjects:
         raise RunError(f"The subject {reference}, which flips are compared with, could not be measured itself.")
-    return Flips(corrupted, (measure_corruptions(corrupted.flips, settings, reference),))
+    measured = measure_corruptions(
+        corrupted.flips, settings, reference, examination.evaluation, examination.classes,
+        {name: one.predictions for name, one in subjects.items()},
+    )  # fmt: skip
+    return Flips(corrupted, (measured,))

@@ -18,7 +18,7 @@ from assay.flows.audits.subjects.outcomes import CLEAN, clean_outcomes, clean_sa
 from assay.tasks.attacks.settings import eps_name
 from assay.tasks.attacks.trials import COLUMNS, trials
 from assay.tasks.attacks.worst import WORST
-from assay.tasks.corruptions.findings import ALL, MEAN, severity_group
+from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.defenses.comparing import NONE
 from assay.tasks.statistics.sampled import Sampled, right_or_wrong
 

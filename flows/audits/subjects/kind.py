@@ -95,10 +95,12 @@ def tables_page(_ground: Ground, _subjects: TableSubjects, findings: FindingInde
 def clean_page(_ground: Ground, examination: Examination, findings: FindingIndex) -> Iterator[Part]:
     """How right subjects of images and texts are before anything is done to them, and how they learned."""
     from assay.infra.partitions import collect
+    from assay.tasks.statistics.grouped_samples import count_groups
     from assay.tasks.subjects.clean_page import page
 
     if findings.select("subject", of="clean"):
-        yield page(findings, {name: collect(one.curve, None) for name, one in examination.subjects.items()})
+        curves = {name: collect(one.curve, None) for name, one in examination.subjects.items()}
+        yield page(findings, curves, count_groups(examination.evaluation))
 
 
 def tables_verdict(findings: FindingIndex) -> Iterator[Verdict]:

@@ -131,9 +131,11 @@ class Terms:
         sets = {ORIGINAL: Asked(model.answers, self.matches(model, model.answers))}
         sets |= {name: one for by_severity in attacked.values() for name, one in by_severity.items()}
         if model.resolved.settings.tagger is not None:
-            measured = measure_tagger(matches_in(sets, sets), model.name, self.ground.pipeline.statistics)
+            measured = measure_tagger(
+                matches_in(sets, sets), model.name, self.ground.pipeline.statistics, self.examination.evaluation
+            )
         else:
-            measured = measure_scorer(scores_in(sets, sets), model.name)
+            measured = measure_scorer(scores_in(sets, sets), model.name, self.examination.evaluation)
         return TermMeasures(sets, (measured,))
 
     def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
@@ -174,16 +176,20 @@ class Terms:
     ) -> Artifact[Findings]:
         """What one defended model gained."""
         model = models[defence.called]
-        before, after = sets[subject.name], sets[model.name]
+        before, after, samples = sets[subject.name], sets[model.name], self.examination.evaluation
         shared = [name for name in after if name in before]
         control = None if defence.control else models.get(defence.defence.control_called)
         beside = None if control is None else sets.get(control.name)
         trained_on = () if defence.control else [attack.called for attack in meant_by(defence.defence, self.attacks)]
         if subject.resolved.settings.tagger is not None:
             other = None if beside is None else matches_in(beside, shared)
-            return compare_taggers(matches_in(before, shared), matches_in(after, shared), model.name, trained_on, other)
+            return compare_taggers(
+                matches_in(before, shared), matches_in(after, shared), model.name, trained_on, samples, other
+            )
         same = None if beside is None else scores_in(beside, shared)
-        return compare_scorers(scores_in(before, shared), scores_in(after, shared), model.name, trained_on, same)
+        return compare_scorers(
+            scores_in(before, shared), scores_in(after, shared), model.name, trained_on, samples, same
+        )
 
 
 def learns(subject: ResolvedSubject) -> bool:

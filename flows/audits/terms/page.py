@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from assay.data.schemas import Samples
 from assay.flows.audits.kind import Ground
 from assay.flows.audits.subjects.flow import Examination, Examined
 from assay.flows.audits.terms.flow import ORIGINAL, SetsAsked, TermAudit, attacked_columns
+from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect, collect_rows
 from assay.tasks.attacks.terms.estimates import Stage
+from assay.tasks.attacks.terms.measuring_task import column_of_units
 from assay.tasks.attacks.terms.page import page
 from assay.tasks.attacks.terms.page_examples import PairExample, TaggedExample, pairs_block, tagged_blocks
 from assay.tasks.attacks.terms.settings import AnyTermAttack
 from assay.tasks.attacks.terms.showing import most_moved, most_telling
 from assay.tasks.reporting.parts import Block, Part
+from assay.tasks.reporting.sentences import counted_by
 from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.grouped_samples import count_groups
 from assay.tasks.subjects.clean_page import learning
+from assay.tasks.subjects.grouping import DOCUMENT
 
 Examples = Callable[[Sequence[AnyTermAttack], Examination, Examined, SetsAsked], list[Block]]
 
@@ -33,7 +39,15 @@ def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iter
             for block in examples(ground.pipeline.term_attacks, examination, subject, measures[subject.name].sets)
         ]
         if subjects:
-            yield page(findings, stage, [*blocks, *_learning(subjects)])
+            counted = _counted(examination.evaluation, tagged=stage == "ner")
+            yield page(findings, stage, [*blocks, *_learning(subjects)], counted)
+
+
+def _counted(samples: Artifact[Samples], *, tagged: bool) -> str:
+    """What intervals count, in a sentence; empty where it is samples."""
+    column = column_of_units(samples, tagged=tagged)
+    units = None if column is None else count_groups(samples, column)
+    return "" if units is None else counted_by(units, "document" if column == DOCUMENT else "group")
 
 
 def _learning(subjects: Sequence[Examined]) -> list[Block]:

@@ -111,18 +111,21 @@ class Texts:
         samples = self.examination.evaluation
         if attack.texts is not None:
             samples = limit_texts(samples, attack.texts)
-        attacked = self.swap_words(samples, model, original, attack)
-        measured = measure_words(attacked, attack.called, model.name)
+        swaps, examined = self.swaps(samples, original, attack), self.examination
+        attacked = self.swap_words(samples, model, attack, swaps)
+        measured = measure_words(
+            attacked, attack.called, model.name, swaps.limits, examined.evaluation, examined.classes
+        )
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)
         return TextAttack(attacked, None, None, measured, shown)
 
     def swap_words(
-        self, samples: Artifact[Samples], model: Examined, original: Examined, attack: WordAttack
+        self, samples: Artifact[Samples], model: Examined, attack: WordAttack, swaps: Swaps
     ) -> Artifact[AttackedTexts]:
         """The texts with words swapped; what may replace what is found once, for the original and all its copies."""
-        swaps, resolved = self.swaps(samples, original, attack), resolve_word_attack(attack, self.ground.folder)
+        resolved = resolve_word_attack(attack, self.ground.folder)
         return attack_words(samples, *model.model, resolved, swaps.swaps, swaps.vectors, swaps.limits)
 
     def swaps(self, samples: Artifact[Samples], subject: Examined, attack: WordAttack) -> Swaps:
@@ -185,7 +188,7 @@ class Texts:
         pairs = {
             (first, second): start(
                 f"{first} beside {second} on {model.name}", compare_words, attacked[first].attacked,
-                attacked[second].attacked, first, second, model.name, significance,
+                attacked[second].attacked, first, second, model.name, significance, examined.evaluation,
             )
             for first, second in pairs_of(self.attacks) if first in attacked and second in attacked
         }  # fmt: skip
@@ -207,7 +210,7 @@ class Texts:
             if not isinstance(attack, WordAttack):
                 noisy.append(copy_with_noise(drawn, text, attack.kinds, attack.severities))
             else:
-                attacked.append(self.swap_words(drawn, subject, subject, attack))
+                attacked.append(self.swap_words(drawn, subject, attack, self.swaps(drawn, subject, attack)))
         return put_texts(training, text, attacked, noisy)
 
     def compare(

@@ -14,6 +14,7 @@ from assay.infra.errors import RunError
 from assay.tasks.attacks.noise.rows import NEWS, ORIGINAL, Condition, conditions_of, group_of, rows_under
 from assay.tasks.statistics.classification import Groups, accuracy, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.extremes import extreme_share
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import compared_shares
@@ -61,6 +62,8 @@ def noise_findings(
     The change is paired, the same texts with and without noise, with Newcombe's interval and McNemar's p beside it. A
     conclusion (`attack.mcnemar_p`) is drawn once per kind, at the highest severity, so that the family of tests which
     Holm corrects stays small. Of several kinds together (`every kind`) a prediction is right that is right under each.
+    `attack.worst_accuracy` is that of the kind and severity that its verdict names, with an interval that allows for
+    its having been named after looking.
     """
     found: list[Finding] = []
     last = max((one.condition.severity for one in noisy), default=0)
@@ -79,6 +82,11 @@ def noise_findings(
         about = About("attack", called, group_of(EVERY_KIND, severity), subject)
         found.append(about.finding("accuracy", proportion(right, truth >= 0, groups=groups)))
         found += _change(about, right, clean, truth, severity == last, significance, groups)
+    worst = extreme_share([(one.said == truth, truth >= 0) for one in noisy], "lowest", groups)
+    if worst is not None:
+        place, share = worst
+        about = About("attack", called, subject=subject)
+        found.append(about.finding("worst_accuracy", share, verdict=noisy[place].condition.group))
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from assay.tasks.attacks.noise.measuring import EVERY_KIND
 from assay.tasks.attacks.noise.noising import SHARES
 from assay.tasks.attacks.noise.rows import group_of
 from assay.tasks.reporting.estimates import estimate, series_of
@@ -10,6 +9,7 @@ from assay.tasks.reporting.numerals import integer, percent, plain
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Panels, Series, Tone
 from assay.tasks.reporting.sentences import after_holm, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
+from assay.tasks.statistics.slices import slice_of
 
 _PLACES = {
     "typos": "slips in the letters", "casing": "words in another case", "punctuation": "slips after words",
@@ -40,9 +40,9 @@ class NoiseFindings:
         return self._findings.get("subject.accuracy", subject, "clean")
 
     def hardest(self, subject: str) -> Finding | None:
-        """The lowest accuracy under one kind of noise, whatever its severity."""
-        accuracies = self._findings.select("attack.accuracy", subject=subject)
-        return lowest(one for one in accuracies if one.slice.severity and one.slice.name != EVERY_KIND)
+        """The lowest accuracy under one kind of noise at one severity, which its verdict names; its interval allows for
+        having been named after looking."""
+        return lowest(self._findings.select("attack.worst_accuracy", subject=subject))
 
 
 def noise_blocks(found: NoiseFindings) -> list[Block]:
@@ -111,7 +111,8 @@ def noise_sentence(found: NoiseFindings, subject: str) -> str:
     if hardest is None:
         return ""
     beside = "" if clean is None else f", where it had {percent(clean.value)}"
+    cell = slice_of(hardest.verdict)
     return (
-        f"With {hardest.slice.name} at severity {hardest.slice.severity} it gets {share_text(hardest)} right{beside} "
+        f"With {cell.name} at severity {cell.severity} it gets {share_text(hardest)} right{beside} "
         f"(n = {integer(hardest.n)})."
     )

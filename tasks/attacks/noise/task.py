@@ -14,7 +14,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import RunError
 from assay.infra.partitions import collect, map_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.attacks.noise.measuring import EVERY_KIND, Codes, answers_under_noise, noise_findings
+from assay.tasks.attacks.noise.measuring import Codes, answers_under_noise, noise_findings
 from assay.tasks.attacks.noise.rows import ENDS, NEWS, NOISE, ORIGINAL, SEVERITY, STARTS, noisy_copies, noisy_rows
 from assay.tasks.attacks.noise.settings import NoiseKind
 from assay.tasks.attacks.noise.showing import noise_examples, telling_samples
@@ -51,7 +51,7 @@ def copy_with_noise(
     return copies
 
 
-@stage(version=3, title="noise findings")
+@stage(version=4, title="noise findings")
 def measure_noise(
     noisy: Artifact[Samples], said: Artifact[Predictions], clean: Artifact[Predictions], samples: Artifact[Samples],
     classes: Artifact[Classes], called: str, subject: str, significance: float,
@@ -62,10 +62,8 @@ def measure_noise(
     findings = noise_findings(
         answers, before, truth, subject=subject, called=called, significance=significance, groups=groups_of(samples)
     )
-    accuracies = [one for one in findings if one.metric == "attack.accuracy" and one.value is not None]
-    kinds = [one for one in accuracies if not one.group.startswith(EVERY_KIND)]
-    lowest = min(kinds, key=lambda one: one.value or 0.0, default=None)
-    shown = "no gold labels to measure by" if lowest is None else f"{lowest.value:.1%} right with {lowest.group}"
+    lowest = next((one for one in findings if one.metric == "attack.worst_accuracy"), None)
+    shown = "no gold labels to measure by" if lowest is None else f"{lowest.value:.1%} right with {lowest.verdict}"
     say(f"{subject} · {shown}")
     return write_table(findings_table(findings), into=Findings)
 

@@ -1,7 +1,7 @@
 """What taggers and scorers gain by training on attacked copies: over the subject as it was, and over a control that
 learned from unchanged copies of the same samples, with as many steps.
 
-Both models are resampled together, sentence by sentence (pair by pair).
+Both models are resampled together, sentence by sentence (pair by pair), or group by group.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from assay.infra.seeds import Seeds
 from assay.tasks.attacks.terms.estimates import CLEAN, Estimate, Key, control_findings, gain_findings
 from assay.tasks.attacks.terms.judging import Tables, Tested, aligned, estimated, tested_by
 from assay.tasks.attacks.terms.matching import counts_of
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.correlation import resamples_of
-from assay.tasks.statistics.entities import resampled
+from assay.tasks.statistics.entities import by_group, resampled
 from assay.tasks.statistics.findings import Finding
 
 
 def trained_tagger_findings(
-    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds
+    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
 ) -> list[Finding]:
     """`ner.gain`, `ner.recovered` and `ner.cost` of a tagger that was trained on attacked copies, wherever both were
     tested."""
-    first, second = _both(before, after, seeds.generator(f"{subject}/gain"))
+    first, second = _both(before, after, seeds.generator(f"{subject}/gain"), groups)
     clean = first[CLEAN, ""].f1
     return [
         one
@@ -36,10 +37,10 @@ def trained_tagger_findings(
 
 
 def controlled_tagger_findings(
-    control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds
+    control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
 ) -> list[Finding]:
     """`ner.gain_over_control` of a tagger that was trained on attacked copies, wherever both were tested."""
-    first, second = _both(control, after, seeds.generator(f"{subject}/control"))
+    first, second = _both(control, after, seeds.generator(f"{subject}/control"), groups)
     return [
         one
         for key, result in second.items()
@@ -47,19 +48,21 @@ def controlled_tagger_findings(
     ]
 
 
-def _both(before: Tables, after: Tables, generator: np.random.Generator) -> tuple[dict[Key, Tested], dict[Key, Tested]]:
+def _both(
+    before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
+) -> tuple[dict[Key, Tested], dict[Key, Tested]]:
     """Two taggers on the sets of sentences that both were tested on, resampled together."""
     shared = [key for key in after if key in before]
-    counts = [counts_of(tables[key]) for tables in (before, after) for key in shared]
+    counts = [by_group(counts_of(tables[key]), groups) for tables in (before, after) for key in shared]
     made = [tested_by(one, sums) for one, sums in zip(counts, resampled(counts, generator), strict=True)]
     return dict(zip(shared, made, strict=False)), dict(zip(shared, made[len(shared) :], strict=True))
 
 
 def trained_scorer_findings(
-    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds
+    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
 ) -> list[Finding]:
     """`sts.gain`, `sts.recovered` and `sts.cost` of a scorer that was trained on attacked copies."""
-    n, first, second = _both_scored(before, after, seeds.generator(f"{subject}/gain"))
+    n, first, second = _both_scored(before, after, seeds.generator(f"{subject}/gain"), groups)
     clean = first[CLEAN, ""]
     return [
         one
@@ -69,10 +72,10 @@ def trained_scorer_findings(
 
 
 def controlled_scorer_findings(
-    control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds
+    control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
 ) -> list[Finding]:
     """`sts.gain_over_control` of a scorer that was trained on attacked copies."""
-    n, first, second = _both_scored(control, after, seeds.generator(f"{subject}/control"))
+    n, first, second = _both_scored(control, after, seeds.generator(f"{subject}/control"), groups)
     return [
         one
         for key, result in second.items()
@@ -81,13 +84,13 @@ def controlled_scorer_findings(
 
 
 def _both_scored(
-    before: Tables, after: Tables, generator: np.random.Generator
+    before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
 ) -> tuple[int, dict[Key, Estimate], dict[Key, Estimate]]:
     """How many pairs have a score, and Pearson's r of two scorers on the sets that both were tested on."""
     shared = [key for key in after if key in before]
     together = {("before", *key): before[key] for key in shared} | {("after", *key): after[key] for key in shared}
-    gold, said = aligned(together)
-    times = resamples_of(len(gold), generator)
+    gold, said, known = aligned(together, groups)
+    times = resamples_of(len(gold), generator, groups=known)
     tested = {key: estimated("pearson", gold, one, times) for key, one in said.items()}
     first, second = ({key: tested[when, *key] for key in shared} for when in ("before", "after"))
     return len(gold), first, second

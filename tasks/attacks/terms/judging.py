@@ -1,7 +1,8 @@
 """What the numbers say of taggers and of scorers, on the original samples and under every attack, beside each other.
 
 Everything about one subject is resampled together, sentence by sentence (pair by pair), so that each difference is
-between two values of the same sentences.
+between two values of the same sentences; group by group, where it is known which sentences are of one document, or what
+else is independent.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from assay.tasks.attacks.terms.estimates import (
     finding,
 )
 from assay.tasks.attacks.terms.matching import counts_of, slices_of
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.correlation import Statistic, measured, resamples_of
-from assay.tasks.statistics.entities import FEWEST, Counts, percentiles, resampled, scores, telling
+from assay.tasks.statistics.entities import FEWEST, Counts, by_group, percentiles, resampled, scores, telling
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import wilson
@@ -58,9 +60,11 @@ class Tested:
     there: int
 
 
-def tagger_findings(tables: Tables, subject: str, significance: float, seeds: Seeds) -> list[Finding]:
+def tagger_findings(
+    tables: Tables, subject: str, significance: float, seeds: Seeds, groups: Groups = None
+) -> list[Finding]:  # fmt: skip
     """`ner.precision|recall|f1` everywhere, by slices, and under attack `ner.drop` and its test `ner.drop_p`."""
-    counts = {key: counts_of(table) for key, table in tables.items()}
+    counts = {key: by_group(counts_of(table), groups) for key, table in tables.items()}
     if not any(map(len, counts.values())):
         raise InputError(
             f"None of the sentences that {subject} is tested on has tags, so nothing can be said of it: audit "
@@ -71,8 +75,9 @@ def tagger_findings(tables: Tables, subject: str, significance: float, seeds: Se
     found += [
         one
         for key in _first_severities(tables)
-        for name, part in slices_of(tables[key]).items()
-        for one in _slice(key, name, subject, part, seeds.generator(f"{subject}/{'/'.join(key)}/{name}"))
+        for name, sentences in slices_of(tables[key]).items()
+        for part, generator in [(by_group(sentences, groups), seeds.generator(f"{subject}/{'/'.join(key)}/{name}"))]
+        for one in _slice(key, name, subject, part, generator)
     ]
     clean = (CLEAN, "")
     if clean not in tested:
@@ -95,15 +100,15 @@ def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> 
     return {key: tested_by(one, sum_) for (key, one), sum_ in zip(counts.items(), sums, strict=True)}
 
 
-def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]:
+def scorer_findings(tables: Tables, subject: str, seeds: Seeds, groups: Groups = None) -> list[Finding]:
     """`sts.pearson|spearman|mae` everywhere, and under attack `sts.drop`, the drop of Pearson's r."""
-    gold, said = aligned(tables)
+    gold, said, groups = aligned(tables, groups)
     if not len(gold):
         raise InputError(
             f"None of the pairs that {subject} is tested on has a score, so nothing can be said of it: audit pairs "
             "that are scored (`evaluation`)."
         )
-    times = resamples_of(len(gold), seeds.generator(f"{subject}/scores"))
+    times = resamples_of(len(gold), seeds.generator(f"{subject}/scores"), groups=groups)
     elsewhere = other_range(gold, said.get((CLEAN, ""), next(iter(said.values()))))
     found, pearson = list[Finding](), dict[Key, Estimate]()
     for key, given in said.items():
@@ -128,16 +133,17 @@ def scorer_findings(tables: Tables, subject: str, seeds: Seeds) -> list[Finding]
 
 
 def aligned(
-    tables: Mapping[K, pa.Table],
-) -> tuple[npt.NDArray[np.float64], dict[K, npt.NDArray[np.float64]]]:
-    """People's scores of the pairs that have one, and for each table what the scorer said of them, pair by pair."""
+    tables: Mapping[K, pa.Table], groups: Groups = None
+) -> tuple[npt.NDArray[np.float64], dict[K, npt.NDArray[np.float64]], Groups]:
+    """People's scores of the pairs that have one, for each table what the scorer said of them, and their groups."""
     first = next(iter(tables.values()))
     gold = first["gold"].to_numpy().astype(np.float64)
     known = np.isfinite(gold)
     for table in tables.values():
         if not table["id"].equals(first["id"]):
             raise ValueError("only scores of the same pairs in the same order can be compared")
-    return gold[known], {key: table["predicted"].to_numpy()[known] for key, table in tables.items()}
+    said = {key: table["predicted"].to_numpy()[known] for key, table in tables.items()}
+    return gold[known], said, None if groups is None else groups[known]
 
 
 def other_range(gold: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) -> str:
@@ -216,7 +222,8 @@ def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.rand
 def _drop_test(
     key: Key, subject: str, clean: Counts, attacked: Counts, significance: float, seeds: Seeds
 ) -> Finding:  # fmt: skip
-    """`ner.drop_p`: approximate randomisation of the same sentences before and under attack; n counts sentences.
+    """`ner.drop_p`: approximate randomisation of the same sentences (or groups of them) before and under attack; n
+    counts these.
 
     Those that have nothing to find, and in which nothing is named, tell nothing and are not counted.
     """

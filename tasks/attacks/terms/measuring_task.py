@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from assay.data.biomedical_schemas import Scored, Tagged
@@ -23,8 +24,12 @@ from assay.tasks.attacks.terms.gaining import (
 from assay.tasks.attacks.terms.judging import keys_of, scorer_findings, tagger_findings
 from assay.tasks.attacks.terms.matching import known_entities, match_rows
 from assay.tasks.attacks.terms.rows import SentenceColumns
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.grouped_samples import count_groups, groups_by_id
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.settings import Statistics
+from assay.tasks.subjects.grouping import DOCUMENT, in_documents
 
 
 @stage(version=1, title="entities")
@@ -52,62 +57,93 @@ def match_entities(
     return made
 
 
-@stage(version=4, title="ner", draws=True)
+@stage(version=5, title="ner", draws=True)
 def measure_tagger(
-    matches: Mapping[str, Artifact[EntityMatches]], subject: str, statistics: Statistics
+    matches: Mapping[str, Artifact[EntityMatches]], subject: str, statistics: Statistics, samples: Artifact[Samples]
 ) -> Artifact[Findings]:
-    """The findings about one tagger; `matches` are called `clean|` and `attack|severity`."""
-    found = tagger_findings(_tables(matches), subject, statistics.significance, stage_seeds())
+    """The findings about one tagger; `matches` are called `clean|` and `attack|severity`. What is resampled are the
+    documents of the `samples`, or what else their source says is independent."""
+    tables = _tables(matches)
+    groups = _groups(tables, samples, tagged=True)
+    found = tagger_findings(tables, subject, statistics.significance, stage_seeds(), groups)
     found += _cuts("ner", matches, subject)
     say(_drops("ner", subject, found))
     return write_table(findings_table(found), into=Findings)
 
 
-@stage(version=2, title="ner gains", draws=True)
+@stage(version=3, title="ner gains", draws=True)
 def compare_taggers(
     before: Mapping[str, Artifact[EntityMatches]],
     after: Mapping[str, Artifact[EntityMatches]],
     subject: str,
     trained_on: Sequence[str],
+    samples: Artifact[Samples],
     control: Mapping[str, Artifact[EntityMatches]] | None = None,
 ) -> Artifact[Findings]:
     """What a tagger gained by training on attacked copies, on every set that both were tested on; over the subject as
     it was, and over the `control` that learned from unchanged copies."""
-    found = trained_tagger_findings(_tables(before), _tables(after), subject, trained_on, stage_seeds())
+    first, second = _tables(before), _tables(after)
+    groups = _groups(second, samples, tagged=True)
+    found = trained_tagger_findings(first, second, subject, trained_on, stage_seeds(), groups)
     if control is not None:
-        found += controlled_tagger_findings(_tables(control), _tables(after), subject, trained_on, stage_seeds())
+        found += controlled_tagger_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
     say(_gains(subject, found))
     return write_table(findings_table(found), into=Findings)
 
 
-@stage(version=3, title="sts", draws=True)
-def measure_scorer(scored: Mapping[str, Artifact[Scored]], subject: str) -> Artifact[Findings]:
+@stage(version=4, title="sts", draws=True)
+def measure_scorer(
+    scored: Mapping[str, Artifact[Scored]], subject: str, samples: Artifact[Samples]
+) -> Artifact[Findings]:
     """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
-    found = scorer_findings(_tables(scored), subject, stage_seeds())
+    tables = _tables(scored)
+    found = scorer_findings(tables, subject, stage_seeds(), _groups(tables, samples))
     found += _cuts("sts", scored, subject)
     say(_drops("sts", subject, found))
     return write_table(findings_table(found), into=Findings)
 
 
-@stage(version=3, title="sts gains", draws=True)
+@stage(version=4, title="sts gains", draws=True)
 def compare_scorers(
     before: Mapping[str, Artifact[Scored]],
     after: Mapping[str, Artifact[Scored]],
     subject: str,
     trained_on: Sequence[str],
+    samples: Artifact[Samples],
     control: Mapping[str, Artifact[Scored]] | None = None,
 ) -> Artifact[Findings]:
     """What a scorer gained by training on attacked copies, on every set that both were tested on; over the subject as
     it was, and over the `control` that learned from unchanged copies."""
-    found = trained_scorer_findings(_tables(before), _tables(after), subject, trained_on, stage_seeds())
+    first, second = _tables(before), _tables(after)
+    groups = _groups(second, samples)
+    found = trained_scorer_findings(first, second, subject, trained_on, stage_seeds(), groups)
     if control is not None:
-        found += controlled_scorer_findings(_tables(control), _tables(after), subject, trained_on, stage_seeds())
+        found += controlled_scorer_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
     say(_gains(subject, found))
     return write_table(findings_table(found), into=Findings)
 
 
 def _tables(named: Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact[Scored]]) -> dict[Key, pa.Table]:
     return dict(zip(keys_of(list(named)), (collect(one, None) for one in named.values()), strict=True))
+
+
+def column_of_units(samples: Artifact[Samples], *, tagged: bool) -> str | None:
+    """The column of what is independent: that of `source.group`; of tagged sentences, where there is none, their
+    documents, if these are several of several sentences. None where samples are independent."""
+    if count_groups(samples) is not None:
+        return GROUP
+    documents = count_groups(samples, DOCUMENT) if tagged else None
+    return None if documents is None or not in_documents(range(documents), samples.rows) else DOCUMENT
+
+
+def _groups(tables: Mapping[Key, pa.Table], samples: Artifact[Samples], *, tagged: bool = False) -> Groups:
+    """What each sample belongs to, in the order of the tables."""
+    column = column_of_units(samples, tagged=tagged)
+    of_id = None if column is None else groups_by_id(samples, column)
+    if of_id is None:
+        return None
+    first = next(iter(tables.values()))
+    return np.array([of_id[one] for one in first["id"].to_pylist()], dtype=np.int64)
 
 
 def _cuts(stage: Stage, named: Mapping[str, Artifact[Any]], subject: str) -> list[Finding]:

@@ -35,8 +35,9 @@ from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, hig
 _TITLES = {"ner": "Entities under attack", "sts": "Similarity of sentences under attack"}
 
 
-def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = ()) -> Part:
-    """The part of the report about taggers (`ner`) or scorers (`sts`), from their findings and some examples."""
+def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = (), counted: str = "") -> Part:
+    """The part of the report about taggers (`ner`) or scorers (`sts`), from their findings and some examples; `counted`
+    says what intervals count, where it is not samples."""
     found = TermFindings(stage, findings)
     tables: list[DataTable | None] = [severities_table(found)]
     for subject in found.subjects:
@@ -47,7 +48,7 @@ def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = ()) -
     constant = found.degenerate
     lines += [f"{one.subject} is {one.verdict}." for one in constant if one.of == CLEAN]
     lines += [f"Under {_set_in_words(one)}, {one.subject} is {one.verdict}." for one in constant if one.of != CLEAN]
-    lines += _notes(found)
+    lines += [*_notes(found), counted]
     sentence = " ".join(filter(None, lines)) or "Nothing was measured."
     return Part(_TITLES[stage], sentence, blocks, stage, "bad" if constant else "neutral",
                 "red flag" if constant else "")  # fmt: skip

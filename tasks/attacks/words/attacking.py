@@ -20,6 +20,7 @@ from assay.tasks.attacks.words.similarity import (
     NetworkEncoder,
     WordVectorEncoder,
 )
+from assay.tasks.attacks.words.space_findings import BLIND, is_blind
 from assay.tasks.attacks.words.swapping import EVERY_CLASS
 from assay.tasks.language.words import normalised, words_of
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -45,7 +46,8 @@ class AttackKit:
     attack: ResolvedWordAttack
     swaps: pa.Table
     vectors: pa.Table
-    limits: Mapping[str, float | None]
+    limits: pa.Table
+    """Of `CosineLimits`: how near a replacement is, by source of vectors, and whether that means anything."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AttackKit) and self.key == other.key
@@ -92,11 +94,11 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
         return AttackedTexts.schema.empty_table()
     from assay.tasks.attacks.words.composing import NOT_LISTED, REFUSED
 
-    ready = prepared(kit)
+    ready, blind = prepared(kit), is_blind(kit.limits)
     ids, texts = samples["id"].to_pylist(), texts_of(samples, kit.subject.settings.text)
     before = ready.model.probabilities(texts)
     outcomes = [
-        _outcome(ready.attacker, sample, text, gold, int(said))
+        _outcome(ready.attacker, sample, text, gold, int(said), blind)
         for sample, text, gold, said in zip(
             ids, texts, samples["gold"].to_pylist(), before.argmax(axis=1).tolist(), strict=True
         )
@@ -177,11 +179,13 @@ def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...],
     }
 
 
-def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, said: int) -> Outcome:
+def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, said: int, blind: bool) -> Outcome:
     from assay.tasks.attacks.words.composing import Outcome
 
     if gold is not None and gold >= 0 and gold != said:
         return Outcome("skipped", WRONG, text, len(words_of(text)))
+    if blind:
+        return Outcome("skipped", BLIND, text, len(words_of(text)))
     try:
         return attacker.outcome(text, said)
     except UnusableTextError as fault:
@@ -197,6 +201,6 @@ def _told(one: Outcome, ready: Ready, kit: AttackKit) -> dict[str, object]:
         "replacements": [change.replacement for change in one.changes], "changed": len(one.changes),
         "modified": len(one.changes) / one.words if one.words else 0.0, "similarity": one.similarity,
         "encoder": ready.encoder.name, "second_encoder": ready.second.name, "queries": one.queries,
-        "second_similarity": one.second, "ranking": ready.attacker.ranking, "providers": list(kit.limits),
-        "limits": list(kit.limits.values()),
+        "second_similarity": one.second, "ranking": ready.attacker.ranking,
+        "providers": kit.limits["provider"].to_pylist(), "limits": kit.limits["limit"].to_pylist(),
     }  # fmt: skip

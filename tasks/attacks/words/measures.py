@@ -12,10 +12,23 @@ import numpy.typing as npt
 
 from assay.infra.errors import RunError
 from assay.infra.seeds import Seeds
+from assay.tasks.attacks.words.space_findings import BLIND
+from assay.tasks.statistics.auc import macro_auc
+from assay.tasks.statistics.chances import chance_findings
+from assay.tasks.statistics.class_areas import class_areas
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
-from assay.tasks.statistics.proportions import share
+from assay.tasks.statistics.paired import (
+    Difference,
+    bootstrap_difference,
+    compared_shares,
+    mean_difference_by_cluster,
+    wilcoxon,
+    wilcoxon_by_cluster,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,41 +37,53 @@ SUCCESS, FAILED, SKIPPED = "success", "failed", "skipped"
 FEWEST_PAIRS = 6
 """Of fewer pairs Wilcoxon's test cannot find anything."""
 FEWEST_RESAMPLED = 30
-"""Of fewer texts a bootstrap does not say how far off their mean is: the mean stands without an interval."""
+"""Of fewer texts (or groups of them) a bootstrap does not say how far off their mean is: it stands without interval."""
 ALLOWED = "opposites are let in"
 """What is said of `attack.refused` where an attack may put in opposites."""
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-def word_findings(table: pa.Table, name: str, subject: str) -> list[Finding]:
+def word_findings(
+    table: pa.Table, name: str, subject: str, classes: Sequence[str], groups: Groups = None
+) -> list[Finding]:
     """Everything measured about one attack, from its `AttackedTexts`.
 
     `attack.success_rate` is of the texts that could be attacked (Wilson), `attack.accuracy` what is right of all texts
     of a known class after the attack, and `attack.skipped` counts the others, once more by reason. An attack that could
     try nothing says nothing about the subject: neither is measured. Words changed and similarities are means over
-    successful attacks, queries over all attacks, with bootstrap intervals over the texts; similarity is by encoder, the
+    successful attacks, queries over all attacks, with bootstrap intervals over the texts; all intervals count the
+    `groups` of the texts where they have some. Similarity is by encoder, the
     one of the attack's own constraint first. `attack.refused` counts the replacements that were left out as opposites,
-    and `attack.limit` is the least cosine of a replacement, by source of vectors.
+    and `attack.limit` is the least cosine of a replacement, by source of vectors. Where something was tried it is also
+    said what the probabilities are still worth.
     """
     status = _strings(table, "status")
     won, tried = status == SUCCESS, status != SKIPPED
-    rate = share("attack.success_rate", int(won.sum()), int(tried.sum()), of=name, subject=subject)
-    found = [rate, _accuracy(table, name, subject)]
+    rate = share_by("attack.success_rate", won[tried], _of(groups, tried), of=name, subject=subject)
+    found = [rate, _accuracy(table, name, subject, groups)]
+    why = _strings(table, "reason")
+    if (why == BLIND).any():  # n is there, so that no gate takes it for nothing to measure
+        found = [replace(one, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for one in found]
     found += [
-        share("attack.skipped", count, len(status), of=name, group=reason, subject=subject)
-        for reason, count in _skipped(table).items()
-    ]
-    about = {"of": name, "subject": subject}
-    found += [
-        _mean("attack.perturbed_words", _floats(table, "changed")[won], "words", **about),
-        _mean("attack.modified_share", _floats(table, "modified")[won], "share", **about),
-    ]
+        share_by("attack.skipped", ~tried & ((why == reason) | (reason == "")), groups, of=name, group=reason,
+                 subject=subject)
+        for reason in _skipped(table)
+    ]  # fmt: skip
+
+    def mean(metric: str, column: str, chosen: Bools, unit: str, group: str = "") -> Finding:
+        values, about = _floats(table, column)[chosen], {"of": name, "subject": subject, "group": group}
+        return _mean(f"attack.{metric}", values, unit, _of(groups, chosen), **about)
+
+    found += [mean("perturbed_words", "changed", won, "words"), mean("modified_share", "modified", won, "share")]
     for column, encoder in (("similarity", "encoder"), ("second_similarity", "second_encoder")):
         who = table[encoder][0].as_py() if table.num_rows else ""
-        found.append(_mean("attack.similarity", _floats(table, column)[won], "cosine", group=who, **about))
-    found.append(_mean("attack.queries", _floats(table, "queries")[tried], "queries", **about))
+        found.append(mean("similarity", column, won, "cosine", who))
+    found.append(mean("queries", "queries", tried, "queries"))
+    about = {"of": name, "subject": subject}
     found.append(_refused(table["refused"].to_pylist(), **about))
+    if tried.any():
+        found += _worth(table, About("attack", name, subject=subject), classes, groups)
     return [*found, *(_limit(provider, limit, **about) for provider, limit in limits_in(table).items())]
 
 
@@ -80,10 +105,11 @@ def limits_said(limits: Mapping[str, float | None]) -> str:
 
 def comparison_findings(
     first: pa.Table, second: pa.Table, of: str, subject: str, generator: np.random.Generator,
-    significance: float = 0.05,
+    significance: float = 0.05, groups: Groups = None,
 ) -> list[Finding]:  # fmt: skip
     """First less second on the texts that either could attack: success (McNemar's exact p, Newcombe's interval), and
-    where both succeed the words changed and the queries (Wilcoxon's p, bootstrap intervals over the texts).
+    where both succeed the words changed and the queries (Wilcoxon's p, bootstrap intervals over the texts); all of them
+    by group, where texts stand in `groups`.
 
     An attack that had nothing to try on a text did not succeed there: left out, such texts would favour the attack that
     has fewer words to put in. With an attack that could try nothing anywhere there is no comparison. Concluded is from
@@ -94,11 +120,12 @@ def comparison_findings(
     one, two = _strings(first, "status"), _strings(second, "status")
     ours, theirs = one != SKIPPED, two != SKIPPED
     tried = (ours | theirs) & ours.any() & theirs.any()
-    found = _success(one[tried] == SUCCESS, two[tried] == SUCCESS, of, subject, significance)
+    found = _success(one[tried] == SUCCESS, two[tried] == SUCCESS, of, subject, significance, _of(groups, tried))
     together = (one == SUCCESS) & (two == SUCCESS)
     for column, metric, unit in (("changed", "perturbed_words", "words"), ("queries", "queries", "queries")):
         a, b = _floats(first, column)[together], _floats(second, column)[together]
-        found.append(_difference(f"attack.{metric}_difference", a, b, unit, of, subject, generator))
+        about = Finding(f"attack.{metric}_difference", of=of, subject=subject, n=len(a), unit=unit)
+        found.append(_difference(about, a, b, generator, _of(groups, together)))
     return found
 
 
@@ -122,13 +149,26 @@ def _skipped(table: pa.Table) -> Mapping[str, int]:
     return {"": reasons.total(), **dict(sorted(reasons.items()))}
 
 
-def _accuracy(table: pa.Table, name: str, subject: str) -> Finding:
-    gold, said = table["gold"].to_pylist(), table["attacked"].to_pylist()
-    known = [truth == answer for truth, answer in zip(gold, said, strict=True) if truth is not None and truth >= 0]
-    measured = share("attack.accuracy", sum(known), len(known), of=name, subject=subject)
-    if sum(known) and set(table["status"].to_pylist()) == {SKIPPED}:
+def _accuracy(table: pa.Table, name: str, subject: str, groups: Groups) -> Finding:
+    gold = np.array([-1 if one is None else one for one in table["gold"].to_pylist()], dtype=np.int64)
+    known, right = gold >= 0, gold == table["attacked"].to_numpy()
+    measured = share_by("attack.accuracy", right[known], _of(groups, known), of=name, subject=subject)
+    if measured.value and set(table["status"].to_pylist()) == {SKIPPED}:
         return replace(measured, value=None, low=None, high=None, verdict="not measured")
     return measured
+
+
+def _worth(table: pa.Table, about: About, classes: Sequence[str], groups: Groups) -> list[Finding]:
+    """What the probabilities are worth after the attack: `attack.auc`, of every class `attack.class_auc`, and whether
+    they are chances (`.ece`, `.brier`, `.aurc`). Of all texts of a known class, as `attack.accuracy` is."""
+    truth = table["gold"].fill_null(-1).to_numpy().astype(np.int64)
+    if not (truth >= 0).any():
+        return []
+    flat = table["attacked_probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    probabilities = np.asarray(flat, dtype=np.float64).reshape(table.num_rows, len(classes))
+    area = about.area("auc", macro_auc(probabilities, truth, groups=groups), classes)
+    per_class = class_areas(about, probabilities, truth, classes, groups)
+    return [area, *per_class, *chance_findings(about, probabilities, truth, groups)]
 
 
 def _refused(counts: Sequence[int | None], *, of: str, subject: str) -> Finding:
@@ -147,27 +187,32 @@ def _limit(provider: str, limit: float | None, *, of: str, subject: str) -> Find
     return Finding("attack.limit", of=of, group=provider, subject=subject, value=limit, verdict=verdict, unit="cosine")
 
 
-def _mean(metric: str, values: Floats, unit: str, *, of: str, subject: str, group: str = "") -> Finding:
-    """A mean over texts with its percentile bootstrap interval, which stays where the values are (a mean of few and
-    skewed ones has none by Student's t that does); without one of few texts, or of texts that are all alike."""
-    known = values[~np.isnan(values)]
+def _mean(
+    metric: str, values: Floats, unit: str, groups: Groups, *, of: str, subject: str, group: str
+) -> Finding:  # fmt: skip
+    """A mean over texts with its bootstrap interval, which stays where the values are (a mean of few and skewed ones
+    has none by Student's t that does); without one of few texts (or groups), or of texts that are all alike."""
+    there = ~np.isnan(values)
+    known, groups = values[there], _of(groups, there)
     about = Finding(metric, of=of, group=group, subject=subject, n=len(known), unit=unit)
     if not len(known):
         return replace(about, verdict="not measured")
-    if len(known) < FEWEST_RESAMPLED or len(np.unique(known)) == 1:
+    if _units(known, groups) < FEWEST_RESAMPLED or len(np.unique(known)) == 1:
         return replace(about, value=float(known.mean()))
     generator = Seeds(0, "word findings").generator(f"{subject}/{of}/{metric}/{group}")
-    found = bootstrap_difference(known, np.zeros(len(known)), generator)
+    found = _resampled(known, np.zeros(len(known)), generator, groups)
     return replace(about, value=found.value, low=found.low, high=found.high)
 
 
-def _success(won: Bools, other: Bools, of: str, subject: str, significance: float) -> list[Finding]:
+def _success(
+    won: Bools, other: Bools, of: str, subject: str, significance: float, groups: Groups
+) -> list[Finding]:  # fmt: skip
     """How much oftener the first succeeds, and the test of it."""
     about = Finding("attack.success_difference", of=of, subject=subject, n=len(won), unit="share")
     test = replace(about, metric="attack.mcnemar_p", unit="p")
     if not len(won):
         return [replace(one, verdict="not measured") for one in (about, test)]
-    apart, p = share_difference(won, other), mcnemar(won, other).p_exact
+    apart, p = compared_shares(won, other, groups)
     verdict = not_shown(significance) if p > significance else "more often" if apart.value > 0 else "less often"
     return [
         replace(about, value=apart.value, low=apart.low, high=apart.high, p_value=p),
@@ -176,16 +221,32 @@ def _success(won: Bools, other: Bools, of: str, subject: str, significance: floa
 
 
 def _difference(
-    metric: str, first: Floats, second: Floats, unit: str, of: str, subject: str, generator: np.random.Generator
-) -> Finding:
+    about: Finding, first: Floats, second: Floats, generator: np.random.Generator, groups: Groups
+) -> Finding:  # fmt: skip
     """The mean difference; not measured of few pairs, or where all are alike and nothing says how far off it is. Its
     interval is there as soon as there are enough pairs to draw from."""
-    about = Finding(metric, of=of, subject=subject, n=len(first), unit=unit)
-    if len(first) < FEWEST_PAIRS or len(np.unique(first - second)) == 1:
+    if _units(first, groups) < FEWEST_PAIRS or len(np.unique(first - second)) == 1:
         return replace(about, verdict="not measured")
-    apart = bootstrap_difference(first, second, generator)
-    told = replace(about, value=apart.value, p_value=wilcoxon(first, second))
-    return told if len(first) < FEWEST_RESAMPLED else replace(told, low=apart.low, high=apart.high)
+    apart = _resampled(first, second, generator, groups)
+    p = wilcoxon(first, second) if groups is None else wilcoxon_by_cluster(first, second, groups)
+    told = replace(about, value=apart.value, p_value=p)
+    return told if _units(first, groups) < FEWEST_RESAMPLED else replace(told, low=apart.low, high=apart.high)
+
+
+def _resampled(first: Floats, second: Floats, generator: np.random.Generator, groups: Groups) -> Difference:
+    if groups is None:
+        return bootstrap_difference(first, second, generator)
+    return mean_difference_by_cluster(first, second, groups, generator)
+
+
+def _of(groups: Groups, chosen: Bools) -> Groups:
+    """The groups of the chosen texts."""
+    return None if groups is None else groups[chosen]
+
+
+def _units(values: Floats, groups: Groups) -> int:
+    """How many texts are independent: as many as there are, or their groups."""
+    return len(values) if groups is None else len(np.unique(groups))
 
 
 def _strings(table: pa.Table, column: str) -> npt.NDArray[np.str_]:

@@ -8,11 +8,13 @@ from assay.tasks.attacks.noise.page_blocks import NoiseFindings, noise_blocks, n
 from assay.tasks.attacks.words.page_examples import carriers_table, examples_block
 from assay.tasks.attacks.words.page_findings import AttackedTexts, WordFindings, limits_in_short
 from assay.tasks.attacks.words.page_numbers import compared, differences, figures
+from assay.tasks.attacks.words.space_findings import BLIND
 from assay.tasks.reporting.estimates import estimate
-from assay.tasks.reporting.numerals import integer, percent, plural
+from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part, Tone, Verdict
 from assay.tasks.reporting.sentences import NAMED, capital, first_few, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.statistics.slices import slice_of
 
 
 def page(findings: FindingIndex, shown: Sequence[AttackedTexts] = ()) -> Part:
@@ -48,8 +50,10 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
         hardest = noised.hardest(subject)
         parts = [_fooled(found, subject)] if subject in found.subjects else []
         if hardest is not None:
-            noise = f"{hardest.slice.name} at severity {hardest.slice.severity}"
-            parts.append(f"with {noise} {subject} gets {percent(hardest.value, 0)} right")
+            cell = slice_of(hardest.verdict)
+            parts.append(
+                f"with {cell.name} at severity {cell.severity} {subject} gets {percent(hardest.value, 0)} right"
+            )
         lines += [" and ".join(parts)] if parts else []
     if not lines:
         return ()
@@ -68,7 +72,13 @@ def _fooled(found: WordFindings, subject: str) -> str:
     """How often each attack succeeds, the most successful first, each with how similar its words had to be."""
     worst = found.worst(subject)
     nothing = [attack for whose, attack in found.tried if whose == subject and found.nothing_tried(subject, attack)]
-    tried_nothing = f"{' and '.join(nothing)} could try nothing on {subject}" if nothing else ""
+    blind = [attack for attack in nothing if found.blind(subject, attack)]
+    idle = [attack for attack in nothing if attack not in blind]
+    tried_nothing = ", ".join(
+        f"{' and '.join(some)} {why}"
+        for some, why in ((idle, f"could try nothing on {subject}"), (blind, f"says nothing: {BLIND}"))
+        if some
+    )
     if worst is None:
         return tried_nothing
     first = f"{worst.of} changes the answer of {subject} on {share_text(worst, 0)} of the texts it attacks"
@@ -105,6 +115,8 @@ def _tried_nothing(found: WordFindings, subject: str, attack: str) -> str:
     """That an attack had nothing to try, and most often why; empty where it had."""
     if not found.nothing_tried(subject, attack):
         return ""
+    if found.blind(subject, attack):
+        return _blind(found, subject, attack)
     reasons = [(round((one.value or 0.0) * (one.n or 0)), one.group) for one in found.skipped(subject, attack)]
     texts = found.get("skipped", subject, attack)
     most_first = sorted((-count, reason) for count, reason in reasons if reason)
@@ -112,6 +124,17 @@ def _tried_nothing(found: WordFindings, subject: str, attack: str) -> str:
     number = "" if texts is None else f" of {integer(texts.n)} texts"
     because = f" ({why})" if why else ""
     return f"{attack} could try nothing on any{number}{because}, which says nothing about {subject}."
+
+
+def _blind(found: WordFindings, subject: str, attack: str) -> str:
+    """That an attack has no rate since its vectors know no synonyms, by how much, and what to do."""
+    spaces = found.told_apart(subject, attack)
+    areas = "; ".join(f"{one.group}: AUC {one.value:.2f} {interval(one.low, one.high, 'number', 2)}" for one in spaces)
+    pairs = max((one.n or 0 for one in spaces), default=0)
+    return (
+        f"{attack} has no rate on {subject}: {BLIND} ({areas}, by {integer(pairs)} pairs; 0.5 is chance), so its words "
+        "would be any words. Give it vectors that know synonyms (vectors: counterfitted-neighbors, a file, or MiniLM)."
+    )
 
 
 def _rates_plot(found: WordFindings) -> list[Block]:

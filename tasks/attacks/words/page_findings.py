@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from assay.tasks.attacks.words.space_findings import BLIND
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
 
 WRONG_ALREADY = "the prediction is wrong already"
@@ -29,7 +30,7 @@ class WordFindings:
     """The findings on word attacks, as the page asks for them."""
 
     def __init__(self, findings: FindingIndex) -> None:
-        self._findings = findings
+        self.all = findings
         rates = findings.select("attack.success_rate", group="")
         self.subjects = distinct(one.subject for one in rates)
         self.attacks = distinct(one.of for one in rates)
@@ -39,11 +40,11 @@ class WordFindings:
 
     def get(self, metric: str, subject: str, attack: str, group: str = "") -> Finding | None:
         """The finding `attack.metric`, if it has a value."""
-        return self._findings.get(f"attack.{metric}", subject, attack, group)
+        return self.all.get(f"attack.{metric}", subject, attack, group)
 
     def entry(self, metric: str, subject: str, attack: str) -> Finding | None:
         """The finding `attack.metric`, also where it has no value and its verdict says why."""
-        return self._findings.entry(f"attack.{metric}", subject, attack)
+        return self.all.entry(f"attack.{metric}", subject, attack)
 
     def constant(self, subject: str) -> str:
         """What a subject (almost) always says, so that no attack on it means anything; empty of others."""
@@ -53,6 +54,15 @@ class WordFindings:
     def nothing_tried(self, subject: str, attack: str) -> bool:
         """Whether the attack had no text that it could try anything on: that says nothing about the subject."""
         return (subject, attack) in self.tried and self.get("success_rate", subject, attack) is None
+
+    def blind(self, subject: str, attack: str) -> bool:
+        """Whether the attack's vectors cannot tell synonyms from chance, so that it has no rate."""
+        rate = self.entry("success_rate", subject, attack)
+        return rate is not None and rate.verdict == BLIND
+
+    def told_apart(self, subject: str, attack: str) -> list[Finding]:
+        """How well each source of vectors tells synonyms from random pairs; of lists nothing is known."""
+        return measured(self.all.select("attack.synonym_auc", subject=subject, of=attack))
 
     def all_known(self, subject: str, attack: str) -> bool:
         """Whether the true class of every text is known, so that another answer is a wrong one."""
@@ -69,16 +79,16 @@ class WordFindings:
 
     def limits(self, subject: str, attack: str) -> dict[str, float]:
         """The least cosines of a replacement, by source of word vectors; of neighbour lists none is known."""
-        limits = self._findings.select("attack.limit", subject=subject, of=attack)
+        limits = self.all.select("attack.limit", subject=subject, of=attack)
         return {limit.group: limit.value for limit in limits if limit.value is not None}
 
     def groups(self, metric: str, subject: str, attack: str) -> list[str]:
         """The groups in which a metric was measured, in their order."""
-        return [one.group for one in measured(self._findings.select(f"attack.{metric}", subject=subject, of=attack))]
+        return [one.group for one in measured(self.all.select(f"attack.{metric}", subject=subject, of=attack))]
 
     def skipped(self, subject: str, attack: str) -> list[Finding]:
         """The share of the texts that were not attacked, in all and for each reason, which is the group."""
-        return measured(self._findings.select("attack.skipped", subject=subject, of=attack))
+        return measured(self.all.select("attack.skipped", subject=subject, of=attack))
 
     def worst(self, subject: str) -> Finding | None:
         """The attack that succeeds most often."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from assay.tasks.attacks.words.page_findings import WordFindings, limits_in_words
+from assay.tasks.reporting.chances import CHANCES, chance_cells
 from assay.tasks.reporting.estimates import estimate, share_estimate
 from assay.tasks.reporting.numerals import integer, interval, p_concluded
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable
@@ -24,7 +25,7 @@ _DIFFERENCES: tuple[tuple[str, str, Literal["percent", "number"]], ...] = (
 
 def figures(found: WordFindings) -> list[DataTable]:
     """The paper's Table 4 for these attacks, with intervals and what is still right; and how alike the texts stay."""
-    return [_success(found), _likeness(found)]
+    return [_success(found), _likeness(found), *_worth(found)]
 
 
 def _success(found: WordFindings) -> DataTable:
@@ -39,7 +40,8 @@ def _success(found: WordFindings) -> DataTable:
     for subject, attack in found.tried:
         names = ("success_rate", "accuracy", "perturbed_words", "queries")
         rate, *rest = (estimate(found.get(name, subject, attack)) for name in names)
-        success: Cell = "nothing to try" if found.nothing_tried(subject, attack) else rate
+        idle = "no rate" if found.blind(subject, attack) else "nothing to try"
+        success: Cell = idle if found.nothing_tried(subject, attack) else rate
         counted = found.right_before(subject, attack)
         before = None if counted is None else share_estimate(*counted)
         rows.append([subject, attack, success, before, *rest])
@@ -60,6 +62,7 @@ def _likeness(found: WordFindings) -> DataTable:
     columns = [
         Column("Subject"), Column("Attack"),
         Column("Least cosine", "text", "How similar a replacement had to be, by source of word vectors"),
+        Column("Synonyms told apart", "text", "The chance that a synonym pair is nearer than a random one (AUC)"),
         Column("Refused as opposites", "text", "Replacements of the texts' words that were left out"),
         *(Column(f"Similarity, {name}", "number", alike) for name in encoders),
     ]  # fmt: skip
@@ -67,9 +70,37 @@ def _likeness(found: WordFindings) -> DataTable:
     for subject, attack in found.tried:
         similar = [estimate(found.get("similarity", subject, attack, name)) for name in encoders]
         limits = limits_in_words(found.limits(subject, attack))
-        rows.append([subject, attack, limits, _refused(found, subject, attack), *similar])
+        rows.append(
+            [subject, attack, limits, _told_apart(found, subject, attack), _refused(found, subject, attack), *similar]
+        )
     note = "The first encoder is the attack's own limit. Intervals are 95 % (bootstrap over the texts, from ten on)."
     return DataTable("How alike attacked texts are", columns, rows, note)
+
+
+def _told_apart(found: WordFindings, subject: str, attack: str) -> Cell:
+    spaces = found.told_apart(subject, attack)
+    told = (f"{one.value:.2f} {interval(one.low, one.high, 'number', 2)} ({one.group})" for one in spaces)
+    return ", ".join(told) or None
+
+
+def _worth(found: WordFindings) -> list[DataTable]:
+    """What the probabilities are worth once the words are swapped; nothing where no truth is known."""
+    rows: list[list[Cell]] = []
+    for subject, attack in found.tried:
+        if found.get("ece", subject, attack) is None:
+            continue
+        chances = chance_cells(found.all, "attack", subject, attack)
+        rows.append([subject, attack, "", estimate(found.get("auc", subject, attack)), *chances])
+        rows += [
+            [subject, attack, name, estimate(found.get("class_auc", subject, attack, name)), None, None, None]
+            for name in found.groups("class_auc", subject, attack)
+        ]
+    columns = [
+        Column("Subject"), Column("Attack"), Column("Class"),
+        Column("AUC", "number", "From probabilities; the mean over classes, and each class against the rest"), *CHANCES,
+    ]  # fmt: skip
+    note = "Of all texts of a known class after the attack, those that it skipped as they are."
+    return [DataTable("What probabilities are worth after the attack", columns, rows, note)] if rows else []
 
 
 def _opposites(found: WordFindings) -> str:

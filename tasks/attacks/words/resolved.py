@@ -23,6 +23,7 @@ _LISTS_IN_CATALOGUE = "counterfitted_neighbors.json.gz"
 MINILM, WORD_VECTORS = "minilm", "word-vectors"
 IN_A_FILE = 0.8  # the least cosine of A2T, for vectors in which only synonyms are this close
 _SHOWN = {"name", "examples", "texts", "keep"}  # what changes no attacked text, and what is hashed by its content
+_LONGEST_SHOWN = 40  # letters of a word in a sentence
 # By what replacements are chosen; parts of speech only by the guided attack, before it takes the nearest ones.
 _CHOOSE = {"attack", "candidates", "min_cosine", "similar", "part_of_speech"}
 
@@ -165,7 +166,9 @@ def _kept(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
             ) from fault
     for position, word in enumerate(listed):
         if [part.text for part in words_of(word)] != [word]:
-            said = f"{word!r} (the attack's `keep`) is not one word; write each word of it by itself."
+            shown = repr(word) if len(word) <= _LONGEST_SHOWN else f"{word[:_LONGEST_SHOWN]!r} and so on"
+            where = f" in the file {named}" if isinstance(named, str) else ""
+            said = f"{shown}{where} (the attack's `keep`) is not one word; write each word of it by itself."
             raise SettingError(said, f"keep.{position}" if isinstance(named, tuple) else "keep", word)
     return frozenset(normalised(one) for one in listed)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
@@ -33,6 +33,7 @@ from assay.tasks.language.neighbours import Vocabulary
 from assay.tasks.language.relatedness import theta_relate
 from assay.tasks.language.spaces import Space
 from assay.tasks.language.synonyms import synonym_pairs
+from assay.tasks.language.telling_apart import ToldApart, told_apart
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.loading import load_text_model
 
@@ -66,32 +67,41 @@ class Inside:
 def neighbour_piece(
     piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: Inside | None, seed: int
 ) -> tuple[pa.Table, pa.Table]:
-    """The nearest words, however far they are, and what is known of how near synonyms are."""
+    """The nearest words, however far they are, and what is known of how near synonyms are and how well told apart."""
     asked, count = piece.words, attack.settings.candidates
     replacements = TEXT_ATTACKS.of(attack.settings).replacements
     known: dict[str, object]
     if replacements is not None:
         word = TEXT_ATTACKS.of(attack.settings).word
         rows = listed_rows(asked, replacements(asked, texts, attack.settings, seed), count)
-        known = {"provider": word, "synonyms": None, "related": None}
+        known = {"provider": word}
     elif attack.lists is not None:
         rows = listed_rows(asked, read_lists(attack.lists.name, attack.lists.content), count)
-        known = {"provider": attack.lists.name, "synonyms": None, "related": None}
+        known = {"provider": attack.lists.name}
     else:
         assert attack.providers is not None
         provider = _provider(attack.providers, 0, texts, inside, seed)
         vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
         rows = neighbour_rows(asked, vocabulary, provider, count)
-        found = (None, None) if attack.given_cosine is not None else _synonym_cosines(provider, seed)
-        known = dict(zip(SynonymCosines.schema.names, (provider.name, *found), strict=True))
+        known = {"provider": provider.name, **_told(told_apart(provider.vectors, synonym_pairs(), seed))}
+        if attack.given_cosine is None:
+            known |= dict(zip(("synonyms", "related"), _synonym_cosines(provider, seed), strict=True))
     table = pa.Table.from_pylist(rows, schema=WordSwaps.schema)
     return table, pa.Table.from_pylist([known], schema=SynonymCosines.schema)
 
 
-def limits_table(limits: Mapping[str, float | None]) -> pa.Table:
-    """The least cosines by provider, as a table of `CosineLimits`."""
-    rows = [{"provider": provider, "limit": limit} for provider, limit in limits.items()]
+def pool_limits(spaces: Sequence[Space], least: float | None, seed: int) -> pa.Table:
+    """What the guided attack asks of each space, by its θ_relate where no least cosine is given, as `CosineLimits`."""
+    rows = [
+        {"provider": space.provider, "limit": space.theta if least is None else least}
+        | _told(told_apart(space.of, synonym_pairs(), seed))
+        for space in spaces
+    ]
     return pa.Table.from_pylist(rows, schema=CosineLimits.schema)
+
+
+def _told(apart: ToldApart | None) -> dict[str, object]:
+    return {} if apart is None else asdict(apart)
 
 
 def _synonym_cosines(provider: Provider, seed: int) -> tuple[float, float]:

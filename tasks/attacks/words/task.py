@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from assay.data.classes import class_names
@@ -24,22 +25,26 @@ from assay.tasks.attacks.words.measures import comparison_findings, limits_in, l
 from assay.tasks.attacks.words.parts_of_speech import parts_of_speech
 from assay.tasks.attacks.words.resolved import ResolvedWordAttack, Sought, asks_subject
 from assay.tasks.attacks.words.settings import Guided
+from assay.tasks.attacks.words.space_findings import space_findings
 from assay.tasks.attacks.words.swap_pieces import (
     Inside,
     Voter,
     Words,
     embed_piece,
     guided_piece,
-    limits_table,
     neighbour_piece,
+    pool_limits,
     sentence_piece,
 )
 from assay.tasks.attacks.words.swapping import content_words, near_enough, pools_in
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders
 from assay.tasks.language.lemmas import spelling
 from assay.tasks.language.spaces import spaces_from
+from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.grouped_samples import groups_by_id
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import texts_of
 
@@ -120,7 +125,7 @@ def find_guided_swaps(
     return look_into_pools(*given)
 
 
-@stage(version=2, title="neighbours", draws=True)
+@stage(version=3, title="neighbours", draws=True)
 def look_for_neighbours(
     samples: Artifact[Samples], training: Artifact[Samples], text: str, sought: Sought,
     subject: ResolvedSubject | None = None, files: Artifact[SubjectFiles] | None = None,
@@ -136,7 +141,7 @@ def look_for_neighbours(
     return Nearest(swaps, _sentence_vectors(corpus, swaps), known)
 
 
-@stage(version=1, title="near enough")
+@stage(version=2, title="near enough")
 def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wanted: float | str) -> Near:
     """The neighbours at the cosine that is `wanted`, or that synonyms (`synonyms`) or related words (`related`) have;
     what comes from lists stays as it is."""
@@ -149,14 +154,14 @@ def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wante
         )
     rows = collect(swaps, None).to_pylist()
     kept = rows if least is None else near_enough(rows, least)
-    limits = {row["provider"]: least}
-    said = limits_said(limits)
+    limit = {name: row[name] for name in CosineLimits.schema.names if name in row} | {"limit": least}
+    said = limits_said({row["provider"]: least})
     say(f"{len(kept)} of {len(rows)} words have a replacement" + (f" · cosine ≥ {said}" if said else ""))
     near = write_table(pa.Table.from_pylist(kept, schema=WordSwaps.schema), into=WordSwaps)
-    return Near(near, write_table(limits_table(limits), into=CosineLimits))
+    return Near(near, write_table(pa.Table.from_pylist([limit], schema=CosineLimits.schema), into=CosineLimits))
 
 
-@stage(version=1, title="guided swaps", draws=True)
+@stage(version=2, title="guided swaps", draws=True)
 def look_into_pools(
     samples: Artifact[Samples], training: Artifact[Samples], keywords: Artifact[Keywords],
     thresholds: Artifact[Thresholds], classes: Artifact[Classes], text: str, sought: Sought,
@@ -168,7 +173,8 @@ def look_into_pools(
     assert isinstance(settings, Guided)
     corpus = _corpus(samples, training, text)
     found = collect(keywords, None)
-    words = sorted({spelling(word, lemmatise) for word in corpus.asked} | set(found["word"].to_pylist()))
+    spelt = {spelling(word, lemmatise) for word in corpus.asked}
+    words = sorted({*spelt, *found["word"].to_pylist(), *(word for pair in synonym_pairs() for word in pair)})
     embedded = map_pieces(
         embed_piece, [Voter(place) for place in range(len(providers.providers))], into=WordVectors, name="spaces",
         texts=corpus.learnt, words=words, providers=providers, inside=_inside(subject, files, classes),
@@ -176,20 +182,22 @@ def look_into_pools(
     )  # fmt: skip
     thetas = {row["provider"]: row["theta"] for row in collect(thresholds, ["provider", "theta"]).to_pylist()}
     pieces = [Words(tuple(corpus.asked[at : at + _WORDS])) for at in range(0, max(1, len(corpus.asked)), _WORDS)]
+    spaces = spaces_from(collect(embedded, None), thetas)
     swaps = map_pieces(
-        guided_piece, pieces, into=WordSwaps, name="swaps", pools=pools_in(found, classes.rows),
-        spaces=spaces_from(collect(embedded, None), thetas), settings=settings, lemmatise=lemmatise,
+        guided_piece, pieces, into=WordSwaps, name="swaps", pools=pools_in(found, classes.rows), spaces=spaces,
+        settings=settings, lemmatise=lemmatise,
     )  # fmt: skip
-    limits = {name: theta if settings.min_cosine is None else settings.min_cosine for name, theta in thetas.items()}
+    limits = pool_limits(spaces, settings.min_cosine, stage_seeds().integer("synonyms"))
+    asked = dict(zip(limits["provider"].to_pylist(), limits["limit"].to_pylist(), strict=True))
     related = collect(swaps, ["related"])["related"].to_pylist()
     say(
         f"replacements for {sum(related)} related and {len(related) - sum(related)} other words, counted per class · "
-        f"cosine ≥ {limits_said(limits)}"
+        f"cosine ≥ {limits_said(asked)}"
     )
-    return Swaps(swaps, _sentence_vectors(corpus, swaps), write_table(limits_table(limits), into=CosineLimits))
+    return Swaps(swaps, _sentence_vectors(corpus, swaps), write_table(limits, into=CosineLimits))
 
 
-@stage(version=3, title="word attack", gpu=True)
+@stage(version=4, title="word attack", gpu=True)
 def attack_words(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
     attack: ResolvedWordAttack, swaps: Artifact[WordSwaps], vectors: Artifact[WordVectors],
@@ -199,7 +207,8 @@ def attack_words(
     names = class_names(collect(classes, None))
     kit = AttackKit(
         "\0".join([files.digest, subject.fingerprint, attack.fingerprint, swaps.digest, vectors.digest, limits.digest]),
-        subject, read_files(files), len(names), attack, collect(swaps, None), collect(vectors, None), _limits(limits),
+        subject, read_files(files), len(names), attack, collect(swaps, None), collect(vectors, None),
+        collect(limits, None),
     )  # fmt: skip
     attacked: Artifact[AttackedTexts] = map_partitions(attack_rows, samples, into=AttackedTexts, rows=ROWS, kit=kit)
     found = collect(attacked, ["status", "reason", "ranking", "refused"])
@@ -212,25 +221,33 @@ def attack_words(
     return attacked
 
 
-@stage(version=4, title="word findings")
-def measure_words(attacked: Artifact[AttackedTexts], name: str, subject: str) -> Artifact[Findings]:
-    """The findings on one attack (`name`) on one subject."""
-    table = collect(attacked, None)
+@stage(version=7, title="word findings")
+def measure_words(
+    attacked: Artifact[AttackedTexts], name: str, subject: str, limits: Artifact[CosineLimits],
+    samples: Artifact[Samples], classes: Artifact[Classes],
+) -> Artifact[Findings]:  # fmt: skip
+    """The findings on one attack (`name`) on one subject, and on the vectors that it took its words from.
+
+    Intervals count the groups of the `samples`, if any.
+    """
+    table, spaces = collect(attacked, None), collect(limits, None)
     say(f"{name} on {subject} · {summary(table)}")
-    return write_table(findings_table(word_findings(table, name, subject)), into=Findings)
+    names = class_names(collect(classes, None))
+    measured = word_findings(table, name, subject, names, _groups(table, samples))
+    return write_table(findings_table([*measured, *space_findings(spaces, name, subject)]), into=Findings)
 
 
-@stage(version=5, title="word attacks compared")
+@stage(version=6, title="word attacks compared")
 def compare_words(
     first: Artifact[AttackedTexts], second: Artifact[AttackedTexts], first_name: str, second_name: str, subject: str,
-    significance: float = 0.05,
+    significance: float, samples: Artifact[Samples],
 ) -> Artifact[Findings]:  # fmt: skip
     """Two attacks on the same texts: McNemar's test of success, Wilcoxon's of the words changed where both succeed."""
     generator = Seeds(0, "word attacks compared").generator(f"{subject}/{first_name}/{second_name}")
+    one, two = collect(first, None), collect(second, None)
     findings = comparison_findings(
-        collect(first, None), collect(second, None), f"{first_name} - {second_name}", subject, generator,
-        significance,
-    )  # fmt: skip
+        one, two, f"{first_name} - {second_name}", subject, generator, significance, _groups(one, samples)
+    )
     told = next(one for one in findings if one.metric == "attack.success_difference")
     value = "not measured"
     if told.value is not None:
@@ -240,6 +257,12 @@ def compare_words(
         value += f" · replacements at cosine ≥ {limits[0]} against {limits[1]}"
     say(f"{first_name} against {second_name} on {subject} · {value}")
     return write_table(findings_table(findings), into=Findings)
+
+
+def _groups(attacked: pa.Table, samples: Artifact[Samples]) -> Groups:
+    """The group of every attacked text, where the samples stand in some."""
+    of_id = groups_by_id(samples)
+    return None if of_id is None else np.array([of_id[one] for one in attacked["id"].to_pylist()])
 
 
 def _corpus(samples: Artifact[Samples], training: Artifact[Samples], column: str) -> _Corpus:
@@ -255,10 +278,6 @@ def _inside(
     if subject is None or files is None or classes is None:
         return None
     return Inside(subject, read_files(files), classes.rows)
-
-
-def _limits(limits: Artifact[CosineLimits]) -> dict[str, float | None]:
-    return {row["provider"]: row["limit"] for row in collect(limits, None).to_pylist()}
 
 
 def _unknown_words(samples: Artifact[Samples], subject: ResolvedSubject, attack: ResolvedWordAttack) -> str:

@@ -14,7 +14,8 @@ from typing import cast
 import numpy as np
 
 from assay.infra.blame import blamed_on
-from assay.infra.code_reference import CodeReference, refer_to_code
+from assay.infra.code_reference import CodeReference
+from assay.infra.code_referring import refer_to_code
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular
 from assay.tasks.language.embeddings.encoder import FILES, PROMPT, EncoderProvider, SentenceEncoder, minilm_folder

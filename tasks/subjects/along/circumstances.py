@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.schemas import OrderedAnswers
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.subjects.eps import eps_name
 
@@ -52,8 +53,8 @@ def clean(ordered: OrderedSamples, predictions: pa.Table) -> Iterator[Circumstan
     """The answers to samples as they are: by gold, and by the weak labels."""
     places = ordered.places(predictions["id"])
     said = predictions["predicted"].to_numpy().astype(np.int64)
-    yield _answered(CLEAN, "", places, said, ordered.gold)
-    yield _answered(WEAK, "", places, said, ordered.label)
+    yield _under(CLEAN, "", places, said, ordered.gold)
+    yield _under(WEAK, "", places, said, ordered.label)
 
 
 def attacked(ordered: OrderedSamples, name: str, records: pa.Table) -> Iterator[Circumstance]:
@@ -62,13 +63,13 @@ def attacked(ordered: OrderedSamples, name: str, records: pa.Table) -> Iterator[
     for one in np.unique(eps[eps > 0]).tolist():
         rows = records.filter(pc.equal(records["eps"], one))
         said = rows["attacked"].to_numpy().astype(np.int64)
-        yield _answered(name, eps_name(one), ordered.places(rows["id"]), said, ordered.gold)
+        yield _under(name, eps_name(one), ordered.places(rows["id"]), said, ordered.gold)
 
 
 def reworded(ordered: OrderedSamples, name: str, records: pa.Table) -> Circumstance:
     """The answers to texts whose words were swapped; a text that could not be attacked is as it was."""
     said = records["attacked"].to_numpy().astype(np.int64)
-    return _answered(name, "", ordered.places(records["id"]), said, ordered.gold)
+    return _under(name, "", ordered.places(records["id"]), said, ordered.gold)
 
 
 def noisy(
@@ -81,7 +82,7 @@ def noisy(
     places = ordered.places(rows[origin])
     for level in np.unique(levels).tolist():
         here = levels == level
-        yield _answered(name, f"severity={level}", places[here], said[here], ordered.gold)
+        yield _under(name, f"severity={level}", places[here], said[here], ordered.gold)
 
 
 def corrupted(ordered: OrderedSamples, flips: pa.Table) -> Iterator[Circumstance]:
@@ -99,6 +100,22 @@ def corrupted(ordered: OrderedSamples, flips: pa.Table) -> Iterator[Circumstance
         yield Circumstance("corruptions", f"severity={level}", np.repeat(places[here], times), answers)
 
 
+def answered(ordered: OrderedSamples, circumstances: Iterable[Circumstance]) -> pa.Table:
+    """Every circumstance sample by sample: how often it was answered rightly, and of how many times."""
+    tables = []
+    for one in circumstances:
+        times = np.bincount(one.places, minlength=len(ordered.ids))
+        right = np.bincount(one.places, weights=one.right, minlength=len(ordered.ids))
+        here = np.flatnonzero(times)
+        tables.append(pa.table({
+            "id": ordered.ids.take(here), "of": [one.of] * len(here), "group": [one.group] * len(here),
+            "right": right[here].astype(np.int32), "times": times[here].astype(np.int32), "score": ordered.scores[here],
+            "stratum": ordered.stratum[here].astype(np.int32), "cluster": ordered.clusters[here],
+            "decided": ordered.decided[here],
+        }, schema=OrderedAnswers.schema))  # fmt: skip
+    return pa.concat_tables(tables) if tables else OrderedAnswers.schema.empty_table()
+
+
 def ordered_samples(
     curated: pa.Table, intervals: pa.Table, clusters: pa.Table, audited: pa.ChunkedArray
 ) -> OrderedSamples:
@@ -114,7 +131,7 @@ def ordered_samples(
     )  # fmt: skip
 
 
-def _answered(of: str, group: str, places: Codes, said: Codes, truth: Codes) -> Circumstance:
+def _under(of: str, group: str, places: Codes, said: Codes, truth: Codes) -> Circumstance:
     """The answers to those of the samples whose truth is known; a class of −1 is no answer."""
     known = (places >= 0) & (said >= 0)
     known[known] = truth[places[known]] >= 0

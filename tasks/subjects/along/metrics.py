@@ -2,4 +2,4 @@
 
 from assay.tasks.statistics.metrics import metrics
 
-METRICS = metrics("along", higher={"share": "accuracy"}, neither={"": "auc", "p": "trend_p"})
+METRICS = metrics("along", higher={"share": "accuracy", "": "gain"}, neither={"": "auc", "p": "trend_p gain_trend_p"})

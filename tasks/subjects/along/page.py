@@ -21,6 +21,7 @@ from assay.tasks.reporting.parts import (
 from assay.tasks.reporting.sentences import first_few, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.subjects.along.circumstances import CLEAN, WEAK
+from assay.tasks.subjects.along.gains import GAIN, GAIN_TREND
 from assay.tasks.subjects.along.measuring import ACCURACY, group_of
 
 _NAMES = {CLEAN: "as they are, by gold", WEAK: "agreement with the weak label"}
@@ -32,6 +33,12 @@ _WHAT = (
     "samples."
 )
 
+_P = "Cluster-robust, over single samples; corrected within its family"
+_INTERACTION = (
+    "Does a defence help where samples are naturally hard, or only where they were easy? A gain is how much oftener "
+    "the defended copy is right than its original on the same samples; p asks whether gains rise or fall on the way."
+)
+
 
 def page(findings: FindingIndex) -> Part:
     """The part about image and text subjects along the order, from the findings `along.*`."""
@@ -39,6 +46,8 @@ def page(findings: FindingIndex) -> Part:
     plots = [plot for subject in subjects if (plot := _plot(findings, subject)) is not None]
     blocks: list[Block] = list(plots) if len(plots) == 1 else [Panels("Along the order", plots)] if plots else []
     blocks += [Paragraph(_WHAT), _ends(findings, subjects), _strata(findings, subjects)]
+    if findings.select(GAIN_TREND):
+        blocks += [Paragraph(_INTERACTION), _gains(findings)]
     sentence = " ".join(_sentence(findings, subject) for subject in subjects if "+" not in subject)
     return Part("Subjects along the order", sentence, blocks, "along")
 
@@ -56,14 +65,14 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     return (Verdict(first_few(lines)),) if lines else ()
 
 
-def along(findings: FindingIndex, subject: str, of: str, group: str = "") -> list[Finding]:
-    """How right a subject is on every stratum under one circumstance, easiest first.
+def along(findings: FindingIndex, subject: str, of: str, group: str = "", metric: str = ACCURACY) -> list[Finding]:
+    """How right a subject is on every stratum under one circumstance, easiest first; or another metric of strata.
 
     >>> found = [Finding("along.accuracy", "pgd", f"eps=0.1, stratum {i}", "s", 0.5) for i in (10, 2)]
     >>> [one.slice.stratum for one in along(FindingIndex(found), "s", "pgd", "eps=0.1")]
     [2, 10]
     """
-    shares = measured(findings.select(ACCURACY, subject=subject, of=of))
+    shares = measured(findings.select(metric, subject=subject, of=of))
     here = [(one.slice.stratum, one) for one in shares if one.slice.stratum is not None]
     chosen = [(at, one) for at, one in here if one.group == group_of(group, f"stratum {at}")]
     return [one for _, one in sorted(chosen, key=lambda pair: pair[0])]
@@ -114,16 +123,37 @@ def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
             area, tested = (findings.entry(f"along.{name}", subject, of, group) for name in ("auc", "trend_p"))
             first, last = (estimate(strata[at]) if strata else None for at in (0, -1))
             rows.append([
-                subject, _named(of, group), first, last, estimate(area), tested.value if tested else None,
+                subject, _named(of, group), first, last, estimate(area), _concluded(tested),
                 tested.verdict if tested else "",
             ])  # fmt: skip
     columns = [
         Column("Subject"), Column("Circumstance"), Column("Easiest stratum", "percent"),
         Column("Hardest stratum", "percent"),
         Column("AUC", "number", "How often a sample on which it is right stands before one on which it is wrong"),
-        Column("p", "p", "Cluster-robust, over single samples"), Column("Trend"),
+        Column("p", "p", _P), Column("Trend"),
     ]  # fmt: skip
     return DataTable("First and last stratum", columns, rows)
+
+
+def _gains(findings: FindingIndex) -> DataTable:
+    rows: list[list[Cell]] = []
+    for trend in findings.select(GAIN_TREND):
+        strata = along(findings, trend.subject, trend.of, trend.group, GAIN)
+        ends = [estimate(strata[at]) if strata else None for at in (0, -1)]
+        overall = estimate(findings.entry(GAIN, trend.subject, trend.of, trend.group))
+        circumstance = _named(trend.of, trend.group)
+        rows.append([trend.subject, circumstance, overall, *ends, _concluded(trend), trend.verdict])
+    columns = [
+        Column("Defended"), Column("Circumstance"), Column("Gain", "percent"),
+        Column("On the easiest stratum", "percent"), Column("On the hardest stratum", "percent"),
+        Column("p", "p", _P), Column("It gains"),
+    ]  # fmt: skip
+    return DataTable("What defences gain along the order", columns, rows)
+
+
+def _concluded(test: Finding | None) -> float | None:
+    """The p that the verdict beside it rests on."""
+    return None if test is None or test.value is None else test.concluded_p
 
 
 def _strata(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:

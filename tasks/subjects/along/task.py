@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.image_schemas import Attacked, FrameFlips
-from assay.data.schemas import Clusters, CuratedSets, Findings, Intervals, Predictions, Samples
+from assay.data.schemas import Clusters, CuratedSets, Findings, Intervals, OrderedAnswers, Predictions, Samples
 from assay.data.word_schemas import AttackedTexts
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import collect
@@ -16,8 +17,8 @@ from assay.infra.stage import say, stage, write_table
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.along.circumstances import (
     CLEAN,
-    Circumstance,
     OrderedSamples,
+    answered,
     attacked,
     clean,
     corrupted,
@@ -25,17 +26,25 @@ from assay.tasks.subjects.along.circumstances import (
     ordered_samples,
     reworded,
 )
+from assay.tasks.subjects.along.gains import GAIN_TREND, gain_findings
 from assay.tasks.subjects.along.measuring import along_findings
 
 
-@stage(version=1, title="along")
+class Followed(NamedTuple):
+    """What was measured of one model along the order, and the answers that it rests on."""
+
+    measured: Artifact[Findings]
+    answers: Artifact[OrderedAnswers]
+
+
+@stage(version=2, title="along")
 def follow_subject(
     curated: Artifact[CuratedSets], intervals: Artifact[Intervals], clusters: Artifact[Clusters],
     predictions: Artifact[Predictions], images: Mapping[str, Artifact[Attacked]],
     texts: Mapping[str, Artifact[AttackedTexts]], noises: Mapping[str, Artifact[Samples]],
     noise_answers: Mapping[str, Artifact[Predictions]], noise_columns: Sequence[str],
     flips: Artifact[FrameFlips] | None, name: str, datasets: int, undecided: str, significance: float, copy: bool,
-) -> Artifact[Findings]:  # fmt: skip
+) -> Followed:  # fmt: skip
     """How right one model is along D1…DN on the audited samples: as they are, attacked, noisy and corrupted."""
     answers = collect(predictions, ["id", "predicted"])
     ordered = ordered_samples(
@@ -43,24 +52,38 @@ def follow_subject(
         collect(clusters, ["id", "cluster"]), answers["id"],
     )  # fmt: skip
     origin, severity = noise_columns
-
-    def circumstances() -> Iterator[Circumstance]:
-        yield from clean(ordered, answers)
-        for attack, records in images.items():
-            yield from attacked(ordered, attack, collect(records, ["id", "eps", "attacked"]))
-        for attack, changed in texts.items():
-            yield reworded(ordered, attack, collect(changed, ["id", "attacked"]))
-        for attack, made in noises.items():
-            said = collect(noise_answers[attack], ["id", "predicted"])
-            yield from noisy(ordered, attack, said, collect(made, ["id", origin, severity]), (origin, severity))
-        if flips is not None:
-            yield from corrupted(ordered, _of(collect(flips, _FLIPS), name))
-
+    circumstances = list(clean(ordered, answers))
+    for attack, records in images.items():
+        circumstances += attacked(ordered, attack, collect(records, ["id", "eps", "attacked"]))
+    for attack, changed in texts.items():
+        circumstances.append(reworded(ordered, attack, collect(changed, ["id", "attacked"])))
+    for attack, made in noises.items():
+        said = collect(noise_answers[attack], ["id", "predicted"])
+        circumstances += noisy(ordered, attack, said, collect(made, ["id", origin, severity]), (origin, severity))
+    if flips is not None:
+        circumstances += corrupted(ordered, _of(collect(flips, _FLIPS), name))
     findings = along_findings(
-        ordered, circumstances(), subject=name, datasets=datasets, significance=significance, concluded=not copy,
+        ordered, circumstances, subject=name, datasets=datasets, significance=significance, concluded=not copy,
         only_decided=undecided == "apart",
     )  # fmt: skip
     say(_summary(findings, ordered, name))
+    kept = answered(ordered, circumstances)
+    return Followed(write_table(findings_table(findings), into=Findings), write_table(kept, into=OrderedAnswers))
+
+
+@stage(version=1, title="gain along")
+def compare_along(
+    original: Artifact[OrderedAnswers], defended: Artifact[OrderedAnswers], name: str, undecided: str,
+    significance: float,
+) -> Artifact[Findings]:  # fmt: skip
+    """Whether a defence helps where samples are naturally hard: what the copy of that name gains on every stratum."""
+    findings = gain_findings(
+        collect(original, None), collect(defended, None), copy=name, significance=significance,
+        only_decided=undecided == "apart",
+    )  # fmt: skip
+    trends = [one for one in findings if one.metric == GAIN_TREND and one.value is not None]
+    told = sum(one.p_value is not None and one.p_value <= significance for one in trends)
+    say(f"{name} · gains differ along the order in {told} of {len(trends)} circumstances" if trends else name)
     return write_table(findings_table(findings), into=Findings)
 
 

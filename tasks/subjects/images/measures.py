@@ -69,8 +69,8 @@ def clean_findings(
     *found, answers = prediction_findings(
         about, said(probabilities, truth.ndim == 2), probabilities, truth, classes, groups=groups
     )
-    areas = class_areas("subject", probabilities, truth, classes, subject=name, groups=groups)
-    return [*found, *areas, *chance_findings(probabilities, truth, name, groups), answers]
+    areas = class_areas(about, probabilities, truth, classes, groups)
+    return [*found, *areas, *chance_findings(about, probabilities, truth, groups), answers]
 
 
 def probabilities_of(predictions: pa.Table, classes: int) -> Probabilities:

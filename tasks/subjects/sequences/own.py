@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
-from assay.tasks.subjects.own_functions import answering_function
+from assay.tasks.subjects.own_functions import answering_function, asked_at_once
 from assay.tasks.subjects.sequences.rows import PREFIXES
 from assay.tasks.subjects.sequences.tagging import Tagging
 
@@ -32,9 +32,10 @@ class OwnTagger:
         found: list[Tagging] = []
         for start in range(0, len(sentences), BLOCK):
             block = [list(words) for words in sentences[start : start + BLOCK]]
-            output = _ask(self.code, "tagger", _filled(block), self.masked)
+            asked = asked_at_once(block, BLOCK, self.code)
+            output = _ask(self.code, "tagger", asked, self.masked)
             for row, words in enumerate(block):
-                tags = _tags_of(output, row, len(words), self)
+                tags = _tags_of(output, len(asked), row, len(words), self)
                 found.append(Tagging(tags, [1.0] * len(tags)))
         return found
 
@@ -51,16 +52,17 @@ class OwnScorer:
         result = np.empty(len(pairs))
         for start in range(0, len(pairs), BLOCK):
             block = list(pairs[start : start + BLOCK])
-            output = _ask(self.code, "scorer", _filled(block), self.masked)
+            asked = asked_at_once(block, BLOCK, self.code)
+            output = _ask(self.code, "scorer", asked, self.masked)
             try:
                 values = np.asarray(output, dtype=np.float64)
             except (TypeError, ValueError) as fault:
                 raise InputError(
                     f'The scorer "{self.code.written}" returned {type(output).__name__}, expected a number per pair.'
                 ) from fault
-            if values.shape != (BLOCK,) or not np.isfinite(values).all():
+            if values.shape != (len(asked),) or not np.isfinite(values).all():
                 raise InputError(
-                    f"{_returned('scorer', self, output)} for {BLOCK} pairs, expected a finite number per pair."
+                    f"{_returned('scorer', self, output)} for {len(asked)} pairs, expected a finite number per pair."
                 )
             result[start : start + len(block)] = values[: len(block)]
         return result
@@ -89,14 +91,10 @@ def _returned(what: str, one: OwnTagger | OwnScorer, output: object) -> str:
     return f'The {what} "{one.code.written}" returned {said}'
 
 
-def _filled(block: list[T]) -> list[T]:
-    return block + [block[-1]] * (BLOCK - len(block))
-
-
-def _tags_of(output: object, row: int, words: int, tagger: OwnTagger) -> list[str]:
+def _tags_of(output: object, asked: int, row: int, words: int, tagger: OwnTagger) -> list[str]:
     """The tags of one sentence out of what a function returned for a block."""
     rows = list(output) if isinstance(output, Sequence) else []
-    if len(rows) != BLOCK or not isinstance(rows[row], Sequence) or len(rows[row]) != words:
+    if len(rows) != asked or not isinstance(rows[row], Sequence) or len(rows[row]) != words:
         raise InputError(f"{_returned('tagger', tagger, output)}, expected one list of tags per sentence.")
     tags = [str(tag) for tag in rows[row]]
     wrong = next((tag for tag in tags if tag != "O" and not (tag[:2] in PREFIXES and len(tag) > 2)), None)

@@ -1,7 +1,7 @@
 """A user's own model: an object or function that gives probabilities, or a Torch module with safetensors weights.
 
 Samples go in as blocks of one fixed size, the last one filled up with repeats of its last sample, so that what a model
-says of a sample does not depend on how the samples were cut.
+says of a sample does not depend on how the samples were cut; an endpoint is asked for those that there are.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow as pa
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
 from assay.infra.given_files import content_of, require_regular
+from assay.tasks.subjects.own_functions import asked_at_once
 from assay.tasks.subjects.predictions import checked_probabilities, predictions_table
 from assay.tasks.subjects.tables.features import Matrix, feature_matrix
 
@@ -76,7 +77,7 @@ def require_usable(code: CodeReference, weights: bytes | None, features: tuple[s
 def _predict_block(
     predictor: Predictor, block: pa.Table, ids: Sequence[str], classes: Sequence[str], code: CodeReference, who: str
 ) -> Matrix:
-    rows = np.minimum(np.arange(BLOCK), block.num_rows - 1)
+    rows = asked_at_once(range(block.num_rows), BLOCK, code)
     padded_ids = [ids[row] for row in rows]
     try:
         with code.at_work("model"):

@@ -55,5 +55,5 @@ def text_findings(
     truth = codes_known(samples, classes)
     about = About("subject", "clean", subject=name)
     *found, answers = prediction_findings(about, said, probabilities, truth, classes, groups=groups)
-    areas = class_areas("subject", probabilities, truth, classes, subject=name, groups=groups)
-    return [*found, *areas, *chance_findings(probabilities, truth, name, groups), answers]
+    areas = class_areas(about, probabilities, truth, classes, groups)
+    return [*found, *areas, *chance_findings(about, probabilities, truth, groups), answers]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
-from assay.tasks.subjects.own_functions import classifier_function
+from assay.tasks.subjects.own_functions import asked_at_once, classifier_function
 from assay.tasks.subjects.texts.model import UnusableTextError
 
 BLOCK = 16  # texts a function sees at a time; the last block is filled up with repeats, so the cut never shows
@@ -32,8 +32,9 @@ class OwnTextModel:
         result = np.empty((len(texts), self.classes))
         for start in range(0, len(texts), BLOCK):
             block = list(texts[start : start + BLOCK])
-            padded = block + [block[-1]] * (BLOCK - len(block))
-            result[start : start + BLOCK] = self._checked(self._ask(function, padded), start)[: len(block)]
+            asked = asked_at_once(block, BLOCK, self.code)
+            answers = self._checked(self._ask(function, asked), start, len(asked))
+            result[start : start + BLOCK] = answers[: len(block)]
         return result
 
     def _ask(self, function: Callable[[list[str]], object], texts: list[str]) -> object:
@@ -44,19 +45,19 @@ class OwnTextModel:
             raise
         except Exception as fault:
             said = self.code.raised(fault, self.masked)
-            told = InputError(f'The classifier "{self.code.written}" raised {said} on {BLOCK} texts.')
+            told = InputError(f'The classifier "{self.code.written}" raised {said} on {len(texts)} texts.')
             if self.masked:
                 raise told from None
             raise told from fault
 
-    def _checked(self, output: object, first: int) -> npt.NDArray[np.float64]:
+    def _checked(self, output: object, first: int, asked: int) -> npt.NDArray[np.float64]:
         who, expected = f'The classifier "{self.code.written}"', f"the probabilities of {self.classes} classes per text"
         try:
             values = np.asarray(output, dtype=np.float64)
         except (TypeError, ValueError) as fault:
             raise InputError(f"{who} returned {type(output).__name__}, expected {expected}.") from fault
-        if values.shape != (BLOCK, self.classes):
-            raise InputError(f"{who} returned the shape {list(values.shape)} for {BLOCK} texts, expected {expected}.")
+        if values.shape != (asked, self.classes):
+            raise InputError(f"{who} returned the shape {list(values.shape)} for {asked} texts, expected {expected}.")
         sums = values.sum(axis=1)
         wrong = np.flatnonzero(~(np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1)))
         wrong = wrong if len(wrong) else np.flatnonzero(np.abs(sums - 1) > _SUM_TOLERANCE)

@@ -130,6 +130,8 @@ def test_a_column_that_the_table_lacks_is_refused_with_the_line_that_names_it(
         ("evaluation: {column: prt}\nsubject: {predictions: guess}", ':4: evaluation.column: "prt"', "part"),
         ("subject: {predictions: guess}\noverfitting: {orbit: {orbit: qestion, original: part}}",
          ':5: overfitting.orbit.orbit: "qestion"', "question"),
+        ("subject: {predictions: guess}\nslices: {columns: [prt]}", ':5: slices.columns.0: "prt"', "part"),
+        ("subject: {predictions: guess}\nslices: [prt]", ':5: slices: "prt"', "part"),
     ],
 )  # fmt: skip
 def test_a_column_that_is_named_outside_the_source_is_looked_for_too(

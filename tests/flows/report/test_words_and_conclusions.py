@@ -68,7 +68,7 @@ def runs(draw: st.DrawFn) -> FindingIndex:
 
 
 @given(runs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_line_concludes_what_its_finding_does_not(run: FindingIndex) -> None:
     order = run.entry("ordering.trend_p", of="ours", group="majority")
     said = [of_the_order(run)[0].text, ordering_page(run, CURVE, CURATED, {}, labeler="majority", samples=0).sentence]
@@ -89,7 +89,7 @@ def test_no_line_concludes_what_its_finding_does_not(run: FindingIndex) -> None:
 
 
 @given(runs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_gate_on_the_order_passes_only_where_the_verdict_concludes_something(run: FindingIndex) -> None:
     (result,) = judge([Gate(finding="ordering.trend_p", of="ours", group="majority", at_most=LEVEL)], run)
     order = run.entry("ordering.trend_p", of="ours", group="majority")
@@ -97,7 +97,7 @@ def test_a_gate_on_the_order_passes_only_where_the_verdict_concludes_something(r
 
 
 @given(runs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_forbidden_words_never_appear_and_an_oracles_share_is_the_oracles(run: FindingIndex) -> None:
     trust = trust_page(run).sentence
     said = [line.text for line in verdicts_of(KINDS, run, [])]

@@ -146,6 +146,7 @@ def test_what_flags_know_of_an_attack_is_what_its_value_says():
     known = {one.word: (one.follows_gradients, one.black_box, one.drops_fallen) for one in IMAGE_ATTACKS}
     assert known == {
         "pgd": (True, False, False), "fgsm": (True, False, False), "momentum-pgd": (True, False, False),
-        "apgd": (True, False, False), "square": (False, True, True), "gap": (False, False, False),
+        "apgd": (True, False, False), "apgd-t": (True, False, False), "fab-t": (True, False, True),
+        "square": (False, True, True), "gap": (False, False, False),
     }  # fmt: skip
     assert IMAGE_ATTACKS.named("fgsm").steps(FGSM()) == 1

@@ -112,3 +112,43 @@ def test_a_mean_has_students_interval_and_one_value_has_none() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((2.5, 0.4457, 4.5543), abs=1e-4)
     assert (mean_of(np.array([2.0])).value, mean_of(np.array([2.0])).low) == (2.0, None)
     assert mean_of(np.array([])).value is None
+
+
+def test_a_mean_of_twins_is_that_of_their_groups() -> None:
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    once, twins = mean_of(values), mean_of(np.repeat(values, 2), np.repeat([7, 3, 9, 1], 2))
+    assert (twins.value, twins.low, twins.high, twins.n) == pytest.approx((once.value, once.low, once.high, 8))
+    assert (mean_of(values, np.zeros(4, int)).value, mean_of(values, np.zeros(4, int)).low) == (2.5, None)
+
+
+def test_confidences_under_attack_are_held_against_the_attacked_answers() -> None:
+    (trial,) = trials([records()])
+    found = by_name(attack_findings(trial, ["benign", "malignant"]))
+    at = "eps=4/255"
+    # By hand: all are 90 % sure; of the five that are known the second, the third and the fifth are right.
+    assert found["ece", at].value == pytest.approx(0.9 - 3 / 5)
+    assert found["brier", at].value == pytest.approx((3 * 2 * 0.1**2 + 2 * 2 * 0.9**2) / 5)
+    assert {found[name, at].n for name in ("ece", "brier", "aurc")} == {5}
+    assert not [group for metric, group in found if metric == "class_auc"]  # of two classes there is one area only
+
+
+def test_clean_images_and_other_splits_leave_confidences_to_the_subjects_own_findings() -> None:
+    (clean,), (learned,) = trials([records(eps=0.0)]), trials([records("gap")])
+    worth = {"ece", "brier", "aurc", "class_auc"}
+    for found in (attack_findings(clean, ["a", "b"]), attack_findings(learned, ["a", "b"], "training")):
+        assert not worth & {metric for metric, _ in by_name(found)}
+
+
+def test_every_class_has_an_area_of_its_own_under_attack() -> None:
+    three = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.3, 0.3, 0.4], [1, 0, 0]])
+    table = records()
+    for name, values in (
+        ("gold", [0, 1, 2, 2, 1, None]), ("attacked", three.argmax(1)), ("attacked_probabilities", three.tolist()),
+    ):  # fmt: skip
+        field = Attacked.schema.field(name)
+        table = table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
+    (trial,) = trials([table])
+    found = by_name(attack_findings(trial, ["a", "b", "c"]))
+    areas = [found["class_auc", f"eps=4/255, {name}"].value for name in "abc"]
+    assert areas == pytest.approx([4 / 4, 4.5 / 6, 5 / 6])
+    assert np.mean(areas) == pytest.approx(found["auc", "eps=4/255"].value)

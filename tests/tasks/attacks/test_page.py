@@ -305,3 +305,22 @@ def test_of_several_labels_the_wrong_ones_are_named_first() -> None:
         ("and 1 more", "neutral"),
     ]  # fmt: skip
     assert found.strips[0].title == "x · is mass, effusion"
+
+
+def test_calibration_and_every_class_stand_clean_beside_attacked() -> None:
+    def one(metric: str, value: float, group: str, of: str = "pgd") -> Finding:
+        return Finding(metric, of=of, group=group, subject="plain", value=value, low=0.0, high=1.0, n=100)
+
+    found = [
+        *one_subject(),
+        one("subject.ece", 0.02, "", "clean"), one("attack.ece", 0.61, "eps=0.1"), one("attack.brier", 1.2, "eps=0.1"),
+        one("attack.ece", 0.3, "eps=4/255"),
+        *(one("subject.class_auc", 0.9, name, "clean") for name in CLASSES),
+        *(one("attack.class_auc", 0.1, f"eps=0.1, {name}") for name in CLASSES),
+    ]  # fmt: skip
+    worth = table(found, "Are its confidences still chances?")
+    cells = [[cell.value if isinstance(cell, Estimate) else cell for cell in row[3:]] for row in worth.rows]
+    assert [row[1] for row in worth.rows] == ["clean", "pgd"]
+    assert cells == [[0.02, None, None], [0.61, 1.2, None]]
+    areas = table(found, "AUC of every class at ε = 0.1")
+    assert [[row[0], row[1].value, row[2].value] for row in areas.rows] == [[name, 0.9, 0.1] for name in CLASSES]

@@ -58,9 +58,10 @@ def blocks(part, kind):
 
 
 def test_the_sentence_has_the_mean_its_interval_and_the_worst_perturbation():
-    sentence = page(findings(subjects=("plain",))).sentence.replace(THIN, " ")
+    worst = finding("worst_flip_probability", "plain", "", "", 0.06, "snow, severity=5")
+    sentence = page([*findings(subjects=("plain",)), worst]).sentence.replace(THIN, " ")
     assert sentence.startswith("plain changes its answer in 4.00 % [3.20, 4.80] of the comparisons between frames")
-    assert "(3 perturbations, n = 100 images), most often under snow at severity 5: 6.00 % [4.80, 7.20]." in sentence
+    assert "(3 perturbations, n = 100 images), most often under snow, severity 5: 6.00 % [4.80, 7.20]." in sentence
 
 
 def test_the_reference_comes_first_and_the_others_are_divided_by_it():
@@ -103,6 +104,21 @@ def test_a_kept_image_is_shown_at_one_severity_beside_the_clean_one(tried, shown
     assert named == {"clean", "Gaussian noise", "Snow", "Rotate"}
 
 
+def test_corruption_errors_stand_beside_relative_flips_where_they_were_measured():
+    found = findings()
+    errors = [finding("error", "<b>hardened</b>", of, "all", 0.9) for of in (*PERTURBATIONS, "mean")]
+    added = [finding("relative_error", "<b>hardened</b>", "mean", "all", 1.2)]
+    tables = [one for one in blocks(page(found + errors + added), DataTable) if "beside plain" in one.title]
+    assert [one.title for one in tables] == [
+        "Relative flip probability, beside plain",
+        "Corruption error, beside plain",
+        "Relative corruption error, beside plain",
+    ]
+    assert tables[1].rows[0] == ["Mean", Mark("0.90", "neutral", "[0.720, 1.080]", order=0.9)]
+    assert [row[1] for row in tables[2].rows[1:]] == [None] * len(PERTURBATIONS)
+    assert "plain loses nothing" in tables[2].note
+
+
 def test_nothing_corrupted_is_said_so():
     assert page([]).sentence == "Nothing was corrupted."
     assert verdict([]) is None
@@ -123,13 +139,10 @@ def test_the_page_is_laid_out_with_everything_escaped():
     assert html.count("data:image/png;base64") == 2 * 6
 
 
-def test_the_worst_accuracy_stands_in_the_verdict_and_the_sentence():
+def test_the_worst_cell_stands_in_the_verdict_and_the_sentence_with_the_interval_it_was_named_with():
     found = findings(subjects=("plain",))
-    found.append(finding("accuracy", "plain", "rotate", "severity=9", 0.1))  # of a severity that was not tried
-    found = [one for one in found if (one.metric, one.of, one.group) != ("corruption.accuracy", "snow", "severity=5")]
-    found.append(finding("accuracy", "plain", "snow", "severity=5", 0.5))
+    found.append(finding("worst_accuracy", "plain", "", "", 0.5, "snow, severity=5"))
     said = verdict(found).text.replace(THIN, " ")
     assert said.endswith("the least that is right: plain 50 % [40, 60] (snow, severity 5)")
-    assert "The least that it has right is 50.00 % [40.00, 60.00], under snow, severity 5." in page(
-        found
-    ).sentence.replace(THIN, " ")
+    sentence = page(found).sentence.replace(THIN, " ")
+    assert "The least that it has right is 50.00 % [40.00, 60.00], under snow, severity 5." in sentence

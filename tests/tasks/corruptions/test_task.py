@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from tiny_subjects import SIZE, SUBJECT, tiny_classes, tiny_files, tiny_samples
+from tiny_subjects import SIZE, SUBJECT, tiny_answers, tiny_classes, tiny_files, tiny_groups, tiny_samples
 
 from assay.data.images import pixels_of
 from assay.infra.errors import InputError
@@ -18,10 +18,31 @@ torch.set_num_threads(1)
 FEW = Corruptions(perturbations=("gaussian-noise", "snow", "rotate"), severities=(2, 5), frames=7)
 
 
-def corrupted(cuts=(11,), settings=FEW, multilabel=False, names=("one", "two"), **options):
-    samples = tiny_samples(list(cuts), multilabel, options.get("unlabelled", 0))
-    files = {name: tiny_files(seed, 3, multilabel, options.get("broken", False)) for seed, name in enumerate(names)}
-    return corrupt_subjects(samples, tiny_classes(), files, dict.fromkeys(names, SUBJECT), settings)
+def samples_of(cuts, multilabel=False, unlabelled=0, groups=0):
+    samples = tiny_samples(list(cuts), multilabel, unlabelled)
+    return tiny_groups(samples, groups) if groups else samples
+
+
+def files_of(names, multilabel=False, broken=False):
+    return {name: tiny_files(seed, 3, multilabel, broken) for seed, name in enumerate(names)}
+
+
+def corrupted(cuts=(11,), settings=FEW, names=("one", "two"), broken=False, **options):
+    files = files_of(names, options.get("multilabel", False), broken)
+    subjects = dict.fromkeys(names, SUBJECT)
+    return corrupt_subjects(samples_of(cuts, **options), tiny_classes(), files, subjects, settings)
+
+
+def measured(made, cuts=(11,), settings=FEW, names=("one", "two"), reference="one", **options):
+    samples, classes = samples_of(cuts, **options), tiny_classes()
+    clean = {
+        name: tiny_answers(samples, files) for name, files in files_of(names, options.get("multilabel", False)).items()
+    }
+    return measure_corruptions(made.flips, settings, reference, samples, classes, clean)
+
+
+def findings_of(*args, **options):
+    return findings_from(collect(measured(*args, **options), None))
 
 
 def test_every_sample_subject_perturbation_and_severity_has_a_row(run):
@@ -42,9 +63,59 @@ def test_no_cut_of_the_samples_shows(make_run):
     for at, cuts in enumerate([(11,), (4, 0, 7), (1, 10)]):
         with make_run(f"cut{at}", fresh=True):
             made = corrupted(cuts)
-            findings = measure_corruptions(made.flips, FEW, "one")
+            findings = measured(made, cuts)
             digests.add((made.flips.digest, made.images.digest, findings.digest))
     assert len(digests) == 1
+
+
+CUTS = ([40], [6, 6, 6, 6, 6, 6, 4], [1] * 40)
+
+
+@pytest.mark.parametrize("groups", [0, 9])
+def test_the_same_bits_for_1_7_and_40_partitions(make_run, groups):
+    digests = set()
+    for cuts in CUTS:
+        with make_run(f"cut{len(cuts)}", fresh=True):
+            digests.add(measured(corrupted(cuts, groups=groups), cuts, groups=groups).digest)
+    assert len(digests) == 1
+
+
+def test_groups_are_what_intervals_count_and_no_value_changes_for_them(make_run):
+    found = {}
+    for groups in (0, 40, 4, 1):
+        with make_run(f"groups{groups}", fresh=True):
+            found[groups] = findings_of(corrupted((40,), groups=groups), (40,), groups=groups)
+    resampled = {"corruption.relative_error"}  # and means: their draws are those of the groups' own order
+    for alone, each, few, whole in zip(*found.values(), strict=True):
+        assert alone.value == few.value == whole.value
+        assert alone.n == few.n == whole.n
+        if alone.of != "mean" and alone.metric not in resampled:
+            assert (alone.low, alone.high) == (each.low, each.high)
+        if alone.value is not None:
+            assert (whole.low, whole.high) in {(0, 1), (None, None)}
+        if alone.metric == "corruption.accuracy":
+            assert (alone.low, alone.high) != (few.low, few.high)
+
+
+def test_corruption_errors_are_those_of_the_rows_by_hand(run):
+    made = corrupted((40,))
+    found = {
+        (one.metric, one.of): one for one in findings_of(made, (40,)) if one.subject == "two" and one.group == "all"
+    }
+    rows = collect(made.flips, None).to_pandas()
+    rows["wrong"] = 1 - rows["correct"] / rows["judged"]
+    rates = rows.groupby(["subject", "perturbation", "severity"])["wrong"].mean().unstack().sum(axis=1)
+    errors = rates["two"] / rates["one"]
+    for of, error in errors.items():
+        assert found["corruption.error", of].value == pytest.approx(error)
+    assert found["corruption.error", "mean"].value == pytest.approx(errors.mean())
+    samples, clean = collect(tiny_samples([40]), None), {}
+    for name, files in files_of(("one", "two")).items():
+        answers = collect(tiny_answers(tiny_samples([40]), files), None)
+        clean[name] = np.mean(answers["predicted"].to_numpy() != samples["gold"].to_numpy())
+    added = (rates["two"] - 2 * clean["two"]) / (rates["one"] - 2 * clean["one"])
+    known = added[rates["one"] > 2 * clean["one"]]
+    assert found["corruption.relative_error", "mean"].value == pytest.approx(known.mean())
 
 
 def test_another_seed_draws_other_noise_and_the_same_seed_the_same(make_run):
@@ -73,7 +144,7 @@ def test_without_gold_nothing_is_judged_and_flips_are_still_counted(run):
     made = corrupted(unlabelled=99)
     rows = collect(made.flips, None).to_pylist()
     assert {row["judged"] for row in rows} == {0}
-    found = findings_from(collect(measure_corruptions(made.flips, FEW, "one"), None))
+    found = findings_of(made, unlabelled=99)
     accuracy = [one for one in found if one.metric == "corruption.accuracy"]
     assert {(one.value, one.n, one.verdict) for one in accuracy} == {(None, 0, "not measured")}
     assert all(one.value is not None for one in found if one.metric == "corruption.flip_probability")
@@ -92,7 +163,7 @@ def test_kept_images_are_spread_over_the_samples_and_come_with_the_clean_one(run
 
 
 def test_findings_name_perturbation_severity_mean_and_subject(run):
-    found = findings_from(collect(measure_corruptions(corrupted().flips, FEW, "one"), None))
+    found = findings_of(corrupted())
     cells = {(one.metric, one.subject, one.of, one.group) for one in found}
     groups = ("severity=2", "severity=5", "all")
     for of in (*FEW.perturbations, "mean"):
@@ -120,14 +191,14 @@ def test_a_subject_that_returns_nan_is_named_with_frame_and_sample(run):
 def test_an_audit_of_no_images_is_no_audit_but_no_fault(run):
     made = corrupted((0,))
     assert (made.flips.rows, made.images.rows) == (0, 0)
-    assert measure_corruptions(made.flips, FEW, "one").rows == 0
+    assert measured(made, (0,)).rows == 0
 
 
 def test_a_reference_that_is_no_subject_is_refused_by_name(run):
     with pytest.raises(
         InputError, match=r"`corruptions.reference` is .three., but those corrupted are one, two: name one of them"
     ):
-        measure_corruptions(corrupted((3,)).flips, FEW, "three")
+        measured(corrupted((3,)), (3,), reference="three")
 
 
 FADE = """
@@ -154,8 +225,25 @@ def test_a_perturbation_in_a_file_of_ones_own_is_tried_on_workers_beside_ours(ma
     with make_run("there", store=str(tmp_path / "elsewhere"), engine="local", workers=2, gpu_workers=0):
         made = corrupted((4, 7), settings, names=("one",))
         rows = collect(made.flips, None).to_pylist()
-        found = findings_from(collect(measure_corruptions(made.flips, settings, "one"), None))
+        found = findings_of(made, (4, 7), settings, ("one",))
     assert [row for row in rows if row["perturbation"] == "snow"] == here
     faded = [row for row in rows if row["perturbation"] == "fade"]
     assert (len(faded), {row["judged"] for row in faded}) == (11, {1})
-    assert {one.of for one in found} == {"snow", "fade", "mean"}
+    assert {one.of for one in found if one.of} == {"snow", "fade", "mean"}
+
+
+def test_the_worst_cell_is_named_with_an_interval_that_holds_for_all_of_them(run):
+    found = findings_from(collect(measure_corruptions(corrupted().flips, FEW, "one"), None))
+    for metric, pick in (("accuracy", min), ("flip_probability", max)):
+        for subject in ("one", "two"):
+            (worst,) = [one for one in found if (one.metric, one.subject) == (f"corruption.worst_{metric}", subject)]
+            cells = {
+                f"{one.of}, {one.group}": one for one in found
+                if (one.metric, one.subject) == (f"corruption.{metric}", subject)
+                and one.of != "mean" and one.group != "all"
+            }  # fmt: skip
+            assert len(cells) == 6
+            named = cells[worst.verdict]
+            assert worst.value == named.value == pick(one.value for one in cells.values())
+            assert worst.low <= named.low
+            assert worst.high >= named.high

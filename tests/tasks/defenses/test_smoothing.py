@@ -109,9 +109,22 @@ def test_findings_count_what_is_right_and_certain_enough(run):
     }  # fmt: skip
 
 
+def test_images_of_one_patient_are_certified_together():
+    wrong = [int(at // 4 < 6) for at in range(80)]
+    rows = pa.table({"id": list(map(str, range(80))), "gold": [0] * 80, "predicted": wrong, "radius": [0.5] * 80,
+                     "abstains": [False] * 80})  # fmt: skip
+    alone, each, few = (
+        certified_findings(rows, "x", "as-it-is", (0.25,), groups)[0]
+        for groups in (None, {str(at): at for at in range(80)}, {str(at): at // 4 for at in range(80)})
+    )
+    assert alone.value == few.value == 0.7
+    assert (each.low, each.high) == pytest.approx((alone.low, alone.high), abs=0.005)
+    assert few.high - few.low > 1.7 * (alone.high - alone.low)
+
+
 def test_the_page_shows_the_curve_and_says_what_is_certain(run):
     table = certified([30])
-    findings = findings_from(collect(measure_certified(table, "tiny", "as-it-is", QUICK), None))
+    findings = findings_from(collect(measure_certified(table, "tiny", "as-it-is", QUICK, tiny_samples([30])), None))
     part = page(findings, {("tiny", "as-it-is"): collect(table, None)}, 0.001)
     assert part.sentence.startswith("Smoothed, tiny (as it is) is right on ")
     assert "wrong with probability 0.001 at most" in part.sentence
@@ -161,7 +174,7 @@ def test_sixty_digits_are_certified_as_they_are_known_to_be(run):
     held, options = hold_out(digit_samples(), Evaluation()), Smoothing(sigma=0.25, draws=1000, limit=60)
     files = train_under_noise(held.training, digit_classes(), subject, 0.25).files
     table = certify_subject(held.evaluation, files, subject, options)
-    measured = findings_from(collect(measure_certified(table, "plain", UNDER_NOISE, options), None))
+    measured = findings_from(collect(measure_certified(table, "plain", UNDER_NOISE, options, held.evaluation), None))
     found = {one.group: one.value for one in measured}
     assert table.rows == 60
     for group, known in (("radius=0", 0.95), ("radius=0.25", 0.92), ("radius=0.5", 0.88)):

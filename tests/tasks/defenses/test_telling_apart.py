@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from assay.tasks.defenses.answers import Answers
-from assay.tasks.defenses.telling_apart import between_findings
+from assay.tasks.defenses.telling_apart import best_findings, between_findings
+from assay.tasks.statistics.classification import accuracy
 from assay.tasks.statistics.multiplicity import family_size
 
 NEEDED = "not shown: p ≤ 0.01 needed"
@@ -35,3 +36,23 @@ def test_defences_that_met_different_attacks_are_not_compared():
 
 def test_these_tests_cost_the_runs_own_nothing():
     assert family_size(between_findings({"a": answers(12), "b": answers(30)}, "plain", 0.01)) == 0
+
+
+def test_the_best_of_several_is_named_with_an_interval_that_allows_for_that():
+    # Two that are right on different samples: whichever of them had come out best would have been named.
+    first, best = answers(25), replace(answers(0), said=np.where(np.arange(40) >= 10, 0, 1))
+    (found,) = best_findings({"a": first, "b": best}, "plain", 2)
+    plain = accuracy(best.said, best.truth)
+    assert (found.metric, found.verdict, found.group) == ("defense.best_accuracy", "b", "eps=0.1")
+    assert (found.value, found.n) == (29 / 39, 39)
+    assert found.low < plain.low
+    assert found.high > plain.high
+    (alone,) = best_findings({"b": best}, "plain", 2)
+    assert (alone.low, alone.high) == (plain.low, plain.high)  # nothing was chosen
+
+
+def test_a_defence_that_always_says_the_same_is_not_the_best():
+    constant = replace(answers(40), truth=np.where(np.arange(40) < 36, 0, 1))
+    sound = replace(constant, said=np.where(np.arange(40) % 2, 1, 0))
+    assert best_findings({"flat": constant, "sound": sound}, "plain", 2)[0].verdict == "sound"
+    assert best_findings({"flat": constant}, "plain", 2) == []

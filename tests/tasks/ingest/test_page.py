@@ -69,3 +69,8 @@ def test_broken_contract_is_bad_and_its_lines_come_first():
 def test_contract_that_held_is_good_and_folded():
     part = page(10, NO_REJECTS, expectations(True, True))
     assert (part.verdict, part.blocks[0].collapsed) == ("good", True)
+
+
+def test_groups_are_counted_where_there_are_some():
+    said = page(300, pa.table({"reason": []}), pa.table({"success": []}), gold=120, groups=75).sentence
+    assert said.startswith("300 samples entered in 75 groups, 120 of them with a known true class.")

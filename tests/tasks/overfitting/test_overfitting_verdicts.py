@@ -227,6 +227,7 @@ def test_a_look_up_of_two_generators_is_said_once_and_its_p_by_both_names():
     alone = judge([row(0.05)], OPTIONS, {})
     (line,) = headline(FindingIndex(judged_findings(alone)))
     assert "corrected" not in page(FindingIndex(), alone).sentence + line.text
+    assert line.text.startswith("Whether m is fitted to its 5\u202f000 test samples cannot be told from this test (")
 
 
 def test_two_subjects_are_two_look_ups_and_controls_are_only_shown():

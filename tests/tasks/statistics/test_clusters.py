@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from scipy.stats import binomtest
+from scipy.stats import binomtest, bootstrap
 
 from assay.tasks.statistics.clusters import clustered_wilson, codes_of, effective_size, share_by
-from assay.tasks.statistics.paired import mcnemar, mcnemar_by_cluster, share_difference
+from assay.tasks.statistics.paired import (
+    mcnemar,
+    mcnemar_by_cluster,
+    mean_difference_by_cluster,
+    share_difference,
+    wilcoxon,
+    wilcoxon_by_cluster,
+)
 from assay.tasks.statistics.proportions import wilson
 
 
@@ -69,6 +76,30 @@ def test_mcnemar_of_twins_is_the_binomial_test_of_pairs():
     first, second = np.repeat([1] * 9 + [0] * 3, 2), np.repeat([0] * 9 + [1] * 3, 2)
     found = mcnemar_by_cluster(first, second, np.repeat(np.arange(12), 2))
     assert found == pytest.approx(binomtest(9, 12).pvalue)
+
+
+def test_wilcoxon_by_clusters_of_one_is_wilcoxons_exact_test():
+    rng = np.random.default_rng(1)
+    for n in (8, 20):
+        first, second = rng.normal(size=n), rng.normal(0.4, 1, n)
+        assert wilcoxon_by_cluster(first, second, np.arange(n)) == pytest.approx(wilcoxon(first, second))
+    many = rng.normal(size=(2, 60))
+    assert wilcoxon_by_cluster(*many, np.arange(60)) == pytest.approx(wilcoxon(*many), abs=0.02)
+
+
+def test_wilcoxon_of_twins_counts_pairs_of_twins():
+    apart = np.repeat([3.0, 1.0, 4.0, 2.0, 5.0, 6.0], 2)
+    assert wilcoxon_by_cluster(apart, 0 * apart, np.repeat(np.arange(6), 2)) == 2 / 2**6
+    assert wilcoxon_by_cluster([1, 1], [1, 1], [0, 0]) == 1
+
+
+def test_the_mean_difference_of_clusters_of_one_is_scipys_bca_a_little_wider():
+    values = np.random.default_rng(0).exponential(size=80)
+    found = mean_difference_by_cluster(values, 0 * values, np.arange(80), np.random.default_rng(1))
+    theirs = bootstrap((values,), np.mean, n_resamples=9_999, method="BCa", rng=np.random.default_rng(2))
+    low, high = theirs.confidence_interval
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.03)
+    assert found.high - found.low > high - low
 
 
 def test_a_difference_by_clusters_of_one_is_newcombes():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap, norm
 
-from assay.tasks.statistics.proportions import wilson
 from assay.tasks.statistics.resampling import (
     bca_interval,
     critical_value,
@@ -14,7 +13,6 @@ from assay.tasks.statistics.resampling import (
     mean_of_ratios,
     ratio_of,
     replicates,
-    simultaneous,
 )
 
 
@@ -59,36 +57,6 @@ def test_one_value_alone_has_the_usual_critical_value():
 def test_independent_values_have_sidaks_critical_value():
     drawn = np.random.default_rng(0).normal(size=(20_000, 42))
     assert critical_value(drawn, np.zeros(42)) == pytest.approx(norm.isf((1 - 0.95 ** (1 / 42)) / 2), abs=0.05)
-
-
-def worst_cell(draws: int, cells: int = 42, n: int = 200) -> tuple[float, float]:
-    """How often the named worst cell's interval holds its truth: the simultaneous one, and the plain one."""
-    rng, ours, plain = np.random.default_rng(5), 0, 0
-    for _ in range(draws):
-        hard = rng.normal(size=(n, 1))
-        right = (0.6 * hard + 0.8 * rng.normal(size=(n, cells)) < norm.ppf(0.8)).astype(float)
-        value = right.mean(axis=0)
-        worst = int(value.argmin())
-        drawn = replicates(lambda w, x=right: w @ x / n, n, rng, 400)
-        found = simultaneous(drawn, value)
-        ours += found.low[worst] <= 0.8 <= found.high[worst]
-        (low,), (high,) = wilson([right[:, worst].sum()], [n])
-        plain += low <= 0.8 <= high
-    return ours / draws, plain / draws
-
-
-def test_the_named_worst_of_42_cells_is_covered():
-    ours, plain = worst_cell(60)
-    assert ours >= 0.9
-    assert plain <= 0.85
-
-
-@pytest.mark.slow
-def test_the_named_worst_of_42_cells_over_600_draws():
-    """At least .93 (600 draws: ± .01), where the plain interval holds .67."""
-    ours, plain = worst_cell(600)
-    assert ours >= 0.93
-    assert plain <= 0.8
 
 
 @pytest.mark.slow

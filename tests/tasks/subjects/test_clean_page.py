@@ -8,6 +8,7 @@ import pytest
 
 from assay.data.image_schemas import TrainingCurve
 from assay.tasks.reporting.parts import Block, DataTable, Estimate, LinePlot, Mark, Panels
+from assay.tasks.statistics.chances import chance_findings
 from assay.tasks.statistics.class_areas import class_areas
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -141,8 +142,22 @@ def test_every_class_has_its_own_area_where_there_are_more_than_two() -> None:
     names = ["mass", "nodule", "edema"]
     scores = np.array([[0.9, 0.2, 0.1], [0.1, 0.3, 0.1], [0.8, 0.4, 0.1]])
     labels = np.array([[1, 1, 0], [0, 0, 0], [1, 1, 0]])
-    areas = class_areas("subject", scores, labels, names, subject="net")
+    areas = class_areas(About("subject", "clean", subject="net"), scores, labels, names)
     shown = block(page([*GOOD, *areas], {}).blocks, "AUC per class")
     assert isinstance(shown, DataTable)
     assert values(shown) == [["mass", 1.0], ["nodule", 0.5], ["edema", None]]
     assert not [one for one in page(GOOD, {}).blocks if one.title == "AUC per class"]
+
+
+def test_the_page_says_how_many_groups_intervals_count():
+    assert "stand in 75 groups, and these are what intervals" in page(GOOD, {}, 75).sentence
+    assert "groups" not in page(GOOD, {}).sentence
+
+
+def test_confidences_have_their_calibration_error_beside_each_other() -> None:
+    chances = np.where(TRUTH[:, None] == np.arange(2), 0.7, 0.3)
+    found = chance_findings(About("subject", "clean", subject="net"), chances, TRUTH)
+    shown = block(page([*GOOD, *found], {}).blocks, "Are its confidences chances?")
+    assert isinstance(shown, DataTable)
+    assert values(shown) == [["net", pytest.approx(0.3), pytest.approx(0.18), 0.0]]  # always right, and 70 % sure of it
+    assert not [one for one in page(GOOD, {}).blocks if one.title == "Are its confidences chances?"]

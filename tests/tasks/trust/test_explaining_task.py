@@ -12,7 +12,7 @@ import pytest
 from assay.data.schemas import Classes, Predictions, Samples, SubjectFiles
 from assay.data.text_schemas import Explanations
 from assay.infra.artifacts import Artifact
-from assay.infra.code_reference import refer_to_code
+from assay.infra.code_referring import refer_to_code
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage, write_files, write_table

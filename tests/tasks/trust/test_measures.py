@@ -33,7 +33,9 @@ def generator():
 
 
 def measured(found: Confusion) -> dict[str, Finding]:
-    listed = measure_findings(found, oracle="toki", explainer="lime", subject="s", generator=generator())
+    cells = {(T, T): found.tp, (T, U): found.fp, (U, T): found.fn, (U, U): found.tn, ("undecided", T): found.undecided}
+    labels, truths = ([pair[at] for pair, count in cells.items() for _ in range(count)] for at in (0, 1))
+    listed = measure_findings(labels, truths, oracle="toki", explainer="lime", subject="s", generator=generator())
     return {one.metric.removeprefix("trust."): one for one in listed}
 
 
@@ -180,7 +182,10 @@ def test_explanations_that_are_all_alike_have_no_interval_of_no_width():
         for at in range(20) for oracle in (TOKI, BY_NAME, NAIVE)
     ]  # fmt: skip
     truths = {str(at): T for at in range(20)}
-    found = {one.metric: one for one in truth_findings(labels, truths, [1.0] * 20, About("s", "lime"), generator())}
+    found = {
+        one.metric: one
+        for one in truth_findings(labels, truths, dict.fromkeys(truths, 1.0), About("s", "lime"), generator())
+    }
     share = found["trust.explanation_precision"]
     assert (share.value, share.high, share.n) == (1.0, 1.0, 20)
     assert 0.6 < share.low < 0.9
@@ -188,13 +193,21 @@ def test_explanations_that_are_all_alike_have_no_interval_of_no_width():
 
 def test_labels_that_hang_on_next_to_nothing_are_counted():
     def row(label, related, unrelated):
-        return {"oracle": TOKI, "label": label, "predicted": 0, "related_mass": related, "unrelated_mass": unrelated}
+        return {
+            "id": label,
+            "oracle": TOKI,
+            "label": label,
+            "predicted": 0,
+            "related_mass": related,
+            "unrelated_mass": unrelated,
+        }
 
     rows = [row(T, 0.4, 0.1), row("untrustworthy", 1.5e-6, 7.5e-4), row(T, 2e-4, 1.7e-4), row("undecided", 0.0, 0.0)]
-    found = label_findings(rows, [0] * 4, [0] * 4, ["neg"], About("s", "omission"))
+    samples = [{"id": str(at), "gold": 0} for at in range(4)]
+    found = label_findings(rows, samples, [0] * 4, ["neg"], About("s", "omission"))
     faint = next(one for one in found if (one.metric, one.group) == ("trust.faint", "all"))
     assert (faint.value, faint.n) == (pytest.approx(2 / 3), 3)
-    scaled = label_findings(rows, [0] * 4, [0] * 4, ["neg"], About("s", "gradient"))
+    scaled = label_findings(rows, samples, [0] * 4, ["neg"], About("s", "gradient"))
     assert not [one for one in scaled if one.metric == "trust.faint"]
 
 
@@ -208,7 +221,7 @@ def test_the_share_in_truth_is_corrected_where_the_oracle_is_known_to_tell_and_e
             {"id": key, "oracle": oracle, "label": said[key], "confidence": 0.9}
             for key in truths for oracle in ("toki", "toki-ki", "naive")
         ]  # fmt: skip
-        found = truth_findings(rows, truths, [], About("s", "lime"), generator())
+        found = truth_findings(rows, truths, {}, About("s", "lime"), generator())
         return next(one for one in found if one.metric == "trust.untrustworthy_corrected")
 
     good, guess = measured(0.9), measured(0.5)

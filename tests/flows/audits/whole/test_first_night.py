@@ -16,39 +16,16 @@ from assay.infra.runs import Run
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.statistics.run_findings import findings_of
-
-PIPELINES = """
-pipelines:
-  shrunken:
-    source: {dataset: sample/lesions-small}
-    labeling: {functions: lesions}
-    pruning: {correlation: 0.6}
-    weak_labels: {labelers: [majority, snorkel], epochs: 60}
-    ordering: {datasets: 3}
-    evaluation: {limit: 60}
-    subjects:
-      - {name: net, network: small-cnn, width: 0.25, crop: 26, train_on: weak, train: {epochs: 3, batch_size: 32}}
-    attacks:
-      - pgd: {eps: [4/255], steps: 2, keep: 1}
-      - gap: {eps: 4/255, epochs: 1, width: 4, keep: 0}
-      - square: {eps: [4/255], queries: 3, keep: 0}
-    corruptions: {perturbations: [brightness], severities: [3], frames: 3}
-    defenses: [standard: {eps: 4/255, steps: 1, train: {epochs: 1}}]
-    diagnostics: {eps: 4/255, images: 1, tsne_samples: 20, perplexity: 5, steps: 8}
-    overfitting: {translations: {eps: 1, fresh: fresh, training: false}}
-    gates: [{finding: labeling.coverage, of: "", at_least: 0.9}]
-"""
+from tests.support.shrunken_night import PIPELINES
 
 
-def night(folder: Path, store: str, *, at_once: int = 1) -> dict[str, Any]:
-    """What one night over an empty store says."""
+def night(folder: Path, store: str, name: str = "shrunken", *, at_once: int = 1) -> dict[str, Any]:
+    """What one night says."""
     (folder / "pipelines.yaml").write_text(PIPELINES)
     settings = ["compute.engine=serial", f"compute.at_once={at_once}", "compute.retries=0"]
-    project = load_project(
-        folder / "pipelines.yaml", pipeline="shrunken", overrides=settings, store=str(folder / store)
-    )
-    progress, pipeline = SilentProgress(), project.pipeline("shrunken")
-    run = Run("shrunken", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute)
+    project = load_project(folder / "pipelines.yaml", pipeline=name, overrides=settings, store=str(folder / store))
+    progress, pipeline = SilentProgress(), project.pipeline(name)
+    run = Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute)
     run.record.settings = pipeline.model_dump(mode="json")
     code = 0
     with run:
@@ -63,6 +40,7 @@ def night(folder: Path, store: str, *, at_once: int = 1) -> dict[str, Any]:
         "failures": (record.failures, record.missing),
         "stages": [(one.stage, one.key) for one in record.stages],
         "digests": [output["digest"] for one in record.stages for output in one.outputs.values()],
+        "computed": [one.stage for one in record.stages if not one.cached],
         "findings": FindingIndex(findings_of(run.store, record)),
         "headings": re.findall(r"<h2[^>]*>(.*?)</h2>", page),
     }
@@ -108,6 +86,23 @@ def test_models_are_followed_along_the_order_clean_challenged_and_defended(whole
         "subject.accuracy", "net", "clean"
     ).value  # fmt: skip
     assert any("along the order" in heading for heading in whole["headings"])
+
+
+def test_a_defence_is_held_against_its_original_on_every_stratum(whole: dict[str, Any]) -> None:
+    gains = whole["findings"].select("along.gain", subject="net+standard", of="pgd")
+    assert [one.slice.stratum for one in gains] == [None, 1, 2, 3]
+    assert sum(one.n for one in gains[1:]) == gains[0].n == 60
+    assert "along.gain_trend_p" in {one.metric for one in whole["findings"]}
+
+
+def test_nothing_is_computed_twice_for_two_pipelines_that_share_data_rules_and_network(
+    whole: dict[str, Any], folder: Path
+) -> None:
+    sharing = night(folder, "store", "sharing")
+    assert sharing["code"] == 0
+    # what says more because more was asked of the other: how the attacks compare, and what all findings conclude
+    assert set(sharing["computed"]) <= {"measure_attacks", "follow_subject", "conclude"}
+    assert len(sharing["stages"]) - len(sharing["computed"]) >= 20
 
 
 def test_at_once_is_the_night_one_after_the_other(whole: dict[str, Any], tmp_path: Path) -> None:

@@ -74,6 +74,9 @@ def test_accuracy_flips_and_the_paired_change_can_be_counted(run, clean):
     change = found["attack.accuracy_change", "typos, severity=5"]
     assert (change.value, change.p_value, change.n) == (-3 / 8, 0.25, 8)
     assert (change.low, change.high) == pytest.approx((-0.6943, 0.0274), abs=1e-3)  # wide enough to agree with p
+    worst, named = found["attack.worst_accuracy", ""], found["attack.accuracy", "typos, severity=5"]
+    assert (worst.verdict, worst.value, worst.n) == ("typos, severity=5", 5 / 8, 8)
+    assert worst.low < named.low < named.high < worst.high  # it was named after looking at four
     whole = found["attack.accuracy_change", "typos, severity=1"]
     assert (whole.value, whole.low < -0.2, whole.high > 0.2) == (0.0, True, True)  # eight ties are no certainty
     tests = {group: one.verdict for (metric, group), one in found.items() if metric == "attack.mcnemar_p"}

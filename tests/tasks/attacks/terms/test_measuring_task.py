@@ -13,6 +13,7 @@ from assay.infra.partitions import Tallied, collect, map_pieces
 from assay.infra.stage import stage
 from assay.tasks.attacks.terms.measuring_task import match_entities, measure_scorer, measure_tagger
 from assay.tasks.attacks.terms.rows import SentenceColumns
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.settings import Statistics
 
 N = 24
@@ -26,6 +27,8 @@ class Piece:
 
     cut: bool = False
     known: bool = True
+    columns: tuple[tuple[str, int], ...] = ()
+    """Columns by which sentences belong together, and how many of each do."""
 
 
 def ids() -> list[str]:
@@ -35,8 +38,9 @@ def ids() -> list[str]:
 def sentences(piece: Piece) -> pa.Table:
     lists = pa.list_(pa.string())
     tags = pa.array([TAGS if piece.known else None] * N, lists)
+    together = {name: [str(at // each) for at in range(N)] for name, each in piece.columns}
     return pa.table(
-        {"id": ids(), "gold": pa.nulls(N, pa.int16()), "tokens": pa.array([WORDS] * N, lists), "tags": tags}
+        {"id": ids(), "gold": pa.nulls(N, pa.int16()), "tokens": pa.array([WORDS] * N, lists), "tags": tags, **together}
     )
 
 
@@ -56,8 +60,8 @@ def scored(piece: Piece) -> Tallied:
 
 
 @stage(version=1)
-def given_sentences(known: bool) -> Artifact[Samples]:
-    return map_pieces(sentences, [Piece(known=known)], into=Samples)
+def given_sentences(known: bool, **columns: int) -> Artifact[Samples]:
+    return map_pieces(sentences, [Piece(known=known, columns=tuple(columns.items()))], into=Samples)
 
 
 @stage(version=1)
@@ -81,7 +85,9 @@ def matches(cut: bool, known: bool = True):
 
 
 def test_sentences_that_were_cut_are_a_finding_of_their_set(run):
-    found = measure_tagger({"clean|": matches(False), "swap|share=1": matches(True)}, "mine", Statistics())
+    found = measure_tagger(
+        {"clean|": matches(False), "swap|share=1": matches(True)}, "mine", Statistics(), given_sentences(True)
+    )
     assert cuts(found) == {"clean": (0.0, N), "swap": (8.0, N)}
     (said,) = [
         row["verdict"] for row in collect(found, None).to_pylist() if row["metric"] == "ner.cut" and row["value"]
@@ -90,14 +96,36 @@ def test_sentences_that_were_cut_are_a_finding_of_their_set(run):
 
 
 def test_pairs_that_were_cut_are_a_finding_of_their_set(run):
-    found = measure_scorer({"clean|": given_scores(True, True), "swap|share=1": given_scores(False, True)}, "mine")
+    found = measure_scorer(
+        {"clean|": given_scores(True, True), "swap|share=1": given_scores(False, True)}, "mine", given_sentences(True)
+    )
     assert cuts(found) == {"clean": (7.0, N), "swap": (0.0, N)}
 
 
 def test_an_evaluation_of_which_nothing_is_known_is_refused(run):
     unknown = matches(False, known=False)
     with pytest.raises(InputError, match="None of the sentences that mine is tested on has tags"):
-        measure_tagger({"clean|": unknown}, "mine", Statistics())
+        measure_tagger({"clean|": unknown}, "mine", Statistics(), given_sentences(True))
     scores = given_scores(False, False)
     with pytest.raises(InputError, match="None of the pairs that mine is tested on has a score"):
-        measure_scorer({"clean|": scores}, "mine")
+        measure_scorer({"clean|": scores}, "mine", given_sentences(True))
+
+
+@pytest.mark.parametrize(
+    ("columns", "units"),
+    [({}, N), ({"document": 2}, 12), ({GROUP: 3, "document": 2}, 8), ({"document": N}, N), ({"document": 1}, N)],
+)
+def test_what_is_resampled_is_the_group_or_else_the_document(run, columns, units):
+    """The test under attack counts them; one document for all, or one for each sentence, is none at all."""
+    samples = given_sentences(True, **columns)
+    found = measure_tagger({"clean|": matches(False), "swap|share=1": matches(True)}, "mine", Statistics(), samples)
+    (test,) = [row for row in collect(found, None).to_pylist() if row["metric"] == "ner.drop_p"]
+    assert test["n"] == units
+    assert (test["verdict"] == "too few samples") == (units < 10)
+
+
+def test_pairs_are_resampled_by_group_and_not_by_document(run):
+    sets = {"clean|": given_scores(False, True), "swap|share=1": given_scores(False, True)}
+    assert (
+        len({measure_scorer(sets, "mine", given_sentences(True, **one)).digest for one in ({}, {"document": 2})}) == 1
+    )

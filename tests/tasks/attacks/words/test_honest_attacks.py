@@ -201,9 +201,10 @@ def test_related_is_theta_relate_of_the_attacks_own_vectors(tmp_path):
     (provider,) = build_providers(settled.providers, [], None)
     pairs = synonym_pairs()
     found = {"synonyms": synonym_cosine(provider, pairs), "related": theta_relate(provider, pairs, 3).value}
-    assert known["related"] == {"provider": "mine.py:vectors", **found}
+    assert known["related"].items() >= {"provider": "mine.py:vectors", **found}.items()
     nobody_asks = {"provider": "mine.py:vectors", "synonyms": None, "related": None}
-    assert known[None] == known[0.25] == nobody_asks  # own vectors have a limit of their own
+    assert known[None] == known[0.25]
+    assert known[None].items() >= nobody_asks.items()  # own vectors have a limit of their own
 
 
 def test_lists_without_cosines_and_a_least_cosine_exclude_each_other(tmp_path):

@@ -48,7 +48,9 @@ def test_words_give_way_to_what_a_function_of_ones_own_says(tmp_path: Path) -> N
     assert [(row["word"], row["candidates"]) for row in swaps.to_pylist()] == [
         ("film", ["flick"]), ("good", ["ace", "fab"]),
     ]  # fmt: skip
-    assert known.to_pylist() == [{"provider": "slang", "synonyms": None, "related": None}]
+    assert known.to_pylist() == [
+        {"provider": "slang", "synonyms": None, "related": None, **dict.fromkeys(("auc", "low", "high", "pairs"))}
+    ]
     choice = TEXT_ATTACKS.of(attack.settings)
     assert (choice.word, choice.swaps_words, choice.guided) == ("slang", True, False)
 

@@ -20,11 +20,13 @@ from assay.infra.partitions import collect, read_files
 from assay.infra.stage import stage, write_table
 from assay.tasks.attacks.words.attacking import WRONG, encoders, look_up
 from assay.tasks.attacks.words.composing import NO_TEXT, NO_WORD, NOT_LISTED, REFUSED, STOP_WORDS, compose, most_changes
+from assay.tasks.attacks.words.page import page
 from assay.tasks.attacks.words.parts import EvaluatedModel
 from assay.tasks.attacks.words.parts_of_speech import parts_of_speech
 from assay.tasks.attacks.words.resolved import resolve_word_attack
 from assay.tasks.attacks.words.settings import A2T, Guided, WordAttack
 from assay.tasks.attacks.words.similarity import CharacterEncoder, similarity
+from assay.tasks.attacks.words.space_findings import BLIND
 from assay.tasks.attacks.words.task import (
     attack_words,
     compare_words,
@@ -37,8 +39,10 @@ from assay.tasks.language.embeddings.table import TableProvider
 from assay.tasks.language.neighbours import Vocabulary
 from assay.tasks.language.opposites import reverses
 from assay.tasks.language.stop_words import is_negation, is_stop_word, stop_words
+from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import normalised, words_of
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import FindingIndex, findings_from
+from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.texts.loading import load_text_model
@@ -278,10 +282,11 @@ def test_cut_and_order_do_not_show(make_run, make_case, tmp_path):
     digests, found = set(), []
     for number, cut in enumerate(({}, {"cuts": (0, 5, 5, 17, 24)}, {"order": list(reversed(range(24)))})):
         with make_run(store=str(tmp_path / str(number))):
-            attacked, swaps = make_case().attacked(**cut)
+            case = make_case()
+            attacked, swaps = case.attacked(**cut)
             found.append(rows_of(attacked))
             digests.add((attacked.digest, swaps.swaps.digest, swaps.vectors.digest))
-            measure_words(attacked, "a2t", "tiny")
+            measure_words(attacked, "a2t", "tiny", swaps.limits, case.samples(**cut), put_classes())
     assert found[0] == found[1] == found[2]
     assert len(digests) <= 2  # the order of rows is part of a digest, their cut is not
 
@@ -347,7 +352,8 @@ def test_attacks_that_look_for_the_same_words_have_them_found_once(run, make_cas
     case.rows = case.rows[:6]
     case.attacked()
     _, swaps = case.attacked(LOOSE.model_copy(update={"similarity": 0.5, "modified": 0.3}))
-    assert collect(swaps.limits, None).to_pylist() == [{"provider": "fasttext", "limit": -1.0}]
+    (limit,) = collect(swaps.limits, ["provider", "limit"]).to_pylist()
+    assert limit == {"provider": "fasttext", "limit": -1.0}
     _, nearer = case.attacked(LOOSE.model_copy(update={"min_cosine": 0.5}))
     again = [stage for stage in run.record.stages if stage.stage == "look_for_neighbours"]
     assert [stage.cached for stage in again] == [False, True, True]
@@ -402,6 +408,39 @@ def test_vectors_that_know_too_few_synonyms_ask_for_a_limit(run, make_case, tmp_
         find_neighbours(samples, samples, case.classes, case.files, case.subject, attack)
 
 
+@pytest.mark.parametrize("knows_synonyms", [True, False])
+def test_vectors_that_know_no_synonyms_give_no_rate_and_no_gate_passes_on_them(
+    run, make_case, tmp_path, knows_synonyms
+):
+    draw, lines = np.random.default_rng(3), list[str]()
+    pairs = synonym_pairs()
+    words = sorted({word for pair in pairs for word in pair} | {word.lower() for word in CONTENT})
+    vectors = dict(zip(words, draw.normal(size=(len(words), 8)), strict=True))
+    if knows_synonyms:
+        vectors |= {b: vectors[a] + 0.1 * draw.normal(size=8) for a, b in pairs}
+    lines += [f"{word} {' '.join(f'{value:.4f}' for value in vector)}" for word, vector in vectors.items()]
+    (tmp_path / "own.vec").write_text(f"{len(words)} 8\n" + "\n".join(lines) + "\n")
+    case = make_case()
+    options = {"similarity": -1.0, "encoder": "word-vectors", "part_of_speech": False}
+    attack = resolve_word_attack(A2T(vectors="own.vec", min_cosine=0.1, **options), tmp_path)
+    samples = case.samples()
+    swaps = find_neighbours(samples, samples, case.classes, case.files, case.subject, attack)
+    attacked = attack_words(samples, case.classes, case.files, case.subject, attack, *swaps)
+    found = {
+        (one.metric, one.group): one
+        for one in findings_from(collect(measure_words(attacked, "a2t", "tiny", swaps.limits), None))
+    }
+    rate, area = found["attack.success_rate", ""], found["attack.synonym_auc", "own.vec"]
+    assert (area.n, bool(area.verdict)) == (len(pairs), not knows_synonyms)
+    assert (rate.value is not None) == knows_synonyms
+    assert ({row["reason"] for row in rows_of(attacked)} == {BLIND, WRONG}) == (not knows_synonyms)
+    (result,) = judge([Gate(finding="attack.success_rate", at_most=1.0)], list(found.values()))
+    assert result.passed == knows_synonyms
+    assert (BLIND in result.sentence) == (not knows_synonyms)
+    part = page(FindingIndex(list(found.values())))
+    assert ("A2t has no rate on tiny" in part.sentence) == (not knows_synonyms)
+
+
 def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
     case = make_case()
     samples = case.samples()
@@ -424,7 +463,7 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
             seen.add(is_related)
     assert seen == {True, False}
     a2t, _ = case.attacked()
-    compared = findings_from(collect(compare_words(attacked, a2t, "guided", "a2t", "tiny"), None))
+    compared = findings_from(collect(compare_words(attacked, a2t, "guided", "a2t", "tiny", 0.05, samples), None))
     assert [one.metric for one in compared] == [
         "attack.success_difference", "attack.mcnemar_p", "attack.perturbed_words_difference",
         "attack.queries_difference",
@@ -432,8 +471,9 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
 
 
 def test_no_word_of_a_text_gets_into_the_lines_that_people_see(run, make_case):
-    attacked, _ = make_case().attacked()
-    measure_words(attacked, "a2t", "tiny")
+    case = make_case()
+    attacked, swaps = case.attacked()
+    measure_words(attacked, "a2t", "tiny", swaps.limits, case.samples(), put_classes())
     shown = {word for stage in run.record.stages for word in stage.summary.casefold().split()}
     assert shown.isdisjoint({word.casefold() for word in CONTENT})
 

@@ -37,6 +37,7 @@ def table(*rows: dict[str, object]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=AttackedTexts.schema)
 
 
+CLASSES = ["bad", "good"]
 FIVE = table(
     row(1, changed=1), row(2, changed=3), row(3, "failed", changed=2, queries=40),
     row(4, "skipped", changed=0, reason="the text has no word"),
@@ -49,21 +50,21 @@ def named(findings):
 
 
 def test_success_is_of_the_texts_that_could_be_attacked():
-    rate = named(word_findings(FIVE, "a2t", "bert"))["attack.success_rate", ""]
+    rate = named(word_findings(FIVE, "a2t", "bert", CLASSES))["attack.success_rate", ""]
     low, high = wilson([2], [3])
     assert (rate.value, rate.n, rate.of, rate.subject) == (2 / 3, 3, "a2t", "bert")
     assert (rate.low, rate.high) == (pytest.approx(low[0]), pytest.approx(high[0]))
 
 
 def test_skipped_texts_are_counted_by_reason():
-    found = named(word_findings(FIVE, "a2t", "bert"))
+    found = named(word_findings(FIVE, "a2t", "bert", CLASSES))
     assert {group: one.value for (metric, group), one in found.items() if metric == "attack.skipped"} == {
         "": 0.4, "the text has no word": 0.2, "the prediction is wrong already": 0.2,
     }  # fmt: skip
 
 
 def test_words_and_similarity_are_of_successes_and_queries_of_all_attacks():
-    found = named(word_findings(FIVE, "a2t", "bert"))
+    found = named(word_findings(FIVE, "a2t", "bert", CLASSES))
     assert (found["attack.perturbed_words", ""].value, found["attack.perturbed_words", ""].n) == (2.0, 2)
     assert found["attack.similarity", "minilm"].value == pytest.approx(0.915)
     assert found["attack.similarity", "word-vectors"].n == 2
@@ -71,28 +72,30 @@ def test_words_and_similarity_are_of_successes_and_queries_of_all_attacks():
 
 
 def test_accuracy_after_the_attack_counts_every_text_of_a_known_class():
-    found = named(word_findings(FIVE, "a2t", "bert"))["attack.accuracy", ""]
+    found = named(word_findings(FIVE, "a2t", "bert", CLASSES))["attack.accuracy", ""]
     assert (found.value, found.n) == (2 / 5, 5)
 
 
 def test_nothing_attacked_is_not_measured():
-    found = named(word_findings(table(row(1, "skipped", changed=0, reason="the text is empty")), "a2t", "bert"))
+    found = named(
+        word_findings(table(row(1, "skipped", changed=0, reason="the text is empty")), "a2t", "bert", CLASSES)
+    )
     assert found["attack.success_rate", ""].value is None
     assert found["attack.perturbed_words", ""].verdict == "not measured"
-    assert word_findings(table(), "a2t", "bert")[0].n == 0
+    assert word_findings(table(), "a2t", "bert", CLASSES)[0].n == 0
 
 
 def test_an_attack_that_could_try_nothing_says_nothing_about_robustness():
     nothing = table(*(row(place, "skipped", changed=0, reason="every replacement is refused") for place in range(20)))
-    found = named(word_findings(nothing, "a2t", "bert"))
+    found = named(word_findings(nothing, "a2t", "bert", CLASSES))
     for metric in ("attack.success_rate", "attack.accuracy"):
         assert (found[metric, ""].value, found[metric, ""].verdict) == (None, "not measured")
     wrong = table(*(row(place, "skipped", changed=0, gold=1) for place in range(20)))
-    assert named(word_findings(wrong, "a2t", "bert"))["attack.accuracy", ""].value == 0.0
+    assert named(word_findings(wrong, "a2t", "bert", CLASSES))["attack.accuracy", ""].value == 0.0
 
 
 def test_the_limits_of_similarity_are_findings():
-    found = named(word_findings(FIVE, "a2t", "bert"))
+    found = named(word_findings(FIVE, "a2t", "bert", CLASSES))
     assert (found["attack.limit", "encoder"].value, found["attack.limit", "encoder"].unit) == (0.55, "cosine")
     assert found["attack.limit", "lists"].verdict == "not measured"
 
@@ -140,7 +143,7 @@ def test_of_few_pairs_or_all_alike_no_amounts_are_compared():
 @settings(max_examples=25, deadline=None)
 def test_no_interval_of_a_mean_leaves_the_values_and_none_is_of_few_texts(drawn):
     rows = [row(place, changed=words, similarity=alike) for place, (words, alike) in enumerate(drawn)]
-    found = named(word_findings(table(*rows), "a2t", "bert"))
+    found = named(word_findings(table(*rows), "a2t", "bert", CLASSES))
     for metric, group, values in (
         ("attack.perturbed_words", "", [words for words, _ in drawn]),
         ("attack.similarity", "minilm", [alike for _, alike in drawn]),
@@ -154,8 +157,8 @@ def test_no_interval_of_a_mean_leaves_the_values_and_none_is_of_few_texts(drawn)
 
 
 def test_refused_opposites_are_counted_over_all_texts():
-    assert named(word_findings(FIVE, "a2t", "bert"))["attack.refused", ""].value == 10
-    allowed = named(word_findings(table(row(1, refused=None)), "a2t", "bert"))["attack.refused", ""]
+    assert named(word_findings(FIVE, "a2t", "bert", CLASSES))["attack.refused", ""].value == 10
+    allowed = named(word_findings(table(row(1, refused=None)), "a2t", "bert", CLASSES))["attack.refused", ""]
     assert (allowed.value, allowed.verdict) == (None, "opposites are let in")
 
 
@@ -169,3 +172,30 @@ def test_the_line_says_what_was_skipped_and_why():
         "2 of 3 attacked texts get another answer · skipped: 1 (the prediction is wrong already), "
         "1 (the text has no word)"
     )
+
+
+def test_what_probabilities_are_worth_is_of_the_attacked_texts():
+    skipped = {"attacked_probabilities": [0.9, 0.1]}
+    rows = [
+        row(1, attacked_probabilities=[0.4, 0.6]), row(2, gold=1, attacked_probabilities=[0.3, 0.7], attacked=1),
+        row(3, "failed", attacked_probabilities=[0.8, 0.2]), row(4, "skipped", 0, reason="no word", **skipped),
+        row(5, gold=None),
+    ]  # fmt: skip
+    found = named(word_findings(table(*rows), "a2t", "bert", CLASSES))
+    # By hand: of a known class are four, in which "good" is given 0.6, 0.7, 0.2 and 0.1, and only the second is good.
+    assert (found["attack.auc", ""].value, found["attack.auc", ""].n) == (1.0, 4)
+    brier = 2 * np.mean([0.6**2, 0.3**2, 0.2**2, 0.1**2])
+    assert found["attack.brier", ""].value == pytest.approx(brier)
+    assert {found[f"attack.{name}", ""].n for name in ("ece", "brier", "aurc")} == {4}
+    assert ("attack.class_auc", "good") not in found  # of two classes there is one area only
+
+
+def test_every_class_has_its_area_where_there_are_three():
+    rows = [row(at, gold=at % 3, attacked_probabilities=np.eye(3)[at % 3].tolist()) for at in range(6)]
+    found = named(word_findings(table(*rows), "a2t", "bert", ["a", "b", "c"]))
+    assert [found["attack.class_auc", name].value for name in "abc"] == [1.0, 1.0, 1.0]
+
+
+def test_an_attack_that_could_try_nothing_says_nothing_of_probabilities():
+    found = named(word_findings(table(row(1, "skipped", 0, reason="the text is empty")), "a2t", "bert", CLASSES))
+    assert not {metric for metric, _ in found} & {"attack.ece", "attack.auc", "attack.brier"}

@@ -8,7 +8,9 @@ import pytest
 
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
+from assay.tasks.statistics.order_trend import trend_of
 from assay.tasks.subjects.along import circumstances as under
+from assay.tasks.subjects.along.gains import gain_findings
 from assay.tasks.subjects.along.measuring import along_findings
 from assay.tasks.subjects.along.page import along, page, verdict
 
@@ -138,3 +140,61 @@ def test_what_a_defended_copy_shows_is_only_compared(copy: bool) -> None:
     tested: Finding | None = found.entry("along.trend_p", "net", "clean")
     assert tested is not None
     assert tested.unit == (COMPARED if copy else CONCLUDED)
+
+
+def attacked_answers(ordered: under.OrderedSamples, wrong: np.ndarray) -> pa.Table:
+    """The answers of a model that an attack turns wrong here, and that is right on everything clean."""
+    records = pa.table({"id": IDS, "eps": [0.1] * N, "attacked": np.where(wrong, 1 - GOLD, GOLD).astype(np.int16)})
+    shown = [*under.clean(ordered, predictions(np.zeros(N, bool))), *under.attacked(ordered, "pgd", records)]
+    return under.answered(ordered, shown)
+
+
+def gains(before: np.ndarray, after: np.ndarray, only_decided: bool = True) -> FindingIndex:
+    ordered = order(IDS)
+    tables = [attacked_answers(ordered, wrong) for wrong in (before, after)]
+    return FindingIndex(gain_findings(*tables, copy="net+d", significance=0.01, only_decided=only_decided))
+
+
+def test_a_defence_that_helps_only_where_it_is_easy_is_told_from_one_that_helps_everywhere() -> None:
+    draw = np.random.default_rng(3)
+    lost = draw.random(N) < 0.8
+    easy, hard = (gains(lost, lost & here) for here in (STRATUM > 2, STRATUM <= 3))
+    for found, where in ((easy, "more where it is easy"), (hard, "more where it is hard")):
+        tested = found.get("along.gain_trend_p", "net+d", "pgd", "eps=0.1")
+        assert (tested.verdict, tested.unit, tested.n) == (where, COMPARED, N)
+    strata = along(easy, "net+d", "pgd", "eps=0.1", "along.gain")
+    assert [one.value > 0.5 for one in strata] == [True, True, False, False, False]
+    assert [one.value for one in strata[2:]] == [0, 0, 0]
+    everywhere = gains(lost, lost & (draw.random(N) < 0.3)).get("along.gain_trend_p", "net+d", "pgd", "eps=0.1")
+    assert everywhere.verdict.startswith("not shown")
+    clean = easy.entry("along.gain_trend_p", "net+d", "clean")
+    assert (clean.value, clean.verdict) == (None, "not measured: the defence changes every answer alike")
+
+
+def test_the_overall_gain_is_the_paired_difference_and_the_page_shows_both_ends() -> None:
+    lost = np.random.default_rng(3).random(N) < 0.8
+    found = gains(lost, lost & (STRATUM > 2))
+    overall = found.get("along.gain", "net+d", "pgd", "eps=0.1")
+    assert overall.value == pytest.approx((lost & (STRATUM <= 2)).mean())
+    assert overall.low < overall.value < overall.high
+    table = next(block for block in page(found).blocks if getattr(block, "title", "").startswith("What defences gain"))
+    assert [row[0] for row in table.rows] == ["net+d", "net+d"]
+    assert table.rows[1][-1] == "more where it is easy"
+
+
+def test_gains_along_the_order_are_false_alarms_no_oftener_than_they_may() -> None:
+    """Where a defence helps everywhere alike, the interaction is shown in about the share of draws that it may be."""
+    draw, shown = np.random.default_rng(11), 0
+    for _ in range(200):
+        scores, clusters = draw.integers(0, 40, 300), np.arange(300) // 2
+        gain = draw.choice([-1, 0, 1], 300, p=[0.1, 0.6, 0.3])
+        shown += trend_of(scores, gain, clusters).p_value <= 0.05
+    assert shown <= 18  # 10 expected; 18 has a chance of .006 beyond
+
+
+def test_what_is_answered_several_times_is_compared_with_nothing() -> None:
+    ordered = order(IDS)
+    flips = pa.table({"id": IDS, "severity": [1] * N, "correct": [1] * N, "judged": [2] * N})
+    table = under.answered(ordered, list(under.corrupted(ordered, flips)))
+    assert (table["times"].to_pylist(), table["right"].to_pylist()) == ([2] * N, [1] * N)
+    assert gain_findings(table, table, copy="c", significance=0.01, only_decided=True) == []

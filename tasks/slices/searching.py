@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of
-from assay.tasks.statistics.multiplicity import adjusted
 
 FEWEST = 20
 """A slice of fewer samples in the half that is searched is not looked at."""
@@ -29,14 +28,15 @@ class WorseSlice:
     low: float
     high: float
     rest: float
+    others: int
+    """The samples of the rest."""
     p_value: float
-    p_adjusted: float
 
     @property
     def name(self) -> str:
         """The slice in words.
 
-        >>> WorseSlice((("site", "B"), ("sex", "f")), 30, 0.5, 0.3, 0.7, 0.9, 0.001, 0.003).name
+        >>> WorseSlice((("site", "B"), ("sex", "f")), 30, 0.5, 0.3, 0.7, 0.9, 200, 0.001).name
         'site = B, sex = f'
         """
         return ", ".join(f"{column} = {value}" for column, value in self.where)
@@ -46,15 +46,15 @@ def worst_slices(
     right: npt.ArrayLike, columns: Mapping[str, Sequence[str | None]], clusters: npt.ArrayLike,
     generator: np.random.Generator, *, deepest: int = 2, most: int = 5,
 ) -> list[WorseSlice]:  # fmt: skip
-    """The `most` worst slices of up to `deepest` columns, the worst confirmed first.
+    """The `most` worst slices of up to `deepest` columns, the smallest p first.
 
     Clusters are dealt to two halves. On the first, every slice of at least 20 samples is compared with the rest, and
-    those that lie lowest (by their z-value) are kept; on the second they are tested, one-sided and by cluster, Holm's
-    correction over those kept. Null values make no slice.
+    those that lie lowest (by their z-value) are kept; on the second they are tested, one-sided and by cluster. Their p
+    is not yet corrected for how many were kept. Null values make no slice.
 
     >>> site, hits = ["A"] * 200 + ["B"] * 200, [1] * 200 + [1, 0] * 100
     >>> found = worst_slices(hits, {"site": site}, range(400), np.random.default_rng(0))
-    >>> found[0].name, found[0].p_adjusted < 0.001
+    >>> found[0].name, found[0].p_value < 0.001
     ('site = B', True)
     """
     hits, codes = np.asarray(right, dtype=np.int64), codes_of(clusters)
@@ -76,10 +76,12 @@ def _candidates(
 ) -> list[tuple[tuple[tuple[str, str], ...], Bools]]:
     """Every value of every column, and every pair (…) of values of different columns, with its samples."""
     single = {
-        name: [(str(value), np.array([one == value for one in column], dtype=np.bool_))
-               for value in sorted({one for one in column if one is not None}, key=str)]
+        name: [
+            (value, np.array([one == value for one in column], dtype=np.bool_))
+            for value in sorted({one for one in column if one is not None})
+        ]
         for name, column in columns.items()
-    }  # fmt: skip
+    }
     found = []
     for depth in range(1, deepest + 1):
         for names in combinations(sorted(single), depth):
@@ -105,10 +107,9 @@ def _confirmed(
         p = float(t.sf(_fall(hits, inside, half, codes), freedom)) if others.any() else 1.0
         low, high = clustered_wilson(hits[mine], codes[mine])
         rest = float(hits[others].mean()) if others.any() else float("nan")
-        tested.append((where, int(mine.sum()), float(hits[mine].mean()), low, high, rest, p))
-    corrected = adjusted([one[-1] for one in tested])
-    found = [WorseSlice(*one, p_adjusted) for one, p_adjusted in zip(tested, corrected, strict=True)]
-    return sorted(found, key=lambda one: (one.p_adjusted, one.p_value, one.where))
+        share = float(hits[mine].mean())
+        tested.append(WorseSlice(where, int(mine.sum()), share, low, high, rest, int(others.sum()), p))
+    return sorted(tested, key=lambda one: (one.p_value, one.where))
 
 
 def _fall(hits: Integers, inside: Bools, half: Bools, codes: Integers) -> float:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from assay.tasks.statistics.annotators import alpha_interval, krippendorff_alpha, label_counts
+from assay.tasks.agreement.alpha import alpha_interval, krippendorff_alpha, label_counts
 
 WORKED = np.array([  # Krippendorff 2011, C: four observers, twelve units; 0 stands for "not given"
     [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],

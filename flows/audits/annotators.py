@@ -1,0 +1,72 @@
+"""The agreement of annotators as a kind of audit: how far people agree whose labels a subject is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
+from assay.flows.configuration.written import Clash, as_dict
+from assay.flows.configuration.yaml_source import Value
+from assay.infra.artifacts import Artifact
+from assay.tasks.agreement.metrics import METRICS
+from assay.tasks.agreement.settings import Annotators
+
+if TYPE_CHECKING:
+    from assay.data.schemas import Findings
+    from assay.flows.configuration.named_columns import NamedColumn
+    from assay.flows.pipeline import Pipeline
+    from assay.tasks.reporting.parts import Part
+    from assay.tasks.statistics.findings import FindingIndex
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """How far the annotators agree."""
+
+    findings: Sequence[Artifact[Findings]]
+
+
+def asked(pipeline: Pipeline) -> bool:
+    """Whether the pipeline names columns of labels."""
+    return pipeline.asked(Annotators) is not None
+
+
+def run(ground: Ground) -> Agreed:
+    """Read their labels and hold them against each other."""
+    from assay.flows.audits.data import Data
+    from assay.tasks.agreement.task import measure_agreement
+
+    settings, data = ground.pipeline.asked(Annotators), ground.of(Data)
+    return Agreed([] if settings is None else [measure_agreement(data.samples, data.classes, settings)])
+
+
+def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Samples have one class each."""
+    if pipeline.get("annotators") is not None and as_dict(pipeline.get("source")).get("labels") is not None:
+        yield Clash(("annotators",), "need one class a sample, and source.labels has several: leave annotators out")
+
+
+def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+    """The columns of labels."""
+    settings = pipeline.asked(Annotators)
+    for at, column in enumerate(() if settings is None else settings.columns):
+        yield ("annotators", "columns", at), column, "an annotator's labels are in"
+
+
+def page(_ground: Ground, _made: Agreed, findings: FindingIndex) -> Iterator[Part]:
+    """How far they agree."""
+    from assay.tasks.agreement.page import page as of_annotators
+
+    if findings.select("annotators"):
+        yield of_annotators(findings)
+
+
+ANNOTATORS = AuditKind(
+    "annotators", asked, run,
+    keys=(Key("annotators", Annotators, "The columns with the labels of single annotators: how far they agree beyond "
+              "chance (Krippendorff's alpha), and with gold.", "[first_reader, second_reader]"),),
+    stands_on=("data",), measures=(Measured("annotators", METRICS, ("annotators",)),), clashes=clashes,
+    columns=columns, background=page,
+)  # fmt: skip

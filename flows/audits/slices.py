@@ -1,0 +1,96 @@
+"""Slices as a kind of audit: where, by the columns that a user names, subjects are less right than elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
+from assay.flows.configuration.written import Clash, as_dict, as_list
+from assay.flows.configuration.yaml_source import Value
+from assay.infra.artifacts import Artifact
+from assay.tasks.slices.metrics import METRICS
+from assay.tasks.slices.settings import Slices
+
+if TYPE_CHECKING:
+    from assay.data.schemas import Findings
+    from assay.flows.configuration.named_columns import NamedColumn
+    from assay.flows.pipeline import Pipeline
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.statistics.findings import FindingIndex
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """How right the subjects are on every slice."""
+
+    findings: Sequence[Artifact[Findings]]
+
+
+def asked(pipeline: Pipeline) -> bool:
+    """Whether the pipeline names columns."""
+    return pipeline.asked(Slices) is not None
+
+
+def run(ground: Ground) -> Sliced:
+    """Hold what the subjects say against the columns, and search for slices that are worse."""
+    from assay.flows.audits.data import Data
+    from assay.flows.audits.subjects.answered import predictions_of
+    from assay.tasks.slices.task import measure_slices
+
+    settings = ground.pipeline.asked(Slices)
+    predictions = predictions_of(ground)
+    if settings is None or not predictions:
+        return Sliced(())
+    significance = ground.pipeline.statistics.significance
+    return Sliced([measure_slices(ground.of(Data).samples, predictions, settings, significance)])
+
+
+def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """There is a subject that says classes, one class a sample, and no slice is what is independent."""
+    written = pipeline.get("slices")
+    if written is None:
+        return
+    if not (pipeline.get("subject") or pipeline.get("subjects")):
+        yield Clash(("slices",), "are where subjects fail, and nothing is audited: add a subject")
+    source = as_dict(pipeline.get("source"))
+    if source.get("labels") is not None:
+        yield Clash(("slices",), "need one class a sample, and source.labels has several: leave slices out")
+    columns = as_list(as_dict(written).get("columns") if isinstance(written, dict) else written)
+    if source.get("group") is not None and source.get("group") in columns:
+        yield Clash(
+            ("slices",), f"name {source['group']}, which is what is independent (source.group), so that a slice by it "
+            "is a single group: name what groups have in common",
+        )  # fmt: skip
+
+
+def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+    """The columns whose values are slices."""
+    settings = pipeline.asked(Slices)
+    for at, column in enumerate(() if settings is None else settings.columns):
+        yield ("slices", "columns", at), column, "slices go by"
+
+
+def page(_ground: Ground, _made: Sliced, findings: FindingIndex) -> Iterator[Part]:
+    """How right subjects are on every slice, and which slices are worse."""
+    from assay.tasks.slices.page import page as of_slices
+
+    if findings.select("slices"):
+        yield of_slices(findings)
+
+
+def verdict(findings: FindingIndex) -> Iterator[Verdict]:
+    """Which slices are worse than the rest."""
+    from assay.tasks.slices.page import verdict as of_slices
+
+    yield from of_slices(findings)
+
+
+SLICES = AuditKind(
+    "slices", asked, run,
+    keys=(Key("slices", Slices, "The columns by whose values subjects are looked at: a site, a sex, a device; where "
+              "they are worse than elsewhere is searched on one half and confirmed on the other.", "[site, sex]"),),
+    stands_on=("data", "tables", "subjects"), measures=(Measured("slices", METRICS, ("slices",)),), clashes=clashes,
+    columns=columns, page=page, verdict=verdict,
+)  # fmt: skip

@@ -1,0 +1,33 @@
+"""What it looks like when nobody answers: a service that somebody's code asks is down, or its address is wrong."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+_NO_ANSWER = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError, TimeoutError, socket.gaierror)
+
+
+def no_answer(fault: BaseException) -> str:
+    """Why a service did not answer, in the system's words; empty for every other error.
+
+    HTTP clients wrap what the system said in errors of their own, as a cause, a context or a `reason`.
+
+    >>> no_answer(ConnectionRefusedError(111, "Connection refused")), no_answer(ValueError("no number"))
+    ('Connection refused', '')
+    """
+    found = next((one for one in _behind(fault) if isinstance(one, _NO_ANSWER)), None)
+    return "" if found is None else getattr(found, "strerror", None) or str(found) or "it took too long"
+
+
+def _behind(fault: BaseException) -> Iterator[BaseException]:
+    """The error and every one that it was made of, each once."""
+    waiting, seen = [fault], set[int]()
+    while waiting:
+        one = waiting.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        parts = (one.__cause__, one.__context__, getattr(one, "reason", None))
+        waiting += [part for part in parts if isinstance(part, BaseException)]

@@ -1,0 +1,38 @@
+"""What the report shows of the people who labelled the samples."""
+
+from __future__ import annotations
+
+from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.numerals import integer, interval, number
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Part
+from assay.tasks.statistics.findings import FindingIndex
+
+_NOTE = (
+    "Krippendorff's α of samples with two labels or more: 1 is full agreement, 0 is what chance alone would give, less "
+    "is disagreement. Intervals are 95 %, over resampled samples."
+)
+
+
+def page(findings: FindingIndex) -> Part:
+    """The part of the report about annotators, from the findings `annotators.*`."""
+    whole = findings.get("annotators.alpha")
+    people = findings.distinct("of", "annotators.labelled")
+    sentence = f"The agreement of {len(people)} annotators was not measured: no sample has two of their labels."
+    if whole is not None:
+        sentence = (
+            f"{len(people)} annotators agree with α = {number(whole.value or 0.0)} "
+            f"{interval(whole.low, whole.high, 'number')} on {integer(whole.n)} samples with two labels or more."
+        )
+    each: list[list[Cell]] = [
+        [name, *(estimate(findings.get(f"annotators.{metric}", of=name)) for metric in ("labelled", "with_gold"))]
+        for name in people
+    ]
+    columns = [
+        Column("Annotator"), Column("Labelled", "percent"),
+        Column("As gold", "percent", "Of the samples with a known class that they labelled"),
+    ]  # fmt: skip
+    blocks: list[Block] = [DataTable("Each annotator", columns, each)]
+    pairs: list[list[Cell]] = [[one.of, estimate(one)] for one in findings.select("annotators.alpha") if one.of]
+    if pairs:
+        blocks.append(DataTable("Every two of them", [Column("Pair"), Column("α", "number")], pairs, _NOTE))
+    return Part("Annotators", sentence, blocks, "annotators")

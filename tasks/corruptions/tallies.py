@@ -1,0 +1,157 @@
+"""What was counted along all sequences, added up per block of samples: what every figure of the room is made of.
+
+A block is what is independent: a group of `source.group`, else a sample. Of very many, some are put together, which is
+as good for an interval and costs no more. Whole numbers only, so that no cut of the samples shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.tasks.corruptions.kinds import strongest_frames
+from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.tasks.statistics.resampling import pooled
+
+Counts = npt.NDArray[np.int64]
+MEAN, ALL = "mean", "all"
+
+_COLUMNS = ("flips", "comparisons", "correct", "judged")
+_MOST = 2000  # blocks
+
+
+class Cell(NamedTuple):
+    """What a finding is `of` (a perturbation or `mean`), its `group` (a severity or `all`), and their places."""
+
+    of: str
+    group: str
+    perturbations: list[int]
+    severities: list[int]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The block of each sample, by id, and how many units (groups, or samples) each block holds, [G]."""
+
+    of_id: Mapping[str, int]
+    units: Counts
+
+    @classmethod
+    def of(cls, ids: Sequence[str], groups: npt.NDArray[np.int64] | None) -> Blocks:
+        """Of samples in their order, with the codes 0 … of their groups if these are known.
+
+        >>> Blocks.of(["a", "b", "c"], np.array([1, 0, 1]))
+        Blocks(of_id={'a': 1, 'b': 0, 'c': 1}, units=array([1, 1]))
+        """
+        codes = np.arange(len(ids)) if groups is None else groups
+        blocks, (_, first) = pooled(codes, _MOST), np.unique(codes, return_index=True)
+        return cls(dict(zip(ids, blocks.tolist(), strict=True)), np.bincount(blocks[first]).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The counts of each block under every subject, perturbation and severity, [G, s, p, l, 4]."""
+
+    counts: Counts
+    subjects: Sequence[str]
+    perturbations: Sequence[str]
+    severities: Sequence[int]
+    units: Counts
+    samples: int
+    judged: int
+    """How many samples have a known truth."""
+    answers: int
+    """How often each answer is judged under one perturbation, over all severities."""
+
+    def cells(self) -> Iterator[Cell]:
+        """Every perturbation and their mean, at every severity and over all."""
+        every, levels = list(range(len(self.perturbations))), list(range(len(self.severities)))
+        of = [*((name, [at]) for at, name in enumerate(self.perturbations)), (MEAN, every)]
+        groups = [*((severity_group(one), [at]) for at, one in enumerate(self.severities)), (ALL, levels)]
+        for (name, places), (group, grades) in product(of, groups):
+            yield Cell(name, group, places, grades)
+
+    def counted(self, subject: int, what: Literal["flips", "right", "wrong"], severities: Sequence[int]) -> Counts:
+        """Hits and trials of each block under every perturbation, over these severities, [G, p, 2]."""
+        flips, comparisons, correct, judged = np.moveaxis(self.counts[:, subject][:, :, severities].sum(axis=2), -1, 0)
+        hits, trials = {
+            "flips": (flips, comparisons), "right": (correct, judged), "wrong": (judged - correct, judged)
+        }[what]  # fmt: skip
+        return np.stack([hits, trials], axis=-1)
+
+
+def severity_group(severity: int) -> str:
+    """The group of findings at one severity.
+
+    >>> severity_group(3)
+    'severity=3'
+    """
+    return f"severity={severity}"
+
+
+def sum_flips(flips: pa.Table, *, of_id: Mapping[str, int], settings: Corruptions) -> dict[str, object]:
+    """The counts of every block in a partition, the subjects, and how many samples there are and have a truth.
+
+    Perturbations have 1, 2 or n − 1 frames at full strength; weighed, each counts the same in the mean accuracy.
+    """
+    if flips.num_rows == 0:
+        return {}
+    cube, ids, subjects = _cube(flips, settings)
+    cube[..., 2:] *= _frame_weights(settings)[:, None, None]
+    blocks, at = np.unique(np.array([of_id[one] for one in ids]), return_inverse=True)
+    added = np.zeros((len(blocks), *cube.shape[1:]), np.int64)
+    np.add.at(added, at, cube)
+    return {
+        "blocks": {str(block): counts for block, counts in zip(blocks.tolist(), added, strict=True)},
+        "subjects": frozenset(subjects),
+        "samples": len(ids),
+        "judged": int((cube[:, 0, 0, 0, 3] > 0).sum()),
+    }
+
+
+def tally_from(sums: Mapping[str, object], blocks: Blocks, settings: Corruptions) -> Tally:
+    """The tally of all partitions together, from their merged sums."""
+    by_block = cast("Mapping[str, Counts]", sums["blocks"])
+    there = sorted(int(block) for block in by_block)
+    return Tally(
+        np.stack([by_block[str(block)] for block in there]), sorted(cast("frozenset[str]", sums["subjects"])),
+        _words(settings), settings.severities, blocks.units[there], cast(int, sums["samples"]),
+        cast(int, sums["judged"]), (settings.frames - 1) * len(settings.severities),
+    )  # fmt: skip
+
+
+def _frame_weights(settings: Corruptions) -> Counts:
+    """What a frame at full strength counts under each perturbation, so that each comes to n − 1 of them."""
+    kinds = [CORRUPTIONS.named(one, settings).kind for one in settings.perturbations]
+    return np.array([(settings.frames - 1) // len(strongest_frames(kind, settings.frames)) for kind in kinds])
+
+
+def _words(settings: Corruptions) -> list[str]:
+    return [CORRUPTIONS.named(one, settings).word for one in settings.perturbations]
+
+
+def _cube(flips: pa.Table, settings: Corruptions) -> tuple[Counts, list[str], list[str]]:
+    """The counts as [samples, subjects, perturbations, severities, 4], the ids, and the subjects in their order."""
+    ids = flips["id"].combine_chunks().dictionary_encode()
+    subjects = sorted(flips["subject"].unique().to_pylist())
+    sides: dict[str, list[str] | list[int]] = {
+        "subject": subjects, "perturbation": _words(settings), "severity": list(settings.severities)
+    }  # fmt: skip
+    places = [_places(flips[column], names) for column, names in sides.items()]
+    cube = np.zeros((len(ids.dictionary), *map(len, sides.values()), len(_COLUMNS)), np.int64)
+    cube[(ids.indices.to_numpy(), *places)] = np.column_stack([flips[column].to_numpy() for column in _COLUMNS])
+    return cube, ids.dictionary.to_pylist(), subjects
+
+
+def _places(column: pa.ChunkedArray, names: list[str] | list[int]) -> Counts:
+    """Where each cell's name stands among the names."""
+    coded = column.combine_chunks().dictionary_encode()
+    at = np.array([names.index(one) for one in coded.dictionary.to_pylist()], np.int64)
+    return np.asarray(at[coded.indices.to_numpy()])

@@ -1,0 +1,98 @@
+"""What slices show in the report: the worst one, what the search confirmed, and every value of every column."""
+
+from __future__ import annotations
+
+from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.numerals import integer, p_concluded, percent
+from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Mark, Part, Verdict
+from assay.tasks.reporting.sentences import capital, first_few, share_text
+from assay.tasks.statistics.findings import Finding, FindingIndex, measured
+
+_SEARCH = (
+    "Half of the samples were searched for slices that are worse than the rest, single values and values put together; "
+    "what was found is shown here as the other half has it, which the search has not seen. p is one-sided, by group "
+    "where there are some, and corrected for the slices that were taken along (Holm)."
+)
+_EVERY = "Each interval by itself, 95 %; that of the worst, in the sentence above, allows for its having been named."
+
+
+def page(findings: FindingIndex) -> Part:
+    """The part of the report about slices, from the findings `slices.*`."""
+    subjects = findings.distinct("subject", "slices")
+    lines = [line for subject in subjects for line in (_worst(findings, subject), _confirmed(findings, subject))]
+    worse = _worse(findings)
+    blocks: list[Block] = [plot for subject in subjects if (plot := _plot(findings, subject)) is not None]
+    blocks += [_search_table(findings), _every_table(findings)]
+    judged = f"{len(worse)} worse" if worse else ""
+    sentence = " ".join(capital(line) for line in lines if line) or "No sample has a known class to be judged by."
+    return Part("Slices", sentence, blocks, "slices", "bad" if worse else "neutral", judged)
+
+
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """Which slices are worse than the rest; nothing where none is shown to be."""
+    lines = [
+        f"{one.subject} is right on {share_text(right, 0)} where {one.of}, and on {percent(rest.value, 0)} of the rest"
+        for one in _worse(findings)
+        if (right := findings.get("slices.confirmed_accuracy", one.subject, one.of))
+        and (rest := findings.get("slices.rest_accuracy", one.subject, one.of))
+    ]
+    return (Verdict(capital(first_few(lines)), "bad"),) if lines else ()
+
+
+def _worse(findings: FindingIndex) -> list[Finding]:
+    return [one for one in findings.select("slices.worse_p") if one.verdict == "worse"]
+
+
+def _worst(findings: FindingIndex, subject: str) -> str:
+    worst = findings.get("slices.worst_accuracy", subject)
+    if worst is None:
+        return ""
+    return f"{subject} is least right where {worst.verdict}: {share_text(worst)} (n = {integer(worst.n)})."
+
+
+def _confirmed(findings: FindingIndex, subject: str) -> str:
+    tested = findings.select("slices.worse_p", subject=subject)
+    worse = [one for one in tested if one.verdict == "worse"]
+    if worse:
+        named = ", ".join(f"{one.of} ({p_concluded(None, one.p_value)})" for one in worse)
+        return f"worse than the rest on samples that the search had not seen: {named}."
+    least = min((one.p_value for one in tested if one.p_value is not None), default=None)
+    if least is None:
+        return "the search found no slice to take along."
+    return f"that any slice is worse than the rest is not shown ({p_concluded(None, least)})."
+
+
+def _plot(findings: FindingIndex, subject: str) -> BarPlot | None:
+    shares = measured(findings.select("slices.accuracy", subject=subject))
+    if not shares:
+        return None
+    names = [f"{one.of} = {one.group}" for one in shares]
+    lows = ", ".join(f"{name} {percent(one.value)}" for name, one in zip(names, shares, strict=True))
+    return BarPlot(
+        f"How right {subject} is on every slice", names, [one.value for one in shares], "Accuracy",
+        f"Accuracy of {subject}: {lows}.", [one.low for one in shares], [one.high for one in shares], _EVERY, "percent",
+    )  # fmt: skip
+
+
+def _search_table(findings: FindingIndex) -> DataTable:
+    rows: list[list[Cell]] = [
+        [
+            one.of, one.subject, estimate(findings.get("slices.confirmed_accuracy", one.subject, one.of)),
+            estimate(findings.get("slices.rest_accuracy", one.subject, one.of)), one.p_value,
+            Mark(one.verdict, "bad" if one.verdict == "worse" else "neutral"),
+        ]
+        for one in findings.select("slices.worse_p")
+    ]  # fmt: skip
+    columns = [
+        Column("Slice"), Column("Subject"), Column("Right", "percent", "On the half that was not searched"),
+        Column("Rest", "percent", "Of all other samples of that half"), Column("p, corrected", "p", "Holm"),
+        Column("Shown"),
+    ]  # fmt: skip
+    return DataTable("What the search found", columns, rows, _SEARCH)
+
+
+def _every_table(findings: FindingIndex) -> DataTable:
+    shares = findings.select("slices.accuracy")
+    rows: list[list[Cell]] = [[one.of, one.group, one.subject, estimate(one)] for one in shares]
+    columns = [Column("Column"), Column("Value"), Column("Subject"), Column("Right", "percent")]
+    return DataTable("Every slice", columns, rows, _EVERY, collapsed=len(rows) > 12)

@@ -1,0 +1,118 @@
+"""What corruptions come to by group: coverage, means of ratios, and what happens at the edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from assay.infra.seeds import Seeds
+from assay.tasks.corruptions.findings import corruption_findings
+from assay.tasks.corruptions.tallies import Blocks, Tally
+
+FRAMES = 30
+
+
+def tally(hits: np.ndarray, units: np.ndarray | None = None, each: int = 1) -> Tally:
+    """Of flips [G, subjects, perturbations], every frame judged, each flip a wrong answer."""
+    groups, subjects, perturbations = hits.shape
+    trials = np.full_like(hits, FRAMES * each)
+    counts = np.stack([hits, trials, trials - hits, trials], axis=-1)[:, :, :, None]
+    names = [f"p{at}" for at in range(perturbations)]
+    units = np.ones(groups, np.int64) if units is None else units
+    return Tally(counts, "ab"[:subjects], names, [1], units, groups * each, groups * each, FRAMES)
+
+
+def found(of: Tally, metric: str, *, of_: str = "mean", subject: str = "a", reference: str = "a", clean=None):
+    findings = corruption_findings(of, reference, clean or {}, Seeds(0, "test"))
+    keys = {(one.metric, one.of, one.group, one.subject): one for one in findings}
+    return keys[f"corruption.{metric}", of_, "all", subject]
+
+
+def drawn(rng: np.random.Generator, groups: int, each: int, rate: float, icc: float = 0.3) -> np.ndarray:
+    """Flips of images [groups, each] along one sequence; groups are as much alike as the correlation says."""
+    strength = (1 - icc) / icc
+    prone = rng.beta(rate * strength, (1 - rate) * strength, groups)[:, None]
+    own = rng.beta(np.maximum(2 * prone, 1e-9), np.maximum(2 * (1 - prone), 1e-9), (groups, each))
+    return rng.binomial(FRAMES, own)
+
+
+def coverage(draws: int, groups: int = 75, each: int = 4, rate: float = 0.2) -> dict[str, float]:
+    """How often intervals hold a flip probability of .2: by group the mean's and a cell's, and the cell's by image."""
+    rng, held = np.random.default_rng(groups), {"mean": 0, "cell": 0, "by image": 0}
+    for _ in range(draws):
+        flips = drawn(rng, groups, each, rate)
+        by_group = tally(flips.sum(axis=1)[:, None, None], each=each)
+        by_image = tally(flips.reshape(-1, 1, 1))
+        for name, one, of in (("mean", by_group, "mean"), ("cell", by_group, "p0"), ("by image", by_image, "p0")):
+            finding = found(one, "flip_probability", of_=of)
+            held[name] += finding.low <= rate <= finding.high
+    return {name: count / draws for name, count in held.items()}
+
+
+def test_flips_of_75_patients_with_four_images_are_covered():
+    held = coverage(50)
+    assert min(held["mean"], held["cell"]) >= 0.9 > held["by image"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_coverage_of_flips_by_group_over_600_draws():
+    """At least .93 (600 draws: ± .01), where counting images holds about .82."""
+    held = coverage(600)
+    assert min(held["mean"], held["cell"]) >= 0.93
+    assert held["by image"] <= 0.88
+
+
+def test_the_mean_of_relative_flips_weighs_every_perturbation_alike():
+    """Under one perturbation both flip most: the ratio of sums would say 1.07, more; nine of ten flip less."""
+    rng = np.random.default_rng(0)
+    often, seldom = rng.binomial(FRAMES, 0.5, (200, 1)), rng.binomial(FRAMES, 0.02, (200, 9))
+    reference = np.concatenate([often, seldom], axis=1)
+    own = np.concatenate([np.minimum(FRAMES, often + often // 3), rng.binomial(FRAMES, 0.014, (200, 9))], axis=1)
+    both = tally(np.stack([reference, own], axis=1))
+    ratios = own.sum(axis=0) / reference.sum(axis=0)
+    assert own.sum() > reference.sum()
+    relative = found(both, "relative_flip_probability", subject="b")
+    assert relative.value == pytest.approx(ratios.mean())
+    assert relative.high < 1
+    assert relative.verdict == "flips less"
+    assert found(both, "error", subject="b").value == pytest.approx(ratios.mean())
+
+
+def test_a_perturbation_under_which_the_reference_never_flips_is_left_out_of_the_mean():
+    rng = np.random.default_rng(1)
+    reference = np.stack([rng.binomial(FRAMES, 0.3, 60), np.zeros(60, np.int64)], axis=1)
+    own = rng.binomial(FRAMES, 0.3, (60, 2))
+    both = tally(np.stack([reference, own], axis=1))
+    assert found(both, "relative_flip_probability", of_="p1", subject="b").verdict == "not measured"
+    mean = found(both, "relative_flip_probability", subject="b")
+    assert mean.value == found(both, "relative_flip_probability", of_="p0", subject="b").value
+
+
+def test_a_subject_that_never_flips_has_an_interval_still():
+    rng = np.random.default_rng(2)
+    both = tally(np.stack([rng.binomial(FRAMES, 0.3, (60, 2)), np.zeros((60, 2), np.int64)], axis=1))
+    for metric in ("flip_probability", "relative_flip_probability", "error"):
+        never = found(both, metric, subject="b")
+        assert (never.value, never.low) == (0, 0)
+        assert 0 < never.high < 0.4
+
+
+def test_what_corruption_adds_is_counted_beyond_the_errors_on_clean_samples():
+    hits = np.array([[[10], [16]], [[12], [14]]])  # [groups, subjects, perturbations]
+    clean = {"a": np.array([0, 0]), "b": np.array([0, 1])}  # of 30 frames each
+    both = tally(hits)
+    assert found(both, "error", subject="b").value == pytest.approx(30 / 22)
+    assert found(both, "relative_error", subject="b", clean={**clean, "b": np.array([0, 0])}).value == pytest.approx(
+        30 / 22
+    )
+    assert found(both, "relative_error", subject="b", clean=clean).value == pytest.approx((30 - 30) / 22)
+
+
+def test_thousands_of_groups_are_put_together_and_still_count_as_many():
+    ids = [str(at) for at in range(5000)]
+    blocks = Blocks.of(ids, np.arange(5000) // 2)
+    assert (len(blocks.units), int(blocks.units.sum())) == (2000, 2500)
+    assert blocks.of_id["0"] == blocks.of_id["1"]
+    never = tally(np.zeros((2000, 1, 1), np.int64), blocks.units)
+    assert found(never, "flip_probability").high == pytest.approx(3.84 / 2503.84, rel=0.01)

@@ -1,0 +1,78 @@
+"""Slices by hand: values of columns, the worst of them, and the correction over all subjects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assay.infra.errors import InputError
+from assay.tasks.slices.measuring import Judged, confirmed_findings, search, slice_findings
+from assay.tasks.slices.page import page, verdict
+from assay.tasks.slices.settings import Slices
+from assay.tasks.slices.values import slice_values
+from assay.tasks.statistics.classification import proportion
+from assay.tasks.statistics.findings import FindingIndex
+
+SITES = ["A"] * 60 + ["B"] * 40
+RIGHT = np.array([True] * 57 + [False] * 3 + [True] * 20 + [False] * 20)
+
+
+def test_every_value_is_counted_and_the_worst_is_named_with_a_wider_interval():
+    found = slice_findings(Judged(RIGHT, {"site": SITES, "sex": ["f", "m"] * 50}), "net")
+    by_name = {(one.metric, one.of, one.group): one for one in found}
+    assert by_name["slices.accuracy", "site", "A"].value == 57 / 60
+    assert by_name["slices.accuracy", "site", "B"].n == 40
+    worst = by_name["slices.worst_accuracy", "", ""]
+    plain = proportion(RIGHT[60:])
+    assert (worst.value, worst.n, worst.verdict) == (0.5, 40, "site = B")
+    assert worst.low < plain.low < plain.high < worst.high
+
+
+def test_the_correction_is_over_the_slices_of_all_subjects():
+    judged = Judged(np.tile(RIGHT, 4), {"site": SITES * 4})
+    alone = {"net": search(judged, Slices(columns=("site",)), np.random.default_rng(0))}
+    (p,) = [one.value for one in confirmed_findings(alone, 0.01) if one.metric == "slices.worse_p"]
+    twice = confirmed_findings(alone | {"twin": alone["net"]}, 0.01)
+    assert [one.value for one in twice if one.metric == "slices.worse_p"] == pytest.approx([2 * p, 2 * p])
+    assert {one.verdict for one in twice if one.metric == "slices.worse_p"} == {"worse"}
+
+
+def test_the_page_says_which_slice_is_worse_and_by_how_much():
+    judged = Judged(np.tile(RIGHT, 4), {"site": SITES * 4})
+    found = slice_findings(judged, "net")
+    searched = search(judged, Slices(columns=("site",)), np.random.default_rng(0))
+    index = FindingIndex([*found, *confirmed_findings({"net": searched}, 0.01)])
+    part = page(index)
+    assert (part.verdict, part.judged) == ("bad", "1 worse")
+    assert "Net is least right where site = B: 50.0" in part.sentence
+    (line,) = verdict(index)
+    assert line.text.startswith("Net is right on ")
+    assert "where site = B, and on " in line.text
+
+
+def test_where_nothing_is_shown_the_page_does_not_call_slices_alike():
+    judged = Judged(np.array([True, False] * 100), {"site": (["A"] * 2 + ["B"] * 2) * 50})
+    searched = search(judged, Slices(columns=("site",)), np.random.default_rng(1))
+    index = FindingIndex([*slice_findings(judged, "net"), *confirmed_findings({"net": searched}, 0.01)])
+    assert verdict(index) == ()
+    assert "no difference" not in page(index).sentence
+    assert page(index).verdict == "neutral"
+
+
+def test_numbers_of_many_values_are_cut_into_quarters():
+    ages = slice_values(pa.chunked_array([[*range(20, 60), None]]), "age")
+    assert ages[-1] is None
+    assert list(dict.fromkeys(ages[:-1])) == ["20 to 29", "30 to 39", "40 to 49", "50 to 59"]
+    assert slice_values(pa.chunked_array([[True, False]]), "smoker") == ["true", "false"]
+
+
+def test_a_column_of_too_many_words_is_refused_by_name():
+    with pytest.raises(InputError, match=r"'note' has 101 values.*at most 100"):
+        slice_values(pa.chunked_array([[f"w{at}" for at in range(101)]]), "note")
+
+
+def test_a_list_of_columns_is_the_short_form():
+    assert Slices.model_validate(["site", "sex"]) == Slices(columns=("site", "sex"))
+    with pytest.raises(ValueError, match="names site twice"):
+        Slices.model_validate(["site", "site"])
