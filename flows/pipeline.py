@@ -19,7 +19,7 @@ from assay.flows.configuration.expectations import GIVEN
 from assay.flows.configuration.mistakes import nearest
 from assay.flows.configuration.overrides import file_name
 from assay.flows.configuration.written_lines import Lines
-from assay.flows.nights.settings import Notify
+from assay.flows.nights.settings import Mlflow, Notify, OpenLineage
 from assay.infra.errors import InputError
 from assay.infra.plugins import with_types
 from assay.infra.settings import Compute, Settings
@@ -184,6 +184,12 @@ class ProjectFile(Settings):
     notify: Notify | None = Field(default=None, examples=["{apprise: {url_from: APPRISE_URLS}}"])
     """Who hears when a pipeline's state has changed."""
 
+    mlflow: Mlflow | None = Field(default=None, examples=["{tracking_uri: https://mlflow.example, experiment: audits}"])
+    """An MLflow that every run is written to as well."""
+
+    openlineage: OpenLineage | None = Field(default=None, examples=["{url: https://marquez.example}"])
+    """Where every run's lineage goes as OpenLineage events."""
+
     keep_mib: int = Field(default=64, ge=0, le=65536, examples=["64"])
     """Your own files that a run stands on (rules, code of models, weights, word lists) are kept in the store for `assay
     blame`, each by its content, up to so many MiB; 0 keeps none."""
@@ -221,6 +227,8 @@ class Project:
     """What its pipelines can name, plug-ins among it."""
     alarms: Alarms | None = None
     keep_mib: int = 64
+    mlflow: Mlflow | None = None
+    openlineage: OpenLineage | None = None
 
     @property
     def folder(self) -> Path:

@@ -46,12 +46,18 @@ def make_run(tmp_path: Path) -> Callable[..., "object"]:
     from assay.infra.store import Store
 
     def make(
-        pipeline: str = "test", *, store: str | None = None, seed: int = 0, fresh: bool = False, **compute: object
+        pipeline: str = "test",
+        *,
+        store: str | None = None,
+        seed: int = 0,
+        fresh: bool = False,
+        aside: bool = False,
+        **compute: object,
     ) -> Run:
         settings = Compute(**{"engine": "serial", **compute})
         return Run(
             pipeline, Store(store or str(tmp_path / "store")).open(), lambda: open_engine(settings), SilentProgress(),
-            seed=seed, compute=settings, fresh=fresh,
+            seed=seed, compute=settings, fresh=fresh, aside=aside,
         )  # fmt: skip
 
     return make

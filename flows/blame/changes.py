@@ -29,6 +29,8 @@ class SampleChange:
     added: int = 0
     removed: int = 0
     altered: int = 0
+    columns: tuple[str, ...] = ()
+    """The columns that came or went; content is compared in the others."""
 
     def in_words(self) -> str:
         """As a sentence goes on.
@@ -38,6 +40,7 @@ class SampleChange:
         """
         counted = ((self.added, "new sample"), (self.removed, "removed sample"), (self.altered, "altered sample"))
         told = [plural(count, what) for count, what in counted if count]
+        told += [f"other columns of the samples ({', '.join(self.columns[:_NAMED])})"] if self.columns else []
         return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) or "the order of the samples"
 
 
@@ -103,10 +106,11 @@ def sample_change(store: Store, before: Side, after: Side) -> SampleChange | Non
     pairs = [(getattr(before.data, name), getattr(after.data, name)) for name in ("samples", "classes")]
     if all(old.digest == new.digest for old, new in pairs):
         return None
-    both = set(_columns(store, before.data.samples)) & set(_columns(store, after.data.samples))
+    old_columns, new_columns = (set(_columns(store, side.data.samples)) for side in (before, after))
+    both, either = old_columns & new_columns, tuple(sorted(old_columns ^ new_columns))
     old_rows, new_rows = (_rows(store, side.data.samples, sorted(both)) for side in (before, after))
     altered = sum(old_rows[name] != new_rows[name] for name in old_rows.keys() & new_rows.keys())
-    return SampleChange(len(new_rows.keys() - old_rows.keys()), len(old_rows.keys() - new_rows.keys()), altered)
+    return SampleChange(len(new_rows.keys() - old_rows.keys()), len(old_rows.keys() - new_rows.keys()), altered, either)
 
 
 def _columns(store: Store, samples: Artifact[Any]) -> list[str]:
@@ -135,13 +139,13 @@ def _roles(before: Side, after: Side) -> dict[str, str]:
     for side in (before, after):
         for file in side.files:
             found.setdefault(file.name, set()).update(side.parts_of(file))
-    return {name: " and ".join(sorted(parts)) for name, parts in found.items()}
+    return {name: " and ".join(sorted(parts)) for name, parts in found.items() if parts}
 
 
 def _changed_files(
     before: Side, after: Side, part: str, roles: Mapping[str, str]
 ) -> dict[str, tuple[Ingredient | None, Ingredient | None]]:
-    old, new = ({one.name: one for one in side.files if roles[one.name] == part} for side in (before, after))
+    old, new = ({one.name: one for one in side.files if roles.get(one.name) == part} for side in (before, after))
     return {
         name: (old.get(name), new.get(name))
         for name in sorted(old.keys() | new.keys())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from assay.flows.blame.changes import Changes, changes_between
 from assay.flows.blame.hybrids import Hybrids
 from assay.flows.blame.question import Question
 from assay.flows.pipeline import Project
+from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.progress import Progress, time_of
@@ -21,7 +22,7 @@ from assay.tasks.statistics.resampling import Interval
 from assay.tasks.statistics.sampled import Floats
 from assay.tasks.statistics.shapley import Coalition, coalitions, share_weights, with_intervals
 
-NOT_KEPT = "not kept"
+NOT_SWAPPED = "not swapped"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Forecast:
         """The forecast as a sentence.
 
         >>> Forecast(2, 3, 9, 4.0, 65.0).in_words()
-        '2 hybrids have to be run: 3 stages and up to 9 that follow from them, 4.0 s to 65.0 s by earlier nights.'
+        'To be run: 2 hybrids, 3 stages and up to 9 that follow from them; 4.0 s to 65.0 s by earlier nights.'
         >>> Forecast(0, 0, 0, 0.0, 0.0).in_words()
         'Nothing has to be computed.'
         """
@@ -51,7 +52,7 @@ class Forecast:
             return "Nothing has to be computed."
         following = f" and up to {self.perhaps} that follow from them" if self.perhaps else ""
         return (
-            f"{plural(self.hybrids, 'hybrid')} have to be run: {plural(self.stages, 'stage')}{following}, "
+            f"To be run: {plural(self.hybrids, 'hybrid')}, {plural(self.stages, 'stage')}{following}; "
             f"{time_of(self.seconds)} to {time_of(self.at_most)} by earlier nights."
         )
 
@@ -108,8 +109,31 @@ class Sharing:
         count = sum(any(one.outlook != CACHED for one in stages) for stages in hybrids)
         return Forecast(count, len(will), len(may), least, at_most)
 
+    def with_forecast(self) -> tuple[Sharing, Forecast]:
+        """What can be shared out, and what that costs: all in one where the settings of both runs do not mix."""
+        try:
+            return self, self.forecast()
+        except InputError as error:
+            whole = self.as_one(error)
+            return whole, whole.forecast()
+
+    def as_one(self, error: InputError) -> Sharing:
+        """The same with nothing swapped: samples that new rules cannot read, and the like, change only together."""
+        why = f"old and new do not go together ({error})"
+        parts = tuple(replace(one, lost=one.lost or why) for one in self.changes.parts)
+        changes = replace(self.changes, parts=parts)
+        return Sharing(self.question, changes, replace(self.hybrids, changes=changes))
+
     def share_out(self, progress: Progress) -> Blame:
-        """The shares, each with its interval."""
+        """The shares, each with its interval; one for everything where a mixture of the two runs cannot be run."""
+        try:
+            return self._shared_out(progress)
+        except InputError as error:
+            if not self.parts:
+                raise
+            return self.as_one(error)._shared_out(progress)
+
+    def _shared_out(self, progress: Progress) -> Blame:
         question, parts, met = self.question, self.parts, self._met
         found = self.hybrids.valued(met, progress)
         ends = [
@@ -125,7 +149,7 @@ class Sharing:
         shares = [Share(part, words[part], interval) for part, interval in zip(parts, intervals, strict=False)]
         rest = intervals[len(parts)]
         if self.changes.lost or abs(rest.value) > 1e-12:
-            shares.append(Share(NOT_KEPT, _lump(self.changes), rest))
+            shares.append(Share(NOT_SWAPPED, _lump(self.changes), rest))
         stages = [stage for one in found.values() for stage in one.stages if not stage.cached]
         own = [stage for one in (*met[:1], *met[-1:]) for stage in found[one].stages if not stage.cached]
         return Blame(question, self.changes, intervals[-1], tuple(shares), len(stages), len(own))

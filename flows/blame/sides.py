@@ -9,6 +9,7 @@ import copy
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 from assay.flows.audits.data import Data
@@ -65,7 +66,9 @@ class Side:
         return found
 
     def parts_of(self, file: Ingredient) -> Iterator[str]:
-        """The parts that a file belongs to: by who names it."""
+        """The parts that a file belongs to, by who names it; none where nobody does, as in the cache of a model hub."""
+        if not file.of and PurePath(file.name).is_absolute() and file.name not in str(self.settings):
+            return
         rules, named = self.settings.get("labeling") or {}, set[str]()
         for subject in _subjects(self.settings):
             named |= {str(subject[way]) for way in WAYS if subject.get(way) is not None}

@@ -25,20 +25,30 @@ def changed_in_words(changes: Changes) -> list[str]:
         lines.append(f"{'versions':<9} {', '.join(changes.libraries)}")
     if not lines:
         return ["Nothing that a run knows of changed: the same samples, rules, models, settings and seed."]
-    return [*lines, *(f"The part {one.part} cannot be swapped: {one.lost}." for one in changes.lost)]
+    return [*lines, *lost_in_words(changes)]
+
+
+def lost_in_words(changes: Changes) -> list[str]:
+    """Why parts are not shared out: one sentence for those that have the same reason."""
+    reasons = dict.fromkeys(one.lost for one in changes.lost)
+    return [
+        f"Not swapped: {' and '.join(one.part for one in changes.lost if one.lost == why)}, since {why}."
+        for why in reasons
+    ]
 
 
 def sentence(blame: Blame) -> str:
     """The sentence for the message: a share counts as the whole does, so that what pulled the other way is below 0."""
     unit = _unit(blame)
     whole = _number(blame.total.value, unit)
+    ends = _between(blame.total, unit)
     if not blame.shares:
         return f"{_named(blame)}: nothing to share out of {whole}."
     ordered = sorted(blame.shares, key=lambda one: -_towards(blame, one).value)
     told = [f"{_with_interval(_towards(blame, one), unit)} come from {one.words}" for one in ordered[:1]]
     told += [f"{_with_interval(_towards(blame, one), unit)} from {one.words}" for one in ordered[1:]]
     points = " points" if unit == _SHARE else ""
-    return f"{_named(blame)}: of {whole}{points}, {', '.join(told)}."
+    return f"{_named(blame)}: of {whole}{points}{ends}, {', '.join(told)}."
 
 
 def table(blame: Blame) -> str:
@@ -91,8 +101,11 @@ def _towards(blame: Blame, share: Share) -> Interval:
 
 
 def _with_interval(one: Interval, unit: str) -> str:
-    number = _number(one.value, unit)
-    return number if math.isnan(one.low) else f"{number} [{_number(one.low, unit)}, {_number(one.high, unit)}]"
+    return _number(one.value, unit) + _between(one, unit)
+
+
+def _between(one: Interval, unit: str) -> str:
+    return "" if math.isnan(one.low) else f" [{_number(one.low, unit)}, {_number(one.high, unit)}]"
 
 
 def _number(number: float, unit: str) -> str:

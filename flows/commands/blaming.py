@@ -39,10 +39,10 @@ def blame(
     from assay.infra.errors import InputError
 
     sharing = asked(config, store, run, against, {"finding": finding, "of": of, "group": group, "subject": subject})
-    for line in words.changed_in_words(sharing.changes):
-        echo(line, err=as_json)
     with standard_output_kept_clean() if as_json else contextlib.nullcontext():
-        forecast = sharing.forecast()
+        sharing, forecast = sharing.with_forecast()
+        for line in words.changed_in_words(sharing.changes):
+            echo(line)
         echo(forecast.in_words(), err=True)
         if forecast.costs and not yes:
             if not sys.stdin.isatty():
@@ -52,4 +52,6 @@ def blame(
     if as_json:
         echo(words.as_json(result))
         return
+    for line in words.lost_in_words(result.changes) if not sharing.changes.lost else ():
+        echo(line)
     echo(f"{words.before_and_after(result)}\n\n{words.table(result)}\n\n{words.sentence(result)}")

@@ -42,7 +42,9 @@ def data_get(name: str) -> None:
     example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel\n"
     "assay export digits-defended --model plain+maadvt-lambda=1 --to model\n"
     "assay export digits --hardest 20 --to look-at\n"
-    "assay export digits --results docs/results",
+    "assay export digits --results docs/results\n"
+    "assay export latest --mlflow sqlite:///mlflow.db\n"
+    "assay export latest --openlineage lineage.jsonl",
 )
 @click.argument("run", default="latest")
 @click.option("--to", "target", type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder.")
@@ -52,6 +54,8 @@ def data_get(name: str) -> None:
     metavar="DIR",
     help="Instead, write findings and lineage to DIR/PIPELINE.",
 )
+@click.option("--mlflow", default=None, metavar="URI", help="Instead, write the run to this MLflow.")
+@click.option("--openlineage", default=None, metavar="WHERE", help="Instead, send lineage to a file or http(s)://….")
 @click.option("--model", default=None, metavar="NAME", help="A defended model, instead of the curated sets.")
 @click.option(
     "--hardest", type=click.IntRange(1), default=None, metavar="N", help="The N samples hard by every measure, instead."
@@ -65,6 +69,8 @@ def export(
     run: str,
     target: Path | None,
     results: Path | None,
+    mlflow: str | None,
+    openlineage: str | None,
     model: str | None,
     hardest: int | None,
     subject: str | None,
@@ -73,12 +79,13 @@ def export(
     config: str,
     store: str | None,
 ) -> None:
-    """Write curated sets, a model, hard samples or findings of RUN.
+    """Write curated sets, a model, samples or findings of RUN.
 
     pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
     data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. The hardest samples
     come as a table with why, and a PNG or text file each. Results are the
-    findings as CSV, with settings, versions and digests: `assay reproduce` shows those in docs/results.
+    findings as CSV, with settings, versions and digests: `assay reproduce` shows those in docs/results. `mlflow:` and
+    `openlineage:` in pipelines.yaml send every run to where --mlflow and --openlineage send one.
     """
     from assay.flows.export.curated_sets import export_run
     from assay.flows.export.hardest import export_hardest
@@ -88,6 +95,14 @@ def export(
     from assay.flows.report.records import find_run
 
     opened = open_store(config, store)
+    if mlflow is not None or openlineage is not None:
+        if target or results or model or hardest or subject or labeler or licence or (mlflow and openlineage):
+            raise click.UsageError("--mlflow URI and --openlineage WHERE each stand alone.")
+        from assay.flows.export.elsewhere import to_mlflow, to_openlineage
+
+        record = find_run(opened, run)
+        echo(to_mlflow(opened, record, mlflow) if mlflow else to_openlineage(opened, record, str(openlineage)))
+        return
     if results is not None:
         if target or model or hardest or subject or labeler or licence:
             raise click.UsageError("--results DIR stands alone; the other choices go with --to DIR.")

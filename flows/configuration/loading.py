@@ -110,7 +110,7 @@ def _project(
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
     return Project(
         file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu, settings.alarms,
-        settings.keep_mib,
+        settings.keep_mib, settings.mlflow, settings.openlineage,
     )  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def _clashing(document: Document, wrong: set[Where], menu: Menu) -> list[tuple[W
 def _told(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
     """The mistake as a person reads it: within its pipeline, and blamed on `--set` where that brought it in."""
     path = dotted(where[2:]) if len(where) > 2 and where[0] == "pipelines" else mistake.path
-    if where[:1] == ("notify",):
+    if where and where[0] in ("notify", "mlflow", "openlineage"):
         mistake = dataclasses.replace(mistake, value="")  # whoever wrote a secret there must not read it in a log
     if any(where[: len(set_here)] == set_here for set_here in changed):
         return dataclasses.replace(mistake, file=FLAG, line=None, path=path)

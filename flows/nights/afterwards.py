@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from assay.flows.nights import history, metrics
+from assay.flows.nights import history, lineage, metrics, mlflow_runs
 from assay.flows.nights.telling import tell
 from assay.infra.errors import AssayError
 from assay.infra.manifests import RunRecord
@@ -30,6 +31,10 @@ def leave_traces(
     if project.prometheus is not None:
         place = project.prometheus
         _do("the metrics", lambda: metrics.write(store, place), notice)
+    if project.mlflow is not None:
+        _do("its run in MLflow", partial(mlflow_runs.send, store, record, project.mlflow), notice)
+    if project.openlineage is not None:
+        _do("its lineage", partial(lineage.send, store, record, project.openlineage, project.folder), notice)
     if project.notify is not None and not stopped and SERVED not in os.environ:
         _do("the message", lambda: _tell(project, store, notice), notice)
 
@@ -39,7 +44,7 @@ def _tell(project: Project, store: Store, notice: Callable[[str], None]) -> None
         notice(sentence)
 
 
-def _do(what: str, work: Callable[[], None], notice: Callable[[str], None]) -> None:
+def _do(what: str, work: Callable[[], object], notice: Callable[[str], None]) -> None:
     """Do it, or say that it could not be done."""
     try:
         work()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from assay.flows.nights.in_time import trouble_within
 from assay.flows.nights.message import Message
 from assay.flows.nights.settings import Notify, Services, Webhook
 from assay.flows.nights.webhook import NotSentError, post
-
-_MARGIN = 1.0  # seconds that a delivery may overrun before it is left behind
 
 
 @dataclass(frozen=True)
@@ -26,22 +24,7 @@ class Notifier:
 
     def deliver(self, message: Message) -> str | None:
         """Why the message did not arrive, in a sentence; None where it did. Comes back in time, whatever happens."""
-        outcome: list[str | None] = []
-
-        def work() -> None:
-            try:
-                self.send(message)
-                outcome.append(None)
-            except NotSentError as error:
-                outcome.append(str(error))
-            except Exception as error:  # noqa: BLE001 - its words may quote the address: only its type is told
-                outcome.append(type(error).__name__)
-
-        # A thread of its own: a server that sends a byte now and then keeps any time-out of a socket from firing.
-        thread = threading.Thread(target=work, name=f"assay-{self.name}", daemon=True)
-        thread.start()
-        thread.join(self.seconds + _MARGIN)
-        trouble = outcome[0] if outcome else f"no answer within {self.seconds:.0f} s"
+        trouble = trouble_within(self.seconds, self.name, lambda: self.send(message), _in_words)
         return None if trouble is None else f"notify.{self.name}: the message did not arrive: {trouble}."
 
 
@@ -51,6 +34,11 @@ def notifiers_of(notify: Notify) -> Iterator[Notifier]:
         yield Notifier("webhook", lambda message: _to_webhook(message, webhook), webhook.seconds)
     if (services := notify.apprise) is not None:
         yield Notifier("apprise", lambda message: _to_services(message, services), services.seconds)
+
+
+def _in_words(error: Exception) -> str:
+    """Why a message did not arrive; of errors that are not ours the type alone: their words may quote the address."""
+    return str(error) if isinstance(error, NotSentError) else type(error).__name__
 
 
 def _to_webhook(message: Message, webhook: Webhook) -> None:

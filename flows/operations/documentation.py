@@ -179,7 +179,8 @@ def _models() -> Iterator[tuple[str, type[BaseModel]]]:
     file, pipeline = file_model(KINDS), pipeline_model(KINDS)
     yield "The file", file
     yield "`compute`", _model_in(file.model_fields["compute"])
-    yield from _with_inner("`notify`", [_model_in(file.model_fields["notify"])])
+    for key in ("notify", "mlflow", "openlineage"):
+        yield from _with_inner(f"`{key}`", [_model_in(file.model_fields[key])])
     yield "A pipeline: `pipelines.NAME`", pipeline
     for name, field in pipeline.model_fields.items():
         if name != "subjects":

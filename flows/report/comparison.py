@@ -162,7 +162,7 @@ def setting_changes(before: Mapping[str, object], after: Mapping[str, object]) -
     >>> setting_changes({"pruning": {"correlation": 0.5}}, {"pruning": {"correlation": 0.4}})
     ['pruning.correlation: 0.5 → 0.4']
     """
-    old, new = _flat(before), _flat(after)
+    old, new = flat_settings(before), flat_settings(after)
     return [
         f"{name}: {old.get(name, 'not set')} → {new.get(name, 'not set')}"
         for name in sorted(old.keys() | new.keys())
@@ -210,7 +210,12 @@ def _digests(record: RunRecord) -> dict[str, list[str]]:
     return found
 
 
-def _flat(settings: object, before: str = "") -> dict[str, object]:
+def flat_settings(settings: object, before: str = "") -> dict[str, object]:
+    """Every single setting under its dotted name.
+
+    >>> flat_settings({"pruning": {"correlation": 0.5}})
+    {'pruning.correlation': 0.5}
+    """
     if isinstance(settings, Mapping):
         items = [(str(name), inner) for name, inner in settings.items()]
     elif isinstance(settings, list | tuple):
@@ -219,5 +224,5 @@ def _flat(settings: object, before: str = "") -> dict[str, object]:
         return {before: settings}
     flat: dict[str, object] = {}
     for name, inner in items:
-        flat |= _flat(inner, f"{before}.{name}" if before else name)
+        flat |= flat_settings(inner, f"{before}.{name}" if before else name)
     return flat

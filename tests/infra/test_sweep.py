@@ -160,3 +160,24 @@ def test_a_run_whose_record_is_not_written_yet_disturbs_nobody(make_run):
         Lease(run.store, "2099-01-01-0000-next").take()
         assert not is_shared(run.store, "keep/some-key", but=run.id)
         keep("x")
+
+
+def test_what_a_run_aside_writes_stays_while_it_lives_and_is_no_run(make_run):
+    finished(make_run, "a night")
+    with make_run(aside=True) as run:
+        keep("aside")
+        run.save()
+        store = run.store
+        assert clean(store, keep=1).results == ()
+        assert [one.id for one in store.asides()] == [run.id]
+        assert run.id not in {one.id for one in store.runs()}
+    assert store.asides() == []
+    assert len(clean(store, keep=1).results) == 1
+
+
+def test_the_record_of_a_run_aside_that_was_killed_goes(make_run):
+    finished(make_run, "a night")
+    killed = make_run(aside=True)
+    killed.save()
+    assert f"asides/{killed.id}.json" in clean(killed.store, keep=1).results
+    assert killed.store.asides() == []

@@ -34,7 +34,7 @@ def blame(two: tuple[Path, list[str]], *arguments: str) -> int:
 def test_without_a_terminal_it_says_what_it_costs_and_how_to_go_on(two, capsys: pytest.CaptureFixture[str]) -> None:
     assert blame(two, "latest") == 2
     told = capsys.readouterr()
-    assert "2 hybrids have to be run" in told.err
+    assert "To be run: 2 hybrids" in told.err
     assert "add --yes to go on." in told.err
     assert "40 altered samples" in told.out
 

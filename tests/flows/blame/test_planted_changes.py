@@ -107,9 +107,53 @@ def test_what_was_not_kept_is_one_lump_and_the_rest_is_shared_out(nights, tmp_pa
     plant(folder, "epoch")  # and today's are those of the later night
     found = shared((folder, ran), "labels", "rule", "epoch", of="gold")
     assert [(one.part, one.words) for one in found.shares] == [
-        ("samples", "40 altered samples"), ("rules", "the rules (rules.py)"), ("not kept", "the weights (epoch.txt)"),
-    ]  # fmt: skip
+        ("samples", "40 altered samples"),
+        ("rules", "the rules (rules.py)"),
+        ("not swapped", "the weights (epoch.txt)"),
+    ]
     assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)
     lump = found.shares[-1].interval
     assert lump.low <= in_the_population("gold")["epoch"] <= lump.high
     assert [one.lost for one in found.changes.lost] == [f"epoch.txt is too large and was not kept with run {ran[()]}"]
+
+
+def test_rules_that_cannot_read_the_old_samples_change_together_with_them(tmp_path: Path) -> None:
+    folder = plant(tmp_path)
+    before = perform_night(folder, "night").run
+    for name in ("patients-a.csv", "patients-b.csv"):
+        head, *rows = (folder / name).read_text().splitlines()
+        with_column = [f"oxygen,{head}", *(f"9{at % 10},{row}" for at, row in enumerate(rows))]
+        (folder / name).write_text("\n".join(with_column) + "\n")
+    rules = (folder / "rules.py").read_text()
+    wheezing = '\n\n@column_rule\ndef wheezing(samples):\n    return np.where(samples["oxygen"] < 93, 0, 1)\n'
+    (folder / "rules.py").write_text(rules + wheezing)
+    after = perform_night(folder, "night").run
+    found = shared((folder, {(): before, ("labels",): after}), "labels", of="weak")
+    assert [(one.part, one.interval.value) for one in found.shares] == [("not swapped", found.total.value)]
+    assert found.shares[0].words == "other columns of the samples (oxygen) and the rules (rules.py)"
+    assert "oxygen" in found.changes.lost[0].lost
+
+
+def test_runs_of_before_files_were_kept_and_other_libraries_are_named(nights, tmp_path: Path) -> None:
+    import json
+    import shutil
+
+    from assay.flows.blame.words import changed_in_words
+
+    folder = tmp_path / "older"
+    shutil.copytree(nights[0], folder)
+    store, early = Store(str(folder / "store")), nights[1][()]
+    record = store.run(early).to_json()
+    store.folder.write_json(f"runs/{early}.json", record | {"ingredients": []})
+    for place in (folder / "store" / "stages" / "apply_labeling_functions").glob("*/manifest.json"):
+        manifest = json.loads(place.read_text())
+        if manifest["run"] == early:
+            manifest["ingredients"]["profile"]["numpy"] = "0.1"
+            place.write_text(json.dumps(manifest))
+    changes = asked((folder, nights[1]), "labels", of="gold").changes
+    assert [one.part for one in changes.swappable] == ["samples"]
+    assert {one.part for one in changes.lost} == {"rules", "model", "weights", "libraries"}
+    told = "\n".join(changed_in_words(changes))
+    assert f"run {early} kept none of its files, since it is older than that." in told
+    assert "Not swapped: libraries, since only those of today are installed." in told
+    assert "numpy 0.1" in told

@@ -141,3 +141,25 @@ def test_wrong_names_are_one_sentence(
 
 def test_a_store_without_history_says_how_to_make_it(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert "assay store rebuild" in said(capsys, "history", "digits", code=2)
+
+
+def test_duckdb_reads_all_nights_in_the_line_of_the_documents(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    from markdown_pages import ROOT
+
+    for number in range(3):
+        append(store, night(store, number, accuracy=0.9 - number / 10))
+    append(store, night(store, 15, "reviews", status="broken", accuracy=None))
+    page = (ROOT / "docs" / "nightly.md").read_text(encoding="utf-8")
+    [line] = [one for one in page.splitlines() if one.startswith("duckdb.sql(")]
+    [pandas_line] = [one for one in page.splitlines() if one.startswith("pandas.read_parquet(")]
+    relation = eval(line, {"duckdb": duckdb})  # the project's own document
+    frame = eval(pandas_line, {"pandas": pd})
+    assert sorted(relation.columns) == sorted(frame.columns)
+    asked = (
+        "select run, value, month from nights where pipeline = 'digits' and metric = 'subject.accuracy' order by run"
+    )
+    rows = relation.query("nights", asked).fetchall()
+    assert [row[1] for row in rows] == pytest.approx([0.9, 0.8, 0.7])
+    assert {str(row[2]) for row in rows} == {"2026-11"}
+    assert len(relation.fetchall()) == len(frame)
