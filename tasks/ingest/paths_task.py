@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from assay.data.image_schemas import ImagePaths
 from assay.infra.artifacts import Artifact
 from assay.infra.partitions import map_pieces
-from assay.infra.stage import say, stage
+from assay.infra.stage import say, stage, write_table
 from assay.tasks.ingest.entry import ids_of
 from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces, read_span
 from assay.tasks.ingest.reading import prepare
@@ -26,8 +26,10 @@ def keep_paths(source: ResolvedSource, settings: Source) -> Artifact[ImagePaths]
     """The path of every image that the source's table names, by sample; none where it holds the images themselves."""
     reading, files = prepare(source)
     image = reading.layout.image
-    pieces = plan_pieces(files, None) if image is not None and image.kind == "path" else []
-    paths: Artifact[ImagePaths] = map_pieces(paths_in_piece, pieces, into=ImagePaths, reading=reading)
+    if image is None or image.kind != "path":
+        say("the table holds the images themselves")
+        return write_table(ImagePaths.schema.empty_table(), into=ImagePaths)
+    paths: Artifact[ImagePaths] = map_pieces(paths_in_piece, plan_pieces(files), into=ImagePaths, reading=reading)
     say(f"{paths.rows} image paths kept")
     return paths
 

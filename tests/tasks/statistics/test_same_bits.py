@@ -135,7 +135,9 @@ def sets(put: Put, kind: str, seeds: tuple[int, int]) -> dict[str, Artifact[Any]
 MEASURED: dict[str, Callable[[Put, Artifact[Samples]], Artifact[Any]]] = {
     "images": lambda put, samples: measure_images(put("predictions"), samples, put_small("classes"), "x"),
     "texts": lambda put, samples: measure_texts(put("predictions"), samples, put_small("classes"), "x"),
-    "words": lambda put, samples: measure_words(put("words"), "a2t", "x", put_small("limits"), samples, put_small("classes")),
+    "words": lambda put, samples: measure_words(
+        put("words"), "a2t", "x", put_small("limits"), samples, put_small("classes")
+    ),
     "words compared": lambda put, samples: compare_words(
         put("words"), put("words", seed=1), "a", "b", "x", 0.05, samples
     ),

@@ -102,7 +102,7 @@ def test_a_finished_network_needs_only_the_names_of_its_classes(tmp_path: Path) 
         ("- fgsm", "- pdg: {eps: 0.1}", '6: attacks.0: "pdg" — there is no such attack; did you mean pgd?'),
         ("- fgsm", "- xu-pgd-3", '6: attacks.0: "xu-pgd-3" — there is no such attack; did you mean xu-pgd-5, xu-pgd-4 or xu-pgd-2?'),
         ("- fgsm", "- deepfool",
-         '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, square, gap, a2t, guided, noise, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13'),
+         '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, square, gap, a2t, guided, noise, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, autoattack'),
         ("- fgsm", "- fgsm: {steps: 20}",
          "6: attacks.0.steps — unknown key; did you mean eps?"),
         ("- fgsm", "- fgsm: {eps: 2}",

@@ -428,7 +428,9 @@ def test_vectors_that_know_no_synonyms_give_no_rate_and_no_gate_passes_on_them(
     attacked = attack_words(samples, case.classes, case.files, case.subject, attack, *swaps)
     found = {
         (one.metric, one.group): one
-        for one in findings_from(collect(measure_words(attacked, "a2t", "tiny", swaps.limits, samples), None))
+        for one in findings_from(
+            collect(measure_words(attacked, "a2t", "tiny", swaps.limits, samples, case.classes), None)
+        )
     }
     rate, area = found["attack.success_rate", ""], found["attack.synonym_auc", "own.vec"]
     assert (area.n, bool(area.verdict)) == (len(pairs), not knows_synonyms)

@@ -36,6 +36,8 @@ FINDINGS = [
     *(Finding("attack.accuracy", of="noise", group=f"{kind}, severity={severity}", subject="bert",
               value=0.9 - 0.1 * severity, low=0.1, high=1.0, n=25)
       for kind in ("typos", "every kind") for severity in (1, 5)),
+    Finding("attack.worst_accuracy", of="noise", subject="bert", value=0.4, low=0.1, high=1.0, n=25,
+            verdict="typos, severity=5"),
 ]  # fmt: skip
 TEXT = "A truly lovely film, lovely indeed."
 
