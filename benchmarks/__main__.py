@@ -10,10 +10,24 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NAMES = (
-    "house", "recsys_size", "majority", "intervals", "rules", "label_model", "label_model_memory", "scale",
-    "explainers", "word_attacks", "attacks", "autoattack", "attributions", "corruptions", "worker_memory", "at_once",
+    "house",
+    "recsys_size",
+    "majority",
+    "intervals",
+    "rules",
+    "label_model",
+    "label_model_memory",
+    "scale",
+    "explainers",
+    "word_attacks",
+    "attacks",
+    "autoattack",
+    "attributions",
+    "corruptions",
+    "worker_memory",
+    "at_once",
     "simulated_night",
-)  # fmt: skip
+)
 
 
 def main() -> int:

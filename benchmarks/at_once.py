@@ -33,19 +33,33 @@ def main() -> None:
             wall, digests = night(pipeline, workers)
             seconds[workers].append(wall)
             made.append(digests)
-    tell(claim(
-        f"{pipeline}, two workers over one", seconds[2], seconds[1], unit="s", digits=1, stages=len(made[0]),
-        digests_equal=all(digests == made[0] for digests in made),
-    ))  # fmt: skip
+    tell(
+        claim(
+            f"{pipeline}, two workers over one",
+            seconds[2],
+            seconds[1],
+            unit="s",
+            digits=1,
+            stages=len(made[0]),
+            digests_equal=all(digests == made[0] for digests in made),
+        )
+    )
 
 
 def night(pipeline: str, workers: int) -> tuple[float, dict[str, str]]:
     """The seconds of a run over an empty store, and the digests of what it made, in order."""
     with tempfile.TemporaryDirectory() as store:
         done = assay(
-            "run", pipeline, "--json", "--store", store, "--set", f"compute.workers={workers}", "--set",
+            "run",
+            pipeline,
+            "--json",
+            "--store",
+            store,
+            "--set",
+            f"compute.workers={workers}",
+            "--set",
             "compute.gpu=never",
-        )  # fmt: skip
+        )
         [record] = [json.loads(file.read_text()) for file in Path(store).glob("runs/*.json")]
         digests = {
             f"{at} {stage['stage']} {name}": output["digest"]

@@ -142,9 +142,14 @@ def art_pgd() -> Attack:
     from art.estimators.classification import PyTorchClassifier
 
     classifier = PyTorchClassifier(
-        subject().network, torch.nn.CrossEntropyLoss(), (1, 32, 32), 10, clip_values=(0.0, 1.0),
-        preprocessing=(MEAN, STD), device_type="cpu",
-    )  # fmt: skip
+        subject().network,
+        torch.nn.CrossEntropyLoss(),
+        (1, 32, 32),
+        10,
+        clip_values=(0.0, 1.0),
+        preprocessing=(MEAN, STD),
+        device_type="cpu",
+    )
     attack = module.ProjectedGradientDescentPyTorch(
         classifier, eps=EPS, eps_step=SIZE, max_iter=STEPS, batch_size=BLOCK, verbose=False
     )
@@ -183,12 +188,14 @@ CLAIMS: dict[str, tuple[Work, Work]] = {
     **{f"PGD, all steps, {peer}": (ours(PLAIN), theirs(build)) for peer, build in PEERS.items()},
     **{f"PGD, robust accuracy, {peer}": (ours(FAST), theirs(build)) for peer, build in PEERS.items()},
     "APGD, robust accuracy, torchattacks": (
-        ours(APGD(steps=STEPS, only_accuracy=True)), theirs(lambda: torchattacks_attack("APGD", steps=STEPS)),
+        ours(APGD(steps=STEPS, only_accuracy=True)),
+        theirs(lambda: torchattacks_attack("APGD", steps=STEPS)),
     ),
     "Square, robust accuracy, torchattacks": (
-        ours(SQUARE), theirs(lambda: torchattacks_attack("Square", n_queries=STEPS)),
+        ours(SQUARE),
+        theirs(lambda: torchattacks_attack("Square", n_queries=STEPS)),
     ),
-}  # fmt: skip
+}
 
 
 def same_images() -> None:

@@ -68,9 +68,14 @@ def compare(name: str, repeats: int) -> None:
 
     def captum(image: torch.Tensor, steps: int) -> tuple[np.ndarray, float]:
         values, gap = IntegratedGradients(logits).attribute(
-            image, torch.zeros_like(image), target=1, n_steps=steps, method="riemann_middle",
-            return_convergence_delta=True, internal_batch_size=_BLOCK,
-        )  # fmt: skip
+            image,
+            torch.zeros_like(image),
+            target=1,
+            n_steps=steps,
+            method="riemann_middle",
+            return_convergence_delta=True,
+            internal_batch_size=_BLOCK,
+        )
         return values[0].detach().numpy(), abs(float(gap))
 
     def theirs(image: torch.Tensor) -> tuple[np.ndarray, float]:
@@ -103,11 +108,18 @@ def compare(name: str, repeats: int) -> None:
         same.append(float(np.corrcoef(*maps)[0, 1]))
         other = Saliency(loss).attribute(image.clone())[0].abs().amax(dim=0).numpy()
         apart.append(float(np.abs(other - saliency_maps(model, image, truth)[0]).max()))
-    tell(claim(
-        f"integrated gradients complete to 1e-3, {name}", times[0], times[1], unit="CPU ms an image",
-        gap=[round(max(one), 5) for one in gaps], default_gap=round(captum(picture(name, 0), 50)[1], 5),
-        correlation=round(min(same), 4), saliency_difference=max(apart),
-    ))  # fmt: skip
+    tell(
+        claim(
+            f"integrated gradients complete to 1e-3, {name}",
+            times[0],
+            times[1],
+            unit="CPU ms an image",
+            gap=[round(max(one), 5) for one in gaps],
+            default_gap=round(captum(picture(name, 0), 50)[1], 5),
+            correlation=round(min(same), 4),
+            saliency_difference=max(apart),
+        )
+    )
 
 
 if __name__ == "__main__":

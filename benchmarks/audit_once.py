@@ -33,10 +33,17 @@ def main(engine: str, orchestrated: bool) -> None:
     compute = Compute(engine=engine, gpu="never")
     server = PrefectServer().launch() if orchestrated else None
     try:
-        with tempfile.TemporaryDirectory() as place, Run(
-            PIPELINE, Store(place).open(), lambda: open_engine(compute), SilentProgress(),
-            compute=compute, conductor=_conductor(orchestrated),
-        ) as run:  # fmt: skip
+        with (
+            tempfile.TemporaryDirectory() as place,
+            Run(
+                PIPELINE,
+                Store(place).open(),
+                lambda: open_engine(compute),
+                SilentProgress(),
+                compute=compute,
+                conductor=_conductor(orchestrated),
+            ) as run,
+        ):
             run.warm_up()
             with prefect_api(server) if server is not None else nullcontext():
                 began = time.perf_counter()

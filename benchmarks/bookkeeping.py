@@ -72,9 +72,13 @@ def orchestrated(store: str, batches: int) -> dict[str, list[float]]:
 def _run(store: str, conductor: Conductor) -> Run:
     compute = Compute(engine="serial", gpu="never")
     return Run(
-        "bookkeeping", Store(store).open(), lambda: open_engine(compute), SilentProgress(),
-        compute=compute, conductor=conductor,
-    )  # fmt: skip
+        "bookkeeping",
+        Store(store).open(),
+        lambda: open_engine(compute),
+        SilentProgress(),
+        compute=compute,
+        conductor=conductor,
+    )
 
 
 def _in_turn(kinds: dict[str, Callable[[int], object]], batches: int) -> dict[str, list[float]]:

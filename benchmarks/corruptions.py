@@ -122,10 +122,16 @@ def main() -> None:
             times[0].append(seconds(own) / (5 * FRAMES) * 1e3)
             if other is not None:
                 times[1].append(seconds(other) / (5 * calls) * 1e3)
-        tell(claim(
-            f"corrupted frames, {name}", times[0], times[1] or None, unit="CPU ms a frame", side=SIDE,
-            difference=None if other is None else difference(name, module, picture),
-        ))  # fmt: skip
+        tell(
+            claim(
+                f"corrupted frames, {name}",
+                times[0],
+                times[1] or None,
+                unit="CPU ms a frame",
+                side=SIDE,
+                difference=None if other is None else difference(name, module, picture),
+            )
+        )
 
 
 if __name__ == "__main__":

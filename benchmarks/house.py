@@ -91,9 +91,7 @@ def million(rows: int, repeats: int) -> None:
     made = {json.dumps(one["digests"]) for done in runs.values() for one in done}
     name = f"curation of {rows:,} × 60 in 40 partitions"
     seconds = {workers: [float(one["seconds"]) for one in done] for workers, done in runs.items()}
-    tell(claim(
-        f"{name}, two workers beside one", seconds[2], seconds[1], unit=_SECONDS, digests_equal=len(made) == 1
-    ))  # fmt: skip
+    tell(claim(f"{name}, two workers beside one", seconds[2], seconds[1], unit=_SECONDS, digests_equal=len(made) == 1))
     for workers, done in runs.items():
         peaks = [float(max(one["worker_peaks_mb"])) for one in done]
         flow = max(int(one["flow_peak_mb"]) for one in done)

@@ -9,9 +9,14 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent.parent / "build" / "peers"
 ATTACKS = (
-    "foolbox==3.3.4", "eagerpy==0.30.0", "GitPython==3.2.1", "gitdb==4.0.12", "smmap==5.0.3",
-    "adversarial-robustness-toolbox==1.20.1", "torchattacks==3.5.1",
-)  # fmt: skip
+    "foolbox==3.3.4",
+    "eagerpy==0.30.0",
+    "GitPython==3.2.1",
+    "gitdb==4.0.12",
+    "smmap==5.0.3",
+    "adversarial-robustness-toolbox==1.20.1",
+    "torchattacks==3.5.1",
+)
 
 
 def provide(requirements: tuple[str, ...]) -> None:

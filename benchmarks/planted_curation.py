@@ -26,9 +26,19 @@ def curation(rows: int, partitions: int, workers: int, memory: str = "2GiB") -> 
     """What the chain took and made on so many rows, over an empty store that is thrown away afterwards."""
     with tempfile.TemporaryDirectory() as store:
         command = [
-            sys.executable, str(Path(__file__)), "--rows", str(rows), "--partitions", str(partitions),
-            "--workers", str(workers), "--memory", memory, "--store", store,
-        ]  # fmt: skip
+            sys.executable,
+            str(Path(__file__)),
+            "--rows",
+            str(rows),
+            "--partitions",
+            str(partitions),
+            "--workers",
+            str(workers),
+            "--memory",
+            memory,
+            "--store",
+            store,
+        ]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
         )
@@ -73,10 +83,14 @@ def _run(options: argparse.Namespace) -> dict[str, object]:
         stages = [(record.title, record.summary, record.seconds) for record in run.record.stages]
         digests = [output["digest"] for record in run.record.stages for output in record.outputs.values()]
     return {
-        "rows": options.rows, "workers": options.workers, "partitions": options.partitions,
-        "workers_started_in": round(started - began, 2), "seconds": round(ended - started, 2),
-        "stages": stages, "digests": digests,
-    }  # fmt: skip
+        "rows": options.rows,
+        "workers": options.workers,
+        "partitions": options.partitions,
+        "workers_started_in": round(started - began, 2),
+        "seconds": round(ended - started, 2),
+        "stages": stages,
+        "digests": digests,
+    }
 
 
 def _chain(rows: int, partitions: int) -> None:

@@ -37,9 +37,12 @@ def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Fi
     """Run the command with one numeric thread and wait for it; if it fails, show what it said on standard error."""
     began, before = time.perf_counter(), _cpu_of_children()
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | (environment or {}),
-    )  # fmt: skip
+    )
     lines: list[tuple[float, str]] = []
     listener = threading.Thread(target=_listen, args=(process.stderr, began, lines))
     listener.start()

@@ -64,13 +64,20 @@ def measured(rows: int, compare: bool, repeats: int) -> None:
         ]
     approaches = "all four approaches" if compare else "one approach"
     stages = [json.loads(run.output.splitlines()[-1])["seconds"] for run in runs]
-    tell(claim(
-        f"whole run, {rows:,} × {FUNCTIONS}, {approaches}", [run.wall for run in runs], unit="s", digits=1,
-        cpu_seconds=round(max(run.cpu for run in runs), 1), without_start_up=max(stages), target=TARGET_SECONDS,
-        worker_peak_mb=max(max(run.peaks.peaks("worker")) for run in runs),
-        flow_peak_mb=max(run.peaks.peaks("flow")[0] for run in runs),
-        stages=_stages([line for _, line in runs[-1].lines]),
-    ))  # fmt: skip
+    tell(
+        claim(
+            f"whole run, {rows:,} × {FUNCTIONS}, {approaches}",
+            [run.wall for run in runs],
+            unit="s",
+            digits=1,
+            cpu_seconds=round(max(run.cpu for run in runs), 1),
+            without_start_up=max(stages),
+            target=TARGET_SECONDS,
+            worker_peak_mb=max(max(run.peaks.peaks("worker")) for run in runs),
+            flow_peak_mb=max(run.peaks.peaks("flow")[0] for run in runs),
+            stages=_stages([line for _, line in runs[-1].lines]),
+        )
+    )
 
 
 def _stages(lines: list[str]) -> dict[str, float]:

@@ -32,10 +32,15 @@ def measured(rows: int) -> dict[str, Any]:
     for title, _, seconds in found["stages"]:
         by_stage[title] = round(by_stage.get(title, 0.0) + seconds, 2)
     line = claim(
-        f"curation of {rows:,} × {FUNCTIONS}, two workers", [found["seconds"]], unit="s", rows=rows,
-        partitions=partitions, worker_peak_mb=max(found["worker_peaks_mb"]), flow_peak_mb=found["flow_peak_mb"],
+        f"curation of {rows:,} × {FUNCTIONS}, two workers",
+        [found["seconds"]],
+        unit="s",
+        rows=rows,
+        partitions=partitions,
+        worker_peak_mb=max(found["worker_peaks_mb"]),
+        flow_peak_mb=found["flow_peak_mb"],
         stages=by_stage,
-    )  # fmt: skip
+    )
     tell(line)
     return line
 

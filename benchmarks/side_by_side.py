@@ -70,13 +70,17 @@ def _compared(name: str, rows: int, peer_rows: int, repeats: int) -> dict[str, o
             runs[side].append(_in_a_process(name, side, count))
     scale = rows / peer_rows
     return claim(
-        name, [run["cpu"] for run in runs["ours"]], [scale * run["cpu"] for run in runs["peer"]], unit="CPU s",
-        rows=rows, peer_rows=peer_rows,
+        name,
+        [run["cpu"] for run in runs["ours"]],
+        [scale * run["cpu"] for run in runs["peer"]],
+        unit="CPU s",
+        rows=rows,
+        peer_rows=peer_rows,
         ours_wall=round(statistics.median(run["wall"] for run in runs["ours"]), 3),
         peer_wall=round(scale * statistics.median(run["wall"] for run in runs["peer"]), 3),
         ours_peak_mb=round(max(run["peak_mb"] for run in runs["ours"])),
         peer_peak_mb=round(max(run["peak_mb"] for run in runs["peer"])),
-    )  # fmt: skip
+    )
 
 
 def _in_a_process(name: str, side: str, rows: int) -> dict[str, float]:

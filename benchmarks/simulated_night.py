@@ -46,10 +46,13 @@ class Model(Files):
 class Slept(Table):
     """When somebody slept."""
 
-    schema = pa.schema([
-        pa.field("id", pa.string(), nullable=False), pa.field("began", pa.float64(), nullable=False),
-        pa.field("ended", pa.float64(), nullable=False),
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("began", pa.float64(), nullable=False),
+            pa.field("ended", pa.float64(), nullable=False),
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,11 @@ def busy(log: Path) -> dict[str, float]:
 def once(scale: float, processes: bool) -> tuple[float, dict[str, float]]:
     """The seconds of a simulated night, and how busy the workers were."""
     threads: dict[str, Any] = {
-        "n_workers": WORKERS, "threads_per_worker": 1, "processes": False, "dashboard_address": None
-    }  # fmt: skip
+        "n_workers": WORKERS,
+        "threads_per_worker": 1,
+        "processes": False,
+        "dashboard_address": None,
+    }
     engine_there: dict[str, Any] = {"engine": "distributed.LocalCluster", "options": threads}
     compute = Compute(gpu="never", **({"workers": WORKERS} if processes else engine_there))
     with tempfile.TemporaryDirectory() as place, open_engine(compute) as engine:
@@ -150,12 +156,15 @@ def main() -> None:
     prepare_environment()
     scale, repeats = (0.1, 1) if options.quick else (1.0, options.repeats)
     nights = [once(scale, not options.threads) for _ in range(repeats)]
-    tell(claim(
-        f"slots busy, {WORKERS} workers, {TRAININGS} trainings, {ATTACKS} attacks",
-        [measured["share"] for _, measured in nights], unit="share of slots between first and last training",
-        seconds=round(min(seconds for seconds, _ in nights), 1),
-        trainings_seconds=round(min(measured["trainings"] for _, measured in nights), 1),
-    ))  # fmt: skip
+    tell(
+        claim(
+            f"slots busy, {WORKERS} workers, {TRAININGS} trainings, {ATTACKS} attacks",
+            [measured["share"] for _, measured in nights],
+            unit="share of slots between first and last training",
+            seconds=round(min(seconds for seconds, _ in nights), 1),
+            trainings_seconds=round(min(measured["trainings"] for _, measured in nights), 1),
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -48,9 +48,7 @@ def subject():
     for start in [*range(0, len(texts), 32)] * 3:
         given = tokenizer(texts[start : start + 32], padding=True, truncation=True, return_tensors="pt")
         labels = torch.tensor(classes[start : start + 32])
-        loss = network(
-            input_ids=given["input_ids"], attention_mask=given["attention_mask"], labels=labels
-        ).loss  # fmt: skip
+        loss = network(input_ids=given["input_ids"], attention_mask=given["attention_mask"], labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -98,9 +96,11 @@ def ours(rows: int, stopwatch: Stopwatch) -> None:
     near = Vocabulary(words, vectors).nearest(words, vectors, CANDIDATES, LEAST)
     listed = {word: [one.word for one in found] for word, found in zip(words, near, strict=True)}
     attacker = compose(
-        model, A2T(similarity=SIMILARITY), NetworkEncoder("minilm", str(minilm_folder())),
+        model,
+        A2T(similarity=SIMILARITY),
+        NetworkEncoder("minilm", str(minilm_folder())),
         lambda word, _: listed.get(word, ()),
-    )  # fmt: skip
+    )
     texts = reviews()[2][:rows]
     with stopwatch:
         labels = model.probabilities(texts).argmax(axis=1).tolist()
@@ -120,8 +120,10 @@ def peer(longest: int) -> Work:
             with stopwatch:
                 label = int(attack.goal_function.model([text]).argmax())
                 statuses.append(type(attack.attack(text, label)).__name__)
-        told("TextAttack", [name.removesuffix("AttackResult").lower().replace("successful", "success")
-                            for name in statuses])  # fmt: skip
+        told(
+            "TextAttack",
+            [name.removesuffix("AttackResult").lower().replace("successful", "success") for name in statuses],
+        )
 
     return work
 
@@ -163,14 +165,16 @@ def textattacks_a2t(network, tokenizer):
     return Attack(
         UntargetedClassification(HuggingFaceModelWrapper(network, tokenizer), model_batch_size=32),
         [
-            RepeatModification(), StopwordModification(stopwords=stop_words() | negations()),
-            LexiconPartOfSpeech(compare_against_original=True), MaxModificationRate(max_rate=0.1, min_threshold=4),
+            RepeatModification(),
+            StopwordModification(stopwords=stop_words() | negations()),
+            LexiconPartOfSpeech(compare_against_original=True),
+            MaxModificationRate(max_rate=0.1, min_threshold=4),
             SBERT(model_name=str(minilm_folder()), threshold=SIMILARITY, metric="cosine"),
             WordEmbeddingDistance(embedding, min_cos_sim=LEAST),
         ],
         WordSwapEmbedding(max_candidates=CANDIDATES, embedding=embedding),
         GreedyWordSwapWIR("gradient", truncate_words_to=510),
-    )  # fmt: skip
+    )
 
 
 CLAIMS: dict[str, tuple[Work, Work]] = {

@@ -31,10 +31,14 @@ def biosses(folder: Path) -> pa.Table:
     """100 pairs of sentences and the mean of five annotators' scores, from 0 (another topic) to 4 (the same)."""
     text = _read(folder / "biosses.tsv").decode("utf-8")
     rows = [
-        {"id": f"pair-{int(row['pair_id']):03d}", "first": row["sentence1"], "second": row["sentence2"],
-         "score": float(row["mean_score"])}
+        {
+            "id": f"pair-{int(row['pair_id']):03d}",
+            "first": row["sentence1"],
+            "second": row["sentence2"],
+            "score": float(row["mean_score"]),
+        }
         for row in csv.DictReader(io.StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
-    ]  # fmt: skip
+    ]
     schema = pa.schema([("id", pa.string()), ("first", pa.string()), ("second", pa.string()), ("score", pa.float64())])
     return without_classes(pa.Table.from_pylist(rows, schema=schema))
 

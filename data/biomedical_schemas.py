@@ -26,9 +26,12 @@ class Tagged(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("tokens", WORDS, False), ("gold", WORDS, True), ("predicted", WORDS, False),
+        ("id", _S, False),
+        ("tokens", WORDS, False),
+        ("gold", WORDS, True),
+        ("predicted", WORDS, False),
         ("confidence", pa.list_(_F), False),
-    )  # fmt: skip
+    )
 
 
 class Scored(Table):

@@ -21,7 +21,17 @@ class ChangedTexts(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("attack", _S, False), ("group", _S, False), ("gold", _I2, True), ("before", _I2, False),
-        ("after", _I2, False), ("status", _S, False), ("text", _S, False), ("starts", pa.list_(_I4), False),
-        ("ends", pa.list_(_I4), False), ("news", pa.list_(_S), False), ("words", _I4, True), ("similarity", _F, True),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("attack", _S, False),
+        ("group", _S, False),
+        ("gold", _I2, True),
+        ("before", _I2, False),
+        ("after", _I2, False),
+        ("status", _S, False),
+        ("text", _S, False),
+        ("starts", pa.list_(_I4), False),
+        ("ends", pa.list_(_I4), False),
+        ("news", pa.list_(_S), False),
+        ("words", _I4, True),
+        ("similarity", _F, True),
+    )

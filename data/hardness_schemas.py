@@ -28,9 +28,15 @@ class HardnessPairs(Table):
     """
 
     schema = _schema(
-        ("subject", _S, False), ("first", _S, False), ("second", _S, False), ("n", _I8, False), ("x", _F, False),
-        ("y", _F, False), ("low", _F, False), ("high", _F, False),
-    )  # fmt: skip
+        ("subject", _S, False),
+        ("first", _S, False),
+        ("second", _S, False),
+        ("n", _I8, False),
+        ("x", _F, False),
+        ("y", _F, False),
+        ("low", _F, False),
+        ("high", _F, False),
+    )
 
 
 class HardestSamples(Table):
@@ -40,6 +46,13 @@ class HardestSamples(Table):
     """
 
     schema = _schema(
-        ("subject", _S, False), ("place", _I4, False), ("id", _S, False), ("measure", _S, False), ("value", _F, False),
-        ("harder_than", _F, False), ("n", _I8, False), ("gold", _I2, True), ("predicted", _I2, True),
-    )  # fmt: skip
+        ("subject", _S, False),
+        ("place", _I4, False),
+        ("id", _S, False),
+        ("measure", _S, False),
+        ("value", _F, False),
+        ("harder_than", _F, False),
+        ("n", _I8, False),
+        ("gold", _I2, True),
+        ("predicted", _I2, True),
+    )

@@ -38,11 +38,15 @@ def chest_xray(folder: Path) -> pa.Table:
     ids = pc.binary_join_element_wise(images["split"], pc.replace_substring(images["file"], ".jpeg", ""), "-")
     return _encoded(
         {
-            "id": ids, "gold": _codes(images["label"], ("NORMAL", "PNEUMONIA"), folder), "split": images["split"],
-            "subtype": images["subtype"], "patient": images["patient_key"], "image": images["jpeg"],
+            "id": ids,
+            "gold": _codes(images["label"], ("NORMAL", "PNEUMONIA"), folder),
+            "split": images["split"],
+            "subtype": images["subtype"],
+            "patient": images["patient_key"],
+            "image": images["jpeg"],
         },
         ("normal", "pneumonia"),
-    )  # fmt: skip
+    )
 
 
 def pneumonia_mnist(folder: Path) -> pa.Table:
@@ -59,9 +63,11 @@ def pneumonia_mnist(folder: Path) -> pa.Table:
         raise InputError(f"{path} is no archive of train, val and test images and labels ({error}).") from error
     numbers = [f"{part}-{at:04d}" for part in ("train", "valid", "test") for at in range(split.count(part))]
     columns = {
-        "id": pa.array(numbers), "gold": pa.array(np.concatenate(gold).astype(np.int16)), "split": pa.array(split),
+        "id": pa.array(numbers),
+        "gold": pa.array(np.concatenate(gold).astype(np.int16)),
+        "split": pa.array(split),
         **image_columns(np.concatenate(pixels)[:, None]),
-    }  # fmt: skip
+    }
     return _told(columns, ("normal", "pneumonia"), "raw")
 
 
@@ -80,13 +86,16 @@ def isic_uda1(folder: Path) -> pa.Table:
     kept = images.take(pa.array(first))
     return _encoded(
         {
-            "id": kept["isic_id"], "gold": pa.array(agreed, pa.int16()), "diagnosis": kept["diagnosis"],
-            "age": kept["age_approx"], "sex": kept["sex"],
+            "id": kept["isic_id"],
+            "gold": pa.array(agreed, pa.int16()),
+            "diagnosis": kept["diagnosis"],
+            "age": kept["age_approx"],
+            "sex": kept["sex"],
             "copies": pa.array([" ".join(names[copy] for copy in others[at]) for at in first], pa.string()),
             "image": kept["jpeg"],
         },
         ("benign", "malignant"),
-    )  # fmt: skip
+    )
 
 
 def cifar10_test(folder: Path) -> pa.Table:

@@ -23,12 +23,23 @@ class Attacked(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("subject", _S, False), ("attack", _S, False), ("eps", _F, False), ("gold", _I2, True),
-        ("labels", _LABELS, True), ("clean", _I2, False), ("attacked", _I2, False),
-        ("clean_probabilities", _SHARES, False), ("attacked_probabilities", _SHARES, False), ("success", _B, False),
-        ("distance", _F, False), ("distance_l2", _F, False), ("steps", _I4, False), ("queries", _I4, False),
+        ("id", _S, False),
+        ("subject", _S, False),
+        ("attack", _S, False),
+        ("eps", _F, False),
+        ("gold", _I2, True),
+        ("labels", _LABELS, True),
+        ("clean", _I2, False),
+        ("attacked", _I2, False),
+        ("clean_probabilities", _SHARES, False),
+        ("attacked_probabilities", _SHARES, False),
+        ("success", _B, False),
+        ("distance", _F, False),
+        ("distance_l2", _F, False),
+        ("steps", _I4, False),
+        ("queries", _I4, False),
         ("winner", _S, True),
-    )  # fmt: skip
+    )
 
 
 class AdversarialImages(Table):
@@ -38,9 +49,15 @@ class AdversarialImages(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("subject", _S, False), ("attack", _S, False), ("eps", _F, False),
-        ("image", pa.large_binary(), False), ("height", _I2, False), ("width", _I2, False), ("channels", _I2, False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("subject", _S, False),
+        ("attack", _S, False),
+        ("eps", _F, False),
+        ("image", pa.large_binary(), False),
+        ("height", _I2, False),
+        ("width", _I2, False),
+        ("channels", _I2, False),
+    )
 
 
 class ImagePaths(Table):
@@ -58,9 +75,15 @@ class FrameFlips(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("subject", _S, False), ("perturbation", _S, False), ("severity", _I2, False),
-        ("flips", _I4, False), ("comparisons", _I4, False), ("correct", _I4, False), ("judged", _I4, False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("subject", _S, False),
+        ("perturbation", _S, False),
+        ("severity", _I2, False),
+        ("flips", _I4, False),
+        ("comparisons", _I4, False),
+        ("correct", _I4, False),
+        ("judged", _I4, False),
+    )
 
 
 class CorruptedImages(Table):
@@ -70,9 +93,14 @@ class CorruptedImages(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("perturbation", _S, False), ("severity", _I2, False),
-        ("image", pa.large_binary(), False), ("height", _I2, False), ("width", _I2, False), ("channels", _I2, False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("perturbation", _S, False),
+        ("severity", _I2, False),
+        ("image", pa.large_binary(), False),
+        ("height", _I2, False),
+        ("width", _I2, False),
+        ("channels", _I2, False),
+    )
 
 
 class TrainingCurve(Table):
@@ -83,8 +111,11 @@ class TrainingCurve(Table):
     """
 
     schema = _schema(
-        ("epoch", _I4, False), ("loss", _F, False), ("train_accuracy", _F, True), ("validation_accuracy", _F, True),
-    )  # fmt: skip
+        ("epoch", _I4, False),
+        ("loss", _F, False),
+        ("train_accuracy", _F, True),
+        ("validation_accuracy", _F, True),
+    )
 
 
 class GeneratorFiles(Files):
@@ -97,10 +128,16 @@ class Probed(Table):
     (ε = 1)."""
 
     schema = _schema(
-        ("id", _S, False), ("smallest_logit", _F, False), ("largest_logit", _F, False), ("sum_of_logits", _F, False),
-        ("gradient", _F, False), ("gradient_nearby", _F, False), ("spread", _F, False), ("clean", _SHARES, False),
+        ("id", _S, False),
+        ("smallest_logit", _F, False),
+        ("largest_logit", _F, False),
+        ("sum_of_logits", _F, False),
+        ("gradient", _F, False),
+        ("gradient_nearby", _F, False),
+        ("spread", _F, False),
+        ("clean", _SHARES, False),
         ("repainted", _SHARES, False),
-    )  # fmt: skip
+    )
 
 
 class DiagnosticImages(Table):
@@ -113,19 +150,34 @@ class DiagnosticImages(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("subject", _S, False), ("shown", _S, False), ("eps", _F, False), ("picture", _S, False),
-        ("layer", _S, True), ("values", pa.large_binary(), False), ("height", _I2, False), ("width", _I2, False),
-        ("channels", _I2, False), ("gold", _I2, True), ("labels", _LABELS, True), ("said", _I2, False),
-        ("probabilities", _SHARES, False), ("total", _F, True), ("expected", _F, True),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("subject", _S, False),
+        ("shown", _S, False),
+        ("eps", _F, False),
+        ("picture", _S, False),
+        ("layer", _S, True),
+        ("values", pa.large_binary(), False),
+        ("height", _I2, False),
+        ("width", _I2, False),
+        ("channels", _I2, False),
+        ("gold", _I2, True),
+        ("labels", _LABELS, True),
+        ("said", _I2, False),
+        ("probabilities", _SHARES, False),
+        ("total", _F, True),
+        ("expected", _F, True),
+    )
 
 
 class LayerFeatures(Table):
     """What comes out of one layer for one image; `shown` is `train`, `clean` or the name of an attack."""
 
     schema = _schema(
-        ("id", _S, False), ("shown", _S, False), ("layer", _S, False), ("features", pa.list_(pa.float32()), False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("shown", _S, False),
+        ("layer", _S, False),
+        ("features", pa.list_(pa.float32()), False),
+    )
 
 
 class LayerPoints(Table):
@@ -136,9 +188,16 @@ class LayerPoints(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("subject", _S, False), ("shown", _S, False), ("eps", _F, False), ("layer", _S, False),
-        ("x", _F, False), ("y", _F, False), ("code", _I2, False), ("agrees", _F, True),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("subject", _S, False),
+        ("shown", _S, False),
+        ("eps", _F, False),
+        ("layer", _S, False),
+        ("x", _F, False),
+        ("y", _F, False),
+        ("code", _I2, False),
+        ("agrees", _F, True),
+    )
 
 
 class CoOccurrence(Table):
@@ -150,10 +209,16 @@ class CoOccurrence(Table):
     """
 
     schema = _schema(
-        ("subject", _S, False), ("attack", _S, False), ("eps", _F, False), ("side", _S, False),
-        ("first", _I2, False), ("second", _I2, False), ("count", pa.int64(), False), ("alone", pa.int64(), True),
+        ("subject", _S, False),
+        ("attack", _S, False),
+        ("eps", _F, False),
+        ("side", _S, False),
+        ("first", _I2, False),
+        ("second", _I2, False),
+        ("count", pa.int64(), False),
+        ("alone", pa.int64(), True),
         ("images", pa.int64(), False),
-    )  # fmt: skip
+    )
 
 
 class Certified(Table):
@@ -164,7 +229,13 @@ class Certified(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("subject", _S, False), ("gold", _I2, True), ("predicted", _I2, False),
-        ("radius", _F, False), ("abstains", _B, False), ("lower", _F, False), ("hits", _I4, False),
+        ("id", _S, False),
+        ("subject", _S, False),
+        ("gold", _I2, True),
+        ("predicted", _I2, False),
+        ("radius", _F, False),
+        ("abstains", _B, False),
+        ("lower", _F, False),
+        ("hits", _I4, False),
         ("draws", _I4, False),
-    )  # fmt: skip
+    )

@@ -44,11 +44,14 @@ def youtube_spam(folder: Path) -> pa.Table:
     comments = pd.concat(frames, ignore_index=True)
     return _table(
         {
-            "id": _text(comments["id"]), "gold": pa.array(comments["CLASS"], pa.int16()),
-            "text": _text(comments["CONTENT"]), "video": _text(comments["video"]), "split": _text(comments["split"]),
+            "id": _text(comments["id"]),
+            "gold": pa.array(comments["CLASS"], pa.int16()),
+            "text": _text(comments["CONTENT"]),
+            "video": _text(comments["video"]),
+            "split": _text(comments["split"]),
         },
         ["ham", "spam"],
-    )  # fmt: skip
+    )
 
 
 def weather_crowd(folder: Path) -> pa.Table:
@@ -78,10 +81,11 @@ def weather_crowd(folder: Path) -> pa.Table:
     where = (rows.loc[said["tweet_id"]].to_numpy(), np.searchsorted(workers, said["worker_id"]))
     votes[where] = said["emotion"].map(codes).to_numpy()
     columns = {
-        "id": _text(tweets["tweet_id"].astype(str)), "gold": pa.array(tweets["sentiment"].map(codes), pa.int16()),
+        "id": _text(tweets["tweet_id"].astype(str)),
+        "gold": pa.array(tweets["sentiment"].map(codes), pa.int16()),
         "text": _text(tweets["tweet_body"]),
         "split": pa.array([parts.get(tweet, "train") for tweet in tweets["tweet_id"]], pa.string()),
-    }  # fmt: skip
+    }
     columns |= {f"worker_{number:03d}": pa.array(votes[:, number]) for number in range(len(workers))}
     return _table(columns, ["Negative", "Positive"], votes=True)
 
@@ -101,18 +105,22 @@ def crossmodal(folder: Path) -> pa.Table:
     reports = pd.concat(frames, ignore_index=True)
     return _table(
         {
-            "id": _text(reports["id"]), "gold": pa.array((reports["label"] == 1).astype(int), pa.int16()),
-            "text": _text(reports["text"]), "xray_paths": _text(reports["xray_paths"]),
+            "id": _text(reports["id"]),
+            "gold": pa.array((reports["label"] == 1).astype(int), pa.int16()),
+            "text": _text(reports["text"]),
+            "xray_paths": _text(reports["xray_paths"]),
             "split": _text(reports["split"]),
         },
         ["normal", "abnormal"],
-    )  # fmt: skip
+    )
 
 
 def recsys(
-    folder: Path, book_ratings: tuple[int, int] = (100, 15_000), user_books: tuple[int, int] = (25, 200),
+    folder: Path,
+    book_ratings: tuple[int, int] = (100, 15_000),
+    user_books: tuple[int, int] = (25, 200),
     most: int = 5_000_000,
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """Readers and books they rated (gold: 4 stars or more), selected as the tutorial does; its parts are whole readers.
 
     Beside each pair stand the book's figures, the review if there is one, and how many books of the same first author
@@ -124,10 +132,11 @@ def recsys(
     reviews = pd.DataFrame(
         _json_lines(
             folder / "goodreads_reviews_young_adult.json.gz",
-            ("user_id", "book_id", "review_text"), set(shelf["book_id"]),
+            ("user_id", "book_id", "review_text"),
+            set(shelf["book_id"]),
         ),
         columns=["user_id", "book_id", "review_text"],
-    ).drop_duplicates(["user_id", "book_id"])  # fmt: skip
+    ).drop_duplicates(["user_id", "book_id"])
     rated = shelf[shelf["rating"].astype(int) > 0].drop_duplicates(["user_id", "book_id"])
     rated = rated.merge(reviews, on=["user_id", "book_id"], how="left")
     users = np.unique(rated["user_id"].to_numpy(dtype=str))
@@ -136,7 +145,9 @@ def recsys(
         {
             "id": pa.array([f"reader-{user}-book-{book}" for user, book in zip(number, rated["book_id"], strict=True)]),
             "gold": pa.array((rated["rating"].astype(int) >= 4).astype(int), pa.int16()),
-            "book": _text(rated["book_id"]), "title": _text(rated["title"]), "author": _text(rated["first_author"]),
+            "book": _text(rated["book_id"]),
+            "title": _text(rated["title"]),
+            "author": _text(rated["first_author"]),
             "average_rating": pa.array(rated["average_rating"].astype(float)),
             "ratings_count": pa.array(rated["ratings_count"].astype("int64")),
             "books_by_author": pa.array(rated["books_by_author"].astype("int64")),
@@ -144,7 +155,7 @@ def recsys(
             "split": pa.array(_reader_parts(len(users))[number], pa.string()),
         },
         ["would not like it", "would like it"],
-    )  # fmt: skip
+    )
 
 
 def _shelf(folder: Path, book_ratings: tuple[int, int], user_books: tuple[int, int], most: int) -> pd.DataFrame:

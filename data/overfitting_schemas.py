@@ -25,13 +25,29 @@ class IndependenceTests(Table):
     """
 
     schema = _schema(
-        ("subject", _S, False), ("generator", _S, False), ("role", _S, False), ("models", _I4, False),
-        ("bound", _S, False), ("n", _I8, False), ("mean", _F, False), ("sigma", _F, False), ("span", _F, False),
-        ("log_p", _F, False), ("minimum_gap", _F, False), ("reach", _F, False), ("error", _F, False),
-        ("adversarial_error", _F, True), ("estimate", _F, False), ("h_original", _F, True), ("h_adversarial", _F, True),
-        ("moved", _I8, True), ("basic_p", _F, True), ("test_set", _S, False), ("model", _S, False),
+        ("subject", _S, False),
+        ("generator", _S, False),
+        ("role", _S, False),
+        ("models", _I4, False),
+        ("bound", _S, False),
+        ("n", _I8, False),
+        ("mean", _F, False),
+        ("sigma", _F, False),
+        ("span", _F, False),
+        ("log_p", _F, False),
+        ("minimum_gap", _F, False),
+        ("reach", _F, False),
+        ("error", _F, False),
+        ("adversarial_error", _F, True),
+        ("estimate", _F, False),
+        ("h_original", _F, True),
+        ("h_adversarial", _F, True),
+        ("moved", _I8, True),
+        ("basic_p", _F, True),
+        ("test_set", _S, False),
+        ("model", _S, False),
         ("chances", pa.list_(_F), True),
-    )  # fmt: skip
+    )
 
 
 class SyntheticRuns(Table):
@@ -41,21 +57,41 @@ class SyntheticRuns(Table):
     """
 
     schema = _schema(
-        ("experiment", _S, False), ("run", _I4, False), ("eps", _F, False), ("n", _I8, False), ("mean", _F, False),
-        ("sigma", _F, False), ("log_p", _F, False), ("basic_p", _F, False), ("risk", _F, False), ("error", _F, False),
-        ("adversarial_error", _F, False), ("estimate", _F, False), ("error_sigma", _F, False),
-        ("estimate_sigma", _F, False), ("h_original", _F, True), ("h_adversarial", _F, True),
-        ("training_accuracy", _F, False), ("first_weight", _F, False), ("values", _R, False),
-    )  # fmt: skip
+        ("experiment", _S, False),
+        ("run", _I4, False),
+        ("eps", _F, False),
+        ("n", _I8, False),
+        ("mean", _F, False),
+        ("sigma", _F, False),
+        ("log_p", _F, False),
+        ("basic_p", _F, False),
+        ("risk", _F, False),
+        ("error", _F, False),
+        ("adversarial_error", _F, False),
+        ("estimate", _F, False),
+        ("error_sigma", _F, False),
+        ("estimate_sigma", _F, False),
+        ("h_original", _F, True),
+        ("h_adversarial", _F, True),
+        ("training_accuracy", _F, False),
+        ("first_weight", _F, False),
+        ("values", _R, False),
+    )
 
 
 class SyntheticTests(Table):
     """One row per experiment, number of models, bin of models and ε: the test on the averaged values."""
 
     schema = _schema(
-        ("experiment", _S, False), ("models", _I4, False), ("bin", _I4, False), ("eps", _F, False), ("n", _I8, False),
-        ("mean", _F, False), ("sigma", _F, False), ("log_p", _F, False),
-    )  # fmt: skip
+        ("experiment", _S, False),
+        ("models", _I4, False),
+        ("bin", _I4, False),
+        ("eps", _F, False),
+        ("n", _I8, False),
+        ("mean", _F, False),
+        ("sigma", _F, False),
+        ("log_p", _F, False),
+    )
 
 
 class ShiftedWindows(Table):
@@ -67,7 +103,13 @@ class ShiftedWindows(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("gold", pa.int16(), False), ("generator", _S, False), ("wrong", pa.bool_(), False),
-        ("attackable", pa.bool_(), False), ("adversarial", _F, False), ("weighted", _F, False),
-        ("wrong_at", pa.list_(pa.bool_()), False), ("looks", _I4, False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("gold", pa.int16(), False),
+        ("generator", _S, False),
+        ("wrong", pa.bool_(), False),
+        ("attackable", pa.bool_(), False),
+        ("adversarial", _F, False),
+        ("weighted", _F, False),
+        ("wrong_at", pa.list_(pa.bool_()), False),
+        ("looks", _I4, False),
+    )

@@ -37,9 +37,14 @@ class ContractResults(Table):
     """One row per expectation of a contract: what was expected, of how many rows, how many disappointed."""
 
     schema = _schema(
-        ("contract", _S, False), ("expectation", _S, False), ("column", _S, True), ("success", _B, False),
-        ("checked", _I8, False), ("unexpected", _I8, False), ("detail", _S, True),
-    )  # fmt: skip
+        ("contract", _S, False),
+        ("expectation", _S, False),
+        ("column", _S, True),
+        ("success", _B, False),
+        ("checked", _I8, False),
+        ("unexpected", _I8, False),
+        ("detail", _S, True),
+    )
 
 
 class Votes(Table):
@@ -53,12 +58,20 @@ class LabelingTable(Table):
     """One row per labelling function: what it says, how often, how it agrees with the others and with gold."""
 
     schema = _schema(
-        ("function", _S, False), ("position", _I4, False), ("polarity", _S, False), ("coverage", _F, False),
-        ("overlaps", _F, False), ("conflicts", _F, False), ("votes", _I8, False), ("gold_votes", _I8, False),
-        ("gold_hits", _I8, False), ("empirical_accuracy", _F, True), ("faults", _I8, False),
+        ("function", _S, False),
+        ("position", _I4, False),
+        ("polarity", _S, False),
+        ("coverage", _F, False),
+        ("overlaps", _F, False),
+        ("conflicts", _F, False),
+        ("votes", _I8, False),
+        ("gold_votes", _I8, False),
+        ("gold_hits", _I8, False),
+        ("empirical_accuracy", _F, True),
+        ("faults", _I8, False),
         ("fault_example", _S, True),
         ("samples", _I8, False),
-    )  # fmt: skip
+    )
 
 
 class Panel(Table):
@@ -66,10 +79,17 @@ class Panel(Table):
     pruned it and with which correlation. `cliques` is null where the functions were ranked by `degree` instead."""
 
     schema = _schema(
-        ("function", _S, False), ("position", _I4, False), ("kept", _B, False), ("rank", _I4, False),
-        ("cliques", _I8, True), ("degree", _I8, False), ("coverage", _F, False), ("constant", _B, False),
-        ("pruned_by", _S, True), ("correlation", _F, True),
-    )  # fmt: skip
+        ("function", _S, False),
+        ("position", _I4, False),
+        ("kept", _B, False),
+        ("rank", _I4, False),
+        ("cliques", _I8, True),
+        ("degree", _I8, False),
+        ("coverage", _F, False),
+        ("constant", _B, False),
+        ("pruned_by", _S, True),
+        ("correlation", _F, True),
+    )
 
 
 class LabelModel(Table):
@@ -83,9 +103,13 @@ class WeakLabels(Table):
     """Per sample: the estimated class, the confidence in it, the votes cast, the softmax share for the interval."""
 
     schema = _schema(
-        ("id", _S, False), ("label", _I2, False), ("confidence", _F, False), ("votes_cast", _I4, False),
-        ("share", _F, False), ("undecided", _B, False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("label", _I2, False),
+        ("confidence", _F, False),
+        ("votes_cast", _I4, False),
+        ("share", _F, False),
+        ("undecided", _B, False),
+    )
 
 
 class Intervals(Table):
@@ -93,10 +117,16 @@ class Intervals(Table):
     stable hash of the id: samples with equal scores are ordered by it."""
 
     schema = _schema(
-        ("id", _S, False), ("label", _I2, False), ("confidence", _F, False), ("votes_cast", _I4, False),
-        ("votes_won", _F, False), ("lower", _F, False), ("upper", _F, False), ("undecided", _B, False),
+        ("id", _S, False),
+        ("label", _I2, False),
+        ("confidence", _F, False),
+        ("votes_cast", _I4, False),
+        ("votes_won", _F, False),
+        ("lower", _F, False),
+        ("upper", _F, False),
+        ("undecided", _B, False),
         ("tie_break", _I8, False),
-    )  # fmt: skip
+    )
 
 
 class Clusters(Table):
@@ -112,51 +142,86 @@ class OrderedAnswers(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("of", _S, False), ("group", _S, False), ("right", _I4, False), ("times", _I4, False),
-        ("score", _F, False), ("stratum", _I4, False), ("cluster", _I8, False), ("decided", _B, False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("of", _S, False),
+        ("group", _S, False),
+        ("right", _I4, False),
+        ("times", _I4, False),
+        ("score", _F, False),
+        ("stratum", _I4, False),
+        ("cluster", _I8, False),
+        ("decided", _B, False),
+    )
 
 
 class CuratedSets(Table):
     """The adversarial order: `rank` 0 is the easiest sample; `dataset` d means the sample is in D_d, D_d+1, … D_N."""
 
     schema = _schema(
-        ("id", _S, False), ("rank", _I8, False), ("dataset", _I4, False), ("label", _I2, False),
-        ("confidence", _F, False), ("lower", _F, False), ("upper", _F, False), ("votes_cast", _I4, False),
+        ("id", _S, False),
+        ("rank", _I8, False),
+        ("dataset", _I4, False),
+        ("label", _I2, False),
+        ("confidence", _F, False),
+        ("lower", _F, False),
+        ("upper", _F, False),
+        ("votes_cast", _I4, False),
         ("gold", _I2, True),
-    )  # fmt: skip
+    )
 
 
 class OrderingCurve(Table):
     """One row per approach, labeler and D_i: its size and its accuracy with both bands, the tie-free one beside it."""
 
     schema = _schema(
-        ("approach", _S, False), ("labeler", _S, False), ("dataset", _I4, False), ("size", _I8, False),
-        ("n", _I8, False), ("accuracy", _F, True), ("band_low", _F, True), ("band_high", _F, True),
-        ("wilson_low", _F, True), ("wilson_high", _F, True), ("tie_free_accuracy", _F, True),
-        ("stratum_n", _I8, False), ("stratum_accuracy", _F, True),
-    )  # fmt: skip
+        ("approach", _S, False),
+        ("labeler", _S, False),
+        ("dataset", _I4, False),
+        ("size", _I8, False),
+        ("n", _I8, False),
+        ("accuracy", _F, True),
+        ("band_low", _F, True),
+        ("band_high", _F, True),
+        ("wilson_low", _F, True),
+        ("wilson_high", _F, True),
+        ("tie_free_accuracy", _F, True),
+        ("stratum_n", _I8, False),
+        ("stratum_accuracy", _F, True),
+    )
 
 
 class Predictions(Table):
     """What a subject says of each sample: the class, and the probability of every class where the subject gives one."""
 
-    schema = pa.schema([
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("predicted", pa.int16(), nullable=False),
-        pa.field("probabilities", pa.list_(pa.float64()), nullable=True),
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("predicted", pa.int16(), nullable=False),
+            pa.field("probabilities", pa.list_(pa.float64()), nullable=True),
+        ]
+    )
 
 
 class Findings(Table):
     """Every measured thing, one row each: the report, the gates, the trend and the exports all read this table."""
 
     schema = _schema(
-        ("run", _S, False), ("pipeline", _S, False), ("subject", _S, False), ("stage", _S, False),
+        ("run", _S, False),
+        ("pipeline", _S, False),
+        ("subject", _S, False),
+        ("stage", _S, False),
         ("metric", _S, False),
-        ("of", _S, False), ("group", _S, False), ("value", _F, True), ("low", _F, True), ("high", _F, True),
-        ("n", _I8, True), ("p_value", _F, True), ("p_adjusted", _F, True), ("verdict", _S, False), ("unit", _S, False),
-    )  # fmt: skip
+        ("of", _S, False),
+        ("group", _S, False),
+        ("value", _F, True),
+        ("low", _F, True),
+        ("high", _F, True),
+        ("n", _I8, True),
+        ("p_value", _F, True),
+        ("p_adjusted", _F, True),
+        ("verdict", _S, False),
+        ("unit", _S, False),
+    )
 
 
 class SubjectFiles(Files):

@@ -21,11 +21,22 @@ class TermChanges(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("attack", _S, False), ("kind", _S, False), ("before", _S, False), ("after", _S, False),
-        ("first", _I4, False), ("last", _I4, False), ("new_first", _I4, False), ("new_last", _I4, False),
-        ("start", _I4, False), ("end", _I4, False), ("words", _I4, False), ("changed", _I4, False),
-        ("concept", _S, True), ("outcome", _S, False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("attack", _S, False),
+        ("kind", _S, False),
+        ("before", _S, False),
+        ("after", _S, False),
+        ("first", _I4, False),
+        ("last", _I4, False),
+        ("new_first", _I4, False),
+        ("new_last", _I4, False),
+        ("start", _I4, False),
+        ("end", _I4, False),
+        ("words", _I4, False),
+        ("changed", _I4, False),
+        ("concept", _S, True),
+        ("outcome", _S, False),
+    )
 
 
 class EntityMatches(Table):
@@ -36,7 +47,13 @@ class EntityMatches(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("gold_kinds", pa.list_(_S), False), ("gold_lengths", pa.list_(_I4), False),
-        ("gold_hits", pa.list_(_B), False), ("gold_seen", pa.list_(_B), False), ("said_kinds", pa.list_(_S), False),
-        ("said_lengths", pa.list_(_I4), False), ("said_hits", pa.list_(_B), False), ("said_seen", pa.list_(_B), False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("gold_kinds", pa.list_(_S), False),
+        ("gold_lengths", pa.list_(_I4), False),
+        ("gold_hits", pa.list_(_B), False),
+        ("gold_seen", pa.list_(_B), False),
+        ("said_kinds", pa.list_(_S), False),
+        ("said_lengths", pa.list_(_I4), False),
+        ("said_hits", pa.list_(_B), False),
+        ("said_seen", pa.list_(_B), False),
+    )

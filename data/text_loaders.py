@@ -66,9 +66,13 @@ def emotion(folder: Path) -> pa.Table:
         for number, line in enumerate(lines[1:], start=1):
             text, _, label = line.rpartition(";")
             rows.append(
-                {"id": f"{split}-{number:05d}", "gold": _code(label, _EMOTIONS, path, number), "text": text,
-                 "split": split}
-            )  # fmt: skip
+                {
+                    "id": f"{split}-{number:05d}",
+                    "gold": _code(label, _EMOTIONS, path, number),
+                    "text": text,
+                    "split": split,
+                }
+            )
     return _table(rows, _EMOTIONS)
 
 
@@ -96,9 +100,10 @@ def cams(folder: Path) -> pa.Table:
     and so are training posts whose text is also tested.
     """
     parts = (
-        ("IntentSDCNL_Training", "train", "utf-8"), ("added_CAMS_data", "train", "windows-1252"),
+        ("IntentSDCNL_Training", "train", "utf-8"),
+        ("added_CAMS_data", "train", "windows-1252"),
         ("IntentSDCNL_Testing", "test", "utf-8"),
-    )  # fmt: skip
+    )
     rows: list[Row] = []
     for name, split, encoding in parts:
         path = folder / f"{name}.csv.gz"

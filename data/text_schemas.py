@@ -20,10 +20,16 @@ class Explanations(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("explainer", _S, False), ("gold", _I2, True), ("predicted", _I2, False),
-        ("confidence", _F, False), ("words", pa.list_(_S), False), ("starts", pa.list_(_I4), False),
-        ("ends", pa.list_(_I4), False), ("importance", pa.list_(_F), False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("explainer", _S, False),
+        ("gold", _I2, True),
+        ("predicted", _I2, False),
+        ("confidence", _F, False),
+        ("words", pa.list_(_S), False),
+        ("starts", pa.list_(_I4), False),
+        ("ends", pa.list_(_I4), False),
+        ("importance", pa.list_(_F), False),
+    )
     extras = _I4
 
 
@@ -32,10 +38,17 @@ class Keywords(Table):
     keyword by this provider (`elected`), and by the vote of all (`keyword`)."""
 
     schema = _schema(
-        ("provider", _S, False), ("explainer", _S, False), ("code", _I2, False), ("word", _S, False),
-        ("importance", _F, False), ("explanations", _I4, False), ("cluster", _I4, False),
-        ("relatedness", _F, True), ("elected", _B, False), ("keyword", _B, False),
-    )  # fmt: skip
+        ("provider", _S, False),
+        ("explainer", _S, False),
+        ("code", _I2, False),
+        ("word", _S, False),
+        ("importance", _F, False),
+        ("explanations", _I4, False),
+        ("cluster", _I4, False),
+        ("relatedness", _F, True),
+        ("elected", _B, False),
+        ("keyword", _B, False),
+    )
 
 
 class TrustLabels(Table):
@@ -45,11 +58,20 @@ class TrustLabels(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("explainer", _S, False), ("oracle", _S, False), ("gold", _I2, True),
-        ("predicted", _I2, False), ("confidence", _F, False), ("label", _S, False), ("reason", _S, False),
-        ("related_mass", _F, False), ("unrelated_mass", _F, False), ("words", pa.list_(_S), False),
-        ("importance", pa.list_(_F), False), ("related", pa.list_(_B), False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("explainer", _S, False),
+        ("oracle", _S, False),
+        ("gold", _I2, True),
+        ("predicted", _I2, False),
+        ("confidence", _F, False),
+        ("label", _S, False),
+        ("reason", _S, False),
+        ("related_mass", _F, False),
+        ("unrelated_mass", _F, False),
+        ("words", pa.list_(_S), False),
+        ("importance", pa.list_(_F), False),
+        ("related", pa.list_(_B), False),
+    )
 
 
 class TrustExamples(Table):
@@ -60,11 +82,20 @@ class TrustExamples(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("explainer", _S, False), ("code", _I2, False), ("confidence", _F, False),
-        ("label", _S, False), ("truth", _S, True), ("related_mass", _F, False), ("unrelated_mass", _F, False),
-        ("text", _S, False), ("starts", pa.list_(_I4), False), ("ends", pa.list_(_I4), False),
-        ("importance", pa.list_(_F), False), ("related", pa.list_(_B), False),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("explainer", _S, False),
+        ("code", _I2, False),
+        ("confidence", _F, False),
+        ("label", _S, False),
+        ("truth", _S, True),
+        ("related_mass", _F, False),
+        ("unrelated_mass", _F, False),
+        ("text", _S, False),
+        ("starts", pa.list_(_I4), False),
+        ("ends", pa.list_(_I4), False),
+        ("importance", pa.list_(_F), False),
+        ("related", pa.list_(_B), False),
+    )
 
 
 class Thresholds(Table):
@@ -74,9 +105,14 @@ class Thresholds(Table):
     """
 
     schema = _schema(
-        ("provider", _S, False), ("theta", _F, False), ("pairs", _I4, False), ("unknown", _I4, False),
-        ("balance", _F, True), ("words", _I4, False), ("words_unknown", _I4, False),
-    )  # fmt: skip
+        ("provider", _S, False),
+        ("theta", _F, False),
+        ("pairs", _I4, False),
+        ("unknown", _I4, False),
+        ("balance", _F, True),
+        ("words", _I4, False),
+        ("words_unknown", _I4, False),
+    )
 
 
 class TrustTruth(Table):
@@ -86,8 +122,11 @@ class TrustTruth(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("explainer", _S, False), ("truth", _S, True), ("precision", _F, True),
-    )  # fmt: skip
+        ("id", _S, False),
+        ("explainer", _S, False),
+        ("truth", _S, True),
+        ("precision", _F, True),
+    )
 
 
 class TrustSettings(Table):
@@ -97,10 +136,16 @@ class TrustSettings(Table):
     """
 
     schema = _schema(
-        ("explainer", _S, False), ("setting", _S, False), ("value", _F, False), ("used", _B, False),
-        ("n", _I4, False), ("trustworthy", _I4, False), ("undecided", _I4, False), ("known", _I4, False),
+        ("explainer", _S, False),
+        ("setting", _S, False),
+        ("value", _F, False),
+        ("used", _B, False),
+        ("n", _I4, False),
+        ("trustworthy", _I4, False),
+        ("undecided", _I4, False),
+        ("known", _I4, False),
         ("g_mean", _F, True),
-    )  # fmt: skip
+    )
 
 
 class WordVectors(Table):

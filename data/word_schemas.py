@@ -22,9 +22,13 @@ class WordSwaps(Table):
     """
 
     schema = _schema(
-        ("code", _I2, False), ("word", _S, False), ("related", _B, True), ("candidates", pa.list_(_S), False),
-        ("cosines", pa.list_(_F), False), ("importance", pa.list_(_F), False),
-    )  # fmt: skip
+        ("code", _I2, False),
+        ("word", _S, False),
+        ("related", _B, True),
+        ("candidates", pa.list_(_S), False),
+        ("cosines", pa.list_(_F), False),
+        ("importance", pa.list_(_F), False),
+    )
 
 
 class CosineLimits(Table):
@@ -60,13 +64,31 @@ class AttackedTexts(Table):
     """
 
     schema = _schema(
-        ("id", _S, False), ("gold", _I2, True), ("status", _S, False), ("reason", _S, False),
-        ("predicted", _I2, False), ("probabilities", pa.list_(_F), False), ("attacked", _I2, False),
-        ("attacked_probabilities", pa.list_(_F), False), ("text", _S, False), ("attacked_text", _S, False),
-        ("positions", pa.list_(_I4), False), ("starts", pa.list_(_I4), False), ("ends", pa.list_(_I4), False),
-        ("originals", pa.list_(_S), False), ("replacements", pa.list_(_S), False), ("words", _I4, False),
-        ("changed", _I4, False), ("modified", _F, False), ("similarity", _F, True), ("encoder", _S, False),
-        ("second_similarity", _F, True), ("second_encoder", _S, False), ("queries", _I4, False),
-        ("refused", _I4, True), ("ranking", _S, False), ("providers", pa.list_(_S), False),
+        ("id", _S, False),
+        ("gold", _I2, True),
+        ("status", _S, False),
+        ("reason", _S, False),
+        ("predicted", _I2, False),
+        ("probabilities", pa.list_(_F), False),
+        ("attacked", _I2, False),
+        ("attacked_probabilities", pa.list_(_F), False),
+        ("text", _S, False),
+        ("attacked_text", _S, False),
+        ("positions", pa.list_(_I4), False),
+        ("starts", pa.list_(_I4), False),
+        ("ends", pa.list_(_I4), False),
+        ("originals", pa.list_(_S), False),
+        ("replacements", pa.list_(_S), False),
+        ("words", _I4, False),
+        ("changed", _I4, False),
+        ("modified", _F, False),
+        ("similarity", _F, True),
+        ("encoder", _S, False),
+        ("second_similarity", _F, True),
+        ("second_encoder", _S, False),
+        ("queries", _I4, False),
+        ("refused", _I4, True),
+        ("ranking", _S, False),
+        ("providers", pa.list_(_S), False),
         ("limits", pa.list_(_F), False),
-    )  # fmt: skip
+    )

@@ -58,9 +58,10 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
 def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str] | None = None) -> dict[str, Any]:
     """What every kind of audit that the pipeline asks for makes of the data, or `only` some of them, by name."""
     asked = [
-        kind for kind in pipeline.kinds
+        kind
+        for kind in pipeline.kinds
         if kind.name != DATA.name and kind.asked(pipeline) and (only is None or kind.name in only)
-    ]  # fmt: skip
+    ]
     branches: dict[str, Branch[Any]] = {}
     with waited_for():
         for kind in in_running_order(asked):

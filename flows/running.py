@@ -92,9 +92,16 @@ def _open_run(
     close_crashed_runs(store)
     progress = open_progress(cast("TextIO | None", stream))
     run = Run(
-        pipeline.name, store, engine_of(project, progress), progress,
-        seed=seed, compute=project.compute, fresh=fresh, conductor=Orchestrated(), keep_bytes=project.keep_mib << 20,
-    )  # fmt: skip
+        pipeline.name,
+        store,
+        engine_of(project, progress),
+        progress,
+        seed=seed,
+        compute=project.compute,
+        fresh=fresh,
+        conductor=Orchestrated(),
+        keep_bytes=project.keep_mib << 20,
+    )
     run.record.settings = pipeline.model_dump(mode="json")
     run.record.overrides = sorted(dotted(where) for where in project.lines.changed)
     stopped = False

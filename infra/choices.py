@@ -187,9 +187,11 @@ class Choices(Generic[C]):
         if known is not None:
             return replace(self, references={**self.references, **written})
         return replace(
-            self, all=(*self.all, self._settled(choice, origin)), origins={**self.origins, choice.word: origin},
+            self,
+            all=(*self.all, self._settled(choice, origin)),
+            origins={**self.origins, choice.word: origin},
             references={**self.references, **written},
-        )  # fmt: skip
+        )
 
     def _checked(self, origin: Origin) -> C:
         choice = origin.reference.load()

@@ -22,9 +22,21 @@ from assay.infra.artifacts import Artifact
 
 _NUMERIC = ("numpy", "torch", "scipy", "scikit-learn", "snorkel", "pillow")  # Pillow decodes and resizes images
 _RECORDED = (
-    *_NUMERIC, "assay-audit", "dask", "distributed", "prefect", "pyarrow", "pandas", "networkx", "statsmodels",
-    "great-expectations", "transformers", "textattack", "lime", "gensim",
-)  # fmt: skip
+    *_NUMERIC,
+    "assay-audit",
+    "dask",
+    "distributed",
+    "prefect",
+    "pyarrow",
+    "pandas",
+    "networkx",
+    "statsmodels",
+    "great-expectations",
+    "transformers",
+    "textattack",
+    "lime",
+    "gensim",
+)
 
 
 @runtime_checkable

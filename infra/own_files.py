@@ -99,9 +99,13 @@ def _output_of(command: str, written: str, folder: str, _run: str) -> str:
     about = f'The `version` of "{written}" ({command})'
     try:
         answer = subprocess.run(
-            shlex.split(command), cwd=folder, capture_output=True, timeout=_COMMAND_SECONDS, check=False,
+            shlex.split(command),
+            cwd=folder,
+            capture_output=True,
+            timeout=_COMMAND_SECONDS,
+            check=False,
             stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
     except (OSError, ValueError) as fault:
         raise InputError(f"{about} cannot be run: {fault}.") from fault
     except subprocess.TimeoutExpired as fault:

@@ -52,10 +52,14 @@ def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
     rows = max(1, int(_ROW_GROUP_BYTES / max(1.0, table.nbytes / max(1, table.num_rows))))
     with folder.writing(name) as sink:
         pq.write_table(
-            table, sink, row_group_size=rows, compression="zstd", write_page_checksum=True,
+            table,
+            sink,
+            row_group_size=rows,
+            compression="zstd",
+            write_page_checksum=True,
             use_dictionary=[name for name in plain if _repeats(table.column(name))],
             write_statistics=plain if blobs else True,
-        )  # fmt: skip
+        )
         size = sink.tell()
     return PartFile(name, table.num_rows, sums, size)
 

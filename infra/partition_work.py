@@ -91,10 +91,15 @@ def write_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Part:
     )
     worker, device = whereabouts()
     part = Part(
-        work.index, files, work.marks(), worker, device,
-        round(time.perf_counter() - wall, 4), round(time.process_time() - cpu, 4),
+        work.index,
+        files,
+        work.marks(),
+        worker,
+        device,
+        round(time.perf_counter() - wall, 4),
+        round(time.process_time() - cpu, 4),
         encode_tally(tally) if tally is not None else None,
-    )  # fmt: skip
+    )
     folder.write_json(work.mark, asdict(part))
     return part
 

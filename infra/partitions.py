@@ -62,12 +62,18 @@ def map_partitions(
     names = [bench.name_output(kind, name) for kind in kinds]
     work = [
         PartitionWork(
-            _named(names, cut.index, len(plan)), cut.index, bench.run.store.url, function,
-            sources=cut.sources, aligned=slices[at], kinds=kinds,
-            prefixes=_prefixes(bench, names), mark=_mark(bench, names[0], cut.index),
+            _named(names, cut.index, len(plan)),
+            cut.index,
+            bench.run.store.url,
+            function,
+            sources=cut.sources,
+            aligned=slices[at],
+            kinds=kinds,
+            prefixes=_prefixes(bench, names),
+            mark=_mark(bench, names[0], cut.index),
         )
         for at, cut in enumerate(plan)
-    ]  # fmt: skip
+    ]
     return _write(bench, names, kinds, work, constants, unpack=not isinstance(into, tuple))
 
 
@@ -86,11 +92,17 @@ def map_pieces(
     pieces = bench.settle_plan(names[0], list(pieces))
     work = [
         PartitionWork(
-            _named(names, index, len(pieces)) + place_of(piece), index, bench.run.store.url, function,
-            piece=piece, kinds=kinds, prefixes=_prefixes(bench, names), mark=_mark(bench, names[0], index),
+            _named(names, index, len(pieces)) + place_of(piece),
+            index,
+            bench.run.store.url,
+            function,
+            piece=piece,
+            kinds=kinds,
+            prefixes=_prefixes(bench, names),
+            mark=_mark(bench, names[0], index),
         )
         for index, piece in enumerate(pieces)
-    ]  # fmt: skip
+    ]
     return _write(bench, names, kinds, work, constants, unpack=not isinstance(into, tuple))
 
 
@@ -108,11 +120,14 @@ def reduce_partitions(function: Callable[..., object], *inputs: Artifact[Any], *
     shared = engine.share(constants)
     calls = (
         Call(
-            at, f"{bench.title}, partition {cut.index + 1} of {len(plan)}", count_partition,
-            (PartitionWork(bench.title, cut.index, bench.run.store.url, function, sources=cut.sources), shared), {},
+            at,
+            f"{bench.title}, partition {cut.index + 1} of {len(plan)}",
+            count_partition,
+            (PartitionWork(bench.title, cut.index, bench.run.store.url, function, sources=cut.sources), shared),
+            {},
         )
         for at, cut in enumerate(plan)
-    )  # fmt: skip
+    )
     folded: Folded[Any] = engine.fold(
         calls, merge, gpu=bench.gpu, finished=lambda done: bench.progress(done, len(plan))
     )

@@ -125,9 +125,12 @@ def tagged_settings(tag: str, word: str, origin: Origin) -> type[Settings]:
 
 @lru_cache(maxsize=256)
 def listing_settings(
-    base: type[Settings], listing: str, origins: tuple[tuple[str, Origin], ...], words: tuple[str, ...],
+    base: type[Settings],
+    listing: str,
+    origins: tuple[tuple[str, Origin], ...],
+    words: tuple[str, ...],
     references: tuple[tuple[str, str], ...],
-) -> type[Settings]:  # fmt: skip
+) -> type[Settings]:
     """Settings that list words, told of plug-ins."""
     declared = base.model_fields[listing]
     spelt = dict(references)

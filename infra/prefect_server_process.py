@@ -17,9 +17,7 @@ def main(listening: int) -> None:
     threading.Thread(target=_end_with_parent, name="assay-lifeline", daemon=True).start()
     import uvicorn
 
-    config = uvicorn.Config(
-        "prefect.server.api.server:create_app", factory=True, log_level="error", lifespan="on"
-    )  # fmt: skip
+    config = uvicorn.Config("prefect.server.api.server:create_app", factory=True, log_level="error", lifespan="on")
     server = uvicorn.Server(config)
     server.run(sockets=[socket.socket(fileno=listening)])
     if not server.started:

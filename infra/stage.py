@@ -94,9 +94,15 @@ class Stage(Generic[P, R]):
                 with run.bodies():
                     began = time.perf_counter()
                     bench = Workbench(
-                        run, self.name, self.title, key, self.gpu,
-                        Seeds(run.seed, self.name) if self.draws else None, on_progress, shown,
-                    )  # fmt: skip
+                        run,
+                        self.name,
+                        self.title,
+                        key,
+                        self.gpu,
+                        Seeds(run.seed, self.name) if self.draws else None,
+                        on_progress,
+                        shown,
+                    )
                     manifest = self._compute(bench, ingredients, args, kwargs)
                 if again and held is not None:
                     manifest = run.store.settle(held, manifest, stage_key(ingredients), run.notice)
@@ -131,13 +137,21 @@ class Stage(Generic[P, R]):
     def _commit(self, bench: Workbench, ingredients: dict[str, Any], result: R, cpu_seconds: float) -> Manifest:
         outputs = {name: bench.output(artifact) for name, artifact in _named(result).items()}
         manifest = Manifest(
-            stage=self.name, version=self.version, key=bench.key, title=self.title,
-            outputs=outputs, ingredients=ingredients,
-            summary=bench.summary, run=bench.run.id, created=datetime.now(UTC).isoformat(timespec="seconds"),
+            stage=self.name,
+            version=self.version,
+            key=bench.key,
+            title=self.title,
+            outputs=outputs,
+            ingredients=ingredients,
+            summary=bench.summary,
+            run=bench.run.id,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
             wall_seconds=round(time.perf_counter() - bench.started, 3),
             cpu_seconds=round(bench.cpu_seconds + cpu_seconds, 3),
-            packages=package_versions(), commit=git_commit(), quarantined=tuple(bench.quarantined),
-        )  # fmt: skip
+            packages=package_versions(),
+            commit=git_commit(),
+            quarantined=tuple(bench.quarantined),
+        )
         committed = bench.run.store.commit(manifest)
         if not is_shared(bench.run.store, f"{self.name}/{bench.key}", but=bench.run.id):
             self._drop_scraps(bench, outputs)

@@ -148,10 +148,8 @@ def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
     there = sorted(store.folder.sizes(PLACE))
     living = {run.id for run in store.runs() if run.status == "running"}
     used = {
-        f"{PLACE}/{one.get('sha256')}"
-        for run in store.runs() if run.id in kept | living
-        for one in run.ingredients
-    }  # fmt: skip
+        f"{PLACE}/{one.get('sha256')}" for run in store.runs() if run.id in kept | living for one in run.ingredients
+    }
     return [name for name in there if name not in used]
 
 

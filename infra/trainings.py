@@ -133,11 +133,14 @@ def train_on_worker(
     bench = current_workbench()
     files, table = bench.name_output(into, None), bench.name_output(curve, None) if curve else ""
     work = TrainingWork(
-        f"{bench.title}, {name}", bench.run.store.url, function,
+        f"{bench.title}, {name}",
+        bench.run.store.url,
+        function,
         tuple(_whole(bench, artifact) for artifact in inputs),
-        f"{bench.place}/{files}", (f"{bench.place}/{table}/part", curve) if curve else None,
+        f"{bench.place}/{files}",
+        (f"{bench.place}/{table}/part", curve) if curve else None,
         f"{bench.place}/marks/{name}",
-    )  # fmt: skip
+    )
     trained = _carry_out(bench, work, constants)
     model = bench.add_files(files, into, trained.files, trained.checksums)
     if curve is None or trained.curve is None:

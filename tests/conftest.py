@@ -56,9 +56,15 @@ def make_run(tmp_path: Path) -> Callable[..., "object"]:
     ) -> Run:
         settings = Compute(**{"engine": "serial", **compute})
         return Run(
-            pipeline, Store(store or str(tmp_path / "store")).open(), lambda: open_engine(settings), SilentProgress(),
-            seed=seed, compute=settings, fresh=fresh, aside=aside,
-        )  # fmt: skip
+            pipeline,
+            Store(store or str(tmp_path / "store")).open(),
+            lambda: open_engine(settings),
+            SilentProgress(),
+            seed=seed,
+            compute=settings,
+            fresh=fresh,
+            aside=aside,
+        )
 
     return make
 

@@ -28,25 +28,40 @@ class Attacked:
 
 
 TABLE_1 = (
-    Attacked("IPMI2019-AttnMel", "lesions", "attnmel", {
-        "ACC": (0.875, 0.108, 0.000, 0.311, 0.301, 0.217, 0.219),
-        "AUC": (0.744, 0.067, 0.000, 0.558, 0.539, 0.514, 0.493),
-        "FR": (None, 0.747, 0.855, 0.689, 0.712, 0.783, 0.805),
-    }),
-    Attacked("Inception_v3", "fundus", "inception-v3", {
-        "ACC": (0.890, 0.190, 0.000, 0.377, 0.295, 0.207, 0.230),
-        "AUC": (0.971, 0.715, 0.263, 0.663, 0.540, 0.594, 0.487),
-        "FR": (None, 0.715, 0.905, 0.623, 0.690, 0.796, 0.770),
-    }),
-)  # fmt: skip
+    Attacked(
+        "IPMI2019-AttnMel",
+        "lesions",
+        "attnmel",
+        {
+            "ACC": (0.875, 0.108, 0.000, 0.311, 0.301, 0.217, 0.219),
+            "AUC": (0.744, 0.067, 0.000, 0.558, 0.539, 0.514, 0.493),
+            "FR": (None, 0.747, 0.855, 0.689, 0.712, 0.783, 0.805),
+        },
+    ),
+    Attacked(
+        "Inception_v3",
+        "fundus",
+        "inception-v3",
+        {
+            "ACC": (0.890, 0.190, 0.000, 0.377, 0.295, 0.207, 0.230),
+            "AUC": (0.971, 0.715, 0.263, 0.663, 0.540, 0.594, 0.487),
+            "FR": (None, 0.715, 0.905, 0.623, 0.690, 0.796, 0.770),
+        },
+    ),
+)
 
 TABLE_2 = (
-    Attacked("CheXNet", "chest", "chexnet", {
-        "ACC": (0.865, 0.641, 0.455, 0.564, 0.580, 0.446, 0.395),
-        "AUC": (0.807, 0.562, 0.308, 0.798, 0.736, 0.729, 0.748),
-        "FR": (None, 0.236, 0.432, 0.297, 0.331, 0.427, 0.514),
-    }),
-)  # fmt: skip
+    Attacked(
+        "CheXNet",
+        "chest",
+        "chexnet",
+        {
+            "ACC": (0.865, 0.641, 0.455, 0.564, 0.580, 0.446, 0.395),
+            "AUC": (0.807, 0.562, 0.308, 0.798, 0.736, 0.729, 0.748),
+            "FR": (None, 0.236, 0.432, 0.297, 0.331, 0.427, 0.514),
+        },
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -101,11 +116,24 @@ class Defended:
 
 
 TABLE_5 = (
-    Defended("IPMI2019-AttnMel", "lesions-defended", "attnmel", 0.875, 0.000,
-             {"standard": 0.802, "mpadvt": 0.824, "maadvt": 0.828}),
-    Defended("Inception_v3", "fundus-defended", "inception-v3", 0.890, 0.000,
-             {"standard": 0.250, "mpadvt": 0.311, "maadvt": 0.340}),
-    Defended("CheXNet", "chest-defended", "chexnet", 0.865, 0.450,
-             {"standard": 0.816, "mpadvt": 0.839, "maadvt": None}),
-)  # fmt: skip
+    Defended(
+        "IPMI2019-AttnMel",
+        "lesions-defended",
+        "attnmel",
+        0.875,
+        0.000,
+        {"standard": 0.802, "mpadvt": 0.824, "maadvt": 0.828},
+    ),
+    Defended(
+        "Inception_v3",
+        "fundus-defended",
+        "inception-v3",
+        0.890,
+        0.000,
+        {"standard": 0.250, "mpadvt": 0.311, "maadvt": 0.340},
+    ),
+    Defended(
+        "CheXNet", "chest-defended", "chexnet", 0.865, 0.450, {"standard": 0.816, "mpadvt": 0.839, "maadvt": None}
+    ),
+)
 TABLE_5_DEFENCES = {"standard": "Standard", "mpadvt": "MPAdvT", "maadvt": "MAAdvT"}

@@ -64,9 +64,21 @@ def page(_ground: Ground, _made: Agreed, findings: FindingIndex) -> Iterator[Par
 
 
 ANNOTATORS = AuditKind(
-    "annotators", asked, run,
-    keys=(Key("annotators", Annotators, "The columns with the labels of single annotators: how far they agree beyond "
-              "chance (Krippendorff's alpha), and with gold.", "[first_reader, second_reader]"),),
-    stands_on=("data",), measures=(Measured("annotators", METRICS, ("annotators",)),), clashes=clashes,
-    columns=columns, background=page,
-)  # fmt: skip
+    "annotators",
+    asked,
+    run,
+    keys=(
+        Key(
+            "annotators",
+            Annotators,
+            "The columns with the labels of single annotators: how far they agree beyond "
+            "chance (Krippendorff's alpha), and with gold.",
+            "[first_reader, second_reader]",
+        ),
+    ),
+    stands_on=("data",),
+    measures=(Measured("annotators", METRICS, ("annotators",)),),
+    clashes=clashes,
+    columns=columns,
+    background=page,
+)

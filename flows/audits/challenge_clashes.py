@@ -32,9 +32,9 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
             if not ways_of(pipeline).intersection(ways):
                 named = as_dict(item).get(key) or "it"
                 yield Clash(
-                    (stage, position), f"{named} needs a subject for {kind}: add one with {ways[0]}, "
-                    f"as in subject: {{{ways[0]}: …}}",
-                )  # fmt: skip
+                    (stage, position),
+                    f"{named} needs a subject for {kind}: add one with {ways[0]}, as in subject: {{{ways[0]}: …}}",
+                )
     yield from _attacks(pipeline)
     yield from _defenses(pipeline)
 

@@ -115,19 +115,23 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Chall
     attacked = {name: outcomes(branches) for name, branches in attacking.items() if name in models}
     across = outcomes({one.called: _across(medium, one, attacked, models) for one in medium.attacks})
     transfers = list(across.values())
-    measures = outcomes({
-        name: start(f"attacks on {name}", medium.measure, models[name], by_attack, transfers)
-        for name, by_attack in attacked.items()
-    })  # fmt: skip
+    measures = outcomes(
+        {
+            name: start(f"attacks on {name}", medium.measure, models[name], by_attack, transfers)
+            for name, by_attack in attacked.items()
+        }
+    )
     by_subject: dict[str, dict[str, Examined]] = {}
     for (name, defence), copy in defended.items():
         by_subject.setdefault(name, {})[defence] = copy
     names = {name: {defence: copy.name for defence, copy in copies.items()} for name, copies in by_subject.items()}
     challenged = Challenged(attacked, measures, models, names, across, {})
-    gains = outcomes({
-        name: start(f"defences of {name}", medium.compare, originals[name], copies, challenged)
-        for name, copies in by_subject.items()
-    })  # fmt: skip
+    gains = outcomes(
+        {
+            name: start(f"defences of {name}", medium.compare, originals[name], copies, challenged)
+            for name, copies in by_subject.items()
+        }
+    )
     return Challenged(attacked, measures, models, names, across, gains)
 
 

@@ -16,13 +16,20 @@ from assay.tasks.statistics.metrics import Metric
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 TAKES = {
-    "asked": ("pipeline",), "run": ("ground",), "clashes": ("pipeline",), "columns": ("pipeline",),
-    "missing": ("pipeline", "folder"), "afterwards": ("ground", "result", "run"),
-    "hardness": ("ground", "result"), "outcomes": ("ground", "result"),
+    "asked": ("pipeline",),
+    "run": ("ground",),
+    "clashes": ("pipeline",),
+    "columns": ("pipeline",),
+    "missing": ("pipeline", "folder"),
+    "afterwards": ("ground", "result", "run"),
+    "hardness": ("ground", "result"),
+    "outcomes": ("ground", "result"),
     "sampled": ("outcomes", "tables", "of", "group"),
-    "page": ("ground", "result", "findings"), "background": ("ground", "result", "findings"),
-    "verdict": ("findings",), "followed": ("findings",),
-}  # fmt: skip
+    "page": ("ground", "result", "findings"),
+    "background": ("ground", "result", "findings"),
+    "verdict": ("findings",),
+    "followed": ("findings",),
+}
 """The functions of a kind of audit, each with what it is given."""
 
 
@@ -74,8 +81,10 @@ def troubles_in_order(kinds: Sequence[AuditKind[Any]]) -> Iterator[tuple[AuditKi
     names = [kind.name for kind in kinds]
     lost = [
         (kind, f"it stands on {below}, and there is no such kind of audit; {suggestion(below, names)}")
-        for kind in kinds for below in kind.stands_on if below not in names
-    ]  # fmt: skip
+        for kind in kinds
+        for below in kind.stands_on
+        if below not in names
+    ]
     yield from lost
     if not lost:
         try:

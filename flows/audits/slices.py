@@ -60,9 +60,10 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     columns = as_list(as_dict(written).get("columns") if isinstance(written, dict) else written)
     if source.get("group") is not None and source.get("group") in columns:
         yield Clash(
-            ("slices",), f"name {source['group']}, which is what is independent (source.group), so that a slice by it "
+            ("slices",),
+            f"name {source['group']}, which is what is independent (source.group), so that a slice by it "
             "is a single group: name what groups have in common",
-        )  # fmt: skip
+        )
 
 
 def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
@@ -88,9 +89,22 @@ def verdict(findings: FindingIndex) -> Iterator[Verdict]:
 
 
 SLICES = AuditKind(
-    "slices", asked, run,
-    keys=(Key("slices", Slices, "The columns by whose values subjects are looked at: a site, a sex, a device; where "
-              "they are worse than elsewhere is searched on one half and confirmed on the other.", "[site, sex]"),),
-    stands_on=("data", "tables", "subjects"), measures=(Measured("slices", METRICS, ("slices",)),), clashes=clashes,
-    columns=columns, page=page, verdict=verdict,
-)  # fmt: skip
+    "slices",
+    asked,
+    run,
+    keys=(
+        Key(
+            "slices",
+            Slices,
+            "The columns by whose values subjects are looked at: a site, a sex, a device; where "
+            "they are worse than elsewhere is searched on one half and confirmed on the other.",
+            "[site, sex]",
+        ),
+    ),
+    stands_on=("data", "tables", "subjects"),
+    measures=(Measured("slices", METRICS, ("slices",)),),
+    clashes=clashes,
+    columns=columns,
+    page=page,
+    verdict=verdict,
+)

@@ -22,9 +22,22 @@ from assay.flows.audits.trust.kind import TRUST
 AnyKind = AuditKind[Any]
 
 _SINGLE: tuple[AnyKind, ...] = (
-    DATA, ANNOTATORS, CURATION, ALONG, TABLES, SUBJECTS, IMAGES, CORRUPTIONS, DIAGNOSTICS, SMOOTHING, TRUST, TERMS,
-    TEXTS, SLICES, OVERFITTING,
-)  # fmt: skip
+    DATA,
+    ANNOTATORS,
+    CURATION,
+    ALONG,
+    TABLES,
+    SUBJECTS,
+    IMAGES,
+    CORRUPTIONS,
+    DIAGNOSTICS,
+    SMOOTHING,
+    TRUST,
+    TERMS,
+    TEXTS,
+    SLICES,
+    OVERFITTING,
+)
 KINDS: tuple[AnyKind, ...] = (*_SINGLE, over(_SINGLE))
 
 

@@ -154,9 +154,12 @@ def _changed_files(
 
 
 def _part_change(
-    part: str, settings: Sequence[str],
-    files: Mapping[str, tuple[Ingredient | None, Ingredient | None]], before: Side, after: Side,
-) -> PartChange:  # fmt: skip
+    part: str,
+    settings: Sequence[str],
+    files: Mapping[str, tuple[Ingredient | None, Ingredient | None]],
+    before: Side,
+    after: Side,
+) -> PartChange:
     changed = [line.removeprefix(".") for line in settings]
     names = [line.partition(":")[0] for line in changed] + [PurePath(name).name for name in files]
     shown = ", ".join(dict.fromkeys(names[:_NAMED])) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
@@ -165,9 +168,7 @@ def _part_change(
     return PartChange(part, words, details, _why_lost(files, before, after))
 
 
-def _why_lost(
-    files: Mapping[str, tuple[Ingredient | None, Ingredient | None]], before: Side, after: Side
-) -> str:  # fmt: skip
+def _why_lost(files: Mapping[str, tuple[Ingredient | None, Ingredient | None]], before: Side, after: Side) -> str:
     """Why a part cannot be swapped: the first file of it that the store does not have as it was."""
     for side in (before, after):
         if files and not side.files:
@@ -185,8 +186,9 @@ def _libraries(store: Store, before: Side, after: Side) -> tuple[tuple[str, ...]
     (old, old_keys), (new, new_keys) = (_surroundings(store, side.record) for side in (before, after))
     names = tuple(
         f"{name} {', '.join(sorted(old.get(name, {'absent'})))} → {', '.join(sorted(new.get(name, {'absent'})))}"
-        for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)
-    )  # fmt: skip
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    )
     return names, [name for name in sorted(old_keys.keys() & new_keys.keys()) if old_keys[name] != new_keys[name]]
 
 

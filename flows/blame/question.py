@@ -56,9 +56,10 @@ def question_about(
         raise InputError(f"Run {earlier.id} is no other run of {later.pipeline}: name one with --against.")
     paired = partial(between, KeptOutcomes(store, earlier), KeptOutcomes(store, later))
     both = [
-        one for one in changes(findings_of(store, earlier), findings_of(store, later), paired)
+        one
+        for one in changes(findings_of(store, earlier), findings_of(store, later), paired)
         if one.before is not None and one.after is not None and None not in (one.before.value, one.after.value)
-    ]  # fmt: skip
+    ]
     chosen = _chosen(both, asked, store, earlier, later)
     if chosen.before is None or chosen.after is None:
         raise LookupError("a change that both runs have")
@@ -70,10 +71,12 @@ def _worst_judged(store: Store, config: str, later: RunRecord, against: RunRecor
     gates, level = gates_for(later, config, store)
     on_change = [gate for gate in gates if gate.is_on_change]
     judged = [
-        one for one in judge_night(on_change, findings_of(store, later), Past(store, later), level)
-        if one.outcome != "passed" and one.looked.get("against") not in (None, later.id)
+        one
+        for one in judge_night(on_change, findings_of(store, later), Past(store, later), level)
+        if one.outcome != "passed"
+        and one.looked.get("against") not in (None, later.id)
         and (against is None or one.looked["against"] == against.id)
-    ]  # fmt: skip
+    ]
     return min(judged, key=lambda one: _RANK[one.outcome], default=None)
 
 
@@ -95,9 +98,8 @@ def _chosen(
 ) -> Change:
     names = ("finding", "of", "group", "subject")
     fitting = [
-        one for one in both
-        if all(asked.get(name) in (None, part) for name, part in zip(names, one.key, strict=True))
-    ]  # fmt: skip
+        one for one in both if all(asked.get(name) in (None, part) for name, part in zip(names, one.key, strict=True))
+    ]
     if asked.get("finding") and len(fitting) == 1:
         return fitting[0]
     if asked.get("finding") and fitting:

@@ -178,10 +178,12 @@ def _kinds_below(project: Project, question: Question) -> list[str] | None:
     """The kinds of audit that the finding stands on: whose outcomes it is, and those below it."""
     pipeline = project.pipeline(question.later.pipeline)
     wanted = {
-        str(one["audit"]) for one in question.later.outcomes
-        if one["metric"] == question.after.metric and one["subject"] == question.after.subject
+        str(one["audit"])
+        for one in question.later.outcomes
+        if one["metric"] == question.after.metric
+        and one["subject"] == question.after.subject
         and one["of"] in ("", question.after.of)
-    }  # fmt: skip
+    }
     if not wanted:
         stage = question.after.metric.partition(".")[0]
         wanted = {kind.name for kind in pipeline.kinds if stage in {one.stage for one in kind.measures}}

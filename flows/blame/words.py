@@ -63,19 +63,23 @@ def as_json(blame: Blame) -> str:
     question, metric = blame.question, blame.question.key
     return json_text(
         {
-            "run": question.later.id, "against": question.earlier.id, "sentence": sentence(blame),
+            "run": question.later.id,
+            "against": question.earlier.id,
+            "sentence": sentence(blame),
             "finding": dict(zip(("metric", "of", "group", "subject"), metric, strict=True)),
-            "before": question.before.value, "after": question.after.value,
+            "before": question.before.value,
+            "after": question.after.value,
             "change": _plain(blame.total),
             "changed": [
                 {"part": one.part, "what": one.words, "details": list(one.details), "lost": one.lost}
                 for one in blame.changes.parts
             ],
-            "samples": vars(blame.changes.samples), "versions": list(blame.changes.libraries),
+            "samples": vars(blame.changes.samples),
+            "versions": list(blame.changes.libraries),
             "shares": [{"part": one.part, "what": one.words} | _plain(one.interval) for one in blame.shares],
             "computed_stages": blame.computed,
         }
-    )  # fmt: skip
+    )
 
 
 def before_and_after(blame: Blame) -> str:

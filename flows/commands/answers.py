@@ -79,17 +79,24 @@ def store_option(function: F) -> F:
 def set_option(function: F) -> F:
     """`--set key=value`, as often as needed."""
     return click.option(
-        "--set", "overrides", multiple=True, metavar="KEY=VALUE",
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
         help="Change a setting for this time, as in pruning.correlation=0.4; may be given several times.",
-    )(function)  # fmt: skip
+    )(function)
 
 
 def seed_option(function: F) -> F:
     """`--seed N`."""
     return click.option(
-        "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N",
+        "--seed",
+        type=click.IntRange(0, 2**63 - 1),
+        default=0,
+        show_default=True,
+        metavar="N",
         help="The seed of every random draw.",
-    )(function)  # fmt: skip
+    )(function)
 
 
 def echo(text: str, err: bool = False) -> None:

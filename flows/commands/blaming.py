@@ -25,9 +25,17 @@ from assay.flows.commands.answers import command, config_option, echo, standard_
 @config_option
 @store_option
 def blame(
-    run: str, against: str | None, finding: str | None, of: str | None, group: str | None, subject: str | None,
-    yes: bool, as_json: bool, config: str, store: str | None,
-) -> None:  # fmt: skip
+    run: str,
+    against: str | None,
+    finding: str | None,
+    of: str | None,
+    group: str | None,
+    subject: str | None,
+    yes: bool,
+    as_json: bool,
+    config: str,
+    store: str | None,
+) -> None:
     """Say what a drop of RUN comes from.
 
     What changed since an earlier run (samples, rules, models, weights, settings, seed, libraries), and how much of the

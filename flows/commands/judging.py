@@ -22,9 +22,14 @@ from assay.flows.commands.answers import command, config_option, echo, store_opt
 @store_option
 @click.pass_context
 def gate(
-    ctx: click.Context, run: str, junit: Path | None, markdown: Path | None, as_json: bool, config: str,
+    ctx: click.Context,
+    run: str,
+    junit: Path | None,
+    markdown: Path | None,
+    as_json: bool,
+    config: str,
     store: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Judge RUN by the gates of its pipeline, for a CI job.
 
     The exit code is 1 if a gate failed. In a GitHub job the result also stands in the job's summary, and what failed

@@ -61,10 +61,16 @@ def runs(pipeline: str | None, last: int, config: str, store: str | None) -> Non
         echo(f"There is no run{of} in {opened.url} yet.  (assay run NAME makes one)")
         return
     rows = [
-        [one.id, one.pipeline, one.status, round(one.seconds, 1), one.seed,
-         one.worst or (one.verdicts or one.failures or [""])[0]]
+        [
+            one.id,
+            one.pipeline,
+            one.status,
+            round(one.seconds, 1),
+            one.seed,
+            one.worst or (one.verdicts or one.failures or [""])[0],
+        ]
         for one in found
-    ]  # fmt: skip
+    ]
     echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
 
 

@@ -109,9 +109,19 @@ def _project(
     lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
     return Project(
-        file, chosen, settings.compute, pipelines, lines, settings.notify, beside, menu, settings.alarms,
-        settings.keep_mib, settings.mlflow, settings.openlineage,
-    )  # fmt: skip
+        file,
+        chosen,
+        settings.compute,
+        pipelines,
+        lines,
+        settings.notify,
+        beside,
+        menu,
+        settings.alarms,
+        settings.keep_mib,
+        settings.mlflow,
+        settings.openlineage,
+    )
 
 
 def _pipeline_of(where: Where) -> str | None:

@@ -32,12 +32,14 @@ GROUP = "assay.audits"
 """Where installed packages offer kinds of audit."""
 TAGGED: Mapping[Where, TaggedChoices[Any]] = MappingProxyType({("attacks",): ATTACKS, ("defenses",): DEFENCES})
 """The choices with settings, by the list in a pipeline that they are named in."""
-LISTED: Mapping[Where, tuple[NamedChoices[Any], type[Settings]]] = MappingProxyType({
-    ("corruptions", "perturbations"): (CORRUPTIONS, Corruptions),
-    ("trust", "explainers"): (EXPLAINERS, Trust),
-    ("weak_labels", "labelers"): (LABELERS, WeakLabelling),
-    ("source", "reader"): (READERS, Source),
-})  # fmt: skip
+LISTED: Mapping[Where, tuple[NamedChoices[Any], type[Settings]]] = MappingProxyType(
+    {
+        ("corruptions", "perturbations"): (CORRUPTIONS, Corruptions),
+        ("trust", "explainers"): (EXPLAINERS, Trust),
+        ("weak_labels", "labelers"): (LABELERS, WeakLabelling),
+        ("source", "reader"): (READERS, Source),
+    }
+)
 """The choices that settings list by their words, with those settings, by the place in a pipeline."""
 _OURS: Mapping[Where, Choices[Any]] = {**TAGGED, **{place: table for place, (table, _) in LISTED.items()}}
 

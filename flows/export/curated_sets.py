@@ -50,10 +50,14 @@ def export_run(
         files = _write_tables(draft, folder)
         (draft / "README.md").write_text(data_card(facts, _lineage(record, chosen)), encoding="utf-8")
         origin = Origin(
-            name=facts.title, description=f"{facts.description} {verdict_in_words(facts.validity)}".strip(),
-            licence=facts.licence, creator=creator, url=f"urn:assay:{record.id}",
-            published=record.started[:10], version="1.0.0",
-        )  # fmt: skip
+            name=facts.title,
+            description=f"{facts.description} {verdict_in_words(facts.validity)}".strip(),
+            licence=facts.licence,
+            creator=creator,
+            url=f"urn:assay:{record.id}",
+            published=record.started[:10],
+            version="1.0.0",
+        )
         metadata = croissant(origin, files, folder.whole.schema, dict(ABOUT))
         (draft / "croissant.json").write_text(json.dumps(metadata, indent=2, ensure_ascii=False), encoding="utf-8")
     last = len(folder.sizes)

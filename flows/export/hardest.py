@@ -49,8 +49,11 @@ def export_hardest(store: Store, record: RunRecord, count: int, target: Path, su
     mine = hardest.filter(pc.and_(pc.equal(hardest["subject"], chosen), pc.less_equal(hardest["place"], count)))
     every = pa.concat_tables([table for *_, table in tables_of(store, record, "Samples")], promote_options="default")
     samples, masked = _rows(every, mine["id"].to_pylist()), masked_in(record.settings)
-    classes = {int(row["code"]): str(row["name"]) for *_, table in tables_of(store, record, "Classes")
-               for row in table.to_pylist()}  # fmt: skip
+    classes = {
+        int(row["code"]): str(row["name"])
+        for *_, table in tables_of(store, record, "Classes")
+        for row in table.to_pylist()
+    }
     hard = list(hard_samples(mine, samples, classes, _text_columns(record.settings), masked))
     with appearing_whole(target) as draft:
         pq.write_table(
@@ -67,9 +70,12 @@ def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, p
     """One row per sample, the hardest first: the answers, each measure and the share it is harder than, its columns."""
     places = {sample: at for at, sample in enumerate(samples["id"].to_pylist())}
     columns: dict[str, list[Any]] = {
-        "place": [one.place for one in hard], "id": [one.id for one in hard], "subject": [one.subject for one in hard],
-        "gold_name": [one.truth for one in hard], "predicted_name": [one.said for one in hard],
-    }  # fmt: skip
+        "place": [one.place for one in hard],
+        "id": [one.id for one in hard],
+        "subject": [one.subject for one in hard],
+        "gold_name": [one.truth for one in hard],
+        "predicted_name": [one.said for one in hard],
+    }
     for name in dict.fromkeys(name for one in hard for name in one.why):
         told = [one.why.get(name, (None, None)) for one in hard]
         columns[f"hardness_{name}"] = [value for value, _ in told]
@@ -118,13 +124,21 @@ def _card(record: RunRecord, subject: str, hard: Sequence[HardSample], masked: b
     """What lies in the folder, and why each sample does."""
     measures = dict.fromkeys(name for one in hard for name in one.why)
     lines = [
-        f"# {record.pipeline}: the samples hardest for {subject}", "",
+        f"# {record.pipeline}: the samples hardest for {subject}",
+        "",
         f"From run {record.id}. Every sample is among the hardest by each measure that speaks of it; place 1 is the "
-        "hardest on average. Look whether label, sample or subject is at fault.", "",
-        *(f"- `hardness_{name}`: {measure_named(name).words}; higher is harder, and `harder_than_{name}` is the share "
-          "of samples that are easier" for name in measures), "",
+        "hardest on average. Look whether label, sample or subject is at fault.",
+        "",
+        *(
+            f"- `hardness_{name}`: {measure_named(name).words}; higher is harder, and `harder_than_{name}` is the "
+            "share of samples that are easier"
+            for name in measures
+        ),
+        "",
         *(["The texts of this pipeline are masked: none is written here.", ""] if masked else []),
-        *(f"{one.place}. `{one.id.replace('`', ' ')}`: {'; '.join(reason(*told) for told in one.why.items())}"
-          for one in hard),
-    ]  # fmt: skip
+        *(
+            f"{one.place}. `{one.id.replace('`', ' ')}`: {'; '.join(reason(*told) for told in one.why.items())}"
+            for one in hard
+        ),
+    ]
     return "\n".join(" ".join(line.splitlines()) for line in lines) + "\n"

@@ -109,8 +109,14 @@ def classifier_lines(name: str, card: dict[str, Any], contents: dict[str, bytes]
 
 def subject_lines(name: str, card: dict[str, Any], target: Path) -> str:
     """What to write under `subjects:`; mean and std are the model's own, and go with its weights."""
-    values = {"name": name, "network": card["network"], "width": card["width"], "weights": f"{target}/{WEIGHTS}",
-              "mean": card["mean"], "std": card["std"]}  # fmt: skip
+    values = {
+        "name": name,
+        "network": card["network"],
+        "width": card["width"],
+        "weights": f"{target}/{WEIGHTS}",
+        "mean": card["mean"],
+        "std": card["std"],
+    }
     about = f"# {name}: {card['defence']['defense']}, made of {card['defends']}\n"
     written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in values.items())
     return f"{about}subjects:\n  - {{{written}}}\n"

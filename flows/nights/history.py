@@ -54,8 +54,9 @@ def table_of(record: RunRecord, findings: list[Finding]) -> pa.Table:
         "overrides": ", ".join(record.overrides),
     }
     constant = {name: pa.array([value] * len(rows), SCHEMA.field(name).type) for name, value in known.items()}
-    return pa.table([constant.get(name, rows[name] if name in rows.schema.names else None) for name in SCHEMA.names],
-                    schema=SCHEMA)  # fmt: skip
+    return pa.table(
+        [constant.get(name, rows[name] if name in rows.schema.names else None) for name in SCHEMA.names], schema=SCHEMA
+    )
 
 
 def rebuild(store: Store) -> tuple[int, int, list[str]]:

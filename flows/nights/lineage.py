@@ -80,10 +80,13 @@ class _Telling:
             words = (self.record.failures or [self.record.status])[0]
             facets["errorMessage"] = ErrorMessageRunFacet(message=words, programmingLanguage="PYTHON")
         return RunEvent(
-            eventType=state, eventTime=at.isoformat(), run=Run(_run_id(self.store, self.record.id), facets),
-            job=Job(self.namespace, self.record.pipeline), producer=PRODUCER,
+            eventType=state,
+            eventTime=at.isoformat(),
+            run=Run(_run_id(self.store, self.record.id), facets),
+            job=Job(self.namespace, self.record.pipeline),
+            producer=PRODUCER,
             inputs=[] if state.name == "START" else list(self._judged()),
-        )  # fmt: skip
+        )
 
     def _judged(self) -> Iterator[InputDataset]:
         """The run's findings, with what the gates said of them."""
@@ -117,9 +120,14 @@ class _Telling:
         began = ended - timedelta(seconds=manifest.wall_seconds)
         yield RunEvent(eventType=RunState.START, eventTime=began.isoformat(), run=run, job=job, producer=PRODUCER)
         yield RunEvent(
-            eventType=RunState.COMPLETE, eventTime=ended.isoformat(), run=run, job=job, producer=PRODUCER,
-            inputs=inputs, outputs=outputs,
-        )  # fmt: skip
+            eventType=RunState.COMPLETE,
+            eventTime=ended.isoformat(),
+            run=run,
+            job=job,
+            producer=PRODUCER,
+            inputs=inputs,
+            outputs=outputs,
+        )
 
     def _inputs(self, manifest: Manifest) -> Iterator[InputDataset]:
         from openlineage.client.event_v2 import InputDataset

@@ -110,16 +110,26 @@ class Message:
         """The message as a webhook gets it."""
         nights = [
             {
-                "pipeline": one.pipeline, "state": one.state, "status": one.status, "run": one.run,
-                "sentence": one.sentence, "report": one.report, "worst": [worse.as_json() for worse in one.worst],
+                "pipeline": one.pipeline,
+                "state": one.state,
+                "status": one.status,
+                "run": one.run,
+                "sentence": one.sentence,
+                "report": one.report,
+                "worst": [worse.as_json() for worse in one.worst],
                 "blame": one.blame,
             }
             for one in self.news
-        ]  # fmt: skip
+        ]
         body = {
-            "version": 1, "id": self.id, "sent": self.sent.isoformat(timespec="seconds"), "test": self.test,
-            "title": self.title, "text": self.text, "nights": nights,
-        }  # fmt: skip
+            "version": 1,
+            "id": self.id,
+            "sent": self.sent.isoformat(timespec="seconds"),
+            "test": self.test,
+            "title": self.title,
+            "text": self.text,
+            "nights": nights,
+        }
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
 
 
@@ -157,9 +167,10 @@ def link_to(run: RunRecord, report_url: str | None) -> str | None:
 def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) -> tuple[Worse, ...]:
     """The findings that got worse by most since the run before, counted in half widths of the change's interval."""
     earlier = [
-        one for one in records
+        one
+        for one in records
         if one.pipeline == run.pipeline and one.findings and not one.overrides and one.started < run.started
-    ]  # fmt: skip
+    ]
     if run.findings is None or not earlier:
         return ()
     try:

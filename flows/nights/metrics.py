@@ -87,12 +87,14 @@ def rendered(samples: Iterable[Sample]) -> str:
         lines.setdefault(name, {})[f"{name}{{{inside}}}"] = value  # a series stands there once
     text = [
         line
-        for name in _HELP if name in lines
+        for name in _HELP
+        if name in lines
         for line in (
-            f"# HELP {name} {_HELP[name]}", f"# TYPE {name} gauge",
+            f"# HELP {name} {_HELP[name]}",
+            f"# TYPE {name} gauge",
             *(f"{series} {_number(value)}" for series, value in lines[name].items()),
         )
-    ]  # fmt: skip
+    ]
     return "\n".join([*text, ""])
 
 

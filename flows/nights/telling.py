@@ -58,9 +58,13 @@ def tell(
 
 
 def _delivered(
-    notifier: Notifier, news: Sequence[Night], known: dict[str, Any], store: Store, report_url: str | None,
+    notifier: Notifier,
+    news: Sequence[Night],
+    known: dict[str, Any],
+    store: Store,
+    report_url: str | None,
     now: datetime,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Send the news and write into `known` what came of it."""
     message = message_of(news, store, report_url)
     trouble = notifier.deliver(message)

@@ -38,11 +38,13 @@ def sparkline(values: Sequence[float | None]) -> str:
     low, high = min(known, default=0.0), max(known, default=0.0)
     span = high - low
     return "".join(
-        "·" if value is None or not measured(value)
-        else _BARS[3] if span <= 0
+        "·"
+        if value is None or not measured(value)
+        else _BARS[3]
+        if span <= 0
         else _BARS[min(len(_BARS) - 1, int((value - low) / span * len(_BARS)))]
         for value in values
-    )  # fmt: skip
+    )
 
 
 def interval_bar(point: Point, low: float, high: float) -> str:

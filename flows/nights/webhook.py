@@ -61,9 +61,12 @@ def _tried(url: str, secret: str, message: Message, body: bytes, seconds: float)
     """What went wrong with one try, if anything, and whether another may help."""
     now = str(int(time.time()))
     headers = {
-        "Content-Type": "application/json", "User-Agent": "assay", "X-Assay-Timestamp": now,
-        "X-Assay-Delivery": message.id, "X-Assay-Signature": signature(secret, now, body),
-    }  # fmt: skip
+        "Content-Type": "application/json",
+        "User-Agent": "assay",
+        "X-Assay-Timestamp": now,
+        "X-Assay-Delivery": message.id,
+        "X-Assay-Signature": signature(secret, now, body),
+    }
     request = urllib.request.Request(url, data=body, headers=headers, method="POST")
     try:
         with _opener().open(request, timeout=seconds):
@@ -95,8 +98,11 @@ def _opener() -> urllib.request.OpenerDirector:
     was sent, not to another host, and not to a file."""
     opener = urllib.request.OpenerDirector()
     for handler in (
-        urllib.request.ProxyHandler(), urllib.request.HTTPHandler(), urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(), urllib.request.HTTPErrorProcessor(),
-    ):  # fmt: skip
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+    ):
         opener.add_handler(handler)
     return opener

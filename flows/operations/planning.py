@@ -17,9 +17,14 @@ def plan(project: Project, pipeline: Pipeline, seed: int = 0) -> list[PlannedSta
     check_inputs(project, pipeline)
     progress, walked = SilentProgress(), Plan()
     run = Run(
-        pipeline.name, Store(project.store).look(), lambda: engine_to_look_with(project.compute), progress,
-        seed=seed, compute=project.compute, conductor=walked,
-    )  # fmt: skip
+        pipeline.name,
+        Store(project.store).look(),
+        lambda: engine_to_look_with(project.compute),
+        progress,
+        seed=seed,
+        compute=project.compute,
+        conductor=walked,
+    )
     with run.unrecorded():
         audit(pipeline, project.folder)
     return walked.stages

@@ -94,8 +94,12 @@ def looks_of(run: RunRecord) -> Iterable[Mapping[str, Any]]:
 def detectable_in_words(runs: Sequence[RunRecord]) -> list[str]:
     """Of every gate on change that the latest of these runs judged: what it can still see."""
     latest = next((run for run in reversed(runs) if run.gates), None)
-    return [] if latest is None else [
-        f"Gate {one['gate']}: {one['outcome']}; on its {one['n']} samples it sees a true loss of "
-        f"{float(one['detectable']):.2g} in 8 of 10 nights."
-        for one in looks_of(latest)
-    ]  # fmt: skip
+    return (
+        []
+        if latest is None
+        else [
+            f"Gate {one['gate']}: {one['outcome']}; on its {one['n']} samples it sees a true loss of "
+            f"{float(one['detectable']):.2g} in 8 of 10 nights."
+            for one in looks_of(latest)
+        ]
+    )

@@ -52,6 +52,11 @@ def _without_report(run: RunRecord) -> RunEntry:
     """The line of a run that was refused, broke or was killed before there was anything to report."""
     said = run.failures[0].splitlines()[0] if run.failures and run.failures[0] else ""
     return RunEntry(
-        run=run.id, pipeline=run.pipeline, started=run.started, seconds=run.seconds, status=run.status, link="",
+        run=run.id,
+        pipeline=run.pipeline,
+        started=run.started,
+        seconds=run.seconds,
+        status=run.status,
+        link="",
         verdict=said,
-    )  # fmt: skip
+    )

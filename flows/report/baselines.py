@@ -64,9 +64,10 @@ class Past:
         """The runs that came to their end before this one began, the latest first."""
         mine = (self.record.started, self.record.id)
         return [
-            run for run in reversed(self.store.runs(self.record.pipeline))
+            run
+            for run in reversed(self.store.runs(self.record.pipeline))
             if run.status in _ENDED and (run.started, run.id) < mine
-        ]  # fmt: skip
+        ]
 
     @cached_property
     def outcomes(self) -> KeptOutcomes:

@@ -87,9 +87,10 @@ class Change:
 
 
 def changes(
-    before: Sequence[Finding], after: Sequence[Finding],
+    before: Sequence[Finding],
+    after: Sequence[Finding],
     differ: Callable[[Finding, Finding], RunDifference | None] = by_intervals,
-) -> list[Change]:  # fmt: skip
+) -> list[Change]:
     """Every finding of either run, in the order of the later one, with what the other says of it."""
     old, new = ({_key(finding): finding for finding in side} for side in (before, after))
     found = []
@@ -110,10 +111,15 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
     lines += [f"result   {line}" for line in result_changes(before, after)]
     if shown:
         rows = [
-            ["≠" if change.beyond_chance else "", *change.key, value(change.before), value(change.after),
-             change.in_words]
+            [
+                "≠" if change.beyond_chance else "",
+                *change.key,
+                value(change.before),
+                value(change.after),
+                change.in_words,
+            ]
             for change in sorted(shown, key=lambda change: change.rank)
-        ]  # fmt: skip
+        ]
         headings = ["", "finding", "of", "group", "subject", "before", "after", "change"]
         lines += ["", columns(headings, rows)]
     lines += ["", summary(found), *unreachable(one, other)]

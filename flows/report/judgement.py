@@ -62,7 +62,7 @@ def as_recorded(results: Iterable[GateResult]) -> list[dict[str, Any]]:
     return [
         {"gate": one.gate.title(), "outcome": one.outcome, "sentence": one.sentence} | dict(one.looked)
         for one in results
-    ]  # fmt: skip
+    ]
 
 
 def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past: Past, level: float) -> GateResult:
@@ -75,8 +75,9 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
     baseline, before = held_against
     earlier, told = KeptOutcomes(past.store, baseline), f"run {baseline.id}"
     known = {(one.subject, one.of, one.group): one for one in before}
-    pairs = [(known[key], one) for one in looked_at_by(gate, findings)
-             if (key := (one.subject, one.of, one.group)) in known]  # fmt: skip
+    pairs = [
+        (known[key], one) for one in looked_at_by(gate, findings) if (key := (one.subject, one.of, one.group)) in known
+    ]
     looks: list[tuple[Finding, Look]] = []
     for was, now in pairs:
         share = level / len(pairs)  # several findings of one gate share its alarms
@@ -98,9 +99,13 @@ def _decided(gate: Gate, looks: Sequence[tuple[Finding, Look]], against: str, le
         sentence = f"{gate.title()}: none of {len(looks)} findings changed by more against run {against}."
     identical = all(one.identical for _, one in looks)
     looked = {
-        "raw": worst.raw, "against": against, "identical": identical, "level": 0.0 if identical else level,
-        "n": worst.n, "detectable": max(one.detectable for _, one in looks),
-    }  # fmt: skip
+        "raw": worst.raw,
+        "against": against,
+        "identical": identical,
+        "level": 0.0 if identical else level,
+        "n": worst.n,
+        "detectable": max(one.detectable for _, one in looks),
+    }
     return GateResult(gate, worst.raw != "failed", sentence, finding, len(looks), looked=looked)
 
 

@@ -35,14 +35,25 @@ def write_report(
     verdicts = verdicts_of(pipeline.kinds, index, gates)
     record = run.record
     report = Report(
-        run=run.id, pipeline=pipeline.name, started=record.started, seconds=record.seconds, seed=run.seed,
-        status=status, verdicts=verdicts, parts=tuple(parts_of(made, index, gates)),
-        failures=(*record.failures, *record.missing), not_asked=tuple(not_asked(pipeline)), findings=tuple(findings),
-        followed=followed_in(pipeline.kinds, index), lineage=tuple(lineage_of(record)),
+        run=run.id,
+        pipeline=pipeline.name,
+        started=record.started,
+        seconds=record.seconds,
+        seed=run.seed,
+        status=status,
+        verdicts=verdicts,
+        parts=tuple(parts_of(made, index, gates)),
+        failures=(*record.failures, *record.missing),
+        not_asked=tuple(not_asked(pipeline)),
+        findings=tuple(findings),
+        followed=followed_in(pipeline.kinds, index),
+        lineage=tuple(lineage_of(record)),
         settings=tuple(settings_of(pipeline)),
-        versions=package_versions(), machine=machine_of(run), index_link="../index.html",
+        versions=package_versions(),
+        machine=machine_of(run),
+        index_link="../index.html",
         facts=facts_of(pipeline, record) | baseline_of(run),
-    )  # fmt: skip
+    )
     place = f"reports/{run.id}"
     run.store.folder.write(f"{place}/index.html", render_report(report).encode())
     entry = entry_of(report, f"{run.id}/index.html")
@@ -79,9 +90,12 @@ def parts_of(made: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -
 
 
 def shown_by(
-    kind: AnyKind, page: Callable[[Ground, Any, FindingIndex], Iterator[Part]], ground: Ground, result: Any,
+    kind: AnyKind,
+    page: Callable[[Ground, Any, FindingIndex], Iterator[Part]],
+    ground: Ground,
+    result: Any,
     findings: FindingIndex,
-) -> list[Part]:  # fmt: skip
+) -> list[Part]:
     """What an audit has to show; where the page of a plug-in breaks, that is shown, and the other pages stay."""
     try:
         return list(page(ground, result, findings))
@@ -113,9 +127,15 @@ def lineage_of(record: RunRecord) -> Iterator[LineageRow]:
         for handle in stage.outputs.values():
             rows = None if handle["rows"] is None else int(handle["rows"])
             yield LineageRow(
-                stage.title, handle["kind"], stage.key, handle["digest"][:16], rows, stage.cached, stage.seconds,
+                stage.title,
+                handle["kind"],
+                stage.key,
+                handle["digest"][:16],
+                rows,
+                stage.cached,
+                stage.seconds,
                 stage.summary,
-            )  # fmt: skip
+            )
 
 
 def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:

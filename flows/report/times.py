@@ -56,11 +56,14 @@ def times_of(store: Store, record: RunRecord) -> Times:
         busy.append((ended - manifest.wall_seconds, ended))
     summed = [
         StageTime(
-            title, sum(one.stages for one in ones), sum(one.cached for one in ones), sum(one.wall for one in ones),
+            title,
+            sum(one.stages for one in ones),
+            sum(one.cached for one in ones),
+            sum(one.wall for one in ones),
             sum(one.computed for one in ones),
         )
         for title, ones in by_title.items()
-    ]  # fmt: skip
+    ]
     longest = tuple(sorted(summed, key=lambda one: (-one.wall, one.title)))
     return Times(longest, record.seconds, max(0.0, record.seconds - covered(busy)))
 
@@ -99,6 +102,9 @@ def _row(title: str, stages: int, cached: int, wall: float, computed: float, wai
 
 def _sums(stages: Sequence[StageTime]) -> tuple[int, int, float, float, float]:
     return (
-        sum(one.stages for one in stages), sum(one.cached for one in stages), sum(one.wall for one in stages),
-        sum(one.computed for one in stages), sum(one.waited for one in stages),
-    )  # fmt: skip
+        sum(one.stages for one in stages),
+        sum(one.cached for one in stages),
+        sum(one.wall for one in stages),
+        sum(one.computed for one in stages),
+        sum(one.waited for one in stages),
+    )

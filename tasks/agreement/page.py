@@ -28,9 +28,10 @@ def page(findings: FindingIndex) -> Part:
         for name in people
     ]
     columns = [
-        Column("Annotator"), Column("Labelled", "percent"),
+        Column("Annotator"),
+        Column("Labelled", "percent"),
         Column("As gold", "percent", "Of the samples with a known class that they labelled"),
-    ]  # fmt: skip
+    ]
     blocks: list[Block] = [DataTable("Each annotator", columns, each)]
     pairs: list[list[Cell]] = [[one.of, estimate(one)] for one in findings.select("annotators.alpha") if one.of]
     if pairs:

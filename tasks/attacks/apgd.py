@@ -114,10 +114,19 @@ class _State:
         better = value > self.best_value
         wide = better[:, None, None, None]
         return _State(
-            x, self.x, gradient, logits, value, torch.where(wide, x, self.best_x),
-            torch.where(wide, gradient, self.best_gradient), torch.where(better, value, self.best_value),
-            self.size, self.ups + (value > self.value), self.size_then, self.best_then,
-        )  # fmt: skip
+            x,
+            self.x,
+            gradient,
+            logits,
+            value,
+            torch.where(wide, x, self.best_x),
+            torch.where(wide, gradient, self.best_gradient),
+            torch.where(better, value, self.best_value),
+            self.size,
+            self.ups + (value > self.value),
+            self.size_then,
+            self.best_then,
+        )
 
     def halve(self, steps: int) -> _State:
         """Half the step, from the best point, where too few steps went up or an unchanged step size gained nothing."""
@@ -126,11 +135,19 @@ class _State:
         halved = stalled | stuck
         wide = halved[:, None, None, None]
         return _State(
-            torch.where(wide, self.best_x, self.x), self.before, torch.where(wide, self.best_gradient, self.gradient),
-            self.logits, torch.where(halved, self.best_value, self.value), self.best_x, self.best_gradient,
-            self.best_value, torch.where(halved, self.size / 2, self.size), torch.zeros_like(self.ups), self.size,
+            torch.where(wide, self.best_x, self.x),
+            self.before,
+            torch.where(wide, self.best_gradient, self.gradient),
+            self.logits,
+            torch.where(halved, self.best_value, self.value),
+            self.best_x,
+            self.best_gradient,
             self.best_value,
-        )  # fmt: skip
+            torch.where(halved, self.size / 2, self.size),
+            torch.zeros_like(self.ups),
+            self.size,
+            self.best_value,
+        )
 
     def _columns(self) -> tuple[Tensor, ...]:
         return tuple(getattr(self, name) for name in self.__dataclass_fields__)

@@ -69,9 +69,13 @@ class Batch:
     def of(self, rows: Tensor) -> Batch:
         """The batch of some of the samples."""
         return replace(
-            self, images=self.images[rows], ball=self.ball.of(rows), criterion=self.criterion.of(rows),
-            clean_harm=self.clean_harm[rows], draws=self.draws.of(rows.tolist()),
-        )  # fmt: skip
+            self,
+            images=self.images[rows],
+            ball=self.ball.of(rows),
+            criterion=self.criterion.of(rows),
+            clean_harm=self.clean_harm[rows],
+            draws=self.draws.of(rows.tolist()),
+        )
 
     def ask(self, x: Tensor) -> Tensor:
         """The logits of images, [n, k]."""

@@ -66,9 +66,14 @@ def _tried(choice: AnyImageAttackChoice, model: ImageModel, eps: float) -> list[
 
 
 def _attacked(
-    choice: AnyImageAttackChoice, model: ImageModel, images: Tensor, truth: Tensor, rows: Sequence[int], eps: float,
+    choice: AnyImageAttackChoice,
+    model: ImageModel,
+    images: Tensor,
+    truth: Tensor,
+    rows: Sequence[int],
+    eps: float,
     perturb: Perturb | None,
-) -> list[Tensor]:  # fmt: skip
+) -> list[Tensor]:
     """The images, the steps, the queries, and whether each is a success, of some of the samples."""
     chosen = list(rows)
     draws = Draws(SEEDS, tuple(f"sample {row}" for row in chosen))

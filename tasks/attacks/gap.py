@@ -106,7 +106,7 @@ def training_targets(model: ImageModel, images: Tensor, truth: Tensor, loss: str
 
 def train_generator(
     model: ImageModel, lessons: Lessons, attack: GAP, eps: float, seeds: Seeds, checkpoints: Checkpoints | None = None
-) -> dict[str, bytes]:  # fmt: skip
+) -> dict[str, bytes]:
     """The files of a generator trained against the subject; goes on after the last checkpoint, with the same result."""
     channels, size = lessons.images.shape[1], min(lessons.images.shape[2:])
     network = seeded_generator(channels, size, attack.width, seeds.integer("weights")).to(model.device)
@@ -145,9 +145,15 @@ def load_generator(files: dict[str, bytes], device: str, block: int) -> Generato
 
 
 def _epoch(
-    model: ImageModel, network: PerturbationUNet, optimizer: torch.optim.Adam, lessons: Lessons, attack: GAP,
-    eps: float, seeds: Seeds, epoch: int,
-) -> float:  # fmt: skip
+    model: ImageModel,
+    network: PerturbationUNet,
+    optimizer: torch.optim.Adam,
+    lessons: Lessons,
+    attack: GAP,
+    eps: float,
+    seeds: Seeds,
+    epoch: int,
+) -> float:
     """One pass over the training images in this epoch's own order; gives the mean loss."""
     order = seeds.generator(f"epoch {epoch}").permutation(len(lessons.ids))
     network.train()

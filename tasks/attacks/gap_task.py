@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 
 @stage(version=1, title="generator", draws=True, gpu=True)
 def train_generator(
-    training: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
-    attack: ImageAttack, eps: float,
-) -> Artifact[GeneratorFiles]:  # fmt: skip
+    training: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    attack: ImageAttack,
+    eps: float,
+) -> Artifact[GeneratorFiles]:
     """A generator of perturbations within ε against the subject; what `attack_subject` takes under `eps_name(eps)`."""
     if isinstance(attack, GAP) and attack.goal == "targeted":
         raise InputError(
@@ -37,18 +41,32 @@ def train_generator(
         )
     names = class_names(collect(classes, None))
     made: Artifact[GeneratorFiles] = train_on_worker(
-        learn_perturbations, training, into=GeneratorFiles, files=read_files(files), subject=subject,
-        classes=tuple(names), attack=attack, eps=eps, seeds=stage_seeds(),
-    )  # fmt: skip
+        learn_perturbations,
+        training,
+        into=GeneratorFiles,
+        files=read_files(files),
+        subject=subject,
+        classes=tuple(names),
+        attack=attack,
+        eps=eps,
+        seeds=stage_seeds(),
+    )
     how = f"{attack.epochs} epochs of {training.rows} samples, {attack.loss} loss" if isinstance(attack, GAP) else ""
     say(" · ".join(part for part in (f"{attack.called} at {eps_name(eps)}", how) if part))
     return made
 
 
 def learn_perturbations(
-    training: pa.Table, *, checkpoints: Checkpoints, files: dict[str, bytes], subject: ResolvedSubject,
-    classes: Sequence[str], attack: ImageAttack, eps: float, seeds: Seeds,
-) -> dict[str, bytes]:  # fmt: skip
+    training: pa.Table,
+    *,
+    checkpoints: Checkpoints,
+    files: dict[str, bytes],
+    subject: ResolvedSubject,
+    classes: Sequence[str],
+    attack: ImageAttack,
+    eps: float,
+    seeds: Seeds,
+) -> dict[str, bytes]:
     """The files of a generator, on a worker."""
     from assay.tasks.subjects.images.lessons import images_of
     from assay.tasks.subjects.images.model import load_image_model

@@ -32,9 +32,13 @@ PROBED = 64
 
 @stage(version=3, title="probes", draws=True, gpu=True)
 def probe_subject(
-    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
-    subject: ResolvedSubject, name: str, limit: int = PROBED,
-) -> Artifact[Findings]:  # fmt: skip
+    evaluation: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    name: str,
+    limit: int = PROBED,
+) -> Artifact[Findings]:
     """The red flags that a subject raises by itself: a softmax at its end, no gradients, randomness, ε = 1 in vain."""
     from assay.tasks.attacks.probes import chosen, flags_of_probes
     from assay.tasks.subjects.images.lessons import LABELS, targets_of
@@ -45,9 +49,14 @@ def probe_subject(
     ids = chosen(known["id"].to_pylist(), limit, stage_seeds().generator())
     held = read_files(files)
     probed = map_partitions(
-        probe_partition, evaluation, into=Probed, files=held, subject=subject, ids=frozenset(ids),
+        probe_partition,
+        evaluation,
+        into=Probed,
+        files=held,
+        subject=subject,
+        ids=frozenset(ids),
         seeds=stage_seeds(),
-    )  # fmt: skip
+    )
     rows = collect(probed, None)
     truth = targets_of(known.take(pc.index_in(rows["id"], value_set=known["id"].combine_chunks())), names)
     readings = flags_of_probes(rows, truth, multilabel=several, softmaxed=json.loads(held[CARD])["softmaxed"])
@@ -57,9 +66,14 @@ def probe_subject(
 
 @stage(version=4, title="robustness")
 def measure_attacks(
-    attacked: list[Artifact[Attacked]], classes: Artifact[Classes], attacks: list[AnyImageAttack], name: str,
-    transfers: list[Artifact[Findings]], split: str = "", evaluation: Artifact[Samples] | None = None,
-) -> Artifact[Findings]:  # fmt: skip
+    attacked: list[Artifact[Attacked]],
+    classes: Artifact[Classes],
+    attacks: list[AnyImageAttack],
+    name: str,
+    transfers: list[Artifact[Findings]],
+    split: str = "",
+    evaluation: Artifact[Samples] | None = None,
+) -> Artifact[Findings]:
     """The findings on one subject's attacks, the worst case among them, and the red flags they raise together.
 
     `attacks` are the settings behind the tables, `transfers` what `transfer_attacks` found. Tables of another split

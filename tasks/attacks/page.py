@@ -94,11 +94,15 @@ def _curves(found: AttackFindings) -> list[Block]:
         series = [_series(found, found.subjects[0], attack, attack) for attack in worst_first]
         return [_plot("Accuracy under attack", series, _alt(found, found.subjects[0], tried))]
     panels = [
-        _plot(attack, [_series(found, subject, attack, subject) for subject in found.subjects
-                       if found.grid(subject, attack)],
-              f"Accuracy of {plural(len(found.subjects), 'subject')} over ε under {attack}.", "ε", _CROWDED_PANEL)
+        _plot(
+            attack,
+            [_series(found, subject, attack, subject) for subject in found.subjects if found.grid(subject, attack)],
+            f"Accuracy of {plural(len(found.subjects), 'subject')} over ε under {attack}.",
+            "ε",
+            _CROWDED_PANEL,
+        )
         for attack in tried
-    ]  # fmt: skip
+    ]
     return [Panels("Accuracy under attack", panels, "Bands are 95 % intervals (Wilson); ε = 0 is the clean image.")]
 
 

@@ -100,11 +100,13 @@ def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[
     pictures = [
         Picture(png(clean), "original", f"The original image of {row['id']}, {truth}", before),
         Picture(
-            png(difference), f"difference × {factor:.3g}", f"What the attack changed, enlarged {factor:.3g} times",
+            png(difference),
+            f"difference × {factor:.3g}",
+            f"What the attack changed, enlarged {factor:.3g} times",
             [Mark(f"at most {levels:.1f} of 255 levels")],
         ),
         Picture(png(moved), "adversarial", f"The attacked image of {row['id']}", after),
-    ]  # fmt: skip
+    ]
     return Strip(f"{row['id']} · {truth}", pictures)
 
 

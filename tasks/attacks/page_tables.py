@@ -17,14 +17,16 @@ def figures_table(found: AttackFindings) -> DataTable:
     """ACC, AUC and FR per subject, attack and ε, as in the paper's Tables 1 and 2, and what each attack needed."""
     training = found.has_training()
     columns = [
-        Column("Subject"), Column("Attack"), Column("ε"),
+        Column("Subject"),
+        Column("Attack"),
+        Column("ε"),
         Column("ACC", "percent", "Images that are right before the attack and after it"),
         *([Column("ACC, X", "percent", "Accuracy on the images that the generator learned from")] if training else []),
         Column("AUC", "number", "From probabilities; the mean over classes or labels"),
         Column("FR", "percent", "Fooling rate: predictions that change, also those that were wrong before"),
         Column("Distance", "number", "Mean L∞ distance"),
         Column("Steps", "number", "Mean steps, to success or to the end"),
-    ]  # fmt: skip
+    ]
     rows = [
         _figures(found, subject, attack, group, training)
         for subject in found.subjects
@@ -55,10 +57,13 @@ def recall_table(found: AttackFindings, subject: str, group: str) -> DataTable:
     columns = [Column("Class"), Column("Clean", "percent"), *(Column(attack, "percent") for attack in attacks)]
     first = attacks[0] if attacks else ""
     rows: list[list[Cell]] = [
-        [name, estimate(found.get("recall", subject, first, "eps=0", name)),
-         *(estimate(found.get("recall", subject, attack, group, name)) for attack in attacks)]
+        [
+            name,
+            estimate(found.get("recall", subject, first, "eps=0", name)),
+            *(estimate(found.get("recall", subject, attack, group, name)) for attack in attacks),
+        ]
         for name in found.classes(subject)
-    ]  # fmt: skip
+    ]
     return DataTable(_titled(found, "Recall of every class", subject, group), columns, rows)
 
 
@@ -70,10 +75,13 @@ def areas_table(found: AttackFindings, subject: str, group: str) -> DataTable | 
         return None
     columns = [Column("Class"), Column("Clean", "number"), *(Column(attack, "number") for attack in attacks)]
     rows: list[list[Cell]] = [
-        [name, estimate(found.unattacked("class_auc", subject, name)),
-         *(estimate(found.get("class_auc", subject, attack, group, name)) for attack in attacks)]
+        [
+            name,
+            estimate(found.unattacked("class_auc", subject, name)),
+            *(estimate(found.get("class_auc", subject, attack, group, name)) for attack in attacks),
+        ]
         for name in found.areas(subject, attacks[0], group)
-    ]  # fmt: skip
+    ]
     note = "Of each class against the rest, or of each label, from probabilities: a mean over them hides the worst."
     return DataTable(_titled(found, "AUC of every class", subject, group), columns, rows, note)
 
@@ -100,11 +108,15 @@ def chances_table(found: AttackFindings, groups: dict[str, str]) -> DataTable | 
 def answers_table(found: AttackFindings, groups: dict[str, str]) -> DataTable:
     """Beside each accuracy, what a constant answer would get, and how varied the answers are, at one ε per subject."""
     columns = [
-        Column("Subject"), Column("Attack"), Column("ε"), Column("Accuracy", "percent"),
+        Column("Subject"),
+        Column("Attack"),
+        Column("ε"),
+        Column("Accuracy", "percent"),
         Column("Constant answer", "percent", "The accuracy of always giving the most frequent class"),
         Column("Entropy, bits", "number", "Of the distribution of the answers; 0 if all are the same"),
-        Column("Most frequent", "percent", "The share of samples that get the most frequent answer"), Column("Verdict"),
-    ]  # fmt: skip
+        Column("Most frequent", "percent", "The share of samples that get the most frequent answer"),
+        Column("Verdict"),
+    ]
     rows: list[list[Cell]] = []
     for subject, telling in groups.items():
         for attack in found.attacks(subject):
@@ -153,10 +165,15 @@ def _transfer(found: AttackFindings, attack: str, eps: str) -> DataTable:
     sources, targets = distinct(one.slice.made_for for one in shown), distinct(one.subject for one in shown)
     columns = [Column("Made for"), *(Column(f"shown to {name}", "percent") for name in targets)]
     rows: list[list[Cell]] = [
-        [source, *(estimate(found.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
-                   for target in targets)]
+        [
+            source,
+            *(
+                estimate(found.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
+                for target in targets
+            ),
+        ]
         for source in sources
-    ]  # fmt: skip
+    ]
     note = (
         "Accuracy of the subject in the column on images that were made to fool the subject in the row. On the "
         "diagonal the attack sees the subject it is shown to; a lower number elsewhere in the column is a red flag."

@@ -47,10 +47,13 @@ def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws
         for one in (logits.double(), ask(model, repainted.images.to(model.device)).double())
     )
     values = {
-        "smallest_logit": logits.amin(dim=1), "largest_logit": logits.amax(dim=1),
-        "sum_of_logits": logits.double().sum(dim=1), "gradient": _largest_slope(batch, batch.images),
-        "gradient_nearby": _largest_slope(batch, batch.start("probe")), "spread": spread.amax(dim=1),
-    }  # fmt: skip
+        "smallest_logit": logits.amin(dim=1),
+        "largest_logit": logits.amax(dim=1),
+        "sum_of_logits": logits.double().sum(dim=1),
+        "gradient": _largest_slope(batch, batch.images),
+        "gradient_nearby": _largest_slope(batch, batch.start("probe")),
+        "spread": spread.amax(dim=1),
+    }
     found = {name: value.double().cpu().numpy() for name, value in values.items()}
     shares = {"clean": before, "repainted": after}
     columns = {"id": list(draws.ids), **found, **{name: one.cpu().numpy().tolist() for name, one in shares.items()}}
@@ -67,13 +70,17 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed
     n = rows.num_rows
     if n == 0:
         why = "there are no samples"
-        return [Reading(name, False, 0, why) for name in
-                ("softmax-output", "zero-gradients", "randomised-output", "eps-1-above-chance")]  # fmt: skip
+        return [
+            Reading(name, False, 0, why)
+            for name in ("softmax-output", "zero-gradients", "randomised-output", "eps-1-above-chance")
+        ]
     clean, repainted = (matrix(rows[name], np.float64) for name in ("clean", "repainted"))
     return [
-        _softmax(n, multilabel, softmaxed), _flat(columns, n), _randomised(columns, n),
+        _softmax(n, multilabel, softmaxed),
+        _flat(columns, n),
+        _randomised(columns, n),
         _unreached(clean, repainted, truth, multilabel),
-    ]  # fmt: skip
+    ]
 
 
 def _softmax(n: int, multilabel: bool, softmaxed: bool) -> Reading:

@@ -108,9 +108,14 @@ def attack_partition(samples: pa.Table, *, assault: Assault, kept: frozenset[str
 
 
 def _record(
-    samples: pa.Table, assault: Assault, model: ImageModel, posed: Posed, result: AttackResult,
-    attacked: Probabilities, eps: float,
-) -> pa.Table:  # fmt: skip
+    samples: pa.Table,
+    assault: Assault,
+    model: ImageModel,
+    posed: Posed,
+    result: AttackResult,
+    attacked: Probabilities,
+    eps: float,
+) -> pa.Table:
     n = len(posed.ids)
     moved = (result.images.numpy() - posed.pixels).reshape(n, -1)
     columns = {
@@ -144,8 +149,9 @@ def _pictures(assault: Assault, posed: Posed, images: Pixels, eps: float, kept: 
         "eps": [eps] * len(rows),
         **image_columns(images[rows]),
     }
-    return pa.table([_as(columns[field.name], field.type) for field in AdversarialImages.schema],
-                    schema=AdversarialImages.schema)  # fmt: skip
+    return pa.table(
+        [_as(columns[field.name], field.type) for field in AdversarialImages.schema], schema=AdversarialImages.schema
+    )
 
 
 def _by_sample(tables: Sequence[pa.Table], ids: Sequence[str]) -> pa.Table:

@@ -84,9 +84,13 @@ class Reading:
             return Finding("attack.red_flag", of=self.flag, subject=subject, n=0, verdict=verdict)
         said = "raised" if self.raised else "silent"
         return Finding(
-            "attack.red_flag", of=self.flag, subject=subject, value=float(self.raised), n=self.n,
+            "attack.red_flag",
+            of=self.flag,
+            subject=subject,
+            value=float(self.raised),
+            n=self.n,
             verdict=f"{said}: {self.why}" if self.why else said,
-        )  # fmt: skip
+        )
 
 
 Harm = npt.NDArray[np.bool_] | npt.NDArray[np.int64]
@@ -199,9 +203,11 @@ def _in_words(alone: OneAnswer, classes: Sequence[str]) -> str:
 
 
 def _beaten(
-    flag: str, contenders: Sequence[Trial], strongest: Mapping[tuple[float, str], Trial],
+    flag: str,
+    contenders: Sequence[Trial],
+    strongest: Mapping[tuple[float, str], Trial],
     known: Mapping[str, ImageAttack],
-) -> Reading:  # fmt: skip
+) -> Reading:
     """Whether a contender fools more than the strongest white-box attack at the same ε and with the same goal."""
     rivals = [(one, strongest.get((one.eps, known[one.attack].goal))) for one in contenders]
     pairs = [(one, other, known[one.attack].goal) for one, other in rivals if one.eps > 0 and other is not None]
@@ -224,9 +230,14 @@ def _surprising(
         p = chance_of_more(ours, theirs)
         words = of_labels if first.truth.ndim == 2 else said
         why = words.format(
-            first=first.attack, second=second.attack, at=_at(first.group), other_at=_at(second.group), n=len(ids),
-            more=int((ours > theirs).sum()), less=int((theirs > ours).sum()),
-        )  # fmt: skip
+            first=first.attack,
+            second=second.attack,
+            at=_at(first.group),
+            other_at=_at(second.group),
+            n=len(ids),
+            more=int((ours > theirs).sum()),
+            less=int((theirs > ours).sum()),
+        )
         readings.append(Reading(flag, p <= CHANCE / len(pairs), len(ids), f"{why} ({p_equals(p)})", p))
     if not readings:
         return Reading(flag, False, 0, missing)

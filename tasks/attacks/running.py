@@ -37,9 +37,15 @@ class AttackResult:
 
 
 def run_attack(
-    settings: ImageAttack, model: Attackable, images: Tensor, targets: Tensor, eps: float, draws: Draws,
-    *, perturb: Perturb | None = None,
-) -> AttackResult:  # fmt: skip
+    settings: ImageAttack,
+    model: Attackable,
+    images: Tensor,
+    targets: Tensor,
+    eps: float,
+    draws: Draws,
+    *,
+    perturb: Perturb | None = None,
+) -> AttackResult:
     """The attacked images and what became of them; pure: the same for any batch, order or worker.
 
     `images` are float32 [n, c, h, w] within [0, 1]; `targets` what is true of them, as class codes [n] or as labels

@@ -203,10 +203,12 @@ three norms."""
 
 BUNDLES: dict[str, tuple[ImageAttack, ...]] = {
     "autoattack": (
-        APGD(name="apgd-ce", steps=100, only_accuracy=True), APGDT(steps=100, only_accuracy=True),
-        FABT(steps=100, only_accuracy=True), Square(queries=5000, share=0.8, only_accuracy=True),
+        APGD(name="apgd-ce", steps=100, only_accuracy=True),
+        APGDT(steps=100, only_accuracy=True),
+        FABT(steps=100, only_accuracy=True),
+        Square(queries=5000, share=0.8, only_accuracy=True),
     )
-}  # fmt: skip
+}
 """Several attacks by one name: the standard ensemble of AutoAttack (Croce and Hein 2020, section 6), whose robust
 accuracy is that of the worst case over the four."""
 

@@ -38,10 +38,14 @@ class Attacks(NamedTuple):
 
 @stage(version=1, title="attack", draws=True, gpu=True)
 def attack_subject(
-    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
-    subject: ResolvedSubject, attack: AnyImageAttack, name: str,
+    evaluation: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    attack: AnyImageAttack,
+    name: str,
     generators: dict[str, Artifact[GeneratorFiles]] | None = None,
-) -> Attacks:  # fmt: skip
+) -> Attacks:
     """A record per sample and ε (the clean point among them), and adversarial images for the report.
 
     `name` is what the records call the subject. `generators` are those of an attack that has them, by `eps_name`.
@@ -81,10 +85,13 @@ def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
 
 @stage(version=1, title="transfer", draws=True, gpu=True)
 def transfer_attacks(
-    evaluation: Artifact[Samples], classes: Artifact[Classes], attack: AnyImageAttack,
-    files: dict[str, Artifact[SubjectFiles]], subjects: dict[str, ResolvedSubject],
+    evaluation: Artifact[Samples],
+    classes: Artifact[Classes],
+    attack: AnyImageAttack,
+    files: dict[str, Artifact[SubjectFiles]],
+    subjects: dict[str, ResolvedSubject],
     generators: dict[str, dict[str, Artifact[GeneratorFiles]]] | None = None,
-) -> Artifact[Findings]:  # fmt: skip
+) -> Artifact[Findings]:
     """`attack.transfer`: how every subject answers for images that were made against every subject.
 
     Subjects, and the generators of an attack that has them, go by the names of the subjects. The images are those that
@@ -140,9 +147,13 @@ def _rows_for(attack: AnyImageAttack, samples: int, image: tuple[int, int]) -> i
 
 
 def _assault(
-    classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject, attack: AnyImageAttack,
-    name: str, generators: dict[str, Artifact[GeneratorFiles]] | None,
-) -> Assault:  # fmt: skip
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    attack: AnyImageAttack,
+    name: str,
+    generators: dict[str, Artifact[GeneratorFiles]] | None,
+) -> Assault:
     if attack.target is not None and attack.target >= classes.rows:
         raise InputError(
             f"The attack {attack.called} aims at class {attack.target}, and the classes are 0 to {classes.rows - 1}: "

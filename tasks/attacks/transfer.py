@@ -57,9 +57,10 @@ def transfer_findings(counts: Counts, assaults: Sequence[Assault]) -> list[Findi
                 right, judged = (int(count) for count in counts[at, source, target])
                 group = f"{eps_name(eps)}, made for {made_for.name}"
                 findings.append(
-                    share("attack.transfer", right, judged, of=made_for.attack.called, group=group,
-                          subject=shown_to.name)
-                )  # fmt: skip
+                    share(
+                        "attack.transfer", right, judged, of=made_for.attack.called, group=group, subject=shown_to.name
+                    )
+                )
     return findings
 
 

@@ -77,9 +77,20 @@ class Trial:
 
 MEASURED = ("distance", "distance_l2", "steps", "queries")
 COLUMNS = (
-    "id", "subject", "attack", "eps", "gold", "labels", "clean", "attacked", "clean_probabilities",
-    "attacked_probabilities", "success", *MEASURED, "winner",
-)  # fmt: skip
+    "id",
+    "subject",
+    "attack",
+    "eps",
+    "gold",
+    "labels",
+    "clean",
+    "attacked",
+    "clean_probabilities",
+    "attacked_probabilities",
+    "success",
+    *MEASURED,
+    "winner",
+)
 """What `trials` reads of a table of attacked samples."""
 
 
@@ -113,10 +124,18 @@ def _trial(rows: pa.Table, subject: str, attack: str, eps: float) -> Trial:
         attacked = said(probabilities, multilabel=True)
     winner = rows["winner"]
     return Trial(
-        subject, attack, eps, np.array(rows["id"].to_pylist(), dtype=np.str_), truth, clean, attacked, probabilities,
-        rows["success"].to_numpy(), {name: rows[name].to_numpy().astype(np.float64) for name in MEASURED},
+        subject,
+        attack,
+        eps,
+        np.array(rows["id"].to_pylist(), dtype=np.str_),
+        truth,
+        clean,
+        attacked,
+        probabilities,
+        rows["success"].to_numpy(),
+        {name: rows[name].to_numpy().astype(np.float64) for name in MEASURED},
         None if winner.null_count == len(winner) else np.array(winner.to_pylist(), dtype=np.str_),
-    )  # fmt: skip
+    )
 
 
 def matrix(column: pa.ChunkedArray, dtype: Any) -> npt.NDArray[Any]:

@@ -66,7 +66,8 @@ def _harm(record: dict[str, Any], known: Sequence[int]) -> tuple[float, bool, fl
     said = [int(p >= THRESHOLD) for p in record["clean_probabilities"]]
     truths = record["labels"] if any(label >= 0 for label in record["labels"]) else said
     weights = [1 / (known[at] or 1) if known else 1.0 for at in range(len(truths))]
-    wrong = [w for w, p, label in zip(weights, attacked, truths, strict=True)
-             if label >= 0 and (p >= THRESHOLD) != label]  # fmt: skip
+    wrong = [
+        w for w, p, label in zip(weights, attacked, truths, strict=True) if label >= 0 and (p >= THRESHOLD) != label
+    ]
     lost = [w * abs(p - label) for w, p, label in zip(weights, attacked, truths, strict=True) if label >= 0]
     return math.fsum(wrong), record["success"], math.fsum(lost)

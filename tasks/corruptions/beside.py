@@ -50,9 +50,7 @@ def errors_beside(tally: Tally, own: int, reference: int) -> Beside:
 
 def added_errors_beside(tally: Tally, own: int, reference: int, clean: Mapping[str, Errors]) -> Beside:
     """Wrong answers beyond those of each subject on `clean` samples: their ratios are the relative CE."""
-    return Beside(*(
-        _wrong(tally, at) - tally.answers * clean[tally.subjects[at]][:, None] for at in (own, reference)
-    ))  # fmt: skip
+    return Beside(*(_wrong(tally, at) - tally.answers * clean[tally.subjects[at]][:, None] for at in (own, reference)))
 
 
 def clean_errors(said: Answers, truth: Answers, blocks: npt.NDArray[np.int64]) -> Errors:

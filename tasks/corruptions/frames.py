@@ -37,9 +37,13 @@ class Seen:
 
 
 def look(
-    models: Mapping[str, ImageModel], pixels: Pixels, ids: Sequence[str], shown: np.ndarray, settings: Corruptions,
+    models: Mapping[str, ImageModel],
+    pixels: Pixels,
+    ids: Sequence[str],
+    shown: np.ndarray,
+    settings: Corruptions,
     seeds: Seeds,
-) -> Iterator[Seen]:  # fmt: skip
+) -> Iterator[Seen]:
     """Every perturbation and severity of the images [n, c, h, w], a few samples at a time.
 
     `shown` says which samples are kept for the report, [n]. What is said of a sample does not depend on the others.

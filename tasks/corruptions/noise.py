@@ -52,9 +52,12 @@ def _expansion(rates: Tensor) -> tuple[Tensor, ...]:
     """What stands before each power of the draw in the expansion, from the zeroth to the fourth."""
     root = rates.sqrt()
     return (
-        rates + 1 / 3 - 16 / (810 * rates), root - 1 / (36 * root), 1 / 6 + 7 / (810 * rates), -1 / (72 * root),
+        rates + 1 / 3 - 16 / (810 * rates),
+        root - 1 / (36 * root),
+        1 / 6 + 7 / (810 * rates),
+        -1 / (72 * root),
         1 / (270 * rates),
-    )  # fmt: skip
+    )
 
 
 def _small_counts(cumulative: Tensor, draws: Tensor) -> Tensor:

@@ -71,8 +71,9 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     flips = ", ".join(f"{mean.subject} {share_text(mean, 2)}" for mean in means[:NAMED])
     worst = [
         f"{least.subject} {share_text(least, 0)} ({_where(least)})"
-        for mean in means[:NAMED] if (least := found.worst("accuracy", mean.subject)) is not None
-    ]  # fmt: skip
+        for mean in means[:NAMED]
+        if (least := found.worst("accuracy", mean.subject)) is not None
+    ]
     left = f"; the least that is right: {', '.join(worst)}" if worst else ""
     return (Verdict(f"Under corruptions answers flip from frame to frame: {flips}{left}{more_below(len(means))}"),)
 
@@ -103,9 +104,14 @@ def _series(found: CorruptionFindings, subject: str, of: str) -> Series:
 
 def _plot(found: CorruptionFindings, of: str, title: str, alt: str) -> LinePlot:
     return LinePlot(
-        title, [_series(found, subject, of) for subject in found.subjects], "severity", "flip probability", alt,
-        x_ticks={float(severity): str(severity) for severity in found.severities}, scale="percent",
-    )  # fmt: skip
+        title,
+        [_series(found, subject, of) for subject in found.subjects],
+        "severity",
+        "flip probability",
+        alt,
+        x_ticks={float(severity): str(severity) for severity in found.severities},
+        scale="percent",
+    )
 
 
 def _mean_plot(found: CorruptionFindings) -> LinePlot:

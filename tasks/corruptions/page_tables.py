@@ -23,9 +23,11 @@ EXPLAINED = (
 def table(found: CorruptionFindings, metric: str, subject: str) -> DataTable:
     """A row per perturbation, a column per severity: flip probability, or accuracy at full strength."""
     columns = [
-        Column("Perturbation"), Column("Category"),
-        *(Column(f"Severity {severity}", "number") for severity in found.severities), Column("All", "number"),
-    ]  # fmt: skip
+        Column("Perturbation"),
+        Column("Category"),
+        *(Column(f"Severity {severity}", "number") for severity in found.severities),
+        Column("All", "number"),
+    ]
     rows: list[list[Cell]] = [
         [
             "Mean" if name == MEAN else name_of(name),
@@ -54,15 +56,26 @@ class Divided(NamedTuple):
 
 
 BESIDE = (
-    Divided("relative_flip_probability", "Relative flip probability",
-            "Flip probability divided by that of {}, over all severities", "never flips"),
-    Divided("error", "Corruption error",
-            "Wrong answers at full strength, added over severities, divided by those of {} (CE; the mean is mCE)",
-            "is never wrong"),
-    Divided("relative_error", "Relative corruption error",
-            "The same of the wrong answers beyond those on clean images: what corruption adds, divided by what it "
-            "adds for {} (the mean is relative mCE)", "loses nothing"),
-)  # fmt: skip
+    Divided(
+        "relative_flip_probability",
+        "Relative flip probability",
+        "Flip probability divided by that of {}, over all severities",
+        "never flips",
+    ),
+    Divided(
+        "error",
+        "Corruption error",
+        "Wrong answers at full strength, added over severities, divided by those of {} (CE; the mean is mCE)",
+        "is never wrong",
+    ),
+    Divided(
+        "relative_error",
+        "Relative corruption error",
+        "The same of the wrong answers beyond those on clean images: what corruption adds, divided by what it "
+        "adds for {} (the mean is relative mCE)",
+        "loses nothing",
+    ),
+)
 
 
 def beside_table(found: CorruptionFindings, divided: Divided) -> DataTable | None:

@@ -32,9 +32,14 @@ class Onlooker:
 
 
 def corrupt_partition(
-    samples: pa.Table, shown: npt.NDArray[np.bool_], *, onlookers: tuple[Onlooker, ...], classes: tuple[str, ...],
-    settings: Corruptions, seeds: Seeds,
-) -> tuple[pa.Table, pa.Table]:  # fmt: skip
+    samples: pa.Table,
+    shown: npt.NDArray[np.bool_],
+    *,
+    onlookers: tuple[Onlooker, ...],
+    classes: tuple[str, ...],
+    settings: Corruptions,
+    seeds: Seeds,
+) -> tuple[pa.Table, pa.Table]:
     """The `FrameFlips` and the `CorruptedImages` of a partition; `shown` says which of its samples are kept, [n]."""
     flips, images = [FrameFlips.schema.empty_table()], [CorruptedImages.schema.empty_table()]
     if samples.num_rows == 0:
@@ -65,9 +70,15 @@ def _flips(ids: list[str], subject: str, corruption: Corruption, severity: int, 
     n = len(ids)
     correct, judged = count_correct(said, truth, corruption.kind)
     columns = [
-        ids, [subject] * n, [corruption.word] * n, np.full(n, severity), count_flips(said, corruption.kind),
-        np.full(n, comparisons(said)), correct, judged,
-    ]  # fmt: skip
+        ids,
+        [subject] * n,
+        [corruption.word] * n,
+        np.full(n, severity),
+        count_flips(said, corruption.kind),
+        np.full(n, comparisons(said)),
+        correct,
+        judged,
+    ]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, FrameFlips.schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=FrameFlips.schema)
 

@@ -81,9 +81,9 @@ class Tally:
     def counted(self, subject: int, what: Literal["flips", "right", "wrong"], severities: Sequence[int]) -> Counts:
         """Hits and trials of each block under every perturbation, over these severities, [G, p, 2]."""
         flips, comparisons, correct, judged = np.moveaxis(self.counts[:, subject][:, :, severities].sum(axis=2), -1, 0)
-        hits, trials = {
-            "flips": (flips, comparisons), "right": (correct, judged), "wrong": (judged - correct, judged)
-        }[what]  # fmt: skip
+        hits, trials = {"flips": (flips, comparisons), "right": (correct, judged), "wrong": (judged - correct, judged)}[
+            what
+        ]
         return np.stack([hits, trials], axis=-1)
 
 
@@ -121,10 +121,15 @@ def tally_from(sums: Mapping[str, object], blocks: Blocks, settings: Corruptions
     by_block = cast("Mapping[str, Counts]", sums["blocks"])
     there = sorted(int(block) for block in by_block)
     return Tally(
-        np.stack([by_block[str(block)] for block in there]), sorted(cast("frozenset[str]", sums["subjects"])),
-        _words(settings), settings.severities, blocks.units[there], cast(int, sums["samples"]),
-        cast(int, sums["judged"]), (settings.frames - 1) * len(settings.severities),
-    )  # fmt: skip
+        np.stack([by_block[str(block)] for block in there]),
+        sorted(cast("frozenset[str]", sums["subjects"])),
+        _words(settings),
+        settings.severities,
+        blocks.units[there],
+        cast(int, sums["samples"]),
+        cast(int, sums["judged"]),
+        (settings.frames - 1) * len(settings.severities),
+    )
 
 
 def _frame_weights(settings: Corruptions) -> Counts:
@@ -142,8 +147,10 @@ def _cube(flips: pa.Table, settings: Corruptions) -> tuple[Counts, list[str], li
     ids = flips["id"].combine_chunks().dictionary_encode()
     subjects = sorted(flips["subject"].unique().to_pylist())
     sides: dict[str, list[str] | list[int]] = {
-        "subject": subjects, "perturbation": _words(settings), "severity": list(settings.severities)
-    }  # fmt: skip
+        "subject": subjects,
+        "perturbation": _words(settings),
+        "severity": list(settings.severities),
+    }
     places = [_places(flips[column], names) for column, names in sides.items()]
     cube = np.zeros((len(ids.dictionary), *map(len, sides.values()), len(_COLUMNS)), np.int64)
     cube[(ids.indices.to_numpy(), *places)] = np.column_stack([flips[column].to_numpy() for column in _COLUMNS])

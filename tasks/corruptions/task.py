@@ -42,9 +42,12 @@ class Corrupted(NamedTuple):
 
 @stage(version=1, title="corruptions", draws=True, gpu=True)
 def corrupt_subjects(
-    evaluation: Artifact[Samples], classes: Artifact[Classes], files: dict[str, Artifact[SubjectFiles]],
-    subjects: dict[str, ResolvedSubject], settings: Corruptions,
-) -> Corrupted:  # fmt: skip
+    evaluation: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: dict[str, Artifact[SubjectFiles]],
+    subjects: dict[str, ResolvedSubject],
+    settings: Corruptions,
+) -> Corrupted:
     """What every subject (by name) says of every frame; a frame is made once for all of them, and never stored."""
     if not subjects or set(files) != set(subjects):
         raise InputError(f"Corruptions need subjects with files; there are {', '.join(sorted(subjects)) or 'none'}.")
@@ -54,11 +57,16 @@ def corrupt_subjects(
     spread = [at * evaluation.rows // settings.show for at in range(settings.show)]
     shown = np.isin(np.arange(evaluation.rows), spread)
     flips, images = map_partitions(
-        corrupt_partition, evaluation, into=(FrameFlips, CorruptedImages), aligned={"shown": shown},
+        corrupt_partition,
+        evaluation,
+        into=(FrameFlips, CorruptedImages),
+        aligned={"shown": shown},
         rows=reduce_partitions(rows_at_a_time, evaluation).value,
         onlookers=tuple(Onlooker(name, subjects[name], found) for name, found in contents.items()),
-        classes=tuple(class_names(collect(classes, None))), settings=settings, seeds=stage_seeds(),
-    )  # fmt: skip
+        classes=tuple(class_names(collect(classes, None))),
+        settings=settings,
+        seeds=stage_seeds(),
+    )
     tried = len(settings.perturbations) * len(settings.severities)
     seen_by = f"{len(subjects)} subject{'s' if len(subjects) > 1 else ''}"
     say(f"{evaluation.rows} images × {tried} sequences of {settings.frames} frames · {seen_by}")
@@ -67,9 +75,13 @@ def corrupt_subjects(
 
 @stage(version=4, title="flips", draws=True)
 def measure_corruptions(
-    flips: Artifact[FrameFlips], settings: Corruptions, reference: str, evaluation: Artifact[Samples],
-    classes: Artifact[Classes], clean: dict[str, Artifact[Predictions]],
-) -> Artifact[Findings]:  # fmt: skip
+    flips: Artifact[FrameFlips],
+    settings: Corruptions,
+    reference: str,
+    evaluation: Artifact[Samples],
+    classes: Artifact[Classes],
+    clean: dict[str, Artifact[Predictions]],
+) -> Artifact[Findings]:
     """Flip probability and accuracy per perturbation, severity and mean; beside the subject `reference`, relative
     flips and corruption errors too.
 

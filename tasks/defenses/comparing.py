@@ -39,9 +39,15 @@ def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, cl
 
 
 def comparison_findings(
-    original: Sequence[Answers], defended: Sequence[Answers], defence: str, subject: str, *, telling: str,
-    significance: float, seeds: Seeds,
-) -> list[Finding]:  # fmt: skip
+    original: Sequence[Answers],
+    defended: Sequence[Answers],
+    defence: str,
+    subject: str,
+    *,
+    telling: str,
+    significance: float,
+    seeds: Seeds,
+) -> list[Finding]:
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
     A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval (of several

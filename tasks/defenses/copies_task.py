@@ -24,9 +24,11 @@ def draw_samples(samples: Artifact[Samples], share: float, part: int = 0, parts:
 
 @stage(version=1, title="copies")
 def put_texts(
-    samples: Artifact[Samples], text: str, attacked: Sequence[Artifact[AttackedTexts]] = (),
+    samples: Artifact[Samples],
+    text: str,
+    attacked: Sequence[Artifact[AttackedTexts]] = (),
     noisy: Sequence[Artifact[Samples]] = (),
-) -> Artifact[Samples]:  # fmt: skip
+) -> Artifact[Samples]:
     """The samples with their attacked texts in place of their own; those that no attack changed stay as they are."""
     changed: dict[str, str] = {}
     tables = [(one, "attacked_text") for one in attacked] + [(one, text) for one in noisy]

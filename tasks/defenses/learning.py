@@ -26,9 +26,16 @@ if TYPE_CHECKING:
 
 
 def defend_images(
-    training: pa.Table, *, checkpoints: Checkpoints, files: Mapping[str, bytes], subject: ResolvedSubject,
-    defense: Defence, called: str, classes: Sequence[str], seeds: Seeds,
-) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
+    training: pa.Table,
+    *,
+    checkpoints: Checkpoints,
+    files: Mapping[str, bytes],
+    subject: ResolvedSubject,
+    defense: Defence,
+    called: str,
+    classes: Sequence[str],
+    seeds: Seeds,
+) -> tuple[dict[str, bytes], pa.Table]:
     """The files and the curve of the defended model of that name; `defense` has one ε, one start and one λ.
 
     Its card says of which subject it was made, with which defence, and from where it started.
@@ -43,17 +50,29 @@ def defend_images(
     def learn() -> tuple[dict[str, bytes], pa.Table]:
         model = starting_model(files, subject, defense, called, lessons, classes, seeds)
         return trained(
-            model, lessons, training_of(defense, subject), subject, classes,
-            seeds=seeds, checkpoints=checkpoints, hook=hook_of(defense, seeds), about=about,
-        )  # fmt: skip
+            model,
+            lessons,
+            training_of(defense, subject),
+            subject,
+            classes,
+            seeds=seeds,
+            checkpoints=checkpoints,
+            hook=hook_of(defense, seeds),
+            about=about,
+        )
 
     return deterministically(learn, torch_device_here())
 
 
 def starting_model(
-    files: Mapping[str, bytes], subject: ResolvedSubject, defense: Defence, name: str, lessons: Lessons,
-    classes: Sequence[str], seeds: Seeds,
-) -> ImageModel:  # fmt: skip
+    files: Mapping[str, bytes],
+    subject: ResolvedSubject,
+    defense: Defence,
+    name: str,
+    lessons: Lessons,
+    classes: Sequence[str],
+    seeds: Seeds,
+) -> ImageModel:
     """The subject's network, with its weights or with fresh ones, and what the subject subtracts and divides by."""
     card: dict[str, Any] = json.loads(files[CARD])
     model = new_model(subject, lessons, classes, seeds)

@@ -45,9 +45,11 @@ def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves
     if learned:
         blocks.append(learning(learned, _LEARNING))
     constant = [
-        f"{subject}+{defence} is {judgement}." for subject in found.subjects for defence in found.defences
+        f"{subject}+{defence} is {judgement}."
+        for subject in found.subjects
+        for defence in found.defences
         if (judgement := found.degenerate(subject, defence))
-    ]  # fmt: skip
+    ]
     sentences = [_sentence(found, subject) for subject in found.subjects] + constant
     judged = "red flag" if constant else ""
     sentence = " ".join(filter(None, sentences)) or "No defended model came through."
@@ -58,8 +60,12 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """The line about defences for the terminal and the head of the page; none where none was compared."""
     found = DefenceFindings(findings)
     lines = [line for subject in found.subjects if (line := _won(found, subject))]
-    constant = [f"{subject}+{defence}" for subject in found.subjects for defence in found.defences
-                if found.degenerate(subject, defence)]  # fmt: skip
+    constant = [
+        f"{subject}+{defence}"
+        for subject in found.subjects
+        for defence in found.defences
+        if found.degenerate(subject, defence)
+    ]
     rest = len(lines) - NAMED
     parts = [*lines[:NAMED], *([f"{rest} more below"] if rest > 0 else [])]
     parts += [f"degenerate: {', '.join(constant)}"] if constant else []
@@ -74,7 +80,7 @@ def _tone(found: DefenceFindings, constant: bool) -> Tone:
         return "bad"
     tests = [
         found.test(subject, defence, attacked=True) for subject in found.subjects for defence in found.leaders(subject)
-    ]  # fmt: skip
+    ]
     return "good" if tests and all(one is not None and one.verdict == "better" for one in tests) else "neutral"
 
 

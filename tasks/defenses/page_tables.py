@@ -38,15 +38,18 @@ def tests_table(found: DefenceFindings) -> DataTable:
     """Per defended model: clean and attacked accuracy, how they changed, and whether McNemar's test says so."""
     several = len(found.subjects) > 1
     columns = [
-        *([Column("Subject")] if several else []), Column("Defence"), Column("Clean", "percent"),
+        *([Column("Subject")] if several else []),
+        Column("Defence"),
+        Column("Clean", "percent"),
         Column("Change", "percent", "The defended model's accuracy on clean images minus the original's"),
         Column("Test", help="McNemar's exact test, corrected for all tests of the run"),
-    ]  # fmt: skip
+    ]
     if found.group:
         columns += [
-            Column("Attacked", "percent"), Column("Gain", "percent", "The same under attack"),
+            Column("Attacked", "percent"),
+            Column("Gain", "percent", "The same under attack"),
             Column("Test", help="The same under attack"),
-        ]  # fmt: skip
+        ]
     rows: list[list[Cell]] = []
     for subject in found.subjects:
         for defence in found.defences:
@@ -66,14 +69,28 @@ def tests_table(found: DefenceFindings) -> DataTable:
 def changes_table(found: DefenceFindings) -> DataTable | None:
     """The gain under every attack and ε; shown, and not concluded from."""
     rows: list[list[Cell]] = [
-        [subject, defence, gain.slice.name, Mark(gain.slice.eps_text, order=gain.slice.eps), estimate(gain),
-         gain.p_value]
-        for subject in found.subjects for defence in found.defences for gain in found.gains(subject, defence)
-    ]  # fmt: skip
+        [
+            subject,
+            defence,
+            gain.slice.name,
+            Mark(gain.slice.eps_text, order=gain.slice.eps),
+            estimate(gain),
+            gain.p_value,
+        ]
+        for subject in found.subjects
+        for defence in found.defences
+        for gain in found.gains(subject, defence)
+    ]
     if not rows:
         return None
-    columns = [Column("Subject"), Column("Defence"), Column("Attack"), Column("ε"), Column("Gain", "percent"),
-               Column("p", "p", "McNemar's exact test, not corrected")]  # fmt: skip
+    columns = [
+        Column("Subject"),
+        Column("Defence"),
+        Column("Attack"),
+        Column("ε"),
+        Column("Gain", "percent"),
+        Column("p", "p", "McNemar's exact test, not corrected"),
+    ]
     note = "Described, and not concluded from: these p-values are not corrected for their number."
     return DataTable("Gain under every attack", columns, rows, note, collapsed=True)
 

@@ -71,10 +71,13 @@ def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str],
     if sides[0] is None or sides[1] is None:
         return 1.0
     first, second = (
-        {row["id"]: row["predicted"] == row["gold"] and row["radius"] >= radius for row in side.to_pylist()
-         if row["gold"] is not None}
+        {
+            row["id"]: row["predicted"] == row["gold"] and row["radius"] >= radius
+            for row in side.to_pylist()
+            if row["gold"] is not None
+        }
         for side in (sides[0], sides[1])
-    )  # fmt: skip
+    )
     both = sorted(first.keys() & second.keys())
     return mcnemar([first[one] for one in both], [second[one] for one in both]).p_exact if both else 1.0
 
@@ -100,23 +103,36 @@ def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
         "Bands are 95 % intervals (Wilson). Each certificate is wrong with probability α at most; see the settings. "
         "The curve ends at the largest radius that so many draws can show: more of them, or more noise, reach further."
     )
-    return LinePlot("Certified accuracy", series, "L2 radius, over all pixel values of an image", "Right for certain",
-                    alt, (0.0, 1.0), note=note, scale="percent")  # fmt: skip
+    return LinePlot(
+        "Certified accuracy",
+        series,
+        "L2 radius, over all pixel values of an image",
+        "Right for certain",
+        alt,
+        (0.0, 1.0),
+        note=note,
+        scale="percent",
+    )
 
 
 def _table(findings: FindingIndex) -> DataTable:
     shares = findings.select(_METRIC)
     radii = {share.group: _radius(share) for share in shares}
     columns = [
-        Column("Subject"), Column("Trained"),
+        Column("Subject"),
+        Column("Trained"),
         *(Column(f"radius {radius:g}", "percent", "Right, and certain within it") for radius in radii.values()),
         Column("Abstains", "percent", "No class is certain to be said of more than half of the noisy copies"),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = [
-        [subject, _WRITTEN.get(of, of), *(estimate(findings.get(_METRIC, subject, of, group)) for group in radii),
-         estimate(findings.get(_ABSTAINS, subject, of))]
+        [
+            subject,
+            _WRITTEN.get(of, of),
+            *(estimate(findings.get(_METRIC, subject, of, group)) for group in radii),
+            estimate(findings.get(_ABSTAINS, subject, of)),
+        ]
         for subject, of in distinct((share.subject, share.of) for share in shares)
-    ]  # fmt: skip
+    ]
     return DataTable("Certified accuracy by radius", columns, rows, "Intervals are 95 % (Wilson).")
 
 

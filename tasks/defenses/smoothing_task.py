@@ -36,9 +36,13 @@ def train_under_noise(
     """The subject trained as it was, from the same initialisation, on images under Gaussian noise."""
     names = class_names(collect(classes, None))
     trained = trained_on_worker(
-        learn_under_noise, training, subject=subject, classes=tuple(names), sigma=sigma,
+        learn_under_noise,
+        training,
+        subject=subject,
+        classes=tuple(names),
+        sigma=sigma,
         seeds=Seeds(stage_seeds().run_seed, "train_network"),
-    )  # fmt: skip
+    )
     say(f"{subject.settings.name} · σ = {sigma:g}, {trained.curve.rows} epochs of {training.rows} samples")
     return trained
 
@@ -57,9 +61,15 @@ def certify_subject(
     ids = draw_evenly(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
     some: Artifact[Samples] = map_partitions(_only, evaluation, into=Samples, name="some", ids=ids)
     certified: Artifact[Certified] = map_partitions(
-        certify_partition, some, into=Certified, rows=ROWS, files=read_files(files), subject=subject,
-        settings=settings, seeds=stage_seeds(),
-    )  # fmt: skip
+        certify_partition,
+        some,
+        into=Certified,
+        rows=ROWS,
+        files=read_files(files),
+        subject=subject,
+        settings=settings,
+        seeds=stage_seeds(),
+    )
     say(f"{subject.settings.name} · {certified.rows} samples, {settings.draws} draws each at σ = {settings.sigma:g}")
     return certified
 
@@ -78,9 +88,14 @@ def measure_certified(
 
 
 def learn_under_noise(
-    training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, classes: Sequence[str], sigma: float,
+    training: pa.Table,
+    *,
+    checkpoints: Checkpoints,
+    subject: ResolvedSubject,
+    classes: Sequence[str],
+    sigma: float,
     seeds: Seeds,
-) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
+) -> tuple[dict[str, bytes], pa.Table]:
     """The files and the curve of a subject under noise, on a worker."""
     from assay.tasks.defenses.noise import under_noise
     from assay.tasks.subjects.images.learning import new_model, trained
@@ -89,9 +104,16 @@ def learn_under_noise(
     lessons = lessons_of(training, classes)
     model = new_model(subject, lessons, classes, seeds)
     return trained(
-        model, lessons, subject.settings.train, subject, classes, seeds=seeds, checkpoints=checkpoints,
-        hook=under_noise(sigma), about={"noise": sigma},
-    )  # fmt: skip
+        model,
+        lessons,
+        subject.settings.train,
+        subject,
+        classes,
+        seeds=seeds,
+        checkpoints=checkpoints,
+        hook=under_noise(sigma),
+        about={"noise": sigma},
+    )
 
 
 def certify_partition(
@@ -112,14 +134,27 @@ def certify_partition(
     rows = []
     for sample, gold, image in zip(ids, samples["gold"].to_pylist(), pixels, strict=True):
         found = certify(
-            model, torch.from_numpy(image).to(model.device), settings.sigma, settings.selection, settings.draws,
-            settings.alpha, seeds.generator(sample),
-        )  # fmt: skip
-        rows.append({
-            "id": sample, "subject": subject.settings.name, "gold": gold, "predicted": found.predicted,
-            "radius": found.radius, "abstains": found.abstains, "lower": found.lower, "hits": found.hits,
-            "draws": found.draws,
-        })  # fmt: skip
+            model,
+            torch.from_numpy(image).to(model.device),
+            settings.sigma,
+            settings.selection,
+            settings.draws,
+            settings.alpha,
+            seeds.generator(sample),
+        )
+        rows.append(
+            {
+                "id": sample,
+                "subject": subject.settings.name,
+                "gold": gold,
+                "predicted": found.predicted,
+                "radius": found.radius,
+                "abstains": found.abstains,
+                "lower": found.lower,
+                "hits": found.hits,
+                "draws": found.draws,
+            }
+        )
     return pa.Table.from_pylist(rows, schema=Certified.schema)
 
 
@@ -131,11 +166,15 @@ def certified_findings(
     groups = None if of_id is None else [of_id[row["id"]] for row in rows]
     findings = [
         share_by(
-            "defense.certified_accuracy", [certified_right(row, radius) for row in rows], groups, of=how,
-            group=f"radius={radius:g}", subject=name,
+            "defense.certified_accuracy",
+            [certified_right(row, radius) for row in rows],
+            groups,
+            of=how,
+            group=f"radius={radius:g}",
+            subject=name,
         )
         for radius in radii
-    ]  # fmt: skip
+    ]
     return [*findings, share_by("defense.abstains", [row["abstains"] for row in rows], groups, of=how, subject=name)]
 
 

@@ -29,9 +29,13 @@ from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 @stage(version=1, title="defend", draws=True, gpu=True)
 def defend_subject(
-    training: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
-    defense: AnyImageDefence, name: str,
-) -> TrainedSubject:  # fmt: skip
+    training: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    defense: AnyImageDefence,
+    name: str,
+) -> TrainedSubject:
     """The files of the subject's defended model, called `name`, and how it learned; `defense` is a single variant.
 
     The files load as the subject's own do. Validation samples come out of the training samples and choose nothing; the
@@ -40,9 +44,15 @@ def defend_subject(
     names, contents = class_names(collect(classes, None)), read_files(files)
     require_classes(contents, classes.rows, subject.settings.name)
     defended = trained_on_worker(
-        defend_images, training, files=contents, subject=subject, defense=defense, called=name, classes=tuple(names),
+        defend_images,
+        training,
+        files=contents,
+        subject=subject,
+        defense=defense,
+        called=name,
+        classes=tuple(names),
         seeds=stage_seeds(),
-    )  # fmt: skip
+    )
     last = defended.last_epoch()
     aside = last["validation_accuracy"]
     shown = "" if aside is None else f", {aside:.1%} of the clean validation samples right"
@@ -52,9 +62,14 @@ def defend_subject(
 
 @stage(version=6, title="defences", draws=True)
 def measure_defences(
-    predictions: dict[str, Artifact[Predictions]], attacked: dict[str, list[Artifact[Attacked]]],
-    evaluation: Artifact[Samples], classes: Artifact[Classes], name: str, telling: str, significance: float,
-) -> Artifact[Findings]:  # fmt: skip
+    predictions: dict[str, Artifact[Predictions]],
+    attacked: dict[str, list[Artifact[Attacked]]],
+    evaluation: Artifact[Samples],
+    classes: Artifact[Classes],
+    name: str,
+    telling: str,
+    significance: float,
+) -> Artifact[Findings]:
     """The findings on one subject's defences: `defense.accuracy`, `.gain`, `.mcnemar_p`, `.best_accuracy`, and
     `.between_p` of every two.
 

@@ -84,9 +84,14 @@ def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, c
 
 
 def text_comparison_findings(
-    original: Sequence[Tried], defended: Sequence[Tried], defence: str, subject: str, *, significance: float,
+    original: Sequence[Tried],
+    defended: Sequence[Tried],
+    defence: str,
+    subject: str,
+    *,
+    significance: float,
     conclude: bool = True,
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
     A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval and
@@ -100,9 +105,14 @@ def text_comparison_findings(
 
 
 def control_comparison_findings(
-    control: Sequence[Tried], defended: Sequence[Tried], defence: str, subject: str, attacks: Collection[str], *,
+    control: Sequence[Tried],
+    defended: Sequence[Tried],
+    defence: str,
+    subject: str,
+    attacks: Collection[str],
+    *,
     significance: float,
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """`defense.gain_over_control` wherever both answered, and `defense.control_mcnemar_p` under the `attacks` that the
     copies were made with.
 
@@ -115,9 +125,13 @@ def control_comparison_findings(
 
 
 def _compared(
-    original: Sequence[Tried], defended: Sequence[Tried], about: Finding, concluded: Collection[str],
-    significance: float, test: str = "defense.mcnemar_p",
-) -> list[Finding]:  # fmt: skip
+    original: Sequence[Tried],
+    defended: Sequence[Tried],
+    about: Finding,
+    concluded: Collection[str],
+    significance: float,
+    test: str = "defense.mcnemar_p",
+) -> list[Finding]:
     """The paired gain wherever both models answered, and the tests of the `concluded` groups."""
     before, found = {one.group: one.answers for one in original}, []
     for one in defended:

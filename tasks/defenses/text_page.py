@@ -12,8 +12,12 @@ from assay.tasks.statistics.controls import controlled_by
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 
 _COMPARED = (
-    "defense.accuracy", "defense.gain", "defense.mcnemar_p", "defense.gain_over_control", "defense.control_mcnemar_p",
-)  # fmt: skip
+    "defense.accuracy",
+    "defense.gain",
+    "defense.mcnemar_p",
+    "defense.gain_over_control",
+    "defense.control_mcnemar_p",
+)
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 
 
@@ -84,9 +88,10 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     if not found.subjects:
         return ()
     lines = [
-        f"{test.subject}+{test.of} is {test.verdict} on {test.group}{_by(found, test)}" for test in found.tests
+        f"{test.subject}+{test.of} is {test.verdict} on {test.group}{_by(found, test)}"
+        for test in found.tests
         if test.verdict in _TONES and f"{test.subject}+{test.of}" not in found.constant
-    ]  # fmt: skip
+    ]
     alike = f"degenerate, so attacks say nothing about them: {', '.join(found.constant)}" if found.constant else ""
     if not lines:
         shown = alike or f"that they change anything is not shown{_by_most(found)}"
@@ -144,10 +149,13 @@ def _points(gain: Finding) -> str:
 def _sentence(found: TextDefenceFindings, subject: str) -> str:
     """What a defence changes, clean texts beside it: the largest gain that a test shows, or that none does."""
     gains = [
-        one for defence in found.defences for group in found.groups if group != CLEAN
+        one
+        for defence in found.defences
+        for group in found.groups
+        if group != CLEAN
         if (one := found.get("gain", subject, defence, group)) is not None
         and found.get("mcnemar_p", subject, defence, group) is not None
-    ]  # fmt: skip
+    ]
     shown = [one for one in gains if found.concluded(one) in _TONES]
     best = max(shown or gains, key=lambda one: one.value or 0.0, default=None)
     if best is None:
@@ -208,9 +216,10 @@ def _plot(found: TextDefenceFindings, subject: str) -> LinePlot:
     series = []
     for at, defence in enumerate((NONE, *found.defences)):
         known = [
-            (place + 0.06 * at, one) for place, group in enumerate(found.groups)
+            (place + 0.06 * at, one)
+            for place, group in enumerate(found.groups)
             if (one := found.get("accuracy", subject, defence, group)) is not None
-        ]  # fmt: skip
+        ]
         if known:
             places, accuracies = zip(*known, strict=True)
             name = "undefended" if defence == NONE else found.trained_with(defence).removeprefix("and copies, ")
@@ -220,10 +229,17 @@ def _plot(found: TextDefenceFindings, subject: str) -> LinePlot:
     near = {place + 0.06 * at: group for at in range(len(series)) for place, group in names.items()}
     short = {place: group.partition(",")[0] for place, group in names.items()}
     return LinePlot(
-        f"What training changes: {subject}", series, "Tested on", "Accuracy",
-        f"Accuracy of each model on {', '.join(found.groups)}: {said}.", (0.0, 1.0), short,
-        "Whiskers are 95 % intervals (Wilson).", "percent", near,
-    )  # fmt: skip
+        f"What training changes: {subject}",
+        series,
+        "Tested on",
+        "Accuracy",
+        f"Accuracy of each model on {', '.join(found.groups)}: {said}.",
+        (0.0, 1.0),
+        short,
+        "Whiskers are 95 % intervals (Wilson).",
+        "percent",
+        near,
+    )
 
 
 def _gains(found: TextDefenceFindings, subject: str) -> DataTable:

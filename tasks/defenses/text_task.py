@@ -33,10 +33,16 @@ Noised = Mapping[str, Artifact[Predictions]]
 
 @stage(version=5, title="defences")
 def measure_text_defences(
-    predictions: Mapping[str, Artifact[Predictions]], attacked: Mapping[str, Mapping[str, Artifact[AttackedTexts]]],
-    noisy: Mapping[str, Artifact[Samples]], said: Mapping[str, Noised], samples: Artifact[Samples],
-    classes: Artifact[Classes], name: str, significance: float, controlled: Mapping[str, Sequence[str]] | None = None,
-) -> Artifact[Findings]:  # fmt: skip
+    predictions: Mapping[str, Artifact[Predictions]],
+    attacked: Mapping[str, Mapping[str, Artifact[AttackedTexts]]],
+    noisy: Mapping[str, Artifact[Samples]],
+    said: Mapping[str, Noised],
+    samples: Artifact[Samples],
+    classes: Artifact[Classes],
+    name: str,
+    significance: float,
+    controlled: Mapping[str, Sequence[str]] | None = None,
+) -> Artifact[Findings]:
     """The findings on one subject's defences: `defense.accuracy`, `defense.gain`, `defense.mcnemar_p`, and over a
     control `defense.gain_over_control`, `defense.control_mcnemar_p`.
 
@@ -75,9 +81,12 @@ def measure_text_defences(
 
 
 def _under_noise(
-    called: str, noisy: Artifact[Samples], said: Artifact[Predictions], samples: Artifact[Samples],
+    called: str,
+    noisy: Artifact[Samples],
+    said: Artifact[Predictions],
+    samples: Artifact[Samples],
     truth: Mapping[str, int],
-) -> list[Tried]:  # fmt: skip
+) -> list[Tried]:
     """The answers at the highest severity: to every kind of noise, and wrong where any kind made them wrong."""
     known = collect(samples, ["id"])
     rows = collect(noisy, ["id", ORIGINAL, NOISE, SEVERITY, NEWS])

@@ -18,8 +18,10 @@ def truths_of(samples: pa.Table) -> dict[str, Truth]:
     if LABELS in samples.column_names:
         rows = samples[LABELS].to_pylist()
         unknown = [-1] * max((len(row) for row in rows if row is not None), default=0)
-        return {one: Truth(labels=tuple(-1 if label is None else int(label) for label in row or unknown))
-                for one, row in zip(ids, rows, strict=True)}  # fmt: skip
+        return {
+            one: Truth(labels=tuple(-1 if label is None else int(label) for label in row or unknown))
+            for one, row in zip(ids, rows, strict=True)
+        }
     gold = samples["gold"].to_pylist()
     return {one: Truth(-1 if code is None else int(code)) for one, code in zip(ids, gold, strict=True)}
 

@@ -25,7 +25,11 @@ def embed(features: Features, perplexity: float, seed: int) -> Places:
         return np.zeros((n, 2))
     scale = float(varying.std(axis=0).max())
     method = TSNE(
-        perplexity=min(perplexity, (n - 1) / 3), init="pca" if varying.shape[1] > 1 else "random",
-        learning_rate="auto", random_state=seed, max_iter=_ROUNDS, n_jobs=1,
-    )  # fmt: skip
+        perplexity=min(perplexity, (n - 1) / 3),
+        init="pca" if varying.shape[1] > 1 else "random",
+        learning_rate="auto",
+        random_state=seed,
+        max_iter=_ROUNDS,
+        n_jobs=1,
+    )
     return np.asarray(method.fit_transform(varying / scale), dtype=np.float64)

@@ -75,9 +75,14 @@ def look_partition(
     for sample, pixels in zip(rows["id"].to_pylist(), pixels_of(rows), strict=True):
         probabilities = model.predict(pixels[None], [sample])[0]
         about: dict[str, Any] = {
-            "id": sample, "subject": look.name, "shown": shown, "eps": eps, "said": int(probabilities.argmax()),
-            "probabilities": probabilities.tolist(), **_truth_columns(truths[sample]),
-        }  # fmt: skip
+            "id": sample,
+            "subject": look.name,
+            "shown": shown,
+            "eps": eps,
+            "said": int(probabilities.argmax()),
+            "probabilities": probabilities.tolist(),
+            **_truth_columns(truths[sample]),
+        }
         image = torch.from_numpy(pixels).to(model.device)
         found += [about | picture for picture in _pictures(look, model, image, truths[sample], about["said"])]
     return pa.Table.from_pylist(found, schema=DiagnosticImages.schema)
@@ -126,9 +131,16 @@ def _picture(picture: str, values: Any, **more: Any) -> dict[str, Any]:
     channels, height, width = values.shape
     blob = np.ascontiguousarray(values, dtype=np.float32).tobytes()
     return {
-        "picture": picture, "values": blob, "height": height, "width": width, "channels": channels, "layer": None,
-        "total": None, "expected": None, **more,
-    }  # fmt: skip
+        "picture": picture,
+        "values": blob,
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "layer": None,
+        "total": None,
+        "expected": None,
+        **more,
+    }
 
 
 def _target(truth: Truth, said: int, model: ImageModel) -> Tensor:

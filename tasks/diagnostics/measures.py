@@ -23,9 +23,13 @@ _Z = 1.959963984540054  # of a 95 % interval
 
 
 def layer_points(
-    features: pa.Table, truths: Mapping[str, Mapping[str, Truth]], subject: str, eps: Mapping[str, float],
-    settings: Diagnostics, seed: int,
-) -> pa.Table:  # fmt: skip
+    features: pa.Table,
+    truths: Mapping[str, Mapping[str, Truth]],
+    subject: str,
+    eps: Mapping[str, float],
+    settings: Diagnostics,
+    seed: int,
+) -> pa.Table:
     """The points of one layer, from its features in all circumstances; neighbours are sought in the features."""
     ids, shown = features["id"].to_pylist(), features["shown"].to_pylist()
     matrix = np.stack(features["features"].to_numpy(zero_copy_only=False)).astype(np.float32)
@@ -82,10 +86,17 @@ def pair_findings(counts: Mapping[str, Counts], subject: str, attack: str, eps: 
         matrix = counts[side]
         totals = {"labels_named": int(matrix.trace()), "pairs_named": int(np.triu(matrix, 1).sum())}
         found += [
-            Finding(f"diagnostics.{metric}", of=attack, group=group, subject=subject, value=total / images, n=images,
-                    unit="per image")
+            Finding(
+                f"diagnostics.{metric}",
+                of=attack,
+                group=group,
+                subject=subject,
+                value=total / images,
+                n=images,
+                unit="per image",
+            )
             for metric, total in totals.items()
-        ]  # fmt: skip
+        ]
     return found
 
 
@@ -94,12 +105,20 @@ def co_occurrence_table(counts: Mapping[str, Counts], subject: str, attack: str,
     images = int(counts["images"][0])
     sides = ("moved",) if counts["moved"].any() else ("clean", "attacked")
     rows = [
-        {"subject": subject, "attack": attack, "eps": eps, "side": side, "first": first, "second": second,
-         "count": int(count), "images": images,
-         "alone": int(counts[f"{side} alone"][first]) if side != "moved" and first == second else None}
+        {
+            "subject": subject,
+            "attack": attack,
+            "eps": eps,
+            "side": side,
+            "first": first,
+            "second": second,
+            "count": int(count),
+            "images": images,
+            "alone": int(counts[f"{side} alone"][first]) if side != "moved" and first == second else None,
+        }
         for side in sides
         for (first, second), count in np.ndenumerate(counts[side])
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=CoOccurrence.schema)
 
 
@@ -117,5 +136,6 @@ def _agreement(layer: str, group: str, values: list[float], subject: str, severa
     mean = float(scores.mean())
     half = _Z * float(scores.std(ddof=1)) / len(scores) ** 0.5 if len(scores) > 1 else 1.0
     low, high = max(0.0, mean - half), min(1.0, mean + half)
-    return Finding(metric, of=layer, group=group, subject=subject, value=mean, low=low, high=high, n=len(scores),
-                   unit="share")  # fmt: skip
+    return Finding(
+        metric, of=layer, group=group, subject=subject, value=mean, low=low, high=high, n=len(scores), unit="share"
+    )

@@ -27,8 +27,9 @@ def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str
     sides = {side: _matrix(rows, side, len(classes)) for side in dict.fromkeys(row["side"] for row in rows)}
     if "moved" in sides:
         return [_moved(sides["moved"], classes, first["subject"], where, first["images"])]
-    alone = {side: [row["alone"] for row in rows if row["side"] == side and row["first"] == row["second"]]
-             for side in sides}  # fmt: skip
+    alone = {
+        side: [row["alone"] for row in rows if row["side"] == side and row["first"] == row["second"]] for side in sides
+    }
     blocks: list[Block] = []
     if len(classes) <= _SHOWN:
         blocks.append(_chords(sides, alone, classes, findings, first, where))
@@ -37,9 +38,13 @@ def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str
 
 
 def _chords(
-    sides: dict[str, Matrix], alone: dict[str, list[int]], classes: Sequence[str], findings: FindingIndex,
-    first: dict[str, object], where: str,
-) -> Chords:  # fmt: skip
+    sides: dict[str, Matrix],
+    alone: dict[str, list[int]],
+    classes: Sequence[str],
+    findings: FindingIndex,
+    first: dict[str, object],
+    where: str,
+) -> Chords:
     diagrams = []
     for side, matrix in sides.items():
         title = "clean" if side == "clean" else f"under {where}"
@@ -62,7 +67,7 @@ def _together(
     columns = [Column("Label"), *(Column(name, "integer") for name in classes), Column("alone", "integer")]
     rows: list[list[Cell]] = [
         [name, *(int(one) for one in matrix[at]), int(alone[at])] for at, name in enumerate(classes)
-    ]  # fmt: skip
+    ]
     title = f"{first['subject']}: images that bear both labels, {'clean' if side == 'clean' else where}"
     note = f"Of {integer(int(str(first['images'])))} images; on the diagonal, those that bear the label at all."
     return DataTable(title, columns, rows, note, collapsed=True)
@@ -87,6 +92,9 @@ def _alt(off: Matrix, classes: Sequence[str], title: str) -> str:
     """The most frequent pairs in words."""
     upper = np.triu(off)
     order = upper.ravel().argsort(kind="stable")[::-1][:3]
-    named = [f"{classes[at // len(classes)]} and {classes[at % len(classes)]} {upper.ravel()[at]} times"
-            for at in order.tolist() if upper.ravel()[at]]  # fmt: skip
+    named = [
+        f"{classes[at // len(classes)]} and {classes[at % len(classes)]} {upper.ravel()[at]} times"
+        for at in order.tolist()
+        if upper.ravel()[at]
+    ]
     return f"Labels named together, {title}: {'; '.join(named) or 'none'}."

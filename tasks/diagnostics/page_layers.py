@@ -43,16 +43,27 @@ def _curve(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str
         series.append(series_of(_written(group), places, line))
     ends = [f"{line.name} {percent(line.y[-1])}" for line in series]
     return LinePlot(
-        f"{subject}: nearest training samples of the same class, layer by layer", series, "Layer",
-        "Share whose neighbours agree", f"In the last layer: {', '.join(ends)}.", (0.0, 1.0),
-        dict(zip(places, layers, strict=True)), "Bands are 95 % intervals.", "percent",
-    )  # fmt: skip
+        f"{subject}: nearest training samples of the same class, layer by layer",
+        series,
+        "Layer",
+        "Share whose neighbours agree",
+        f"In the last layer: {', '.join(ends)}.",
+        (0.0, 1.0),
+        dict(zip(places, layers, strict=True)),
+        "Bands are 95 % intervals.",
+        "percent",
+    )
 
 
 def _scatters(
-    layer: str, rows: Sequence[dict[str, object]], agreements: FindingIndex, groups: Sequence[str],
-    subject: str, classes: Sequence[str], note: str,
-) -> Scatters:  # fmt: skip
+    layer: str,
+    rows: Sequence[dict[str, object]],
+    agreements: FindingIndex,
+    groups: Sequence[str],
+    subject: str,
+    classes: Sequence[str],
+    note: str,
+) -> Scatters:
     own = [row for row in rows if row["layer"] == layer]
     plots = []
     for shown in dict.fromkeys(row["shown"] for row in own if row["shown"] != TRAIN):

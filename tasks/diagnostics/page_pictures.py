@@ -51,10 +51,13 @@ def _scales() -> Strip:
     """The two colour scales, to be compared with."""
     ramp = np.tile(np.linspace(0, 1, 64), (12, 1))
     rising, both = "from dark blue for the least to light yellow for the most", "from blue over white to orange"
-    return Strip("How to read the colours", [
-        Picture(png(heat(ramp, 0, 1)), "least to most", f"A colour scale {rising}"),
-        Picture(png(signed(2 * ramp - 1, 1)), "takes away to adds", f"A colour scale {both}"),
-    ])  # fmt: skip
+    return Strip(
+        "How to read the colours",
+        [
+            Picture(png(heat(ramp, 0, 1)), "least to most", f"A colour scale {rising}"),
+            Picture(png(signed(2 * ramp - 1, 1)), "takes away to adds", f"A colour scale {both}"),
+        ],
+    )
 
 
 def _strip(rows: Sequence[Row], everything: Sequence[Row], classes: Sequence[str]) -> Strip:

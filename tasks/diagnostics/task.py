@@ -65,9 +65,14 @@ def choose_samples(samples: Artifact[Samples], limit: int) -> Artifact[Samples]:
 
 @stage(version=1, title="look inside", gpu=True)
 def look_inside(
-    chosen: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject, settings: Diagnostics,
-    attacked: dict[str, Artifact[Attacked]], images: dict[str, Artifact[AdversarialImages]], eps: dict[str, float],
-) -> Artifact[DiagnosticImages]:  # fmt: skip
+    chosen: Artifact[Samples],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    settings: Diagnostics,
+    attacked: dict[str, Artifact[Attacked]],
+    images: dict[str, Artifact[AdversarialImages]],
+    eps: dict[str, float],
+) -> Artifact[DiagnosticImages]:
     """Feature map, saliency, integrated gradients and attention of a few images, clean and under every attack.
 
     Attacks go by their names; `eps` says at which ε each is looked at.
@@ -81,9 +86,16 @@ def look_inside(
     tables = []
     for at, (shown, source) in enumerate(sources.items()):
         made = map_partitions(
-            look_partition, source, into=DiagnosticImages, name=f"part-{at}", look=look, shown=shown,
-            eps=eps.get(shown, 0.0), truths={one: truths[one] for one in ids}, ids=ids,
-        )  # fmt: skip
+            look_partition,
+            source,
+            into=DiagnosticImages,
+            name=f"part-{at}",
+            look=look,
+            shown=shown,
+            eps=eps.get(shown, 0.0),
+            truths={one: truths[one] for one in ids},
+            ids=ids,
+        )
         tables.append(collect(made, None))
     say(f"{look.name} · {len(ids)} images, {', '.join(sources)}")
     return write_table(pa.concat_tables(tables), into=DiagnosticImages)
@@ -91,9 +103,14 @@ def look_inside(
 
 @stage(version=1, title="embed layers", draws=True, gpu=True)
 def embed_layers(
-    training: Artifact[Samples], chosen: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject,
-    settings: Diagnostics, images: dict[str, Artifact[AdversarialImages]], eps: dict[str, float],
-) -> Embedded:  # fmt: skip
+    training: Artifact[Samples],
+    chosen: Artifact[Samples],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    settings: Diagnostics,
+    images: dict[str, Artifact[AdversarialImages]],
+    eps: dict[str, float],
+) -> Embedded:
     """The features of some layers in the plane, and per layer how often a sample's neighbours bear its class."""
     truths = {TRAIN: _truths(training), CLEAN: _truths(chosen)}
     look = Look(subject, subject.settings.name, read_files(files), settings)
@@ -101,19 +118,33 @@ def embed_layers(
     features = {
         shown: collect(
             map_partitions(
-                features_partition, source, into=LayerFeatures, name=f"features-{at}", look=look, shown=shown,
-                eps=eps.get(shown, 0.0), ids=frozenset(truths[TRAIN if shown == TRAIN else CLEAN]),
-            ), None,
+                features_partition,
+                source,
+                into=LayerFeatures,
+                name=f"features-{at}",
+                look=look,
+                shown=shown,
+                eps=eps.get(shown, 0.0),
+                ids=frozenset(truths[TRAIN if shown == TRAIN else CLEAN]),
+            ),
+            None,
         )
         for at, (shown, source) in enumerate(sources.items())
-    }  # fmt: skip
+    }
     layers = list(dict.fromkeys(features[TRAIN]["layer"].to_pylist()))
     seeds = {layer: stage_seeds().integer(layer) for layer in layers}
     points: Artifact[LayerPoints] = map_pieces(
-        embed_layer, [_Layer(layer) for layer in layers], into=LayerPoints, name="points",
-        features=pa.concat_tables(features.values()), truths=truths, name_of=look.name, eps=eps, settings=settings,
+        embed_layer,
+        [_Layer(layer) for layer in layers],
+        into=LayerPoints,
+        name="points",
+        features=pa.concat_tables(features.values()),
+        truths=truths,
+        name_of=look.name,
+        eps=eps,
+        settings=settings,
         seeds=seeds,
-    )  # fmt: skip
+    )
     findings = agreement_findings(collect(points, None), look.name, several=_several(truths[CLEAN]))
     say(f"{look.name} · {', '.join(layers)} · {_said(findings)}")
     return Embedded(points, write_table(findings_table(findings), into=Findings))
@@ -134,9 +165,15 @@ def count_labels(
 
 
 def embed_layer(
-    piece: _Layer, *, features: pa.Table, truths: dict[str, dict[str, Truth]], name_of: str, eps: dict[str, float],
-    settings: Diagnostics, seeds: dict[str, int],
-) -> pa.Table:  # fmt: skip
+    piece: _Layer,
+    *,
+    features: pa.Table,
+    truths: dict[str, dict[str, Truth]],
+    name_of: str,
+    eps: dict[str, float],
+    settings: Diagnostics,
+    seeds: dict[str, int],
+) -> pa.Table:
     """The points of one layer: all circumstances embedded together, so that they can be compared."""
     import pyarrow.compute as pc
 

@@ -120,11 +120,16 @@ def _n(one: Finding) -> str:
 
 def _pair_tables(findings: FindingIndex) -> Iterator[DataTable]:
     columns = [
-        Column("Pair"), Column("Subject"), Column("n", "integer"), Column("Rank correlation", "number"),
-        Column("p", "p", "After the run's correction"), Column("Shown"),
+        Column("Pair"),
+        Column("Subject"),
+        Column("n", "integer"),
+        Column("Rank correlation", "number"),
+        Column("p", "p", "After the run's correction"),
+        Column("Shown"),
         Column("At one confidence", "number", "The correlation of what a subject's confidence leaves of both ranks"),
-        Column("p", "p", "After the run's correction"), Column("Shown"),
-    ]  # fmt: skip
+        Column("p", "p", "After the run's correction"),
+        Column("Shown"),
+    ]
     rows: list[list[Cell]] = []
     for pair in findings.select("hardness.association"):
         left = findings.entry("hardness.partial", pair.subject, pair.of, pair.group)
@@ -167,11 +172,15 @@ def _plot(pair: Finding, rows: Sequence[Mapping[str, float]]) -> LinePlot:
     first, second = measure_named(pair.of).short, measure_named(pair.group).short
     x, y, low, high = ([row[name] for row in rows] for name in ("x", "y", "low", "high"))
     return LinePlot(
-        f"{first} · {second}", [Series(second, x, y, low, high)], f"rank by {first}", f"mean rank by {second}",
+        f"{first} · {second}",
+        [Series(second, x, y, low, high)],
+        f"rank by {first}",
+        f"mean rank by {second}",
         f"From the easiest to the hardest samples by {first}, the mean rank by {second} goes from {y[0]:.2f} to "
         f"{y[-1]:.2f}; rank correlation {_value(pair)}.",
-        (0.0, 1.0), {place: f"{place:.1f}" for place in (min(x), max(x))},
-    )  # fmt: skip
+        (0.0, 1.0),
+        {place: f"{place:.1f}" for place in (min(x), max(x))},
+    )
 
 
 def _areas(findings: FindingIndex) -> Iterator[DataTable]:
@@ -182,16 +191,24 @@ def _areas(findings: FindingIndex) -> Iterator[DataTable]:
     gains = findings.select("hardness.auc_gain")
     ours = measure_named(gains[0].group).short if gains else ""
     columns = [
-        Column("Measure"), Column("Subject"), Column("n", "integer"), Column("AUC", "number"),
+        Column("Measure"),
+        Column("Subject"),
+        Column("n", "integer"),
+        Column("AUC", "number"),
         Column(f"Difference from {ours}" if ours else "Difference", "number"),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = []
     for area in areas:
         gain = next((one for one in gains if one.subject == area.subject and one.of == area.of), None)
-        rows.append([
-            measure_named(area.of).short, area.subject, area.n, estimate(area, counted=False),
-            estimate(gain, counted=False),
-        ])  # fmt: skip
+        rows.append(
+            [
+                measure_named(area.of).short,
+                area.subject,
+                area.n,
+                estimate(area, counted=False),
+                estimate(gain, counted=False),
+            ]
+        )
     note = (
         "How often an error of the subject is harder than an answer it gets right: 1 ranks all errors first, 0.5 none. "
         "Differences are paired (DeLong), on the samples that both measures speak of. Measures that speak of right "

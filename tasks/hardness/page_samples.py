@@ -121,11 +121,13 @@ def _table(title: str, samples: Sequence[HardSample]) -> DataTable:
     columns += [Column(name, "number" if _numeric(samples, name) else "text") for name in own]
     rows: list[list[Cell]] = [
         [
-            one.title, one.answer, *(reason(name, one.why[name]) if name in one.why else None for name in measures),
+            one.title,
+            one.answer,
+            *(reason(name, one.why[name]) if name in one.why else None for name in measures),
             *(_cell(one.row.get(name)) for name in own),
         ]
         for one in samples
-    ]  # fmt: skip
+    ]
     return DataTable(title, columns, rows, NOTE)
 
 

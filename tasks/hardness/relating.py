@@ -50,9 +50,16 @@ def association_findings(columns: Columns, clusters: Integers, significance: flo
 
 def _findings(name: str, tested: Association, of: str, group: str, significance: float) -> Iterator[Finding]:
     about = Finding(
-        f"hardness.{name}", of=of, group=group, value=tested.value, low=tested.low, high=tested.high, n=tested.n,
-        verdict=tested.verdict(significance), unit="ρ",
-    )  # fmt: skip
+        f"hardness.{name}",
+        of=of,
+        group=group,
+        value=tested.value,
+        low=tested.low,
+        high=tested.high,
+        n=tested.n,
+        verdict=tested.verdict(significance),
+        unit="ρ",
+    )
     yield about
     p = replace(about, metric=f"hardness.{name}_p", value=tested.p_value, low=None, high=None, unit=RELATED)
     yield replace(p, p_value=tested.p_value)
@@ -96,9 +103,15 @@ def pair_rows(columns: Columns, subject: str, clusters: Integers) -> Iterator[di
             here = group == one
             low, high = _mean_interval(y[here], clusters[both][here])
             yield {
-                "subject": subject, "first": first, "second": second, "n": int(here.sum()),
-                "x": float(x[here].mean()), "y": float(y[here].mean()), "low": low, "high": high,
-            }  # fmt: skip
+                "subject": subject,
+                "first": first,
+                "second": second,
+                "n": int(here.sum()),
+                "x": float(x[here].mean()),
+                "y": float(y[here].mean()),
+                "low": low,
+                "high": high,
+            }
 
 
 def _places(values: Floats) -> Floats:

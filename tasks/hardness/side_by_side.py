@@ -36,9 +36,10 @@ class Columns:
         names = list(self.all)
         return [
             (first, second)
-            for at, first in enumerate(names) for second in names[at + 1 :]
+            for at, first in enumerate(names)
+            for second in names[at + 1 :]
             if not self.own or first in self.own or second in self.own
-        ]  # fmt: skip
+        ]
 
     @property
     def confidence(self) -> Floats | None:

@@ -63,10 +63,13 @@ def find_disagreement(predictions: list[Artifact[Predictions]]) -> Artifact[Samp
 
 @stage(version=1, title="hardness")
 def relate_hardness(
-    measures: list[Artifact[SampleHardness]], samples: Artifact[Samples],
-    predictions: dict[str, Artifact[Predictions]], clusters: Artifact[Clusters] | None, settings: Hardness,
+    measures: list[Artifact[SampleHardness]],
+    samples: Artifact[Samples],
+    predictions: dict[str, Artifact[Predictions]],
+    clusters: Artifact[Clusters] | None,
+    settings: Hardness,
     significance: float,
-) -> Related:  # fmt: skip
+) -> Related:
     """Which measures agree, which rank the subjects' true errors, and which samples are hard by all of them."""
     grouped = reduce_partitions(columns_of, samples)["columns"] >= {GROUP}
     known = collect(samples, ["id", "gold", *([GROUP] if grouped else [])])
@@ -150,11 +153,16 @@ def _hardest(
     for place, one in enumerate(hardest_samples(measures, ids, share), start=1):
         for name, harder in one.harder_than.items():
             yield {
-                "subject": subject, "place": place, "id": ids[one.at], "measure": name,
-                "value": float(measures[name][one.at]), "harder_than": harder,
-                "n": int((~np.isnan(measures[name])).sum()), "gold": samples["gold"][one.at].as_py(),
+                "subject": subject,
+                "place": place,
+                "id": ids[one.at],
+                "measure": name,
+                "value": float(measures[name][one.at]),
+                "harder_than": harder,
+                "n": int((~np.isnan(measures[name])).sum()),
+                "gold": samples["gold"][one.at].as_py(),
                 "predicted": predicted[one.at].as_py(),
-            }  # fmt: skip
+            }
 
 
 def _of(finding: Finding, subject: str) -> Finding:

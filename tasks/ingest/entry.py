@@ -60,8 +60,10 @@ def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Ta
     for name in layout.required:
         if name in columns:
             _require(door, _missing(columns[name]), f"{name} is missing and required", name)
-    features = {name: _vote(door, name, columns[name], classes) if name in layout.votes else columns[name]
-                for name in layout.features}  # fmt: skip
+    features = {
+        name: _vote(door, name, columns[name], classes) if name in layout.votes else columns[name]
+        for name in layout.features
+    }
     features |= _labels(door, columns, layout, classes)
     features |= _images(door, reading)
     if layout.group is not None:

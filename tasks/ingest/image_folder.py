@@ -17,9 +17,15 @@ PATH, CLASS, SPLIT = "path", "class", "split"
 """The columns of the table: the file below the folder that all share, its class, and its part if folders say so."""
 
 _SPLITS = {
-    "train": "train", "training": "train", "val": "valid", "valid": "valid", "validation": "valid", "dev": "valid",
-    "test": "test", "testing": "test",
-}  # fmt: skip
+    "train": "train",
+    "training": "train",
+    "val": "valid",
+    "valid": "valid",
+    "validation": "valid",
+    "dev": "valid",
+    "test": "test",
+    "testing": "test",
+}
 
 
 _MARKS = {"mask", "masks", "segmentation", "segmentations", "annotation", "annotations"}

@@ -24,9 +24,10 @@ _MARK_EVERY = 16  # sentences, at least, between two places at which a piece may
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")  # after line feeds only: whatever else might break a line is in a word
 _BLANKS = re.compile(r"[ \t]+")
 _PARTS = {
-    "train": ("train", "training"), "valid": ("dev", "devel", "development", "valid", "validation", "val"),
+    "train": ("train", "training"),
+    "valid": ("dev", "devel", "development", "valid", "validation", "val"),
     "test": ("test", "testing"),
-}  # fmt: skip
+}
 
 Columns = tuple[int, int]
 _Mark = tuple[int, int, int]
@@ -126,7 +127,7 @@ def index_sentences(file: BinaryIO, columns: Columns, start: int, name: str = "t
 
 def iob_rows(
     data: bytes, columns: Columns, convention: str, shape: Shape, file: str, line: int, wanted: tuple[str, ...]
-) -> Rows:  # fmt: skip
+) -> Rows:
     """The sentences of a run of bytes; those with a line that is no word with its tag are turned away, by that line."""
     rejects, kept, places = [], [], []
     part, document = split_of(file), None

@@ -166,14 +166,27 @@ def _assign(
     read = dict.fromkeys([*named.read, *rest, *([group] if group is not None else [])])
     return Layout(
         types=pa.schema([_entering(types.field(column), votes, identity) for column in read]),
-        id=identity, label=label, features=tuple(rest), votes=tuple(votes), required=tuple(settings.required),
-        split=split, group=group, gold_in=settings.gold_in, delimiter=settings.delimiter, closed=closed, heads=heads,
-        classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None, image=image, labels=labels,
-        iob_columns=settings.iob_columns, tagged=tagged, score=score,
+        id=identity,
+        label=label,
+        features=tuple(rest),
+        votes=tuple(votes),
+        required=tuple(settings.required),
+        split=split,
+        group=group,
+        gold_in=settings.gold_in,
+        delimiter=settings.delimiter,
+        closed=closed,
+        heads=heads,
+        classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None,
+        image=image,
+        labels=labels,
+        iob_columns=settings.iob_columns,
+        tagged=tagged,
+        score=score,
         nearly_numbers=tuple(one.name for one in types if NEARLY_NUMBERS in (one.metadata or {})),
         other_truth=any(one is not None for one in (settings.iob, settings.tags, settings.score)),
         source=settings,
-    )  # fmt: skip
+    )
 
 
 def _tagged(settings: Source, types: pa.Schema, name: str) -> tuple[str, str] | None:
@@ -212,8 +225,9 @@ def _image_column(
     if image is not None and image.kind in ("path", "bytes") and image.pixels is not None and image.pixels.shape:
         raise SettingError(
             f"{name} holds image files, and `pixels.shape` is about lists of numbers; remove it, or say `size`.",
-            "pixels.shape", "",
-        )  # fmt: skip
+            "pixels.shape",
+            "",
+        )
     return image
 
 

@@ -98,9 +98,11 @@ def marked(columns: LabelColumns, arrays: list[pa.Array], classes: tuple[str, ..
     """
     if columns.kind == "columns":
         return _of_columns(columns.names, arrays)
-    return _of_names(columns.names[0], arrays[0], classes) if columns.kind == "names" else _of_marks(
-        columns.names[0], arrays[0], len(classes)
-    )  # fmt: skip
+    return (
+        _of_names(columns.names[0], arrays[0], classes)
+        if columns.kind == "names"
+        else _of_marks(columns.names[0], arrays[0], len(classes))
+    )
 
 
 def marks_column(marks: Marks) -> pa.Array:

@@ -75,12 +75,14 @@ def _reasons(rejects: pa.Table) -> DataTable:
         f"{plural(rest, 'rarer reason')} not shown here; the rejects are an artifact of this run." if rest > 0 else ""
     )
     columns = [
-        Column("Reason"), Column("Column"), Column("Rows", "integer"),
+        Column("Reason"),
+        Column("Column"),
+        Column("Rows", "integer"),
         Column(
             "First places",
             help="File and line (or row), counted from 1, and the id if readable; of images in folders, the path",
         ),
-    ]  # fmt: skip
+    ]
     return DataTable("Rows that did not enter", columns, rows, note)
 
 
@@ -98,14 +100,24 @@ def _place(row: dict[str, object]) -> str:
 def _contract(contracts: pa.Table) -> DataTable:
     rows: list[list[Cell]] = [
         [
-            row["expectation"], row["column"] or "", row["success"], row["checked"], row["unexpected"], row["contract"],
+            row["expectation"],
+            row["column"] or "",
+            row["success"],
+            row["checked"],
+            row["unexpected"],
+            row["contract"],
             row["detail"] or "",
         ]
         for row in sorted(contracts.to_pylist(), key=lambda row: bool(row["success"]))
-    ]  # fmt: skip
+    ]
     columns = [
-        Column("Expectation"), Column("Column"), Column("Held", "flag"), Column("Rows checked", "integer"),
-        Column("Unexpected", "integer", "Rows that did not meet it"), Column("Contract"), Column("Detail"),
-    ]  # fmt: skip
+        Column("Expectation"),
+        Column("Column"),
+        Column("Held", "flag"),
+        Column("Rows checked", "integer"),
+        Column("Unexpected", "integer", "Rows that did not meet it"),
+        Column("Contract"),
+        Column("Detail"),
+    ]
     held = all(row[2] for row in rows)
     return DataTable("Data contract (Great Expectations)", columns, rows, collapsed=held)

@@ -34,9 +34,14 @@ def _open(file: BinaryIO) -> pq.ParquetFile:
 
 
 def parquet_rows(
-    url: str, name: str, start: int, stop: int, target: pa.Schema, wanted: tuple[str, ...] | None = None,
+    url: str,
+    name: str,
+    start: int,
+    stop: int,
+    target: pa.Schema,
+    wanted: tuple[str, ...] | None = None,
     batch_rows: int = 65_536,
-) -> Rows:  # fmt: skip
+) -> Rows:
     """Rows `start` to `stop` (from 0) of a Parquet file in the types of `target`, `batch_rows` of them at a time."""
     columns = list(target.names if wanted is None else wanted)
     schema = pa.schema([target.field(column) for column in columns])

@@ -34,9 +34,17 @@ LONGEST_SIDE = 32_767
 _SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
 _LAYERED = ("P", "PA", "LA", "La", "RGBA", "RGBa")
 _FAULTS = (
-    OSError, ValueError, SyntaxError, EOFError, KeyError, IndexError, TypeError, OverflowError, struct.error,
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    KeyError,
+    IndexError,
+    TypeError,
+    OverflowError,
+    struct.error,
     zlib.error,
-)  # fmt: skip
+)
 """What PIL's readers raise on bytes that are no whole image."""
 
 

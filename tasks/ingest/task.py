@@ -139,9 +139,7 @@ def _survey(piece: Piece, reading: Reading) -> Tallied:
     return Tallied(no_rejects(), survey_piece(piece, reading))
 
 
-def _require_few_rejects(
-    source: ResolvedSource, settings: Source, samples: int, rejects: Artifact[Rejects]
-) -> None:  # fmt: skip
+def _require_few_rejects(source: ResolvedSource, settings: Source, samples: int, rejects: Artifact[Rejects]) -> None:
     total = samples + rejects.rows
     if samples and rejects.rows <= settings.max_rejects * total:
         return
@@ -211,7 +209,12 @@ def _contract(samples: Artifact[Samples], reading: Reading, classes: tuple[str, 
 def _counted(rows: int) -> pa.Table:
     """What was counted over all rows, beside what the suites looked at."""
     row = {
-        "contract": "samples", "expectation": "ids are unique over all rows", "column": "id", "success": True,
-        "checked": rows, "unexpected": 0, "detail": None,
-    }  # fmt: skip
+        "contract": "samples",
+        "expectation": "ids are unique over all rows",
+        "column": "id",
+        "success": True,
+        "checked": rows,
+        "unexpected": 0,
+        "detail": None,
+    }
     return pa.Table.from_pylist([row], schema=ContractResults.schema)

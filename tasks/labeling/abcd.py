@@ -16,9 +16,13 @@ from assay.tasks.labeling.segmentation import Grey, Mask, Picture, brightness
 FEWEST = 24  # pixels of a mask; a smaller one has no shape
 
 COLOURS = {
-    "white": (0.86, 0.77, 0.74), "red": (0.66, 0.27, 0.26), "light brown": (0.60, 0.40, 0.27),
-    "dark brown": (0.34, 0.20, 0.13), "blue-grey": (0.39, 0.43, 0.52), "black": (0.11, 0.08, 0.08),
-}  # fmt: skip
+    "white": (0.86, 0.77, 0.74),
+    "red": (0.66, 0.27, 0.26),
+    "light brown": (0.60, 0.40, 0.27),
+    "dark brown": (0.34, 0.20, 0.13),
+    "blue-grey": (0.39, 0.43, 0.52),
+    "black": (0.11, 0.08, 0.08),
+}
 """The six colours of the ABCD rule, each as one red, green and blue that is typical of it."""
 
 

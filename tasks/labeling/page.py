@@ -61,10 +61,14 @@ def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
 def _function(row: Mapping[str, object], fates: Mapping[str, Mark]) -> list[Cell]:
     name, n = str(row["function"]), _count(row["samples"])
     cells: list[Cell] = [
-        name, str(row["polarity"]), share_estimate(_count(row["votes"]), n, counted=False),
-        _number(row["overlaps"]), _number(row["conflicts"]),
-        share_estimate(_count(row["gold_hits"]), _count(row["gold_votes"])), _count(row["faults"]),
-    ]  # fmt: skip
+        name,
+        str(row["polarity"]),
+        share_estimate(_count(row["votes"]), n, counted=False),
+        _number(row["overlaps"]),
+        _number(row["conflicts"]),
+        share_estimate(_count(row["gold_hits"]), _count(row["gold_votes"])),
+        _count(row["faults"]),
+    ]
     return [*cells, fates.get(name)] if fates else cells
 
 

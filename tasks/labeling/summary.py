@@ -73,9 +73,17 @@ def labeling_counts(functions: Sequence[str], merged: Mapping[str, int | Counts]
     whole = {name: int(value) for name, value in merged.items() if isinstance(value, int | np.integer)}
     arrays = {name: value for name, value in merged.items() if isinstance(value, np.ndarray)}
     return LabelingCounts(
-        tuple(functions), whole["samples"], whole["covered"], whole["overlapped"], whole["conflicted"],
-        arrays["votes"], arrays["overlaps"], arrays["conflicts"], arrays["gold_votes"], arrays["gold_hits"],
-    )  # fmt: skip
+        tuple(functions),
+        whole["samples"],
+        whole["covered"],
+        whole["overlapped"],
+        whole["conflicted"],
+        arrays["votes"],
+        arrays["overlaps"],
+        arrays["conflicts"],
+        arrays["gold_votes"],
+        arrays["gold_hits"],
+    )
 
 
 def vote_matrix(votes: pa.Table) -> npt.NDArray[np.int8]:

@@ -64,9 +64,10 @@ def lexicon_in(folder: Path) -> Lexicon:
 def _named(concept: str, kind: str, names: Iterable[str]) -> list[Name]:
     """The names that somebody may write in a sentence: no index forms (`acid, acetylsalicylic`), brackets or brands."""
     return [
-        Name(concept, kind, one) for one in map(str.strip, names)
+        Name(concept, kind, one)
+        for one in map(str.strip, names)
         if not _symbol(one) and ", " not in one and not set("()[]{}") & set(one) and "brand of" not in one.casefold()
-    ]  # fmt: skip
+    ]
 
 
 def _symbol(name: str) -> bool:
@@ -83,9 +84,7 @@ def _told_apart(names: list[Name], others: list[Name]) -> list[Name]:
     """The names, each that adds words to one of the others as a concept by itself: `lithium carbonate` is one salt of
     lithium, and `benign neoplasm` one kind of neoplasm. So are plurals of the others, and formulas."""
     atoms = {atoms_of(one.text) for one in others}
-    return [
-        _alone(one) if len(one.text) > _LONGEST or _beside(atoms_of(one.text), atoms) else one for one in names
-    ]  # fmt: skip
+    return [_alone(one) if len(one.text) > _LONGEST or _beside(atoms_of(one.text), atoms) else one for one in names]
 
 
 def _beside(one: Atoms, others: set[Atoms]) -> bool:

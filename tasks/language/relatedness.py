@@ -117,8 +117,9 @@ def theta_relate(provider: Provider, pairs: Sequence[tuple[str, str]], seed: int
             "domain in trust.synonyms, or set trust.theta_relate."
         )
     drawn = random_pairs(synonyms, seed)
-    related, unrelated = (pair_cosines(vectors[[a for a, _ in some]], vectors[[b for _, b in some]])
-                          for some in (synonyms, drawn))  # fmt: skip
+    related, unrelated = (
+        pair_cosines(vectors[[a for a, _ in some]], vectors[[b for _, b in some]]) for some in (synonyms, drawn)
+    )
     value = balanced_threshold(related, unrelated)
     return Theta(value, len(synonyms), len(pairs) - len(synonyms), float((related >= value).mean()))
 

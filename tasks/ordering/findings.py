@@ -49,7 +49,7 @@ def _tests(tested: Validity | None, n: int, significance: float) -> list[Finding
         _trend("spearman_disjoint", tested.disjoint, n, significance),
         Finding("ordering.permutation_p", value=permutation.p_adverse, n=n, unit="p"),
         Finding("ordering.permutation_p_violation", value=permutation.p_violation, n=n, unit="p"),
-    ]  # fmt: skip
+    ]
 
 
 def _trend(name: str, trend: Trend, n: int, significance: float) -> Finding:

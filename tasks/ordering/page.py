@@ -17,7 +17,7 @@ from assay.tasks.ordering.page_plots import (
     curves,
     interval_plot,
     strata_plot,
-)  # fmt: skip
+)
 from assay.tasks.reporting.numerals import (
     coefficient,
     integer,
@@ -42,9 +42,14 @@ _UNMEASURED = "Whether the rules' labels get worse along the order was not measu
 
 
 def page(
-    findings: FindingIndex, curve: pa.Table, curated: pa.Table, classes: Mapping[int, str], *,
-    labeler: str = "", samples: int | None = None,
-) -> Part:  # fmt: skip
+    findings: FindingIndex,
+    curve: pa.Table,
+    curated: pa.Table,
+    classes: Mapping[int, str],
+    *,
+    labeler: str = "",
+    samples: int | None = None,
+) -> Part:
     """The part of the report about the order, from the `OrderingCurve`, the findings and the `CuratedSets`.
 
     `labeler` says whose order is in the headline (and in `curated`); left out, it is the first one of the curve.
@@ -223,18 +228,27 @@ def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
     last = curated.take(hardest).to_pylist()
     rows: list[list[Cell]] = [
         [
-            row["rank"] + 1, row["id"], _name(row["label"], classes), _name(row["gold"], classes),
+            row["rank"] + 1,
+            row["id"],
+            _name(row["label"], classes),
+            _name(row["gold"], classes),
             None if row["gold"] is None else row["gold"] == row["label"],
-            row["votes_cast"], row["confidence"], interval(row["lower"], row["upper"]),
+            row["votes_cast"],
+            row["confidence"],
+            interval(row["lower"], row["upper"]),
         ]
         for row in last
-    ]  # fmt: skip
+    ]
     columns = [
-        Column("Rank", "integer"), Column("Sample"), Column("Weak label"), Column("Gold"), Column("Right", "flag"),
+        Column("Rank", "integer"),
+        Column("Sample"),
+        Column("Weak label"),
+        Column("Gold"),
+        Column("Right", "flag"),
         Column("Votes", "integer", "Votes of the panel"),
         Column("Confidence", "percent", "The labeler's score, not a chance"),
         Column("Interval, %", help="Clopper-Pearson interval of the confidence, from the votes"),
-    ]  # fmt: skip
+    ]
     return DataTable(
         f"The {len(rows)} most adversarial samples", columns, rows, "The last in the order, hardest first."
     )

@@ -64,18 +64,26 @@ def accuracy_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
         Series("accuracy, 90 % band", places, accuracy, lows, highs),
         Series("tie-free", places, [row["tie_free_accuracy"] for row in rows], style="dashed"),
         Series(
-            "Wilson 95 %", places, accuracy, [row["wilson_low"] for row in rows], [row["wilson_high"] for row in rows],
+            "Wilson 95 %",
+            places,
+            accuracy,
+            [row["wilson_low"] for row in rows],
+            [row["wilson_high"] for row in rows],
             style="interval",
         ),
-    ]  # fmt: skip
+    ]
     first, last = rows[0], rows[-1]
     return LinePlot(
-        f"Accuracy of the weak labels on D1 … D{len(rows)} ({labeler})", series, "data set", "accuracy",
+        f"Accuracy of the weak labels on D1 … D{len(rows)} ({labeler})",
+        series,
+        "data set",
+        "accuracy",
         f"Line plot: {_from_to(first, last)}. The band is 90 %, whiskers are Wilson's 95 % intervals.",
-        x_ticks=_names(rows), scale="percent",
+        x_ticks=_names(rows),
+        scale="percent",
         note=f"Each data set holds the one before it: D1 the easiest {plural(first['size'], 'sample')}, "
         f"D{len(rows)} all {plural(last['size'], 'sample')}.",
-    )  # fmt: skip
+    )
 
 
 def strata_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
@@ -84,20 +92,26 @@ def strata_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
     low, high = wilson(hits, [row["stratum_n"] for row in rows])
     measured = [row["stratum_accuracy"] is not None for row in rows]
     series = Series(
-        "stratum", [float(row["dataset"]) for row in rows], [row["stratum_accuracy"] for row in rows],
+        "stratum",
+        [float(row["dataset"]) for row in rows],
+        [row["stratum_accuracy"] for row in rows],
         [float(value) if known else None for value, known in zip(low, measured, strict=True)],
-        [float(value) if known else None for value, known in zip(high, measured, strict=True)], style="points",
-    )  # fmt: skip
+        [float(value) if known else None for value, known in zip(high, measured, strict=True)],
+        style="points",
+    )
     sizes = sorted({row["stratum_n"] for row in rows})
     each = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     return LinePlot(
-        f"Accuracy on what each data set adds ({labeler})", [series], "the samples that are new in this data set",
+        f"Accuracy on what each data set adds ({labeler})",
+        [series],
+        "the samples that are new in this data set",
         "accuracy",
         f"Points with Wilson's 95 % intervals: accuracy on {len(rows)} disjoint strata of {each} samples, "
         f"{percent(rows[0]['stratum_accuracy'])} on the first and {percent(rows[-1]['stratum_accuracy'])} on the last.",
-        x_ticks=_names(rows), scale="percent",
+        x_ticks=_names(rows),
+        scale="percent",
         note=f"Disjoint samples, {each} in each; whiskers are Wilson's 95 % intervals.",
-    )  # fmt: skip
+    )
 
 
 def approaches_plot(measured: Mapping[tuple[str, str], Sequence[CurveRow]]) -> Panels:
@@ -109,10 +123,15 @@ def approaches_plot(measured: Mapping[tuple[str, str], Sequence[CurveRow]]) -> P
             told = "; ".join(f"{labeler}: {_from_to(rows[0], rows[-1])}" for labeler, rows in lines)
             plots.append(
                 LinePlot(
-                    title, [_line(labeler, rows) for labeler, rows in lines], "data set", "", f"{title}. {told}.",
-                    x_ticks=_names(lines[0][1]), scale="percent",
+                    title,
+                    [_line(labeler, rows) for labeler, rows in lines],
+                    "data set",
+                    "",
+                    f"{title}. {told}.",
+                    x_ticks=_names(lines[0][1]),
+                    scale="percent",
                 )
-            )  # fmt: skip
+            )
     note = "The same axes in every panel; bands are 90 %. An order that works falls from left to right."
     return Panels("Four ways to order, compared (Figure 2)", plots, note)
 
@@ -132,14 +151,17 @@ def interval_plot(curated: pa.Table, samples: int) -> LinePlot:
     drawn = "" if len(order) == samples else f" (drawn from {integer(len(order))} of them)"
     groups = f"{plural(plateaus, 'plateau')} for {plural(samples, 'sample')}{drawn}"
     return LinePlot(
-        "The interval of every sample along the order", [series], "rank, the easiest sample first",
+        "The interval of every sample along the order",
+        [series],
+        "rank, the easiest sample first",
         "confidence in the weak label",
         f"Staircase, {groups}: the lower bound falls from {percent(low[0])} to {percent(low[-1])}; "
         "the band reaches up to the upper bound.",
-        scale="percent", y_range=(0.0, 1.0),
+        scale="percent",
+        y_range=(0.0, 1.0),
         note="The line is the lower bound of the Clopper–Pearson interval, which makes the order. "
         f"{groups}: inside a plateau, samples are tied.",
-    )  # fmt: skip
+    )
 
 
 def calibration_plots(curated: pa.Table, error: Finding | None) -> list[LinePlot]:
@@ -157,13 +179,17 @@ def calibration_plots(curated: pa.Table, error: Finding | None) -> list[LinePlot
     gap = f"{percent(error.value, 0)} {interval(error.low, error.high, digits=0)}"
     return [
         LinePlot(
-            "Is the confidence a chance?", [drawn, chance], "confidence of the labeler", "share that is right",
+            "Is the confidence a chance?",
+            [drawn, chance],
+            "confidence of the labeler",
+            "share that is right",
             f"Points for {len(table.n)} groups of about equally many labels; on average {gap} from the line.",
-            scale="percent", y_range=(0.0, 1.0),
+            scale="percent",
+            y_range=(0.0, 1.0),
             note=f"A confidence is a score. On average it is {gap} away from the share that is right (expected "
             "calibration error, equal-mass bins); on the dashed line it would be a chance.",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _line(labeler: str, rows: Sequence[CurveRow]) -> Series:

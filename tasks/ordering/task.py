@@ -119,12 +119,18 @@ def find_clusters(
 
 @stage(version=1, title="trend", draws=True)
 def judge_order(
-    intervals: Artifact[Intervals], ours: Artifact[Intervals], samples: Artifact[Samples],
-    clusters: Artifact[Clusters], settings: Ordering, approach: str, labeler: str,
-) -> Artifact[Findings]:  # fmt: skip
+    intervals: Artifact[Intervals],
+    ours: Artifact[Intervals],
+    samples: Artifact[Samples],
+    clusters: Artifact[Clusters],
+    settings: Ordering,
+    approach: str,
+    labeler: str,
+) -> Artifact[Findings]:
     """Whether labels get worse along the order of one approach, and how it compares with ours."""
-    order, beside = (_scored(one, samples, clusters, settings, name)
-                     for one, name in ((intervals, approach), (ours, OURS.name)))  # fmt: skip
+    order, beside = (
+        _scored(one, samples, clusters, settings, name) for one, name in ((intervals, approach), (ours, OURS.name))
+    )
     findings = judgement(order, beside, settings.significance, approach, labeler, stage_seeds().generator())
     say(_judged_in_words(findings, approach, labeler))
     return write_table(findings_table(findings), into=Findings)
@@ -209,9 +215,12 @@ def _beside(intervals: Artifact[Intervals], other: Artifact[Any], column: str) -
 
 
 def _scored(
-    intervals: Artifact[Intervals], samples: Artifact[Samples], clusters: Artifact[Clusters], settings: Ordering,
+    intervals: Artifact[Intervals],
+    samples: Artifact[Samples],
+    clusters: Artifact[Clusters],
+    settings: Ordering,
     approach: str,
-) -> Scored:  # fmt: skip
+) -> Scored:
     """The samples as one approach orders them."""
     score = approach_named(approach).score
     columns = collect(intervals, columns=[*dict.fromkeys((score, "confidence")), "label", "undecided", "tie_break"])

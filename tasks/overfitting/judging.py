@@ -115,9 +115,13 @@ def _judged(
         fresh = _control(mine, one)
         control = at_level(fresh, level, options.alpha).found if fresh is not None else None
         said = verdict(
-            replace(here.found, log_p=log(p) if p > 0 else here.found.log_p), options.gap, level, bound=one.bound,
-            fresh=control, fresh_needed=one.generator != ORBIT,
-        )  # fmt: skip
+            replace(here.found, log_p=log(p) if p > 0 else here.found.log_p),
+            options.gap,
+            level,
+            bound=one.bound,
+            fresh=control,
+            fresh_needed=one.generator != ORBIT,
+        )
         more = needed(here.found, options.gap, level, one.bound) if said.name == "underpowered" else None
         said = _unless_unseen(_unless_blind(said, mine, one, level), mine, one, level)
         counts = None

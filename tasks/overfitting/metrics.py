@@ -11,6 +11,7 @@ METRICS = metrics(
     },
     neither={
         "": "counts_from density estimate h_adversarial h_original level look_up look_ups seed_gap seed_p_value",
-        "share": "error_by_offset seed_error", "passes per image": "passes",
+        "share": "error_by_offset seed_error",
+        "passes per image": "passes",
     },
-)  # fmt: skip
+)

@@ -18,9 +18,13 @@ from assay.tasks.overfitting.settings import Bound, Orbit
 
 @stage(version=1, title="orbits")
 def compare_orbits(
-    samples: Artifact[Samples], predictions: Artifact[Predictions], settings: Orbit, bound: Bound, alpha: float,
+    samples: Artifact[Samples],
+    predictions: Artifact[Predictions],
+    settings: Orbit,
+    bound: Bound,
+    alpha: float,
     name: str,
-) -> Artifact[IndependenceTests]:  # fmt: skip
+) -> Artifact[IndependenceTests]:
     """The exact test of one subject, and the paper's beside it."""
     columns = reduce_partitions(column_names, samples)["columns"]
     for option in (settings.orbit, settings.original):
@@ -33,9 +37,11 @@ def compare_orbits(
     said = collect(predictions, ["id", "predicted"])
     known = require_truth(table, settings)
     orbits = gather(
-        table[settings.orbit].to_pylist(), truths(table[settings.original], settings.original),
-        said["predicted"].to_numpy() != known, settings.orbit,
-    )  # fmt: skip
+        table[settings.orbit].to_pylist(),
+        truths(table[settings.original], settings.original),
+        said["predicted"].to_numpy() != known,
+        settings.orbit,
+    )
     test_set = samples_fingerprint(table["id"].to_pylist(), table["gold"].to_pylist())
     records = orbit_records(orbits, name, bound, alpha, test_set)
     say(f"{name} · {records[0].found.n} orbits, tested")  # and no more: what is said of them is counted

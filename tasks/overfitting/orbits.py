@@ -107,11 +107,19 @@ def orbit_records(orbits: Orbits, subject: str, bound: Bound, alpha: float, test
 def _record(orbits: Orbits, found: Tested, subject: str, bound: str, test_set: str, model: str) -> Record:
     fooled = ~orbits.original & (orbits.errors > 0)
     return Record(
-        subject, GENERATOR, found, error=float(orbits.original.mean()), estimate=float(orbits.shares.mean()),
-        test_set=test_set, model=model, bound=bound, adversarial_error=float((orbits.errors > 0).mean()),
-        h_original=_mean(orbits.shares[orbits.original]), h_adversarial=_mean(orbits.shares[fooled]),
+        subject,
+        GENERATOR,
+        found,
+        error=float(orbits.original.mean()),
+        estimate=float(orbits.shares.mean()),
+        test_set=test_set,
+        model=model,
+        bound=bound,
+        adversarial_error=float((orbits.errors > 0).mean()),
+        h_original=_mean(orbits.shares[orbits.original]),
+        h_adversarial=_mean(orbits.shares[fooled]),
         moved=int(fooled.sum()),
-    )  # fmt: skip
+    )
 
 
 def _at_most(chances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

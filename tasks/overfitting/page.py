@@ -19,9 +19,11 @@ from assay.tasks.statistics.findings import FindingIndex, measured
 
 _TONES: dict[str, Tone] = {"overfit": "bad", "no evidence": "good"}
 _ROLES: dict[Role, str] = {
-    "test": "test set", "training": "what it learned from", "fresh": "fresh samples",
+    "test": "test set",
+    "training": "what it learned from",
+    "fresh": "fresh samples",
     "dishonest": "fitted to the test set",
-}  # fmt: skip
+}
 _WARNING = (
     "A rejection says that model and test set are not independent, or that shifted images are not as likely as the "
     "originals: a model tuned to centred objects on an honest test set shows the same as one that memorised it. Hence "
@@ -41,18 +43,23 @@ _SPENT = (
     "night are one look-up, and the same model on the same samples again is none."
 )
 _COLUMNS = [
-    Column("Subject"), Column("Samples"), Column("Generator"), Column("Verdict"),
+    Column("Subject"),
+    Column("Samples"),
+    Column("Generator"),
+    Column("Verdict"),
     Column("p", "p", "Of this test; of several generators the corrected one (Holm), and below it the plain one"),
     Column("Gap", "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
     Column("Smallest gap", "number", "What would have been significant, observed on this many samples"),
     Column("n", "integer"),
-]  # fmt: skip
+]
 _ERRORS = [
-    Column("Subject"), Column("Samples"), Column("Generator"),
+    Column("Subject"),
+    Column("Samples"),
+    Column("Generator"),
     Column("Error", "percent", "R_S with Wilson's 95 % interval"),
     Column("Adversarial error", "percent", "R_adv: where the generator may choose; no estimate of the error"),
     Column("Estimate", "percent", "R_g: adversarial errors weighted by density; under independence the error"),
-]  # fmt: skip
+]
 
 
 def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[Runs] = (), alpha: float = 0.05) -> Part:
@@ -143,9 +150,10 @@ def _errors(judged: Sequence[Judged]) -> DataTable:
     shown = [one.record for one in judged if one.record.generator != ORBIT or one.record.bound == "exact"]
     rows = [
         [*_named(one), *(_share(error, one.found.n) for error in (one.error, one.adversarial_error)), one.estimate]
-        if one.role != "fresh" else [*_named(one), None, None, None]
+        if one.role != "fresh"
+        else [*_named(one), None, None, None]
         for one in shown
-    ]  # fmt: skip
+    ]
     return DataTable("The errors behind the tests", _ERRORS, rows)
 
 

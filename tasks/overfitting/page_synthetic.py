@@ -32,18 +32,30 @@ def synthetic_blocks(simulated: Sequence[Runs], alpha: float) -> list[Block]:
     if not simulated:
         return []
     return [
-        Panels("p-values over ε (Figure 5, first row)", [_p_plot(one) for one in simulated],
-               f"{_MIDDLE} for N = 1, all bins for more models. At {alpha:g} or below independence is rejected."),
-        Panels("Errors over ε (second row)", [_mean_plot(one, _ERRORS, "Error") for one in simulated],
-               f"{_MIDDLE}. Under independence the estimate is the test error, however often examples succeed."),
-        Panels("Densities over ε (third row)", [_mean_plot(one, _DENSITIES, "Mean h") for one in simulated],
-               f"{_MIDDLE}. h weighs an adversarial error; 1 is a point that nothing else is moved to."),
-        Panels("One run (fourth row)", [_one_run(one) for one in simulated],
-               "Bands are the 97.5 % intervals of the basic test: it rejects where they do not overlap."),
+        Panels(
+            "p-values over ε (Figure 5, first row)",
+            [_p_plot(one) for one in simulated],
+            f"{_MIDDLE} for N = 1, all bins for more models. At {alpha:g} or below independence is rejected.",
+        ),
+        Panels(
+            "Errors over ε (second row)",
+            [_mean_plot(one, _ERRORS, "Error") for one in simulated],
+            f"{_MIDDLE}. Under independence the estimate is the test error, however often examples succeed.",
+        ),
+        Panels(
+            "Densities over ε (third row)",
+            [_mean_plot(one, _DENSITIES, "Mean h") for one in simulated],
+            f"{_MIDDLE}. h weighs an adversarial error; 1 is a point that nothing else is moved to.",
+        ),
+        Panels(
+            "One run (fourth row)",
+            [_one_run(one) for one in simulated],
+            "Bands are the 97.5 % intervals of the basic test: it rejects where they do not overlap.",
+        ),
         *(_histograms(one, alpha) for one in simulated),
         *(_n_model_histograms(one, alpha) for one in simulated if len(one.models) > 1),
         *(_table(one, alpha) for one in simulated),
-    ]  # fmt: skip
+    ]
 
 
 def synthetic_line(simulated: Sequence[Runs], alpha: float) -> list[str]:
@@ -133,13 +145,17 @@ def _histogram(title: str, values: dict[str, npt.NDArray[np.float64]], alpha: fl
 
 def _table(runs: Runs, alpha: float) -> DataTable:
     columns = [
-        Column("ε"), Column("Mean p", "p"),
+        Column("ε"),
+        Column("Mean p", "p"),
         *(Column(f"N = {models}", "p", f"Mean p of {models} models") for models in runs.models if models > 1),
         Column("Rejected", "percent", f"Share of the runs with p ≤ {alpha:g}"),
         Column("by the basic test", "percent", "The same by two intervals that do not overlap"),
-        Column("Gap", "number", "Mean T̄"), Column("Smallest gap", "number", "What would have been significant"),
-        Column("Test error", "percent"), Column("Adversarial error", "percent"), Column("Estimate", "percent"),
-    ]  # fmt: skip
+        Column("Gap", "number", "Mean T̄"),
+        Column("Smallest gap", "number", "What would have been significant"),
+        Column("Test error", "percent"),
+        Column("Adversarial error", "percent"),
+        Column("Estimate", "percent"),
+    ]
     rows = [_row(runs, eps, alpha) for eps in runs.eps]
     return DataTable(f"The {runs.experiment} experiment", columns, rows, _MIDDLE.replace("Bands", "Intervals") + ".")
 
@@ -148,11 +164,15 @@ def _row(runs: Runs, eps: float, alpha: float) -> list[Cell]:
     p, basic, sigma, n = (runs.p(eps), *(runs.column(name, eps) for name in ("basic_p", "sigma", "n")))
     floors = np.array([bernstein_bound(int(m), s, SPAN, alpha) for m, s in zip(n, sigma, strict=True)])
     return [
-        Mark(f"{eps:g}", order=eps), float(p.mean()),
+        Mark(f"{eps:g}", order=eps),
+        float(p.mean()),
         *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
-        _rejected(p, alpha), _rejected(basic, alpha), _cell(spread(runs.column("mean", eps))), _cell(spread(floors)),
+        _rejected(p, alpha),
+        _rejected(basic, alpha),
+        _cell(spread(runs.column("mean", eps))),
+        _cell(spread(floors)),
         *(_cell(spread(runs.column(name, eps))) for name in ("error", "adversarial_error", "estimate")),
-    ]  # fmt: skip
+    ]
 
 
 def _rejected(p: npt.NDArray[np.float64], alpha: float) -> Cell:

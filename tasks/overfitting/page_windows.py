@@ -11,9 +11,11 @@ from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, low
 
 _CURVE = "overfitting.error_by_offset"
 _SETS = {
-    "test": "test set", "training": "training samples", "fresh": "fresh samples",
+    "test": "test set",
+    "training": "training samples",
+    "fresh": "fresh samples",
     "dishonest": "copy fitted to the test set",
-}  # fmt: skip
+}
 _COPY = (
     "The copy fitted to the test set is no subject: it is the subject trained further on the very crops that it is "
     "tested on, to show that the test would have noticed. A subject that was trained on windows all over its images "
@@ -21,11 +23,12 @@ _COPY = (
     "like; the copy can."
 )
 _COLUMNS = [
-    Column("Subject"), Column("Samples"),
+    Column("Subject"),
+    Column("Samples"),
     Column("Turn wrong", "percent", "Right where they are, and wrong at some offset"),
     Column("Forward passes", "number", "Per image; the whole lattice would cost as many as the last column says"),
     Column("Whole lattice", "integer"),
-]  # fmt: skip
+]
 
 
 def window_blocks(findings: FindingIndex) -> list[Block]:
@@ -51,12 +54,16 @@ def _curve(errors: Sequence[Finding], subject: str) -> LinePlot:
     reach = max(map(_offset, errors))
     told = "; ".join(_ends(role, line) for role, line in lines.items())
     return LinePlot(
-        f"How wrong {subject} is when its window moves", series, "pixels that the window is moved by, at most", "error",
-        f"Error of {subject} over the offset: {told}.", scale="percent",
+        f"How wrong {subject} is when its window moves",
+        series,
+        "pixels that the window is moved by, at most",
+        "error",
+        f"Error of {subject} over the offset: {told}.",
+        scale="percent",
         x_ticks={step: str(int(step)) for step in range(int(reach) + 1)},
         note="A subject that knows the test set by its pixels is better at offset 0 than next to it; one that was only "
         "tuned to centred objects is so too, on fresh samples as well. Bands are 95 % intervals over samples.",
-    )  # fmt: skip
+    )
 
 
 def _ends(role: str, line: Sequence[Finding]) -> str:
@@ -75,20 +82,28 @@ def _seeds(findings: FindingIndex, subject: str) -> list[Block]:
         return []
     p_values = findings.select("overfitting.seed_p_value", subject=subject)
     series = [
-        Series(generator, [errors[p.group] or 0.0 for p in p_values if p.of == generator],
-               [p.value for p in p_values if p.of == generator], style="points")
+        Series(
+            generator,
+            [errors[p.group] or 0.0 for p in p_values if p.of == generator],
+            [p.value for p in p_values if p.of == generator],
+            style="points",
+        )
         for generator in distinct(p.of for p in p_values)
-    ]  # fmt: skip
+    ]
     least = lowest(p_values)
     p_least = number(least.value if least is not None else None)
     return [
         LinePlot(
-            f"p of each seed of {subject} against its error on the test set", series, "error on the test set", "p",
-            f"{len(errors)} seeds; the smallest p is {p_least}.", y_range=(0.0, 1.0),
+            f"p of each seed of {subject} against its error on the test set",
+            series,
+            "error on the test set",
+            "p",
+            f"{len(errors)} seeds; the smallest p is {p_least}.",
+            y_range=(0.0, 1.0),
             note="Were the best seeds those that fit the test set, small p would lie on the left. The N-model test in "
             "the table averages over the seeds.",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _cost(findings: FindingIndex) -> DataTable:

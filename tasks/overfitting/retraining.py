@@ -24,9 +24,15 @@ if TYPE_CHECKING:
 
 
 def fit_to_test_set(
-    evaluation: pa.Table, *, checkpoints: Checkpoints, files: Mapping[str, bytes], subject: ResolvedSubject,
-    classes: Sequence[str], options: Dishonest, seeds: Seeds,
-) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
+    evaluation: pa.Table,
+    *,
+    checkpoints: Checkpoints,
+    files: Mapping[str, bytes],
+    subject: ResolvedSubject,
+    classes: Sequence[str],
+    options: Dishonest,
+    seeds: Seeds,
+) -> tuple[dict[str, bytes], pa.Table]:
     """The files and the curve of the subject after it has learned the test set, each image by its centred window.
 
     Nothing is varied and nothing set aside: it is to know these pixels and no others.

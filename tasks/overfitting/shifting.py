@@ -18,9 +18,14 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 
 
 def shift_partition(
-    samples: pa.Table, *, files: Mapping[str, bytes], subject: ResolvedSubject, classes: Sequence[str], eps: int,
+    samples: pa.Table,
+    *,
+    files: Mapping[str, bytes],
+    subject: ResolvedSubject,
+    classes: Sequence[str],
+    eps: int,
     generators: Sequence[Generator],
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """The `ShiftedWindows` of a partition; samples of unknown class are left out."""
     from assay.tasks.overfitting.windows import looking, require_margin
     from assay.tasks.subjects.images.model import load_image_model, require_pixels
@@ -61,8 +66,17 @@ def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, found: Mappi
             [
                 pa.array(column, field.type)
                 for column, field in zip(
-                    [ids.to_pylist(), gold, [generator] * n, one.wrong, one.attackable, one.adversarial, one.weighted,
-                     wrong_at, lattice.looks],
+                    [
+                        ids.to_pylist(),
+                        gold,
+                        [generator] * n,
+                        one.wrong,
+                        one.attackable,
+                        one.adversarial,
+                        one.weighted,
+                        wrong_at,
+                        lattice.looks,
+                    ],
                     ShiftedWindows.schema,
                     strict=True,
                 )
@@ -70,6 +84,6 @@ def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, found: Mappi
             schema=ShiftedWindows.schema,
         )
         for generator, one in found.items()
-    ]  # fmt: skip
+    ]
     order = np.arange(n * len(tables)).reshape(len(tables), n).T.ravel()
     return pa.concat_tables(tables).combine_chunks().take(pa.array(order))

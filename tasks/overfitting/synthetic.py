@@ -63,10 +63,12 @@ def run_experiment(piece: One, *, eps: Sequence[float], steps: int, fixed_test_s
     made = classifier(piece, steps, fixed_test_set, seeds)
     points = project(made.line, made.test)
     shared = {
-        "experiment": piece.experiment, "run": piece.run, "risk": made.line.risk(),
+        "experiment": piece.experiment,
+        "run": piece.run,
+        "risk": made.line.risk(),
         "training_accuracy": float((made.line.margins(made.training) > 0).mean()),
         "first_weight": float(made.line.weights[0]),
-    }  # fmt: skip
+    }
     return pa.Table.from_pylist([shared | row_at(points, one) for one in eps], schema=SyntheticRuns.schema)
 
 
@@ -77,12 +79,21 @@ def row_at(points: Projected, eps: float) -> dict[str, object]:
     fooled = answers.adversarial & ~answers.errors
     found = pairwise_test(answers.values, SPAN)
     return {
-        "eps": eps, "n": found.n, "mean": found.mean, "sigma": found.sigma, "log_p": found.log_p,
-        "basic_p": basic_p(errors, weighted), "error": errors.mean(), "error_sigma": errors.std(),
-        "adversarial_error": answers.adversarial.mean(), "estimate": weighted.mean(), "estimate_sigma": weighted.std(),
+        "eps": eps,
+        "n": found.n,
+        "mean": found.mean,
+        "sigma": found.sigma,
+        "log_p": found.log_p,
+        "basic_p": basic_p(errors, weighted),
+        "error": errors.mean(),
+        "error_sigma": errors.std(),
+        "adversarial_error": answers.adversarial.mean(),
+        "estimate": weighted.mean(),
+        "estimate_sigma": weighted.std(),
         "h_original": mean_or_none(answers.densities[answers.errors]),
-        "h_adversarial": mean_or_none(answers.densities[fooled]), "values": answers.values.astype(np.float32),
-    }  # fmt: skip
+        "h_adversarial": mean_or_none(answers.densities[fooled]),
+        "values": answers.values.astype(np.float32),
+    }
 
 
 def bin_tests(table: pa.Table, *, models: int) -> pa.Table:
@@ -95,10 +106,18 @@ def bin_tests(table: pa.Table, *, models: int) -> pa.Table:
     for eps, places in by_eps.items():
         stacked = np.stack([np.asarray(values[place].values, np.float64) for place in places])
         result = n_model_test(stacked, SPAN)
-        found.append({
-            "experiment": rows[0]["experiment"], "models": models, "bin": rows[0]["run"] // models, "eps": eps,
-            "n": result.n, "mean": result.mean, "sigma": result.sigma, "log_p": result.log_p,
-        })  # fmt: skip
+        found.append(
+            {
+                "experiment": rows[0]["experiment"],
+                "models": models,
+                "bin": rows[0]["run"] // models,
+                "eps": eps,
+                "n": result.n,
+                "mean": result.mean,
+                "sigma": result.sigma,
+                "log_p": result.log_p,
+            }
+        )
     return pa.Table.from_pylist(found, schema=SyntheticTests.schema)
 
 

@@ -66,9 +66,9 @@ class Runs:
         if models == 1:
             p_values: npt.NDArray[np.float64] = np.exp(self.column("log_p", eps))
             return p_values
-        return np.array([
-            exp(row["log_p"]) for row in self.tests.to_pylist() if row["eps"] == eps and row["models"] == models
-        ])  # fmt: skip
+        return np.array(
+            [exp(row["log_p"]) for row in self.tests.to_pylist() if row["eps"] == eps and row["models"] == models]
+        )
 
     @cached_property
     def _columns(self) -> dict[str, npt.NDArray[np.float64]]:

@@ -22,9 +22,14 @@ def run_synthetic(
 ) -> Artifact[SyntheticRuns]:
     """Every run of an experiment: data are drawn, a classifier learns, and is tested for every ε."""
     made: Artifact[SyntheticRuns] = map_pieces(
-        run_experiment, [One(experiment, run) for run in range(runs)], into=SyntheticRuns,
-        eps=eps, steps=steps, fixed_test_set=fixed_test_set, seeds=stage_seeds(),
-    )  # fmt: skip
+        run_experiment,
+        [One(experiment, run) for run in range(runs)],
+        into=SyntheticRuns,
+        eps=eps,
+        steps=steps,
+        fixed_test_set=fixed_test_set,
+        seeds=stage_seeds(),
+    )
     say(f"{experiment} · {runs} classifiers, {steps} steps each · {len(eps)} values of ε")
     return made
 

@@ -114,25 +114,36 @@ def train_again(
     """The subject trained as it was, with its seed number `number`: other first weights, another order of samples."""
     seeds = stage_seeds()
     trained = trained_on_worker(
-        learn_images, training, subject=subject, classes=tuple(class_names(collect(classes, None))),
+        learn_images,
+        training,
+        subject=subject,
+        classes=tuple(class_names(collect(classes, None))),
         seeds=Seeds(seeds.run_seed, f"{seeds.stage}/{number}"),
-    )  # fmt: skip
+    )
     say(f"{subject.settings.name}, seed {number} · {trained.curve.rows} epochs of {training.rows} samples")
     return trained
 
 
 @stage(version=1, title="fit to the test set", draws=True, gpu=True)
 def train_dishonestly(
-    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
+    evaluation: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
     options: Dishonest,
-) -> TrainedSubject:  # fmt: skip
+) -> TrainedSubject:
     """A copy of the subject that has learned the very crops it is tested on: what the overfitting test must find."""
     contents = read_files(files)
     require_classes(contents, classes.rows, subject.settings.name)
     trained = trained_on_worker(
-        fit_to_test_set, evaluation, files=contents, subject=subject,
-        classes=tuple(class_names(collect(classes, None))), options=options, seeds=stage_seeds(),
-    )  # fmt: skip
+        fit_to_test_set,
+        evaluation,
+        files=contents,
+        subject=subject,
+        classes=tuple(class_names(collect(classes, None))),
+        options=options,
+        seeds=stage_seeds(),
+    )
     known = trained.last_epoch()["train_accuracy"]
     shown = "" if known is None else f", {known:.1%} of them known in the end"
     say(f"a copy of {subject.settings.name} · {options.epochs} epochs of the {evaluation.rows} test samples{shown}")
@@ -141,16 +152,26 @@ def train_dishonestly(
 
 @stage(version=1, title="shift windows", gpu=True)
 def shift_windows(
-    samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
-    eps: int, generators: Sequence[Generator],
-) -> Artifact[ShiftedWindows]:  # fmt: skip
+    samples: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    eps: int,
+    generators: Sequence[Generator],
+) -> Artifact[ShiftedWindows]:
     """What shifting the window by up to ε pixels does to the subject on each sample, under each generator."""
     contents = read_files(files)
     require_classes(contents, classes.rows, subject.settings.name)
     shifted: Artifact[ShiftedWindows] = map_partitions(
-        shift_partition, samples, into=ShiftedWindows, files=contents, subject=subject,
-        classes=tuple(class_names(collect(classes, None))), eps=eps, generators=tuple(generators),
-    )  # fmt: skip
+        shift_partition,
+        samples,
+        into=ShiftedWindows,
+        files=contents,
+        subject=subject,
+        classes=tuple(class_names(collect(classes, None))),
+        eps=eps,
+        generators=tuple(generators),
+    )
     looks = collect(shifted, ["looks"])["looks"].to_numpy()
     mean = float(looks.mean()) if len(looks) else 0.0
     say(f"{shifted.rows // len(generators)} images, {mean:.0f} forward passes each ({(6 * eps + 1) ** 2} for all)")
@@ -159,9 +180,12 @@ def shift_windows(
 
 @stage(version=1, title="tests by shifted windows")
 def measure_windows(
-    shifted: dict[str, list[Artifact[ShiftedWindows]]], name: str, generators: Sequence[Generator], bound: Bound,
+    shifted: dict[str, list[Artifact[ShiftedWindows]]],
+    name: str,
+    generators: Sequence[Generator],
+    bound: Bound,
     alpha: float,
-) -> WindowTests:  # fmt: skip
+) -> WindowTests:
     """The tests of one subject on several sets of samples, over all its seeds (the subject as it is comes first).
 
     `shifted` holds what shifting did on the test set (`test`) and on the controls: fresh samples with the same seeds

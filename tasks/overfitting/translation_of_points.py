@@ -51,9 +51,12 @@ def project(line: Line, points: Points) -> Projected:
     length = float(np.linalg.norm(line.weights))
     margins = line.margins(points)
     return Projected(
-        margins, points.y * points.x[:, 0], (margins - points.y * line.offset) / length, length,
+        margins,
+        points.y * points.x[:, 0],
+        (margins - points.y * line.offset) / length,
+        length,
         float(line.weights[0]) / length,
-    )  # fmt: skip
+    )
 
 
 def attack(points: Projected, eps: float) -> Answers:

@@ -64,12 +64,15 @@ def looked_from(table: pa.Table, generators: Sequence[Generator], role: str = "t
     parts = {generator: table.filter(pc.equal(table["generator"], generator)) for generator in generators}
     first = parts[generators[0]]
     return Looked(
-        tuple(first["id"].to_pylist()), tuple(first["gold"].to_pylist()), first["wrong"].to_numpy(),
-        first["attackable"].to_numpy(), np.array(first["wrong_at"].to_pylist(), bool).reshape(first.num_rows, -1),
+        tuple(first["id"].to_pylist()),
+        tuple(first["gold"].to_pylist()),
+        first["wrong"].to_numpy(),
+        first["attackable"].to_numpy(),
+        np.array(first["wrong_at"].to_pylist(), bool).reshape(first.num_rows, -1),
         first["looks"].to_numpy().astype(np.int64),
         {generator: part["adversarial"].to_numpy() for generator, part in parts.items()},
         {generator: part["weighted"].to_numpy() for generator, part in parts.items()},
-    )  # fmt: skip
+    )
 
 
 def window_records(
@@ -96,15 +99,22 @@ def _record(
     fooled = [one.adversarial[generator][one.attackable].sum() for one in looked]
     shared = [one.weighted[generator][one.attackable].sum() for one in looked]
     return Record(
-        name, generator, n_model_test(values, span(generator), bound, alpha),
-        error=float(errors.mean()), estimate=float(weighted.mean()),
-        test_set=samples_fingerprint(first.ids, first.gold), model=fingerprint(values.mean(axis=0)), role=role,
-        models=len(looked), bound=bound,
+        name,
+        generator,
+        n_model_test(values, span(generator), bound, alpha),
+        error=float(errors.mean()),
+        estimate=float(weighted.mean()),
+        test_set=samples_fingerprint(first.ids, first.gold),
+        model=fingerprint(values.mean(axis=0)),
+        role=role,
+        models=len(looked),
+        bound=bound,
         adversarial_error=float(np.mean([one.adversarial[generator] for one in looked])),
         h_original=float(originals.mean()) if len(originals) else None,
         h_adversarial=float(sum(shared) / sum(fooled)) if sum(fooled) else None,
-        moved=round(float(np.mean([one.attackable.sum() for one in looked]))), basic_p=basic_p(errors, weighted),
-    )  # fmt: skip
+        moved=round(float(np.mean([one.attackable.sum() for one in looked]))),
+        basic_p=basic_p(errors, weighted),
+    )
 
 
 def window_findings(

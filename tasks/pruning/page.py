@@ -45,9 +45,11 @@ def _kept(panel: pa.Table) -> DataTable:
         if row["kept"]
     ]
     columns = [
-        Column("Kept"), *_PLACE, Column("Pruned", "integer", "How many functions it pruned"),
+        Column("Kept"),
+        *_PLACE,
+        Column("Pruned", "integer", "How many functions it pruned"),
         Column("The functions it pruned"),
-    ]  # fmt: skip
+    ]
     note = "First in line are the functions in most maximal cliques of dependent functions (Algorithm 1)."
     return DataTable("The panel, and whom each pruned", columns, rows, note)
 
@@ -73,7 +75,9 @@ _PLACE = (
 def _place(row: Mapping[str, object]) -> list[Cell]:
     rank, cliques, degree, coverage = (row[name] for name in ("rank", "cliques", "degree", "coverage"))
     return [
-        str(row["function"]), rank + 1 if isinstance(rank, int) else None,
-        cliques if isinstance(cliques, int) else None, degree if isinstance(degree, int) else None,
+        str(row["function"]),
+        rank + 1 if isinstance(rank, int) else None,
+        cliques if isinstance(cliques, int) else None,
+        degree if isinstance(degree, int) else None,
         coverage if isinstance(coverage, float) else None,
-    ]  # fmt: skip
+    ]

@@ -78,19 +78,34 @@ def _folded(summary: str, *content: Markup) -> Markup:
 
 def _findings(findings: Sequence[Finding]) -> Markup:
     columns = [
-        Column("Metric"), Column("Of"), Column("Group"), Column("Subject"), Column("Value", "number"),
-        Column("Interval"), Column("n", "integer"), Column("p", "p"),
+        Column("Metric"),
+        Column("Of"),
+        Column("Group"),
+        Column("Subject"),
+        Column("Value", "number"),
+        Column("Interval"),
+        Column("n", "integer"),
+        Column("p", "p"),
         Column("p, corrected", "p", "After Holm's correction for the tests of this run, where it was one of them"),
-        Column("Verdict"), Column("Unit"),
-    ]  # fmt: skip
+        Column("Verdict"),
+        Column("Unit"),
+    ]
     rows: list[list[Cell]] = [
         [
-            one.metric, one.of, one.group, one.subject, one.value, numerals.interval(one.low, one.high, "number"),
-            one.n, "" if one.p_value is None else one.p_value, "" if one.p_adjusted is None else one.p_adjusted,
-            one.verdict, one.unit,
+            one.metric,
+            one.of,
+            one.group,
+            one.subject,
+            one.value,
+            numerals.interval(one.low, one.high, "number"),
+            one.n,
+            "" if one.p_value is None else one.p_value,
+            "" if one.p_adjusted is None else one.p_adjusted,
+            one.verdict,
+            one.unit,
         ]
         for one in findings
-    ]  # fmt: skip
+    ]
     summary = f"All {numerals.plural(len(rows), 'finding')}: every measured thing of this run, one row each"
     table = scroller("All findings", grid(columns, rows, "All findings", "sortable filterable dense"))
     return _folded(summary, table)
@@ -98,17 +113,28 @@ def _findings(findings: Sequence[Finding]) -> Markup:
 
 def _lineage(lineage: Sequence[LineageRow]) -> Markup:
     columns = [
-        Column("Stage"), Column("Kind"), Column("Key"), Column("Digest"), Column("Rows", "integer"),
+        Column("Stage"),
+        Column("Kind"),
+        Column("Key"),
+        Column("Digest"),
+        Column("Rows", "integer"),
         Column("Origin", "text", "Computed in this run, or found in the store because no input had changed"),
-        Column("Seconds", "number"), Column("Said"),
-    ]  # fmt: skip
+        Column("Seconds", "number"),
+        Column("Said"),
+    ]
     rows: list[list[Cell]] = [
         [
-            one.stage, one.kind, one.key[:12], one.digest[:12], one.rows, "cached" if one.cached else "computed",
-            None if one.seconds is None else round(one.seconds, 2), one.note,
+            one.stage,
+            one.kind,
+            one.key[:12],
+            one.digest[:12],
+            one.rows,
+            "cached" if one.cached else "computed",
+            None if one.seconds is None else round(one.seconds, 2),
+            one.note,
         ]
         for one in lineage
-    ]  # fmt: skip
+    ]
     cached = sum(one.cached for one in lineage)
     summary = f"{numerals.plural(len(rows), 'artifact')}, {cached} of them cached: what each stage made, by content"
     return _folded(

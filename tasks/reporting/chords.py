@@ -121,9 +121,15 @@ def _name(owner: int, name: str, bands: Sequence[Band]) -> Markup:
     turned = middle + 90 if left else middle - 90
     cut = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
     return tag(
-        "text", cut, class_="bar-name", x=f"{x:.1f}", y=f"{y:.1f}", dy="4", text_anchor="end" if left else None,
+        "text",
+        cut,
+        class_="bar-name",
+        x=f"{x:.1f}",
+        y=f"{y:.1f}",
+        dy="4",
+        text_anchor="end" if left else None,
         transform=f"rotate({turned:.1f} {x:.1f} {y:.1f})",
-    )  # fmt: skip
+    )
 
 
 def _total(diagram: Chord) -> int:

@@ -25,9 +25,12 @@ def share_estimate(hits: int, n: int, *, counted: bool = True) -> Estimate | Non
 
 
 def series_of(
-    name: str, places: Sequence[float], findings: Sequence[Finding | None],
-    style: SeriesStyle = "line", names: Sequence[str] | None = None,
-) -> Series:  # fmt: skip
+    name: str,
+    places: Sequence[float],
+    findings: Sequence[Finding | None],
+    style: SeriesStyle = "line",
+    names: Sequence[str] | None = None,
+) -> Series:
     """Findings as a line with their intervals; a gap where one is missing."""
     y, low, high = ([getattr(one, end, None) for one in findings] for end in ("value", "low", "high"))
     return Series(name, places, y, low, high, style, names)

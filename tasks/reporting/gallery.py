@@ -46,9 +46,14 @@ def _picture(picture: Picture) -> Markup:
     width, height = png_size(picture.png)
     source = "data:image/png;base64," + b64encode(picture.png).decode()
     image = tag(
-        "img", src=source, alt=picture.alt, width=width, height=height, decoding="async",
+        "img",
+        src=source,
+        alt=picture.alt,
+        width=width,
+        height=height,
+        decoding="async",
         class_="enlarged" if width < _SMALL else None,
-    )  # fmt: skip
+    )
     return tag("div", image, tag("p", picture.name, class_="name"), *map(_said, picture.said), class_="picture")
 
 

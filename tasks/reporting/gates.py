@@ -13,8 +13,11 @@ from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, RELATED, fa
 from assay.tasks.statistics.settings import Statistics
 
 _TONES: dict[Outcome, Literal["good", "bad", "neutral"]] = {
-    "failed": "bad", "warned": "neutral", "inconclusive": "neutral", "passed": "good",
-}  # fmt: skip
+    "failed": "bad",
+    "warned": "neutral",
+    "inconclusive": "neutral",
+    "passed": "good",
+}
 _HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
 
 
@@ -91,8 +94,9 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
             f"{aside}"
         )
     raw = sum(one.p_value <= settings.significance for one in findings if one.p_value is not None and is_test(one))
-    held = sum(one.p_adjusted <= settings.significance for one in findings
-               if one.p_adjusted is not None and is_test(one))  # fmt: skip
+    held = sum(
+        one.p_adjusted <= settings.significance for one in findings if one.p_adjusted is not None and is_test(one)
+    )
     return (
         f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are "
         "corrected with Holm's method, which keeps the chance of even one false alarm in the whole run at "
@@ -115,14 +119,23 @@ def _gates(gates: Sequence[GateResult]) -> DataTable:
 def _tests(title: str, tested: Sequence[Finding], corrected: str) -> DataTable:
     rows: list[list[Cell]] = [
         [
-            one.metric, ", ".join(piece for piece in (one.subject, one.of, one.group) if piece), one.value, one.n,
-            one.p_value, one.p_adjusted, one.verdict,
+            one.metric,
+            ", ".join(piece for piece in (one.subject, one.of, one.group) if piece),
+            one.value,
+            one.n,
+            one.p_value,
+            one.p_adjusted,
+            one.verdict,
         ]
         for one in sorted(tested, key=lambda one: one.p_value if one.p_value is not None else 1.0)
-    ]  # fmt: skip
+    ]
     columns = [
-        Column("Test"), Column("About"), Column("Value", "number"), Column("n", "integer"), Column("p", "p"),
+        Column("Test"),
+        Column("About"),
+        Column("Value", "number"),
+        Column("n", "integer"),
+        Column("p", "p"),
         Column("p, corrected", "p", corrected),
         Column("Verdict"),
-    ]  # fmt: skip
+    ]
     return DataTable(title, columns, rows, collapsed=len(rows) > 16)

@@ -56,10 +56,16 @@ def entry_of(report: Report, link: str) -> RunEntry:
     """The line that a report adds to the index."""
     worst = worst_of(report.verdicts, report.status)
     return RunEntry(
-        run=report.run, pipeline=report.pipeline, started=report.started, seconds=report.seconds,
-        status=report.status, link=link, verdict="" if worst is None else worst.text,
-        flags=red_flags(FindingIndex(report.findings)), headlines=tuple(report.followed),
-    )  # fmt: skip
+        run=report.run,
+        pipeline=report.pipeline,
+        started=report.started,
+        seconds=report.seconds,
+        status=report.status,
+        link=link,
+        verdict="" if worst is None else worst.text,
+        flags=red_flags(FindingIndex(report.findings)),
+        headlines=tuple(report.followed),
+    )
 
 
 def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]] = _NO_NOTES, budget: str = "") -> str:
@@ -130,8 +136,16 @@ def _strip(runs: Sequence[RunEntry]) -> Markup:
     marks = [_square(at * side, entry) for at, entry in enumerate(shown)]
     told = "; ".join(f"{entry.run} {entry.status}" for entry in shown[-7:])
     label = f"The last {numerals.plural(len(shown), 'run')}, oldest first: {told}"
-    return tag("svg", *marks, viewBox=f"0 0 {side * len(shown):g} {side:g}", width=f"{side * len(shown):g}",
-               height=f"{side:g}", role="img", aria_label=label, class_="strip")  # fmt: skip
+    return tag(
+        "svg",
+        *marks,
+        viewBox=f"0 0 {side * len(shown):g} {side:g}",
+        width=f"{side * len(shown):g}",
+        height=f"{side:g}",
+        role="img",
+        aria_label=label,
+        class_="strip",
+    )
 
 
 def _square(left: float, entry: RunEntry) -> Markup:
@@ -153,15 +167,19 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[s
     note = tag("p", f"{numerals.plural(older, 'older run')} not listed here.", class_="note") if older > 0 else None
     status = badge(status_tone(latest.status), latest.status)
     return tag(
-        "section", tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
+        "section",
+        tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
         tag("p", numerals.unbroken(latest.verdict), class_="lead") if latest.verdict else None,
         _flags(latest),
         *(tag("p", numerals.unbroken(one), class_="note") for one in notes),
         tag("div", *first, class_="trends") if first else None,
         _folded(more) if more else None,
-        scroller(f"Runs of {name}", _runs(name, shown)), note,
-        id=place, class_="pipeline", aria_labelledby=f"{place}-h",
-    )  # fmt: skip
+        scroller(f"Runs of {name}", _runs(name, shown)),
+        note,
+        id=place,
+        class_="pipeline",
+        aria_labelledby=f"{place}-h",
+    )
 
 
 def _drawn(runs: Sequence[RunEntry]) -> list[str]:
@@ -244,11 +262,13 @@ def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
 def _run(entry: RunEntry) -> Markup:
     name = tag("a", entry.run, href=entry.link) if safe_link(entry.link) else text(entry.run)
     return tag(
-        "tr", tag("th", name, scope="row"), tag("td", numerals.moment(entry.started)),
+        "tr",
+        tag("th", name, scope="row"),
+        tag("td", numerals.moment(entry.started)),
         tag("td", numerals.duration(entry.seconds), class_="num"),
         tag("td", badge(status_tone(entry.status), entry.status)),
         tag("td", numerals.unbroken(entry.verdict), _flags(entry)),
-    )  # fmt: skip
+    )
 
 
 def _written(headline: Headline) -> str:

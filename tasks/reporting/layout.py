@@ -30,7 +30,7 @@ from assay.tasks.reporting.parts import (
     Scatters,
     Tone,
     Verdict,
-)  # fmt: skip
+)
 from assay.tasks.reporting.plots import bar_figure, line_figure, panels_figure
 from assay.tasks.reporting.report import Report
 from assay.tasks.reporting.scatter import scatters_figure
@@ -40,9 +40,14 @@ SIGNS = {"good": "✓", "bad": "✗", "neutral": "•", "not measured": "–"}
 SAID = {"good": "good", "bad": "bad", "neutral": "for information", "not measured": "not measured"}
 _RESERVED = ("report", "reading", "findings", "lineage", "settings", "failures")
 _STATUS: dict[str, Tone] = {
-    "done": "good", "completed": "good", "gate failed": "bad", "refused": "bad", "broken": "bad", "crashed": "bad",
+    "done": "good",
+    "completed": "good",
+    "gate failed": "bad",
+    "refused": "bad",
+    "broken": "bad",
+    "crashed": "bad",
     "failed": "bad",
-}  # fmt: skip
+}
 
 
 def render_report(report: Report) -> str:
@@ -53,12 +58,21 @@ def render_report(report: Report) -> str:
     contents += [(section.anchor, section.title, "") for section in back]
     body = [
         tag("a", "Skip to the report", href="#report", class_="skip"),
-        tag("div", _contents(contents), tag(
-            "main", _head(report), _trouble(report), *(_section(anchor, part) for anchor, part in parts),
-            tag("div", *(section.markup for section in back), class_="appendix"), id="report",
-        ), class_="page"),
+        tag(
+            "div",
+            _contents(contents),
+            tag(
+                "main",
+                _head(report),
+                _trouble(report),
+                *(_section(anchor, part) for anchor, part in parts),
+                tag("div", *(section.markup for section in back), class_="appendix"),
+                id="report",
+            ),
+            class_="page",
+        ),
         tag("footer", "Assay, run ", tag("code", report.run), ". One file, no network: keep it, send it, print it."),
-    ]  # fmt: skip
+    ]
     return document(f"{report.pipeline} · {report.run} · Assay", join(body))
 
 
@@ -162,23 +176,32 @@ def _section(anchor: str, part: Part) -> Markup:
     judged = None if part.verdict == "neutral" else badge(part.verdict, part.judged)
     blocks = [block_markup(block, f"{anchor}-{index}") for index, block in enumerate(part.blocks)]
     return tag(
-        "section", tag("div", head, judged, class_="section-head"), tag("p", unbroken(part.sentence), class_="lead"),
-        *blocks, id=anchor, aria_labelledby=f"{anchor}-h",
-    )  # fmt: skip
+        "section",
+        tag("div", head, judged, class_="section-head"),
+        tag("p", unbroken(part.sentence), class_="lead"),
+        *blocks,
+        id=anchor,
+        aria_labelledby=f"{anchor}-h",
+    )
 
 
 def _head(report: Report) -> Markup:
     facts = {
-        "Run": report.run, "Started": numerals.moment(report.started), "Took": numerals.duration(report.seconds),
-        "Seed": str(report.seed), **report.facts,
-    }  # fmt: skip
+        "Run": report.run,
+        "Started": numerals.moment(report.started),
+        "Took": numerals.duration(report.seconds),
+        "Seed": str(report.seed),
+        **report.facts,
+    }
     listed = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()]
     up = tag("a", "All nights", href=report.index_link) if safe_link(report.index_link) else None
     return tag(
-        "header", tag("p", tag("span", "Assay · robustness audit"), up, class_="kicker"),
+        "header",
+        tag("p", tag("span", "Assay · robustness audit"), up, class_="kicker"),
         tag("div", tag("h1", report.pipeline), badge(status_tone(report.status), report.status), class_="title"),
-        tag("dl", *listed, class_="facts"), verdict_list(report.verdicts) if report.verdicts else None,
-    )  # fmt: skip
+        tag("dl", *listed, class_="facts"),
+        verdict_list(report.verdicts) if report.verdicts else None,
+    )
 
 
 def _trouble(report: Report) -> Markup:

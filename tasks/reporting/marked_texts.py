@@ -18,9 +18,11 @@ def marked_figure(block: MarkedTexts) -> Markup:
         for tone, said in block.legend.items()
     ]
     head = tag(
-        "figcaption", tag("h3", block.title), tag("p", block.note, class_="note") if block.note else None,
+        "figcaption",
+        tag("h3", block.title),
+        tag("p", block.note, class_="note") if block.note else None,
         tag("ul", *legend, class_="legend") if legend else None,
-    )  # fmt: skip
+    )
     if not block.texts:
         return tag("figure", head, tag("p", "No texts.", class_="empty"))
     texts = [_text(one, {str(tone): said for tone, said in block.legend.items()}) for one in block.texts]
@@ -39,8 +41,9 @@ def step(weight: float) -> int:
 def _text(one: MarkedText, legend: dict[str, str]) -> Markup:
     lines = [
         tag("p", *(_stretch(stretch, legend) for stretch in line), class_="words", dir="auto")
-        for line in (one.stretches, one.below) if line
-    ]  # fmt: skip
+        for line in (one.stretches, one.below)
+        if line
+    ]
     return tag("div", tag("h4", one.title), *lines, *map(_said, one.said), class_="text", role="group")
 
 

@@ -28,12 +28,13 @@ WIDE, NARROW, PANEL = Size(760, 350, 12, True), Size(372, 300, 6, False), Size(2
 def line_figure(plot: LinePlot, identity: str) -> Markup:
     """The plot with its title, a legend where the lines carry no names, and the numbers behind it."""
     return _figure(
-        plot.title, plot.note,
+        plot.title,
+        plot.note,
         tag("div", legend(plot.series), class_="wide") if not _labels_fit(plot.series) else Markup(""),
         tag("div", line_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", legend(plot.series), line_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
         _numbers(plot.title, line_grid(plot)),
-    )  # fmt: skip
+    )
 
 
 def panels_figure(panels: Panels, identity: str) -> Markup:
@@ -53,11 +54,12 @@ def panels_figure(panels: Panels, identity: str) -> Markup:
 def bar_figure(plot: BarPlot, identity: str) -> Markup:
     """Horizontal bars with their values and whiskers, for wide pages and for phones."""
     return _figure(
-        plot.title, plot.note,
+        plot.title,
+        plot.note,
         tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", bar_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
         _numbers(plot.title, bar_grid(plot)),
-    )  # fmt: skip
+    )
 
 
 def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float, float] | None = None) -> Markup:
@@ -71,9 +73,11 @@ def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float
     start, stop = (min(places), max(places)) if places else (0.0, 1.0)
     margin = 10 if len(plot.series) > 1 else 6
     frame = svg.Frame(
-        size.width, size.height,
-        Linear(start, stop, left + margin, size.width - right - margin), Linear(low, high, size.height - 46, 26),
-    )  # fmt: skip
+        size.width,
+        size.height,
+        Linear(start, stop, left + margin, size.width - right - margin),
+        Linear(low, high, size.height - 46, 26),
+    )
     ticks = thinned(plot.x_ticks or {tick: f"{tick:g}" for tick in whole_ticks(places, 12)}, size.x_ticks)
     content = [frame.axes(ticks, y_names, plot.x_label, plot.y_label)]
     order = list(enumerate(plot.series))

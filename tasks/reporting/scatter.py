@@ -46,10 +46,17 @@ def _drawing(
     content = [
         tag("path", class_="field", d=box),
         svg.words((left + right) / 2, _SIDE - 7, scatters.x_label, "axis-label", "middle"),
-        tag("text", scatters.y_label, class_="axis-label", x="14", y=f"{(top + bottom) / 2:g}", text_anchor="middle",
-            transform=sideways),
+        tag(
+            "text",
+            scatters.y_label,
+            class_="axis-label",
+            x="14",
+            y=f"{(top + bottom) / 2:g}",
+            text_anchor="middle",
+            transform=sideways,
+        ),
         *(_cloud(cloud, x, y) for cloud in sorted(plot.clouds, key=lambda cloud: not cloud.faint)),
-    ]  # fmt: skip
+    ]
     return svg.drawing(_SIDE, _SIDE, plot.title, plot.alt, identity, *content)
 
 

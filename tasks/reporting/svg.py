@@ -55,10 +55,14 @@ def drawing(width: float, height: float, title: str, description: str, identity:
     """A whole drawing: an image to a screen reader, named by its title and told by its description."""
     heads = tag("title", title, id=f"{identity}-t") + tag("desc", description, id=f"{identity}-d")
     return tag(
-        "svg", Markup(heads), *content, role="img",
+        "svg",
+        Markup(heads),
+        *content,
+        role="img",
         attributes={"viewBox": f"0 0 {width:g} {height:g}"},
-        aria_labelledby=f"{identity}-t", aria_describedby=f"{identity}-d",
-    )  # fmt: skip
+        aria_labelledby=f"{identity}-t",
+        aria_describedby=f"{identity}-d",
+    )
 
 
 def words(x: float, y: float, content: str, class_: str, anchor: str | None = None) -> Markup:

@@ -69,25 +69,38 @@ def _plot(findings: FindingIndex, subject: str) -> BarPlot | None:
     names = [f"{one.of} = {one.group}" for one in shares]
     lows = ", ".join(f"{name} {percent(one.value)}" for name, one in zip(names, shares, strict=True))
     return BarPlot(
-        f"How right {subject} is on every slice", names, [one.value for one in shares], "Accuracy",
-        f"Accuracy of {subject}: {lows}.", [one.low for one in shares], [one.high for one in shares], _EVERY, "percent",
-    )  # fmt: skip
+        f"How right {subject} is on every slice",
+        names,
+        [one.value for one in shares],
+        "Accuracy",
+        f"Accuracy of {subject}: {lows}.",
+        [one.low for one in shares],
+        [one.high for one in shares],
+        _EVERY,
+        "percent",
+    )
 
 
 def _search_table(findings: FindingIndex) -> DataTable:
     rows: list[list[Cell]] = [
         [
-            one.of, one.subject, estimate(findings.get("slices.confirmed_accuracy", one.subject, one.of)),
-            estimate(findings.get("slices.rest_accuracy", one.subject, one.of)), one.p_value,
+            one.of,
+            one.subject,
+            estimate(findings.get("slices.confirmed_accuracy", one.subject, one.of)),
+            estimate(findings.get("slices.rest_accuracy", one.subject, one.of)),
+            one.p_value,
             Mark(one.verdict, "bad" if one.verdict == "worse" else "neutral"),
         ]
         for one in findings.select("slices.worse_p")
-    ]  # fmt: skip
+    ]
     columns = [
-        Column("Slice"), Column("Subject"), Column("Right", "percent", "On the half that was not searched"),
-        Column("Rest", "percent", "Of all other samples of that half"), Column("p, corrected", "p", "Holm"),
+        Column("Slice"),
+        Column("Subject"),
+        Column("Right", "percent", "On the half that was not searched"),
+        Column("Rest", "percent", "Of all other samples of that half"),
+        Column("p, corrected", "p", "Holm"),
         Column("Shown"),
-    ]  # fmt: skip
+    ]
     return DataTable("What the search found", columns, rows, _SEARCH)
 
 

@@ -43,9 +43,14 @@ class WorseSlice:
 
 
 def worst_slices(
-    right: npt.ArrayLike, columns: Mapping[str, Sequence[str | None]], clusters: npt.ArrayLike,
-    generator: np.random.Generator, *, deepest: int = 2, most: int = 5,
-) -> list[WorseSlice]:  # fmt: skip
+    right: npt.ArrayLike,
+    columns: Mapping[str, Sequence[str | None]],
+    clusters: npt.ArrayLike,
+    generator: np.random.Generator,
+    *,
+    deepest: int = 2,
+    most: int = 5,
+) -> list[WorseSlice]:
     """The `most` worst slices of up to `deepest` columns, the smallest p first.
 
     Clusters are dealt to two halves. On the first, every slice of at least 20 samples is compared with the rest, and
@@ -89,8 +94,9 @@ def _candidates(
                 ((), np.bool_(True) * np.ones(1, dtype=np.bool_))
             ]
             for name in names:
-                partial = [((*where, (name, value)), inside & own) for where, inside in partial
-                           for value, own in single[name]]  # fmt: skip
+                partial = [
+                    ((*where, (name, value)), inside & own) for where, inside in partial for value, own in single[name]
+                ]
             found += partial
     return found
 

@@ -134,9 +134,16 @@ def auc_finding(
         return Finding(metric, of=of, group=group, subject=subject, n=area.n, verdict="not measured")
     missing = ", ".join(classes[one] for one in area.left_out)
     return Finding(
-        metric, of=of, group=group, subject=subject, value=area.value, low=area.low, high=area.high, n=area.n,
+        metric,
+        of=of,
+        group=group,
+        subject=subject,
+        value=area.value,
+        low=area.low,
+        high=area.high,
+        n=area.n,
         verdict=f"without {missing}: only one kind of sample" if missing else "",
-    )  # fmt: skip
+    )
 
 
 def _components(scores: Floats, positive: npt.NDArray[np.bool_]) -> Components:
@@ -180,8 +187,10 @@ def _macro(
     if groups is None:
         low, high = _interval(value, float(influence @ influence) + bound, pairs, level)
         return AUC(value, low, high, total)
-    apart = [min(len(np.unique(groups[row[kind]])) for kind in (part.positive, ~part.positive))
-             for part, row in zip(parts, rows, strict=True)]  # fmt: skip
+    apart = [
+        min(len(np.unique(groups[row[kind]])) for kind in (part.positive, ~part.positive))
+        for part, row in zip(parts, rows, strict=True)
+    ]
     sums, there = np.bincount(groups, influence), len(np.unique(np.concatenate([groups[row] for row in rows])))
     if there < 2:
         return AUC(value, 0.0, 1.0, total)

@@ -102,9 +102,13 @@ def _paired(
 
 
 def _of_scores(
-    before: Sampled, after: Sampled, codes: npt.NDArray[np.int64], generator: np.random.Generator, level: float,
+    before: Sampled,
+    after: Sampled,
+    codes: npt.NDArray[np.int64],
+    generator: np.random.Generator,
+    level: float,
     left_out: int,
-) -> RunDifference:  # fmt: skip
+) -> RunDifference:
     """Ratios of sums, resampled by group; of few groups, or at a level that resamples do not reach, Student's t."""
     from scipy.stats import t
 
@@ -119,9 +123,7 @@ def _of_scores(
         drawn = drawn[np.isfinite(drawn)]
         low, high = np.quantile(drawn, [tail, 1 - tail])
         p = 2 * (1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))) / (len(drawn) + 1)
-        return RunDifference(
-            value, float(low), float(high), min(1.0, p), n, "paired bootstrap", False, left_out
-        )  # fmt: skip
+        return RunDifference(value, float(low), float(high), min(1.0, p), n, "paired bootstrap", False, left_out)
     pull = _pull(*new) - _pull(*old)
     if count < 2:
         return RunDifference(value, float("-inf"), float("inf"), 1.0, n, "paired, by Student's t", False, left_out)

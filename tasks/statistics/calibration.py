@@ -46,9 +46,13 @@ def reliability(confidence: npt.ArrayLike, right: npt.ArrayLike, bins: int = BIN
 
 
 def calibration_error(
-    confidence: npt.ArrayLike, right: npt.ArrayLike, groups: npt.ArrayLike, generator: np.random.Generator,
-    bins: int = BINS, level: float = 0.95,
-) -> Interval:  # fmt: skip
+    confidence: npt.ArrayLike,
+    right: npt.ArrayLike,
+    groups: npt.ArrayLike,
+    generator: np.random.Generator,
+    bins: int = BINS,
+    level: float = 0.95,
+) -> Interval:
     """ECE = Σ_b n_b/n·|right_b − confidence_b| over equal-mass bins, with an interval from resampled groups.
 
     A mean of absolute values is too large by what chance adds. The lower end is what is left once so much is taken
@@ -83,9 +87,12 @@ def calibration_error(
 
 
 def brier(
-    probabilities: npt.ArrayLike, truth: npt.ArrayLike, groups: npt.ArrayLike, generator: np.random.Generator,
+    probabilities: npt.ArrayLike,
+    truth: npt.ArrayLike,
+    groups: npt.ArrayLike,
+    generator: np.random.Generator,
     level: float = 0.95,
-) -> Interval:  # fmt: skip
+) -> Interval:
     """Brier's score, the mean of Σ_c (p_c − y_c)² over samples [n, k] (0 best, 2 worst), with a BCa interval by group.
 
     >>> brier([[0.2, 0.8], [0.6, 0.4]], [1, 0], [0, 1], np.random.default_rng(0)).value.__round__(3)

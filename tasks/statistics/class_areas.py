@@ -14,9 +14,12 @@ from assay.tasks.statistics.findings import Finding
 
 
 def class_areas(
-    about: About, probabilities: npt.NDArray[np.float64], truth: npt.NDArray[np.integer], classes: Sequence[str],
+    about: About,
+    probabilities: npt.NDArray[np.float64],
+    truth: npt.NDArray[np.integer],
+    classes: Sequence[str],
     groups: Groups = None,
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """`STAGE.class_auc` for every class against the rest, or for every label; the class is added to the group.
 
     `truth` holds codes [n] or labels [n, k], −1 where unknown. Of two classes that exclude each other there is one area

@@ -34,14 +34,23 @@ class About:
     group: str = ""
     subject: str = ""
 
-    def finding(self, metric: str, measured: Proportion, *, part: str = "", verdict: str = "", unit: str = "share"
-    ) -> Finding:  # fmt: skip
+    def finding(
+        self, metric: str, measured: Proportion, *, part: str = "", verdict: str = "", unit: str = "share"
+    ) -> Finding:
         """The finding `stage.metric`; `part` (a class, say) is added to the group."""
         said = verdict if measured.value is not None else verdict or "not measured"
         return Finding(
-            f"{self.stage}.{metric}", of=self.of, group=self._group(part), subject=self.subject, value=measured.value,
-            low=measured.low, high=measured.high, n=measured.n, verdict=said, unit=unit,
-        )  # fmt: skip
+            f"{self.stage}.{metric}",
+            of=self.of,
+            group=self._group(part),
+            subject=self.subject,
+            value=measured.value,
+            low=measured.low,
+            high=measured.high,
+            n=measured.n,
+            verdict=said,
+            unit=unit,
+        )
 
     def area(self, metric: str, area: AUC, classes: Sequence[str], *, part: str = "") -> Finding:
         """The same of an area under the ROC curve; its verdict names the classes that have none."""
@@ -53,9 +62,15 @@ class About:
 
 
 def prediction_findings(
-    about: About, said: Said, probabilities: npt.NDArray[np.float64], truth: Truth, classes: Sequence[str],
-    *, robust: Said | None = None, groups: Groups = None,
-) -> list[Finding]:  # fmt: skip
+    about: About,
+    said: Said,
+    probabilities: npt.NDArray[np.float64],
+    truth: Truth,
+    classes: Sequence[str],
+    *,
+    robust: Said | None = None,
+    groups: Groups = None,
+) -> list[Finding]:
     """Accuracy, AUC, recall per class, the majority rate, the entropy of the answers, and whether there is but one.
 
     `said` and `truth` as in `classification`; `probabilities` [n, k]. Under attack accuracy and recall are of the

@@ -96,10 +96,12 @@ def resampled(counts: Sequence[Counts], generator: np.random.Generator, resample
     n = len(together)
     block = max(1, 4_000_000 // len(rows))
     whole = rows.astype(np.float64)  # integers below 2⁵³: their sums are exact
-    sums = np.concatenate([
-        generator.multinomial(n, times / n, size=min(block, resamples - start)).astype(np.float64) @ whole
-        for start in range(0, resamples, block)
-    ])  # fmt: skip
+    sums = np.concatenate(
+        [
+            generator.multinomial(n, times / n, size=min(block, resamples - start)).astype(np.float64) @ whole
+            for start in range(0, resamples, block)
+        ]
+    )
     return [sums[:, 3 * at : 3 * at + 3].astype(np.int64) for at in range(len(counts))]
 
 

@@ -77,12 +77,22 @@ def _entry(result: GateResult) -> dict[str, Any]:
         "sentence": result.sentence,
         "matched": result.matched,
         "looked": dict(result.looked),
-        "finding": None if found is None else {
-            "metric": found.metric, "of": found.of, "group": found.group, "subject": found.subject,
-            "value": _number(found.value), "low": _number(found.low), "high": _number(found.high), "n": found.n,
-            "p_value": _number(found.p_value), "p_adjusted": _number(found.p_adjusted), "verdict": found.verdict,
+        "finding": None
+        if found is None
+        else {
+            "metric": found.metric,
+            "of": found.of,
+            "group": found.group,
+            "subject": found.subject,
+            "value": _number(found.value),
+            "low": _number(found.low),
+            "high": _number(found.high),
+            "n": found.n,
+            "p_value": _number(found.p_value),
+            "p_adjusted": _number(found.p_adjusted),
+            "verdict": found.verdict,
         },
-    }  # fmt: skip
+    }
 
 
 def _number(value: float | None) -> float | None:

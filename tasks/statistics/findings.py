@@ -105,19 +105,26 @@ class FindingIndex(Sequence[Finding]):
         """The findings of a metric (`attack.accuracy`) or of a stage (`attack`), in their order; of all where none is
         named. What is left out matches all."""
         return [
-            finding for finding in self._by_metric.get(metric, ())
+            finding
+            for finding in self._by_metric.get(metric, ())
             if (subject is None or finding.subject == subject)
-            and (of is None or finding.of == of) and (group is None or finding.group == group)
-        ]  # fmt: skip
+            and (of is None or finding.of == of)
+            and (group is None or finding.group == group)
+        ]
 
     def first(self, metric: str, *, subject: str | None = None, of: str | None = None) -> Finding | None:
         """The first finding of a metric, whatever its group."""
         return next(iter(self.select(metric, subject=subject, of=of)), None)
 
     def distinct(
-        self, field: Literal["subject", "of", "group"], metric: str = "", *, subject: str | None = None,
-        of: str | None = None, group: str | None = None,
-    ) -> list[str]:  # fmt: skip
+        self,
+        field: Literal["subject", "of", "group"],
+        metric: str = "",
+        *,
+        subject: str | None = None,
+        of: str | None = None,
+        group: str | None = None,
+    ) -> list[str]:
         """What the selected findings have in a field, each once, in their order."""
         return distinct(getattr(finding, field) for finding in self.select(metric, subject=subject, of=of, group=group))
 

@@ -207,9 +207,10 @@ def judge(gates: Sequence[Gate], findings: Sequence[Finding]) -> list[GateResult
     measured.
     """
     constant = {
-        finding.subject: finding.verdict for finding in findings
+        finding.subject: finding.verdict
+        for finding in findings
         if finding.metric == "subject.degenerate" and finding.verdict.startswith("degenerate")
-    }  # fmt: skip
+    }
     return [_judge(gate, findings, constant) for gate in gates]
 
 

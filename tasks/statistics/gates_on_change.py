@@ -70,8 +70,13 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     if most <= bound:
         return Look("passed", f"{told}: not more than {bound:g}.", one.n, False, detectable)
     needed = _needed(loss, least, most, bound, one.n)
-    return Look("inconclusive", f"{told}: too few samples to tell whether by more than {bound:g}; {needed}.",
-                one.n, False, detectable)  # fmt: skip
+    return Look(
+        "inconclusive",
+        f"{told}: too few samples to tell whether by more than {bound:g}; {needed}.",
+        one.n,
+        False,
+        detectable,
+    )
 
 
 def _lost(gate: Gate, one: RunDifference) -> tuple[float, float, float]:

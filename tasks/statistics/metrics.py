@@ -21,9 +21,12 @@ class Metric:
 
 
 def metrics(
-    stage: str, *,
-    higher: Mapping[str, str] = _NONE, lower: Mapping[str, str] = _NONE, neither: Mapping[str, str] = _NONE,
-) -> tuple[Metric, ...]:  # fmt: skip
+    stage: str,
+    *,
+    higher: Mapping[str, str] = _NONE,
+    lower: Mapping[str, str] = _NONE,
+    neither: Mapping[str, str] = _NONE,
+) -> tuple[Metric, ...]:
     """The metrics of a stage, written by which way is better and by unit: `{unit: "one name after another"}`.
 
     >>> metrics("corruption", higher={"share": "accuracy"}, lower={"share": "flip_probability"})[1]
@@ -32,5 +35,7 @@ def metrics(
     ways: tuple[tuple[Better | None, Mapping[str, str]], ...] = (("higher", higher), ("lower", lower), (None, neither))
     return tuple(
         Metric(f"{stage}.{name}", unit, better)
-        for better, by_unit in ways for unit, names in by_unit.items() for name in names.split()
-    )  # fmt: skip
+        for better, by_unit in ways
+        for unit, names in by_unit.items()
+        for name in names.split()
+    )

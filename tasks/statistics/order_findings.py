@@ -41,9 +41,12 @@ def area_finding(metric: str, area: Interval, n: int) -> Finding:
 
 
 def tenth_findings(
-    stage: str, scores: npt.NDArray[np.float64], ties: npt.NDArray[np.int64], right: npt.NDArray[np.int64],
+    stage: str,
+    scores: npt.NDArray[np.float64],
+    ties: npt.NDArray[np.int64],
+    right: npt.NDArray[np.int64],
     clusters: npt.NDArray[np.int64],
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """The share that is right in the first and in the last tenth of an order: disjoint, unlike D1 and DN.
 
     >>> scores = np.arange(30.0)

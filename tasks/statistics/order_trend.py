@@ -156,9 +156,14 @@ def ranked_area(
     held = [np.unique(codes[chosen]), np.unique(codes[~chosen])]
     pairs = min(len(held[0]), len(held[1]))
     return RankedArea(
-        Fraction(doubled, 2 * won * lost), len(hits), won, influences, 2 * won * won * lost * lost,
-        len(np.union1d(*held)), pairs,
-    )  # fmt: skip
+        Fraction(doubled, 2 * won * lost),
+        len(hits),
+        won,
+        influences,
+        2 * won * won * lost * lost,
+        len(np.union1d(*held)),
+        pairs,
+    )
 
 
 def area_interval(area: RankedArea, level: float = 0.95) -> Area:

@@ -56,8 +56,10 @@ def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> McNemar:
 
     first, second = np.asarray(first_right, dtype=np.bool_), np.asarray(second_right, dtype=np.bool_)
     _require_pairs(first.shape, second.shape)
-    table = [[int((first & second).sum()), int((first & ~second).sum())],
-             [int((~first & second).sum()), int((~first & ~second).sum())]]  # fmt: skip
+    table = [
+        [int((first & second).sum()), int((first & ~second).sum())],
+        [int((~first & second).sum()), int((~first & ~second).sum())],
+    ]
     first_only, second_only = table[0][1], table[1][0]
     if first_only + second_only == 0:
         return McNemar(0, 0, len(first), 1.0, 1.0)
@@ -200,9 +202,12 @@ def compared_shares(
 
 
 def bootstrap_difference(
-    first: npt.ArrayLike, second: npt.ArrayLike, generator: np.random.Generator,
-    resamples: int = 10_000, level: float = 0.95,
-) -> Difference:  # fmt: skip
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    generator: np.random.Generator,
+    resamples: int = 10_000,
+    level: float = 0.95,
+) -> Difference:
     """The mean of first − second and its percentile bootstrap interval over resampled pairs.
 
     Pairs are drawn as multinomial counts of the distinct differences, so the interval does not depend on the order of
@@ -228,9 +233,12 @@ def bootstrap_difference(
 
 
 def mean_difference_by_cluster(
-    first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike, generator: np.random.Generator,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    generator: np.random.Generator,
     level: float = 0.95,
-) -> Difference:  # fmt: skip
+) -> Difference:
     """The mean of first − second with its BCa interval over resampled clusters; NaN where no resample changes it.
 
     >>> found = mean_difference_by_cluster([1, 2, 3, 4], [0, 0, 0, 0], [0, 0, 1, 1], np.random.default_rng(0))

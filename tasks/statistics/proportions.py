@@ -78,9 +78,16 @@ def share(
         return Finding(metric, of=of, group=group, subject=subject, n=0, verdict="not measured", unit="share")
     low, high = wilson([hits], [n], level)
     return Finding(
-        metric, of=of, group=group, subject=subject, value=hits / n, low=float(low[0]), high=float(high[0]), n=n,
+        metric,
+        of=of,
+        group=group,
+        subject=subject,
+        value=hits / n,
+        low=float(low[0]),
+        high=float(high[0]),
+        n=n,
         unit="share",
-    )  # fmt: skip
+    )
 
 
 def _counts(hits: npt.ArrayLike, n: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -59,9 +59,12 @@ def share_weights(players: Sequence[str]) -> Floats:
 
 
 def with_intervals(
-    weights: Floats, values: Sequence[float], sampled: Sequence[Sampled | None], generator: np.random.Generator,
+    weights: Floats,
+    values: Sequence[float],
+    sampled: Sequence[Sampled | None],
+    generator: np.random.Generator,
     level: float = 0.95,
-) -> list[Interval]:  # fmt: skip
+) -> list[Interval]:
     """W·v with a paired bootstrap over the samples, by group; without intervals where samples cannot be had.
 
     A sample, or group, that is drawn is drawn in every coalition that has it, so what all share cancels.

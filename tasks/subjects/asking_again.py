@@ -123,9 +123,12 @@ def _drawn(samples: Artifact[Any], predictions: Artifact[Any]) -> tuple[pa.Table
 
 
 def _answers(
-    predict: Stage[..., Any], samples: pa.Table, classes: Artifact[Classes], files: Artifact[SubjectFiles],
+    predict: Stage[..., Any],
+    samples: pa.Table,
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
     subject: ResolvedSubject,
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """What the subject says of the samples now, on a worker as in the stage."""
     names = tuple(class_names(collect(classes, None)))
     call = Call(0, f"{subject.settings.name}, asked again", answer, (samples, subject, read_files(files), names))

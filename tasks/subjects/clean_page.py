@@ -76,16 +76,22 @@ def _degenerate(findings: FindingIndex) -> dict[str, str]:
 
 def _figures(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
     columns = [
-        Column("Subject"), Column("Accuracy", "percent"),
+        Column("Subject"),
+        Column("Accuracy", "percent"),
         Column("AUC", "number", "From probabilities; the mean over classes or labels"),
         Column("Majority", "percent", "What the most frequent class alone would get"),
         Column("Entropy", "number", "Of the predicted classes, in bits: 0 means that one answer is all there is"),
         Column("Answers"),
-    ]  # fmt: skip
+    ]
     metrics = ("accuracy", "auc", "majority_rate", "prediction_entropy")
-    rows = [[subject, *(estimate(findings.entry(f"subject.{metric}", subject, CLEAN)) for metric in metrics),
-             _answers(findings, subject)]
-            for subject in subjects]  # fmt: skip
+    rows = [
+        [
+            subject,
+            *(estimate(findings.entry(f"subject.{metric}", subject, CLEAN)) for metric in metrics),
+            _answers(findings, subject),
+        ]
+        for subject in subjects
+    ]
     return DataTable("As they are", columns, rows, "Intervals are 95 %: Wilson for shares, DeLong for AUC.")
 
 
@@ -106,9 +112,13 @@ def _chances(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
 
 
 def _per_class(
-    findings: FindingIndex, subjects: Sequence[str], metric: str, title: str, note: str,
+    findings: FindingIndex,
+    subjects: Sequence[str],
+    metric: str,
+    title: str,
+    note: str,
     kind: Literal["number", "percent"],
-) -> DataTable:  # fmt: skip
+) -> DataTable:
     classes = findings.distinct("group", f"subject.{metric}", of=CLEAN)
     columns = [Column("Class"), *(Column(subject, kind) for subject in subjects)]
     rows: list[list[Cell]] = [

@@ -46,8 +46,10 @@ def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
         if value not in splits:
             raise SettingError(
                 f"The column {split_column(settings)!r} has no value {value!r}, which `evaluation.{option}` asks for: "
-                f"its values are {', '.join(sorted(splits))}.", option, value,
-            )  # fmt: skip
+                f"its values are {', '.join(sorted(splits))}.",
+                option,
+                value,
+            )
     if settings.split == settings.train:
         raise InputError(
             f"`evaluation` audits and trains on the same split {settings.split!r}: what is audited must not train."
@@ -102,9 +104,14 @@ def alike(training: npt.NDArray[np.uint64], audited: npt.NDArray[np.uint64]) -> 
 
 
 def on_side(
-    samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, content: Sequence[str] = (),
+    samples: pa.Table,
+    *,
+    side: Side,
+    settings: Evaluation,
+    by_column: bool,
+    content: Sequence[str] = (),
     texts: Marks | None = None,
-) -> npt.NDArray[np.bool_]:  # fmt: skip
+) -> npt.NDArray[np.bool_]:
     """Which rows of a partition train, or are audited [n]; by `texts`, where it was chosen which of them are audited.
 
     >>> rows = pa.table({"id": ["a", "b", "c", "d"], "split": ["train", "test", "val", None]})
@@ -123,9 +130,15 @@ def on_side(
 
 
 def rows_on_side(
-    samples: pa.Table, *, side: Side, settings: Evaluation, by_column: bool, content: Sequence[str] = (),
-    texts: Marks | None = None, only: frozenset[str] | None = None,
-) -> pa.Table:  # fmt: skip
+    samples: pa.Table,
+    *,
+    side: Side,
+    settings: Evaluation,
+    by_column: bool,
+    content: Sequence[str] = (),
+    texts: Marks | None = None,
+    only: frozenset[str] | None = None,
+) -> pa.Table:
     """The rows of a partition that train, or are audited; of these `only` those named, where a limit chose them."""
     chosen = on_side(samples, side=side, settings=settings, by_column=by_column, content=content, texts=texts)
     if only is not None:
@@ -134,9 +147,13 @@ def rows_on_side(
 
 
 def audited_ids(
-    samples: pa.Table, *, settings: Evaluation, by_column: bool, content: Sequence[str] = (),
+    samples: pa.Table,
+    *,
+    settings: Evaluation,
+    by_column: bool,
+    content: Sequence[str] = (),
     texts: Marks | None = None,
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """Ids and classes of the rows that are audited: what a limit is drawn from."""
     chosen = on_side(samples, side="evaluation", settings=settings, by_column=by_column, content=content, texts=texts)
     return samples.select(["id", "gold"]).filter(pa.array(chosen))

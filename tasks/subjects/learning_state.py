@@ -53,6 +53,7 @@ def _pack(tensors: Mapping[str, torch.Tensor]) -> bytes:
     from safetensors.torch import save
 
     # Copies, because safetensors refuses weights that share memory (tied layers) or lie with the channels last.
-    packed: bytes = save({name: value.detach().cpu().clone(memory_format=torch.contiguous_format)
-                          for name, value in tensors.items()})  # fmt: skip
+    packed: bytes = save(
+        {name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in tensors.items()}
+    )
     return packed

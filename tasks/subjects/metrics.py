@@ -6,6 +6,10 @@ METRICS = metrics(
     "subject",
     higher={"share": "accuracy first_tenth last_tenth lessons_right recall taught", "": "auc class_auc"},
     lower={"": "aurc brier ece"},
-    neither={"share": "degenerate majority_rate", "bits": "prediction_entropy", "": "auc_gain spearman",
-             "p": "permutation_p trend_p"},
-)  # fmt: skip
+    neither={
+        "share": "degenerate majority_rate",
+        "bits": "prediction_entropy",
+        "": "auc_gain spearman",
+        "p": "permutation_p trend_p",
+    },
+)

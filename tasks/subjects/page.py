@@ -41,8 +41,14 @@ def page(findings: FindingIndex) -> Part:
     flags = [one for one in findings.select("subject.degenerate") if one.degenerate]
     sentence = " ".join([*(_sentence(findings, subject) for subject in subjects), *map(_flag, flags)])
     title = "Subject" if len(subjects) == 1 else "Subjects"
-    return Part(title, sentence or "No subject was measured.", blocks, "subjects", "bad" if flags else "neutral",
-                "red flag" if flags else "")  # fmt: skip
+    return Part(
+        title,
+        sentence or "No subject was measured.",
+        blocks,
+        "subjects",
+        "bad" if flags else "neutral",
+        "red flag" if flags else "",
+    )
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
@@ -129,9 +135,15 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     most = max(len(one.x) for one in series)
     ticks = {float(i): f"D{i}" for i in range(1, most + 1)} if most <= 12 else None
     return LinePlot(
-        f"{capital(_the(subject))} along the order", series, "data set", "share of samples on which it agrees",
-        f"Line plot. {'; '.join(told)}.", x_ticks=ticks, scale="percent", note="Bands are Wilson's 95 % intervals.",
-    )  # fmt: skip
+        f"{capital(_the(subject))} along the order",
+        series,
+        "data set",
+        "share of samples on which it agrees",
+        f"Line plot. {'; '.join(told)}.",
+        x_ticks=ticks,
+        scale="percent",
+        note="Bands are Wilson's 95 % intervals.",
+    )
 
 
 def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
@@ -145,17 +157,30 @@ def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
                 findings.get(f"subject.{metric}", subject, yardstick) for metric in ("first_tenth", "last_tenth", "auc")
             )
             test, rho = (findings.get(f"subject.{metric}", subject, yardstick) for metric in ("trend_p", "spearman"))
-            rows.append([
-                subject, name, estimate(first), estimate(last), estimate(area), test.p_value if test else None,
-                test.p_adjusted if test else None, test.verdict if test else "", rho.value if rho else None,
-            ])  # fmt: skip
+            rows.append(
+                [
+                    subject,
+                    name,
+                    estimate(first),
+                    estimate(last),
+                    estimate(area),
+                    test.p_value if test else None,
+                    test.p_adjusted if test else None,
+                    test.verdict if test else "",
+                    rho.value if rho else None,
+                ]
+            )
     columns = [
-        Column("Subject"), Column("Measured"), Column("In the first tenth", "percent"),
+        Column("Subject"),
+        Column("Measured"),
+        Column("In the first tenth", "percent"),
         Column("In the last tenth", "percent"),
         Column("AUC", "percent", "How often a right answer outranks a wrong one in the order"),
-        Column("p", "p", "Two-sided, samples that are alike counted together"), Column("p, corrected", "p", "Holm"),
-        Column("Shown"), Column("ρ", "number", "Along D1 … DN: a description, nothing is concluded from it"),
-    ]  # fmt: skip
+        Column("p", "p", "Two-sided, samples that are alike counted together"),
+        Column("p, corrected", "p", "Holm"),
+        Column("Shown"),
+        Column("ρ", "number", "Along D1 … DN: a description, nothing is concluded from it"),
+    ]
     return DataTable("Along the order", columns, rows)
 
 
@@ -174,17 +199,20 @@ def _own_scores(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTab
                 None if group != "confidence" else findings.get(f"subject.{metric}", subject, "gold")
                 for metric in ("ece", "brier")
             )
-            rows.append([
-                subject, name, estimate(area), estimate(gain), estimate(risk), estimate(error), estimate(brier)
-            ])  # fmt: skip
+            rows.append(
+                [subject, name, estimate(area), estimate(gain), estimate(risk), estimate(error), estimate(brier)]
+            )
     if not rows:
         return []
     columns = [
-        Column("Subject"), Column("Ordered by"),
+        Column("Subject"),
+        Column("Ordered by"),
         Column("AUC", "percent", "How often a right answer outranks a wrong one"),
         Column("More than our order", "percent", "Paired on the same samples (DeLong)"),
-        RISK, CALIBRATION, BRIER,
-    ]  # fmt: skip
+        RISK,
+        CALIBRATION,
+        BRIER,
+    ]
     return [DataTable("Does the subject know where it is wrong?", columns, rows)]
 
 

@@ -8,9 +8,19 @@ from assay.infra.settings import Settings, StandsOn
 from assay.infra.suggestions import suggestion
 
 NETWORKS = (
-    "small-cnn", "attnmel", "attnmel-softmax", "vgg19", "vgg19-bn", "resnet50", "resnet101", "resnet152",
-    "inception-v3", "chexnet", "vgg-cifar", "wide-resnet",
-)  # fmt: skip
+    "small-cnn",
+    "attnmel",
+    "attnmel-softmax",
+    "vgg19",
+    "vgg19-bn",
+    "resnet50",
+    "resnet101",
+    "resnet152",
+    "inception-v3",
+    "chexnet",
+    "vgg-cifar",
+    "wide-resnet",
+)
 """The image networks that can be built by name."""
 
 KindName = Literal["model", "network", "classifier", "tagger", "scorer", "predictions"]

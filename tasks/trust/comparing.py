@@ -18,18 +18,26 @@ DECIDED = ("trustworthy", "untrustworthy")
 
 
 def difference_findings(
-    ours: Sequence[str], theirs: Sequence[str], truths: Sequence[str | None], *, of: str, group: str, subject: str,
-    generator: np.random.Generator, groups: Groups = None,
-) -> list[Finding]:  # fmt: skip
+    ours: Sequence[str],
+    theirs: Sequence[str],
+    truths: Sequence[str | None],
+    *,
+    of: str,
+    group: str,
+    subject: str,
+    generator: np.random.Generator,
+    groups: Groups = None,
+) -> list[Finding]:
     """First − second in accuracy (with McNemar's exact p) and in G-mean, over the predictions that both decide.
 
     The interval of accuracy is Newcombe's paired one, that of G-mean of resampled predictions, the two labels of one
     kept together (95 %); where those are all alike, they know nothing of how far off it may be, and there is none.
     """
     places = [
-        at for at, (a, b, truth) in enumerate(zip(ours, theirs, truths, strict=True))
+        at
+        for at, (a, b, truth) in enumerate(zip(ours, theirs, truths, strict=True))
         if truth is not None and a in DECIDED and b in DECIDED
-    ]  # fmt: skip
+    ]
     known = [(ours[at] == truths[at], theirs[at] == truths[at], truths[at] == "trustworthy") for at in places]
     together = None if groups is None else groups[places]
     names = "trust.accuracy_difference", "trust.g_mean_difference"
@@ -39,10 +47,17 @@ def difference_findings(
     accuracy, p = compared_shares(first, second, together)
     found = [
         Finding(
-            names[0], of=of, group=group, subject=subject, value=accuracy.value, low=accuracy.low, high=accuracy.high,
-            n=accuracy.n, p_value=p,
+            names[0],
+            of=of,
+            group=group,
+            subject=subject,
+            value=accuracy.value,
+            low=accuracy.low,
+            high=accuracy.high,
+            n=accuracy.n,
+            p_value=p,
         )
-    ]  # fmt: skip
+    ]
     value, low, high = g_mean_difference(first, second, positive, generator, together)
     if np.isnan(value):
         return [*found, Finding(names[1], of=of, group=group, subject=subject, n=len(known), verdict="not measured")]
@@ -51,9 +66,12 @@ def difference_findings(
 
 
 def g_mean_difference(
-    first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], positive: npt.NDArray[np.bool_],
-    generator: np.random.Generator, groups: Groups = None,
-) -> tuple[float, float, float]:  # fmt: skip
+    first: npt.NDArray[np.bool_],
+    second: npt.NDArray[np.bool_],
+    positive: npt.NDArray[np.bool_],
+    generator: np.random.Generator,
+    groups: Groups = None,
+) -> tuple[float, float, float]:
     """G-mean of the first less that of the second, from who is right about what, with its interval (by group).
 
     NaN where all predictions, or none, are trustworthy.

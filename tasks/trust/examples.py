@@ -20,9 +20,12 @@ _BESIDE = 1  # trustworthy ones per class, to compare with
 class ChosenTexts(Table):
     """One row per sample that was chosen: its text."""
 
-    schema = pa.schema([
-        pa.field("id", pa.string(), nullable=False), pa.field("text", pa.string(), nullable=False),
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("text", pa.string(), nullable=False),
+        ]
+    )
 
 
 def most_damning(labels: Sequence[Mapping[str, Any]], per_class: int = PER_CLASS) -> list[Mapping[str, Any]]:
@@ -54,9 +57,14 @@ def chosen_texts(samples: pa.Table, *, ids: frozenset[str], text: str) -> pa.Tab
 
 
 def example_rows(
-    chosen: Sequence[Mapping[str, Any]], explained: Mapping[str, Mapping[str, float]], texts: Mapping[str, str],
-    truths: Mapping[str, str | None], *, lemmatise: bool, masked: bool,
-) -> pa.Table:  # fmt: skip
+    chosen: Sequence[Mapping[str, Any]],
+    explained: Mapping[str, Mapping[str, float]],
+    texts: Mapping[str, str],
+    truths: Mapping[str, str | None],
+    *,
+    lemmatise: bool,
+    masked: bool,
+) -> pa.Table:
     """`TrustExamples` of the chosen labels; `explained` holds the signed importance of the words of each sample.
 
     A word that speaks against the prediction is neither related nor unrelated.
@@ -74,10 +82,17 @@ def example_rows(
         ]
         if masked:
             found = [(2 * place, 2 * place + 1, score, yes) for place, (_, _, score, yes) in enumerate(found)]
-        rows.append({
-            **{name: label[name] for name in ("id", "explainer", "confidence", "label")},
-            **{name: label[name] for name in ("related_mass", "unrelated_mass")},
-            "code": label["predicted"], "truth": truths.get(label["id"]), "text": "" if masked else text,
-            **{name: [one[at] for one in found] for at, name in enumerate(("starts", "ends", "importance", "related"))},
-        })  # fmt: skip
+        rows.append(
+            {
+                **{name: label[name] for name in ("id", "explainer", "confidence", "label")},
+                **{name: label[name] for name in ("related_mass", "unrelated_mass")},
+                "code": label["predicted"],
+                "truth": truths.get(label["id"]),
+                "text": "" if masked else text,
+                **{
+                    name: [one[at] for one in found]
+                    for at, name in enumerate(("starts", "ends", "importance", "related"))
+                },
+            }
+        )
     return pa.Table.from_pylist(rows, schema=TrustExamples.schema)

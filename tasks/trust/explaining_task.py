@@ -20,10 +20,16 @@ ROWS = 16  # texts of a partition: few, so that the bar moves and all workers ha
 
 @stage(version=1, title="explanations", draws=True, gpu=True)
 def explain_predictions(
-    samples: Artifact[Samples], predictions: Artifact[Predictions], classes: Artifact[Classes],
-    files: Artifact[SubjectFiles], subject: ResolvedSubject, settings: Explaining,
-    correct: bool = True, limit: int | None = None, repeat: int = 0,
-) -> Artifact[Explanations]:  # fmt: skip
+    samples: Artifact[Samples],
+    predictions: Artifact[Predictions],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    settings: Explaining,
+    correct: bool = True,
+    limit: int | None = None,
+    repeat: int = 0,
+) -> Artifact[Explanations]:
     """The explanation of every prediction, or of the `correct` ones only, of at most `limit` evenly over the classes.
 
     Another `repeat` draws other predictions and other perturbed texts.
@@ -41,9 +47,17 @@ def explain_predictions(
         rows_to_explain, samples, predictions, into=ToExplain, aligned={"chosen": chosen}, text=subject.settings.text
     )
     explained: Artifact[Explanations] = map_partitions(
-        explain_rows, rows, into=Explanations, rows=ROWS, subject=subject, files=read_files(files),
-        classes=classes.rows, settings=settings, seeds=stage_seeds(), repeat=repeat,
-    )  # fmt: skip
+        explain_rows,
+        rows,
+        into=Explanations,
+        rows=ROWS,
+        subject=subject,
+        files=read_files(files),
+        classes=classes.rows,
+        settings=settings,
+        seeds=stage_seeds(),
+        repeat=repeat,
+    )
     say(_summary(explained, settings, correct))
     return explained
 

@@ -37,9 +37,13 @@ class Oracle:
 def oracle_of(anchors: Sequence[Anchors], spaces: Sequence[Space], names: Names, settings: Asking) -> Oracle:
     """The oracle that recognises every class by its anchors."""
     return Oracle(
-        tuple(anchors), tuple(spaces), tuple(map(tuple, names)), settings.importance, settings.confidence,
+        tuple(anchors),
+        tuple(spaces),
+        tuple(map(tuple, names)),
+        settings.importance,
+        settings.confidence,
         settings.lemmatise,
-    )  # fmt: skip
+    )
 
 
 def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
@@ -83,11 +87,15 @@ def _row(row: Mapping[str, object], oracle: str, words: Mapping[str, float], fou
     related = found.related or (None,) * len(listed)
     return {
         **{name: row[name] for name in ("id", "explainer", "gold", "predicted", "confidence")},
-        "oracle": oracle, "label": found.label, "reason": found.reason,
-        "related_mass": found.related_mass, "unrelated_mass": found.unrelated_mass,
-        "words": [listed[place] for place in order], "importance": [scores[place] for place in order],
+        "oracle": oracle,
+        "label": found.label,
+        "reason": found.reason,
+        "related_mass": found.related_mass,
+        "unrelated_mass": found.unrelated_mass,
+        "words": [listed[place] for place in order],
+        "importance": [scores[place] for place in order],
         "related": [related[place] for place in order],
-    }  # fmt: skip
+    }
 
 
 def toki_labels(explanations: Sequence[tuple[int, Mapping[str, float]]], oracle: Oracle) -> list[str]:

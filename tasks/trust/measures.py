@@ -85,9 +85,15 @@ def g_mean(counts: Counts) -> Counts:
 
 
 def measure_findings(
-    labels: Sequence[str], truths: Sequence[str | None], *, oracle: str, explainer: str, subject: str,
-    generator: np.random.Generator, groups: Groups = None,
-) -> list[Finding]:  # fmt: skip
+    labels: Sequence[str],
+    truths: Sequence[str | None],
+    *,
+    oracle: str,
+    explainer: str,
+    subject: str,
+    generator: np.random.Generator,
+    groups: Groups = None,
+) -> list[Finding]:
     """The six measures of what is judged and known: Wilson's interval where one is a share of samples, else one from
     drawn counts (95 %); by group, where samples stand in some."""
     cells = _cells(labels, truths)
@@ -96,9 +102,11 @@ def measure_findings(
     tp, fp, fn, tn = (cells[:, at] for at in range(4))
     everything = np.ones(len(cells), dtype=np.bool_)
     shares: dict[str, tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]] = {
-        "accuracy": (tp | tn, everything), "precision": (tp, tp | fp), "sensitivity": (tp, tp | fn),
+        "accuracy": (tp | tn, everything),
+        "precision": (tp, tp | fp),
+        "sensitivity": (tp, tp | fn),
         "specificity": (tn, tn | fp),
-    }  # fmt: skip
+    }
     named = {"of": oracle, "group": explainer, "subject": subject}
     findings = [
         share_by(f"trust.{metric}", hits[of], None if groups is None else groups[of], **named)
@@ -135,9 +143,12 @@ def _drawn(
 
 
 def _wider(
-    alone: tuple[float, float], measure: Callable[[Counts], Counts], cells: Counts, groups: npt.NDArray[np.int64],
+    alone: tuple[float, float],
+    measure: Callable[[Counts], Counts],
+    cells: Counts,
+    groups: npt.NDArray[np.int64],
     generator: np.random.Generator,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """The interval of single samples, as far as that of resampled groups goes beyond it; [0, 1] of one group."""
     codes = pooled(codes_of(groups))
     sums = np.stack([np.bincount(codes, kind) for kind in cells.T], axis=1)

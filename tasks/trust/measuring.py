@@ -45,9 +45,12 @@ class About:
 
 
 def label_findings(
-    labels: Sequence[Mapping[str, Any]], samples: Sequence[Mapping[str, Any]], said: Sequence[int],
-    classes: Sequence[str], about: About,
-) -> list[Finding]:  # fmt: skip
+    labels: Sequence[Mapping[str, Any]],
+    samples: Sequence[Mapping[str, Any]],
+    said: Sequence[int],
+    classes: Sequence[str],
+    about: About,
+) -> list[Finding]:
     """The oracle's shares per class and over all: of the correct predictions that were explained; and what share of all
     predictions is out of scope, being wrong or without a known class. `trust.faint` is the share of what was decided
     whose words together weigh next to nothing, as in a saturated model: the oracle still weighs them against each
@@ -82,9 +85,12 @@ def _by_class(
 
 
 def truth_findings(
-    labels: Sequence[Mapping[str, Any]], truths: Mapping[str, str | None], precisions: Mapping[str, float],
-    about: About, generator: np.random.Generator,
-) -> list[Finding]:  # fmt: skip
+    labels: Sequence[Mapping[str, Any]],
+    truths: Mapping[str, str | None],
+    precisions: Mapping[str, float],
+    about: About,
+    generator: np.random.Generator,
+) -> list[Finding]:
     """The six measures of the oracle and its baselines, how they differ, and what confidence knows of trust."""
     by_oracle = {
         name: {row["id"]: row for row in labels if row["oracle"] == name and row["label"] != "out of scope"}
@@ -96,15 +102,26 @@ def truth_findings(
     found = [about.share("truth", [truth == value for truth in known], ids, group) for value, group in _TRUTHS.items()]
     for name in (TOKI, BY_NAME, NAIVE):
         found += measure_findings(
-            said[name], known, oracle=name, explainer=about.explainer, subject=about.subject, generator=generator,
+            said[name],
+            known,
+            oracle=name,
+            explainer=about.explainer,
+            subject=about.subject,
+            generator=generator,
             groups=groups,
-        )  # fmt: skip
+        )
     found += _corrected(said[TOKI], known, about, groups)
     for name in (NAIVE, BY_NAME):
         found += difference_findings(
-            said[TOKI], said[name], known, of=f"{TOKI} - {name}", group=about.explainer, subject=about.subject,
-            generator=generator, groups=groups,
-        )  # fmt: skip
+            said[TOKI],
+            said[name],
+            known,
+            of=f"{TOKI} - {name}",
+            group=about.explainer,
+            subject=about.subject,
+            generator=generator,
+            groups=groups,
+        )
     confident = [by_oracle[NAIVE][key]["confidence"] for key in ids]
     found.append(_confidence_auc(confident, known, about, groups))
     if precisions:
@@ -118,16 +135,20 @@ def truth_findings(
         low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, units)
         found.append(
             Finding(
-                "trust.explanation_precision", of=about.explainer, subject=about.subject, value=mean.value,
-                low=max(0.0, low), high=high, n=mean.n, unit="share",
+                "trust.explanation_precision",
+                of=about.explainer,
+                subject=about.subject,
+                value=mean.value,
+                low=max(0.0, low),
+                high=high,
+                n=mean.n,
+                unit="share",
             )
-        )  # fmt: skip
+        )
     return found
 
 
-def _corrected(
-    called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups
-) -> list[Finding]:  # fmt: skip
+def _corrected(called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups) -> list[Finding]:
     """What share is untrustworthy in truth, by how often the oracle is right where the truth is known; not measured
     where it is not known to be better than guessing. Of samples in groups as many count as are as uncertain alone."""
     said, truth = np.array(called, dtype=np.str_), np.array([one or "" for one in known], dtype=np.str_)
@@ -165,19 +186,21 @@ def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> 
         name, pairs = row["provider"], row["pairs"]
         found.append(
             Finding(
-                "trust.theta_relate", of=about.explainer, group=name, subject=about.subject, value=row["theta"],
+                "trust.theta_relate",
+                of=about.explainer,
+                group=name,
+                subject=about.subject,
+                value=row["theta"],
                 n=pairs or None,
             )
-        )  # fmt: skip
+        )
         if row["balance"] is not None:
             named = {"of": about.explainer, "group": name, "subject": about.subject}
             found.append(share("trust.balance", round(row["balance"] * pairs), pairs, **named))
     return found
 
 
-def _confidence_auc(
-    confident: Sequence[float], known: Sequence[str | None], about: About, groups: Groups
-) -> Finding:  # fmt: skip
+def _confidence_auc(confident: Sequence[float], known: Sequence[str | None], about: About, groups: Groups) -> Finding:
     pairs = [(score, truth == "trustworthy") for score, truth in zip(confident, known, strict=True) if truth]
     metric = "trust.confidence_auc"
     if len({positive for _, positive in pairs}) < 2:

@@ -22,10 +22,15 @@ _READ = ["id", "oracle", "predicted", "confidence", "label", "related_mass", "un
 
 @stage(version=5, title="trust", draws=True)
 def measure_trust(
-    labels: Artifact[TrustLabels], thresholds: Artifact[Thresholds], samples: Artifact[Samples],
-    predictions: Artifact[Predictions], truth: Artifact[TrustTruth] | None, classes: Artifact[Classes],
-    explainer: str, name: str,
-) -> Artifact[Findings]:  # fmt: skip
+    labels: Artifact[TrustLabels],
+    thresholds: Artifact[Thresholds],
+    samples: Artifact[Samples],
+    predictions: Artifact[Predictions],
+    truth: Artifact[TrustTruth] | None,
+    classes: Artifact[Classes],
+    explainer: str,
+    name: str,
+) -> Artifact[Findings]:
     """The findings on one subject's labels by one explainer, those against the truth where it is known; intervals count
     the groups of the samples, where they have some."""
     about, rows = About(name, explainer, groups_by_id(samples)), collect(labels, _READ).to_pylist()
@@ -55,9 +60,14 @@ def average_trust(repeats: Sequence[Artifact[Findings]]) -> Artifact[Findings]:
 
 @stage(version=1, title="trust examples")
 def show_trust(
-    labels: Artifact[TrustLabels], explained: Artifact[Explanations], samples: Artifact[Samples],
-    truth: Artifact[TrustTruth] | None, text: str, lemmatise: bool, masked: bool,
-) -> Artifact[TrustExamples]:  # fmt: skip
+    labels: Artifact[TrustLabels],
+    explained: Artifact[Explanations],
+    samples: Artifact[Samples],
+    truth: Artifact[TrustTruth] | None,
+    text: str,
+    lemmatise: bool,
+    masked: bool,
+) -> Artifact[TrustExamples]:
     """The most damning predictions with every word of their explanations; not a word of them where `masked`."""
     said = [row for row in collect(labels, None).to_pylist() if row["oracle"] == TOKI]
     chosen = most_damning(said)

@@ -13,5 +13,5 @@ _MEASURED = metrics(
     },
     lower={"share": "faint out_of_scope undecided untrustworthy untrustworthy_corrected"},
     neither={"": "keyword_seconds label_seconds theta_relate", "share": "truth"},
-)  # fmt: skip
+)
 METRICS = (*_MEASURED, *(Metric(f"{one.name}{SPREAD}", one.unit, "lower") for one in _MEASURED))

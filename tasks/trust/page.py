@@ -26,9 +26,10 @@ _FEW_TEXTS = 50
 
 
 def page(
-    findings: FindingIndex, explained: Sequence[Explained] = (),
+    findings: FindingIndex,
+    explained: Sequence[Explained] = (),
     strengths: Mapping[float, FindingIndex] = MappingProxyType({}),
-) -> Part:  # fmt: skip
+) -> Part:
     """The part of the report about trust, from the findings `trust.*` and what the oracle made; `strengths` holds the
     findings on planted shortcuts by their strength.
 

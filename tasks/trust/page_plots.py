@@ -28,12 +28,16 @@ def shares_plot(found: TrustFindings, subject: str, explainer: str, classes: Seq
     shares = measured(found.get("untrustworthy", subject, explainer, name) for name in classes)
     alt = "; ".join(f"{share.group} {percent(share.value)}" for share in shares)
     return BarPlot(
-        f"Right for the wrong reasons, {subject}, {explainer}", [share.group for share in shares],
-        [share.value for share in shares], "Untrustworthy, of the right predictions",
+        f"Right for the wrong reasons, {subject}, {explainer}",
+        [share.group for share in shares],
+        [share.value for share in shares],
+        "Untrustworthy, of the right predictions",
         f"Untrustworthy per class: {alt}.",
-        [share.low for share in shares], [share.high for share in shares], "Whiskers are 95 % intervals (Wilson).",
+        [share.low for share in shares],
+        [share.high for share in shares],
+        "Whiskers are 95 % intervals (Wilson).",
         "percent",
-    )  # fmt: skip
+    )
 
 
 def confidence_blocks(explained: Explained) -> list[Block]:
@@ -63,9 +67,15 @@ def confidence_blocks(explained: Explained) -> list[Block]:
     if not drawn:
         return []
     plot = LinePlot(
-        title, drawn, "Confidence of the subject in its prediction", "Untrustworthy", _confidence_alt(drawn),
-        (0.0, 1.0), note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).", scale="percent",
-    )  # fmt: skip
+        title,
+        drawn,
+        "Confidence of the subject in its prediction",
+        "Untrustworthy",
+        _confidence_alt(drawn),
+        (0.0, 1.0),
+        note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).",
+        scale="percent",
+    )
     return [plot, DataTable("How many predictions of each confidence", columns, rows, collapsed=True)]
 
 
@@ -77,9 +87,10 @@ def roc_plot(found: TrustFindings, explained: Explained) -> list[Block]:
         scored = [(row["confidence"], explained.truths[row["id"]] == "trustworthy") for row in rows]
     else:
         scored = [
-            (row["confidence"], row["label"] == "trustworthy") for row in explained.labelled("toki")
+            (row["confidence"], row["label"] == "trustworthy")
+            for row in explained.labelled("toki")
             if row["label"] != "undecided"
-        ]  # fmt: skip
+        ]
     if len({positive for _, positive in scored}) < 2:
         return []
     roc = roc_points([score for score, _ in scored], [positive for _, positive in scored])
@@ -94,12 +105,19 @@ def roc_plot(found: TrustFindings, explained: Explained) -> list[Block]:
     area = found.value("confidence_auc", explained.subject, "naive", explained.explainer)
     against = "the true labels" if explained.truths else "TOKI's labels, for the truth is not known"
     alt = f"ROC of confidence against {against}" + (f"; the area under it is {area:.3f}." if area is not None else ".")
-    return [LinePlot(
-        f"Does confidence tell trust? {explained.subject}, {explained.explainer}", series,
-        "Untrustworthy predictions that are called trustworthy", "Trustworthy ones that are", alt, (0.0, 1.0),
-        {place / 5: percent(place / 5, 0) for place in range(6)},
-        note=f"Against {against}.", scale="percent",
-    )]  # fmt: skip
+    return [
+        LinePlot(
+            f"Does confidence tell trust? {explained.subject}, {explained.explainer}",
+            series,
+            "Untrustworthy predictions that are called trustworthy",
+            "Trustworthy ones that are",
+            alt,
+            (0.0, 1.0),
+            {place / 5: percent(place / 5, 0) for place in range(6)},
+            note=f"Against {against}.",
+            scale="percent",
+        )
+    ]
 
 
 def strengths_plot(strengths: Mapping[float, FindingIndex], explainer: str) -> list[Block]:
@@ -108,20 +126,28 @@ def strengths_plot(strengths: Mapping[float, FindingIndex], explainer: str) -> l
     series = []
     for oracle, name in ORACLES.items():
         points = {
-            strength: g_mean for strength, trusted in found.items() for subject in trusted.subjects[:1]
+            strength: g_mean
+            for strength, trusted in found.items()
+            for subject in trusted.subjects[:1]
             if (g_mean := trusted.get("g_mean", subject, oracle, explainer)) is not None and g_mean.value is not None
-        }  # fmt: skip
+        }
         if len(points) > 1:
             series.append(series_of(name, list(points), list(points.values())))
     if not series:
         return []
     alt = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
-    return [LinePlot(
-        f"Stronger shortcuts, {explainer}", series, "Share of training texts in which a shortcut holds", "G-mean",
-        f"G-mean over the strength of planted shortcuts: {alt}.", (0.0, 1.0),
-        {strength: percent(strength, 0) for strength in strengths},
-        "From this run and the latest run on every other strength. Bands are 95 % intervals.",
-    )]  # fmt: skip
+    return [
+        LinePlot(
+            f"Stronger shortcuts, {explainer}",
+            series,
+            "Share of training texts in which a shortcut holds",
+            "G-mean",
+            f"G-mean over the strength of planted shortcuts: {alt}.",
+            (0.0, 1.0),
+            {strength: percent(strength, 0) for strength in strengths},
+            "From this run and the latest run on every other strength. Bands are 95 % intervals.",
+        )
+    ]
 
 
 def thresholds_panels(explained: Explained) -> Panels:
@@ -144,8 +170,17 @@ def thresholds_panels(explained: Explained) -> Panels:
         alt = f"Shares of trustworthy and undecided predictions for {plural(len(rows), 'value')} of {name}" + (
             f"; {used:g} is used." if used is not None else "."
         )
-        plots.append(LinePlot(f"{name}: {used:g} is used" if used is not None else name, series, label, "Share", alt,
-                              (0.0, 1.0), scale="percent"))  # fmt: skip
+        plots.append(
+            LinePlot(
+                f"{name}: {used:g} is used" if used is not None else name,
+                series,
+                label,
+                "Share",
+                alt,
+                (0.0, 1.0),
+                scale="percent",
+            )
+        )
     note = "One setting is moved, the others stay. " + (
         "G-mean is against the truth."
         if explained.truths

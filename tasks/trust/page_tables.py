@@ -19,20 +19,29 @@ _CLUSTERS, _WORDS = 6, 8
 def shares_table(found: TrustFindings, classes: Sequence[str]) -> DataTable:
     """Trustworthy, untrustworthy and undecided per subject, explainer and class."""
     columns = [
-        *_subject_column(found), Column("Explainer"), Column("Class"),
+        *_subject_column(found),
+        Column("Explainer"),
+        Column("Class"),
         Column("Trustworthy", "percent", "Of the right predictions that were explained"),
-        Column("Untrustworthy", "percent"), Column("Undecided", "percent", "The oracle has nothing to go by"),
+        Column("Untrustworthy", "percent"),
+        Column("Undecided", "percent", "The oracle has nothing to go by"),
         Column("Hardly weighed", "percent", "Of what was decided: all words together weigh less than 0.005"),
         Column("Out of scope", "percent", "Of all predictions: wrong ones, and those whose class is not known"),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = [
-        [*_subject(found, subject), explainer, group,
-         *(estimate(found.get(name, subject, explainer, group))
-           for name in ("trustworthy", "untrustworthy", "undecided", "faint", "out_of_scope"))]
+        [
+            *_subject(found, subject),
+            explainer,
+            group,
+            *(
+                estimate(found.get(name, subject, explainer, group))
+                for name in ("trustworthy", "untrustworthy", "undecided", "faint", "out_of_scope")
+            ),
+        ]
         for subject in found.subjects
         for explainer in found.explainers(subject)
         for group in ("all", *classes)
-    ]  # fmt: skip
+    ]
     note = (
         "A prediction is trustworthy if the words that speak for it and are related to its class weigh at least as "
         "much as the others (Eq. 6). Only right predictions are judged. Where words hardly weigh anything, because the "
@@ -44,17 +53,23 @@ def shares_table(found: TrustFindings, classes: Sequence[str]) -> DataTable:
 def measures_table(found: TrustFindings) -> list[Block]:
     """Table 3 of the paper: the six measures of every oracle."""
     columns = [
-        *_subject_column(found), Column("Oracle"), Column("Explainer"),
+        *_subject_column(found),
+        Column("Oracle"),
+        Column("Explainer"),
         *(Column("G-mean" if name == "g_mean" else name.capitalize(), "number") for name in MEASURES),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = [
-        [*_subject(found, subject), name, explainer,
-         *(estimate(found.get(measure, subject, oracle, explainer)) for measure in MEASURES)]
+        [
+            *_subject(found, subject),
+            name,
+            explainer,
+            *(estimate(found.get(measure, subject, oracle, explainer)) for measure in MEASURES),
+        ]
         for subject in found.subjects
         for explainer in found.explainers(subject)
         for oracle, name in ORACLES.items()
         if found.get("g_mean", subject, oracle, explainer) is not None
-    ]  # fmt: skip
+    ]
     note = (
         "The measures of Table 3 of Nguyen Tung et al.; “positive” is trustworthy. Rows of different explainers have "
         "different true labels where these come from rationales, and are not comparable then."
@@ -65,14 +80,17 @@ def measures_table(found: TrustFindings) -> list[Block]:
 def work_table(found: TrustFindings) -> DataTable:
     """Per explainer the true labels behind the measures, and the time columns of Table 3."""
     columns = [
-        *_subject_column(found), Column("Explainer"), Column("Trustworthy in truth", "integer"),
-        Column("Untrustworthy in truth", "integer"), Column("Not known", "integer"),
+        *_subject_column(found),
+        Column("Explainer"),
+        Column("Trustworthy in truth", "integer"),
+        Column("Untrustworthy in truth", "integer"),
+        Column("Not known", "integer"),
         Column("Explanation precision", "percent", "Of an explanation's words, those in the human rationale; the mean"),
         Column("Training texts", "integer"),
         Column("Keywords, s", "number", "Seconds spent on explaining training texts and finding keywords"),
         Column("Audited texts", "integer"),
         Column("Labels, s", "number", "Seconds spent on explaining the audited texts and labelling them"),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = []
     for subject in found.subjects:
         for explainer in found.explainers(subject):
@@ -95,9 +113,13 @@ def work_table(found: TrustFindings) -> DataTable:
 def differences_table(found: TrustFindings) -> list[Block]:
     """What TOKI has over its baselines, paired."""
     columns = [
-        *_subject_column(found), Column("Explainer"), Column("Difference"), Column("Accuracy", "number"),
-        Column("p", "p", "McNemar's exact test"), Column("G-mean", "number"),
-    ]  # fmt: skip
+        *_subject_column(found),
+        Column("Explainer"),
+        Column("Difference"),
+        Column("Accuracy", "number"),
+        Column("p", "p", "McNemar's exact test"),
+        Column("G-mean", "number"),
+    ]
     rows: list[list[Cell]] = []
     for subject in found.subjects:
         for explainer in found.explainers(subject):
@@ -106,10 +128,16 @@ def differences_table(found: TrustFindings) -> list[Block]:
                 accuracy = found.get("accuracy_difference", subject, of, explainer)
                 if accuracy is not None:
                     g_mean = found.get("g_mean_difference", subject, of, explainer)
-                    rows.append([
-                        *_subject(found, subject), explainer, f"TOKI − {ORACLES[oracle]}", estimate(accuracy),
-                        accuracy.p_value, estimate(g_mean),
-                    ])  # fmt: skip
+                    rows.append(
+                        [
+                            *_subject(found, subject),
+                            explainer,
+                            f"TOKI − {ORACLES[oracle]}",
+                            estimate(accuracy),
+                            accuracy.p_value,
+                            estimate(g_mean),
+                        ]
+                    )
     note = (
         "On the predictions that both decide; 95 % intervals, Newcombe's paired one of accuracy, of G-mean those "
         "of resampled predictions. Above zero TOKI is better."
@@ -120,11 +148,16 @@ def differences_table(found: TrustFindings) -> list[Block]:
 def providers_table(explained: Explained) -> DataTable:
     """θ_relate of every provider, what it rests on, and how many keywords the provider would have."""
     columns = [
-        Column("Word embedding"), Column("θ relate", "number", "The least cosine of related words"),
+        Column("Word embedding"),
+        Column("θ relate", "number", "The least cosine of related words"),
         Column("Balance", "percent", "Of synonyms at or above θ, and of random pairs below it; 50 % is guessing"),
-        Column("Pairs", "integer"), Column("Pairs not known", "integer"), Column("Words", "integer"),
-        Column("Words not known", "integer"), Column("Keywords by it", "integer"), Column("By the vote", "integer"),
-    ]  # fmt: skip
+        Column("Pairs", "integer"),
+        Column("Pairs not known", "integer"),
+        Column("Words", "integer"),
+        Column("Words not known", "integer"),
+        Column("Keywords by it", "integer"),
+        Column("By the vote", "integer"),
+    ]
     rows: list[list[Cell]] = []
     for row in explained.thresholds.to_pylist():
         mine = explained.keywords.filter(pc.equal(explained.keywords["provider"], row["provider"]))
@@ -132,10 +165,19 @@ def providers_table(explained: Explained) -> DataTable:
         balance: Cell = row["balance"]
         if row["balance"] is not None and row["balance"] < 0.6:
             balance = Mark(f"{100 * row['balance']:.1f} %", "bad", "little better than guessing", row["balance"])
-        rows.append([
-            row["provider"], row["theta"], balance, row["pairs"], row["unknown"], row["words"],
-            row["words_unknown"], elected, keywords,
-        ])  # fmt: skip
+        rows.append(
+            [
+                row["provider"],
+                row["theta"],
+                balance,
+                row["pairs"],
+                row["unknown"],
+                row["words"],
+                row["words_unknown"],
+                elected,
+                keywords,
+            ]
+        )
     note = (
         "Each embedding has one vote. θ relate is the median of the similarities of synonym and random pairs, where "
         "precision and recall of both are equal."
@@ -147,11 +189,13 @@ def clusters_table(explained: Explained) -> DataTable:
     """Per class the clusters of words that weigh most, keywords and others, by the best provider; masked: counts."""
     provider = best_provider(explained)
     columns = [
-        Column("Class"), Column("Keywords?", help="By the vote of all embeddings"),
-        Column("Words", "integer"), Column("Cluster"),
+        Column("Class"),
+        Column("Keywords?", help="By the vote of all embeddings"),
+        Column("Words", "integer"),
+        Column("Cluster"),
         Column("Importance", "number", "The sum of the mean importance of its words"),
         Column("Relatedness", "number", "The cosine of its mean vector with the class name's"),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = []
     for code, name in enumerate(explained.classes):
         ranked = _clusters(explained, provider, code)
@@ -161,8 +205,9 @@ def clusters_table(explained: Explained) -> DataTable:
     note = f"The clusters that {provider} makes, the heaviest first, keywords and other words of a cluster apart."
     if explained.masked:
         note += " The texts of this audit are masked, and so are their words."
-    return DataTable(f"Clusters of words, {explained.subject}, {explained.explainer}", columns, rows, note,
-                     collapsed=len(rows) > 36)  # fmt: skip
+    return DataTable(
+        f"Clusters of words, {explained.subject}, {explained.explainer}", columns, rows, note, collapsed=len(rows) > 36
+    )
 
 
 def best_provider(explained: Explained) -> str:
@@ -178,12 +223,14 @@ def _clusters(explained: Explained, provider: str, code: int) -> list[dict[str, 
         together[row["cluster"], row["keyword"]].append(row)
     clusters = [
         {
-            "keyword": keyword, "importance": sum(row["importance"] for row in rows),
-            "relatedness": rows[0]["relatedness"], "n": len(rows),
+            "keyword": keyword,
+            "importance": sum(row["importance"] for row in rows),
+            "relatedness": rows[0]["relatedness"],
+            "n": len(rows),
             "words": [row["word"] for row in sorted(rows, key=lambda row: (-row["importance"], row["word"]))],
         }
         for (_, keyword), rows in together.items()
-    ]  # fmt: skip
+    ]
     return sorted(clusters, key=lambda cluster: (-cluster["importance"], cluster["words"]))
 
 

@@ -36,15 +36,24 @@ def _average(same: Sequence[Finding]) -> list[Finding]:
     values = [one.value for one in measured if one.value is not None]
     counts = [one.n for one in measured if one.n is not None]
     mean = replace(
-        measured[0], value=float(np.mean(values)), low=_mean([one.low for one in measured]),
-        high=_mean([one.high for one in measured]), n=round(float(np.mean(counts))) if counts else None, p_value=None,
-    )  # fmt: skip
+        measured[0],
+        value=float(np.mean(values)),
+        low=_mean([one.low for one in measured]),
+        high=_mean([one.high for one in measured]),
+        n=round(float(np.mean(counts))) if counts else None,
+        p_value=None,
+    )
     if len(values) < 2:
         return [mean]
     spread = replace(
-        mean, metric=mean.metric + SPREAD, value=float(np.std(values, ddof=1)), low=None, high=None, n=len(values),
+        mean,
+        metric=mean.metric + SPREAD,
+        value=float(np.std(values, ddof=1)),
+        low=None,
+        high=None,
+        n=len(values),
         unit="",
-    )  # fmt: skip
+    )
     return [mean, spread]
 
 

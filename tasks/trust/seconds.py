@@ -33,12 +33,16 @@ def seconds_spent(asked: Iterable[Asked], store: Store) -> list[Finding]:
     """
     return [
         Finding(
-            metric, of=one.explainer, subject=one.subject, n=repeats[0][0][1].rows, unit="seconds",
+            metric,
+            of=one.explainer,
+            subject=one.subject,
+            n=repeats[0][0][1].rows,
+            unit="seconds",
             value=sum(_wall(store, *step) for repeat in repeats for step in repeat) / len(repeats),
         )
         for one in asked
         for metric, repeats in (("trust.keyword_seconds", one.keywords), ("trust.label_seconds", one.labels))
-    ]  # fmt: skip
+    ]
 
 
 def _wall(store: Store, stage: str, made: Artifact[Any]) -> float:

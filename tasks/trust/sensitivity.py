@@ -93,7 +93,13 @@ def _row(asked: Asked, question: Question, labels: Sequence[str]) -> dict[str, A
     found = confusion(labels, question.truth)
     value = float(g_mean(np.array([found.tp, found.fp, found.fn, found.tn], dtype=np.float64)))
     return {
-        "explainer": question.explainer, "setting": asked.setting, "value": asked.value, "used": asked.used,
-        "n": len(labels), "trustworthy": labels.count("trustworthy"), "undecided": labels.count("undecided"),
-        "known": found.n, "g_mean": None if np.isnan(value) else value,
-    }  # fmt: skip
+        "explainer": question.explainer,
+        "setting": asked.setting,
+        "value": asked.value,
+        "used": asked.used,
+        "n": len(labels),
+        "trustworthy": labels.count("trustworthy"),
+        "undecided": labels.count("undecided"),
+        "known": found.n,
+        "g_mean": None if np.isnan(value) else value,
+    }

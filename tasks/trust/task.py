@@ -57,11 +57,17 @@ class Voter:
 
 @stage(version=1, title="word vectors", draws=True)
 def embed_words(
-    training: Artifact[Samples], explained: Sequence[Artifact[Explanations]], classes: Artifact[Classes],
-    files: Artifact[SubjectFiles], subject: ResolvedSubject,
-    providers: ResolvedProviders, synonyms: SynonymPairs, naming: Naming, theta_relate: float | None = None,
+    training: Artifact[Samples],
+    explained: Sequence[Artifact[Explanations]],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    providers: ResolvedProviders,
+    synonyms: SynonymPairs,
+    naming: Naming,
+    theta_relate: float | None = None,
     repeat: int = 0,
-) -> Embedded:  # fmt: skip
+) -> Embedded:
     """The vectors that every provider gives the words of all explanations and of the class names, and its θ_relate.
 
     What learns from a corpus learns from the training texts. Another `repeat` draws other random pairs and trains other
@@ -70,23 +76,37 @@ def embed_words(
     names = class_words(class_names(collect(classes, None)), naming.class_names)
     words = _words(naming, *(collect(table, ["words"]) for table in explained))
     vectors, thresholds = map_pieces(
-        embed_piece, [Voter(place) for place in range(len(providers.providers))], into=(WordVectors, Thresholds),
+        embed_piece,
+        [Voter(place) for place in range(len(providers.providers))],
+        into=(WordVectors, Thresholds),
         texts=texts_of(collect(training, ["id", subject.settings.text]), subject.settings.text),
-        words=sorted({*words, *(word for name in names for word in name)}), providers=providers,
-        files=read_files(files), subject=subject, classes=classes.rows, synonyms=synonyms,
+        words=sorted({*words, *(word for name in names for word in name)}),
+        providers=providers,
+        files=read_files(files),
+        subject=subject,
+        classes=classes.rows,
+        synonyms=synonyms,
         theta=theta_relate,
         seed=stage_seeds().integer(f"repeat {repeat}" if repeat else None),
-    )  # fmt: skip
+    )
     found = collect(thresholds, None).to_pylist()
     say(f"{len(words)} words · θ_relate " + ", ".join(f"{row['provider']} {row['theta']:.2f}" for row in found))
     return Embedded(vectors, thresholds)
 
 
 def embed_piece(
-    voter: Voter, *, texts: Sequence[str], words: Sequence[str], providers: ResolvedProviders,
-    files: dict[str, bytes], subject: ResolvedSubject, classes: int, synonyms: SynonymPairs, theta: float | None,
+    voter: Voter,
+    *,
+    texts: Sequence[str],
+    words: Sequence[str],
+    providers: ResolvedProviders,
+    files: dict[str, bytes],
+    subject: ResolvedSubject,
+    classes: int,
+    synonyms: SynonymPairs,
+    theta: float | None,
     seed: int,
-) -> tuple[pa.Table, pa.Table]:  # fmt: skip
+) -> tuple[pa.Table, pa.Table]:
     """The rows of one provider."""
     one = ResolvedProviders((providers.providers[voter.place],))
     model = load_text_model(subject, files, classes) if one.providers[0].name == "subject" else None
@@ -94,18 +114,25 @@ def embed_piece(
     table = word_vectors(provider, words)
     found = theta_relate(provider, synonyms.pairs, seed) if theta is None else Theta(theta, 0, 0, float("nan"))
     row = {
-        "provider": provider.name, "theta": found.value, "pairs": found.pairs, "unknown": found.unknown,
-        "balance": None if theta is not None else found.balance, "words": table.num_rows,
+        "provider": provider.name,
+        "theta": found.value,
+        "pairs": found.pairs,
+        "unknown": found.unknown,
+        "balance": None if theta is not None else found.balance,
+        "words": table.num_rows,
         "words_unknown": table["vector"].null_count,
-    }  # fmt: skip
+    }
     return table, pa.Table.from_pylist([row], schema=Thresholds.schema)
 
 
 @stage(version=1, title="keywords")
 def identify_keywords(
-    pooled: Artifact[Explanations], vectors: Artifact[WordVectors], thresholds: Artifact[Thresholds],
-    classes: Artifact[Classes], settings: Asking,
-) -> Artifact[Keywords]:  # fmt: skip
+    pooled: Artifact[Explanations],
+    vectors: Artifact[WordVectors],
+    thresholds: Artifact[Thresholds],
+    classes: Artifact[Classes],
+    settings: Asking,
+) -> Artifact[Keywords]:
     """The word pool of every class, its clusters under every provider, and which words are keywords (§3.1)."""
     known = class_names(collect(classes, None))
     names = class_words(known, settings.class_names)
@@ -121,17 +148,23 @@ def identify_keywords(
         for code, (pool, election) in enumerate(zip(pools, elections, strict=True))
         for row in _keyword_rows(code, pool, election, spaces, explainer)
     ]
-    counts = [f"{name} {int(found.keyword.sum())} of {len(pool.words)}"
-              for name, pool, found in zip(known, pools, elections, strict=True)]  # fmt: skip
+    counts = [
+        f"{name} {int(found.keyword.sum())} of {len(pool.words)}"
+        for name, pool, found in zip(known, pools, elections, strict=True)
+    ]
     say(f"{explainer} · keywords: " + ", ".join(counts[:6]) + (" …" if len(counts) > 6 else ""))
     return write_table(pa.Table.from_pylist(rows, schema=Keywords.schema), into=Keywords)
 
 
 @stage(version=1, title="trust labels")
 def label_trust(
-    tested: Artifact[Explanations], keywords: Artifact[Keywords], vectors: Artifact[WordVectors],
-    thresholds: Artifact[Thresholds], classes: Artifact[Classes], settings: Asking,
-) -> Artifact[TrustLabels]:  # fmt: skip
+    tested: Artifact[Explanations],
+    keywords: Artifact[Keywords],
+    vectors: Artifact[WordVectors],
+    thresholds: Artifact[Thresholds],
+    classes: Artifact[Classes],
+    settings: Asking,
+) -> Artifact[TrustLabels]:
     """What the oracle and its two baselines say of every prediction that was explained (§3.2)."""
     if tested.rows == 0:
         say("no prediction to label")
@@ -139,9 +172,12 @@ def label_trust(
     names = class_words(class_names(collect(classes, None)), settings.class_names)
     anchors = anchors_in(collect(keywords, ["code", "word", "keyword"]), len(names))
     labels: Artifact[TrustLabels] = map_partitions(
-        label_explanations, tested, into=TrustLabels, rows=ROWS,
+        label_explanations,
+        tested,
+        into=TrustLabels,
+        rows=ROWS,
         oracle=oracle_of(anchors, _spaces(vectors, thresholds), names, settings),
-    )  # fmt: skip
+    )
     found = collect(labels, ["oracle", "label"]).to_pylist()
     said = [row["label"] for row in found if row["oracle"] == TOKI]
     say(" · ".join(f"{said.count(label)} {label}" for label in ("trustworthy", "untrustworthy", "undecided")))
@@ -150,10 +186,14 @@ def label_trust(
 
 @stage(version=1, title="other thresholds")
 def try_thresholds(
-    tested: Artifact[Explanations], pooled: Artifact[Explanations], vectors: Artifact[WordVectors],
-    thresholds: Artifact[Thresholds], truth: Artifact[TrustTruth] | None, classes: Artifact[Classes],
+    tested: Artifact[Explanations],
+    pooled: Artifact[Explanations],
+    vectors: Artifact[WordVectors],
+    thresholds: Artifact[Thresholds],
+    truth: Artifact[TrustTruth] | None,
+    classes: Artifact[Classes],
     settings: Asking,
-) -> Artifact[TrustSettings]:  # fmt: skip
+) -> Artifact[TrustSettings]:
     """What the oracle would say under other values of θ_dist, θ_relate and the vote."""
     known = class_names(collect(classes, None))
     explanations = collect(tested, None)
@@ -161,11 +201,15 @@ def try_thresholds(
     truths = {} if truth is None else {row["id"]: row["truth"] for row in collect(truth, ["id", "truth"]).to_pylist()}
     explainer = explanations["explainer"][0].as_py() if explanations.num_rows else ""
     asked: Artifact[TrustSettings] = map_pieces(
-        cut_rows, cuts(settings.theta_dist), into=TrustSettings,
+        cut_rows,
+        cuts(settings.theta_dist),
+        into=TrustSettings,
         pools=word_pools(collect(pooled, None), classes=len(known), lemmatise=settings.lemmatise),
-        spaces=_spaces(vectors, thresholds), names=class_words(known, settings.class_names), settings=settings,
+        spaces=_spaces(vectors, thresholds),
+        names=class_words(known, settings.class_names),
+        settings=settings,
         question=Question(explainer, tuple(predictions), tuple(truths.get(sample) for sample in ids)),
-    )  # fmt: skip
+    )
     say(f"{asked.rows} ways of asking")
     return asked
 
@@ -187,11 +231,18 @@ def _keyword_rows(
     for voter, space in enumerate(spaces):
         for place, word in enumerate(pool.words):
             relatedness = float(election.opinions.relatedness[voter, place])
-            rows.append({
-                "provider": space.provider, "explainer": explainer, "code": code, "word": word,
-                "importance": float(pool.importance[place]), "explanations": int(pool.explanations[place]),
-                "cluster": int(election.opinions.clusters[voter, place]),
-                "relatedness": None if relatedness != relatedness else relatedness,
-                "elected": bool(election.elected[voter, place]), "keyword": bool(election.keyword[place]),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "provider": space.provider,
+                    "explainer": explainer,
+                    "code": code,
+                    "word": word,
+                    "importance": float(pool.importance[place]),
+                    "explanations": int(pool.explanations[place]),
+                    "cluster": int(election.opinions.clusters[voter, place]),
+                    "relatedness": None if relatedness != relatedness else relatedness,
+                    "elected": bool(election.elected[voter, place]),
+                    "keyword": bool(election.keyword[place]),
+                }
+            )
     return rows

@@ -21,14 +21,22 @@ from assay.tasks.trust.verdicts import verdicts_of
 
 @stage(version=1, title="counterfactual truth", gpu=True)
 def counterfactual_truth(
-    samples: Artifact[Samples], predictions: Artifact[Predictions], classes: Artifact[Classes],
-    files: Artifact[SubjectFiles], subject: ResolvedSubject,
-) -> Artifact[TrustTruth]:  # fmt: skip
+    samples: Artifact[Samples],
+    predictions: Artifact[Predictions],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+) -> Artifact[TrustTruth]:
     """What each correct prediction rests on: does it flip without its reasons, or without its shortcuts?"""
     truth: Artifact[TrustTruth] = map_partitions(
-        counterfactual_rows, samples, predictions, into=TrustTruth, subject=subject, files=read_files(files),
+        counterfactual_rows,
+        samples,
+        predictions,
+        into=TrustTruth,
+        subject=subject,
+        files=read_files(files),
         classes=classes.rows,
-    )  # fmt: skip
+    )
     _say(truth)
     return truth
 

@@ -24,8 +24,14 @@ def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     if weighing:
         blocks.append(_weights(weighing))
     unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
-    return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if unsettled else "neutral",
-                "not converged" if unsettled else "")  # fmt: skip
+    return Part(
+        "Weak labels",
+        " ".join(sentences),
+        blocks,
+        "weak-labels",
+        "bad" if unsettled else "neutral",
+        "not converged" if unsettled else "",
+    )
 
 
 def _labeler(name: str, table: pa.Table) -> str:
@@ -61,10 +67,13 @@ def _weights_plot(name: str, table: pa.Table) -> BarPlot:
     rest = table.num_rows - len(pairs)
     top, bottom = pairs[0], pairs[-1]
     return BarPlot(
-        f"What a vote weighs ({name})", [pair[0] for pair in pairs], [pair[1] for pair in pairs], "weight",
+        f"What a vote weighs ({name})",
+        [pair[0] for pair in pairs],
+        [pair[1] for pair in pairs],
+        "weight",
         f"{plural(len(pairs), 'bar')}, from {top[0]} ({number(top[1])}) to {bottom[0]} ({number(bottom[1])}).",
         note=f"The {len(pairs)} heaviest; {rest} lighter ones are in the table." if rest else "",
-    )  # fmt: skip
+    )
 
 
 def _weights(models: Mapping[str, pa.Table]) -> DataTable:

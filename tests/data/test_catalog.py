@@ -154,12 +154,20 @@ def test_neither_mirror_nor_address_says_what_to_set(use: object, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "page", "layout", "checksum"),
     [
-        ("isic-uda1", "https://github.com/epostIt/MachineLearning/tree/88a5c93", "scans/malignant/*.jpg",
-         "e7be76902d09"),
-        ("chest-xray", "https://github.com/waliatushar/ai-pneumonia-detection/tree/362d6d1", "dataset/train/NORMAL",
-         "cb02b3f894a4"),
+        (
+            "isic-uda1",
+            "https://github.com/epostIt/MachineLearning/tree/88a5c93",
+            "scans/malignant/*.jpg",
+            "e7be76902d09",
+        ),
+        (
+            "chest-xray",
+            "https://github.com/waliatushar/ai-pneumonia-detection/tree/362d6d1",
+            "dataset/train/NORMAL",
+            "cb02b3f894a4",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_no_address_has_says_where_the_original_is_and_how_to_point_assay_at_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, page: str, layout: str, checksum: str
 ) -> None:

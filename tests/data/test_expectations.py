@@ -25,10 +25,16 @@ def samples(ids: list[str | None], gold: list[int | None]) -> pa.Table:
 
 def curated(n: int = 6) -> dict[str, object]:
     return {
-        "id": [f"s{i}" for i in range(n)], "rank": list(range(n)), "dataset": [1 + i // 2 for i in range(n)],
-        "label": [i % 2 for i in range(n)], "confidence": [0.9] * n, "lower": [0.8 - 0.1 * i for i in range(n)],
-        "upper": [1.0] * n, "votes_cast": [3] * n, "gold": [None, *([1] * (n - 1))],
-    }  # fmt: skip
+        "id": [f"s{i}" for i in range(n)],
+        "rank": list(range(n)),
+        "dataset": [1 + i // 2 for i in range(n)],
+        "label": [i % 2 for i in range(n)],
+        "confidence": [0.9] * n,
+        "lower": [0.8 - 0.1 * i for i in range(n)],
+        "upper": [1.0] * n,
+        "votes_cast": [3] * n,
+        "gold": [None, *([1] * (n - 1))],
+    }
 
 
 def failed(results: pa.Table) -> list[tuple[str, str | None]]:
@@ -110,8 +116,12 @@ from assay.data.expectations import check_contract
 check_contract(pa.table({"id": ["a"], "gold": pa.array([0], pa.int16())}), "samples", {"last_class": 1})
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
         env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []

@@ -34,9 +34,13 @@ def jpeg(seed: int) -> bytes:
 def write_isic(folder: Path, labels: list[str], contents: list[bytes]) -> None:
     n = len(labels)
     columns = {
-        "isic_id": [f"I{i}" for i in range(n)], "benign_malignant": labels, "diagnosis": ["nevus"] * n,
-        "age_approx": [50.0] * n, "sex": [None] * n, "jpeg": contents,
-    }  # fmt: skip
+        "isic_id": [f"I{i}" for i in range(n)],
+        "benign_malignant": labels,
+        "diagnosis": ["nevus"] * n,
+        "age_approx": [50.0] * n,
+        "sex": [None] * n,
+        "jpeg": contents,
+    }
     pq.write_table(pa.table(columns), folder / "isic_uda1_250px.parquet")
 
 
@@ -89,8 +93,13 @@ def test_pneumonia_mnist_in_its_published_parts() -> None:
     table = pneumonia_mnist(mirrored("pneumoniamnist"))
     counts = Counter(zip(table["split"].to_pylist(), table["gold"].to_pylist(), strict=True))
     assert counts == {
-        ("train", 0): 388, ("train", 1): 3494, ("valid", 0): 135, ("valid", 1): 389, ("test", 0): 234, ("test", 1): 390
-    }  # fmt: skip
+        ("train", 0): 388,
+        ("train", 1): 3494,
+        ("valid", 0): 135,
+        ("valid", 1): 389,
+        ("test", 0): 234,
+        ("test", 1): 390,
+    }
     assert pixels_of(table).shape == (5030, 1, 28, 28)
 
 

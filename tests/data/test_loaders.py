@@ -59,8 +59,13 @@ def test_crossmodal_joins_its_three_tables(tmp_path: Path) -> None:
     write_crossmodal(tmp_path)
     table = crossmodal(tmp_path)
     assert table.column("id").to_pylist() == [
-        "train-0001", "train-0002", "train-0003", "valid-0001", "valid-0002", "test-0001"
-    ]  # fmt: skip
+        "train-0001",
+        "train-0002",
+        "train-0003",
+        "valid-0001",
+        "valid-0002",
+        "test-0001",
+    ]
     assert table.column("gold").to_pylist() == [0, 1, 1, 0, 1, 1]
     assert table.column("text")[0].as_py() == "heart, lungs\nclear train 0"
     assert classes_of(table) == ["normal", "abnormal"]
@@ -83,14 +88,21 @@ def write_lines(path: Path, records: list[dict[str, object]]) -> None:
 
 def write_recsys(folder: Path) -> None:
     books = [
-        {"book_id": str(book), "title": f"T{book}", "authors": [{"author_id": str(book % 2)}], "average_rating": "3.9",
-         "ratings_count": str(count), "similar_books": []}
+        {
+            "book_id": str(book),
+            "title": f"T{book}",
+            "authors": [{"author_id": str(book % 2)}],
+            "average_rating": "3.9",
+            "ratings_count": str(count),
+            "similar_books": [],
+        }
         for book, count in ((1, 200), (2, 300), (3, 400), (4, 5))
-    ]  # fmt: skip
+    ]
     shelf = [
         {"user_id": f"u{user}", "book_id": str(book), "rating": rating, "is_read": True, "date_added": ""}
-        for user in range(40) for book, rating in ((1, 5), (2, 3), (3, 0), (4, 5))
-    ]  # fmt: skip
+        for user in range(40)
+        for book, rating in ((1, 5), (2, 3), (3, 0), (4, 5))
+    ]
     shelf.append({"user_id": "lonely", "book_id": "1", "rating": 5, "is_read": True, "date_added": ""})
     write_lines(folder / "goodreads_books_young_adult.json.gz", books)
     write_lines(folder / "goodreads_interactions_young_adult.json.gz", shelf)

@@ -27,8 +27,10 @@ def test_every_embedded_sample_has_unique_ids_gold_and_named_classes(name: str) 
 
 def test_a_sample_is_made_of_the_modules_that_it_imports() -> None:
     assert made_of("assay.data.samples.alarms") == (
-        "assay.data.samples.alarms", "assay.data.samples.alarms_monitor", "assay.data.samples.alarms_physiology"
-    )  # fmt: skip
+        "assay.data.samples.alarms",
+        "assay.data.samples.alarms_monitor",
+        "assay.data.samples.alarms_physiology",
+    )
 
 
 def test_other_arguments_are_another_sample() -> None:

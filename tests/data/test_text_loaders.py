@@ -26,13 +26,14 @@ def pack(path: Path, content: bytes) -> None:
         ("rt-polarity", {"train": 8530, "valid": 1066, "test": 1066}, {0: 5331, 1: 5331}),
         ("ag-news", {"train": 5000, "test": 7600}, {0: 3159, 1: 3157, 2: 3181, 3: 3103}),
         (
-            "emotion", {"train": 16000, "valid": 2000, "test": 2000},
+            "emotion",
+            {"train": 16000, "valid": 2000, "test": 2000},
             {0: 5797, 1: 6761, 2: 1641, 3: 2709, 4: 2373, 5: 719},
         ),
         ("hatexplain", {"valid": 1922, "test": 1924}, {0: 1187, 1: 1563, 2: 1096}),
         ("cams", {"train": 4613, "test": 370}, {0: 627, 1: 347, 2: 631, 3: 624, 4: 1340, 5: 1411, None: 3}),
     ],
-)  # fmt: skip
+)
 def test_a_data_set_of_the_mirror_is_whole(name: str, splits: dict, golds: dict) -> None:
     table = located(name, os.environ).load()
     assert Counter(table["split"].to_pylist()) == splits
@@ -69,8 +70,9 @@ def test_news_have_title_and_text_and_a_strange_topic_is_named_by_row(tmp_path) 
     pack(tmp_path / "test.csv.gz", b'"4","New chip","It is fast"\n')
     rows = ag_news(tmp_path).to_pylist()
     assert [(row["id"], row["gold"], row["text"]) for row in rows] == [
-        ("train-0001", 1, "Cup, won. They won"), ("test-0001", 3, "New chip It is fast"),
-    ]  # fmt: skip
+        ("train-0001", 1, "Cup, won. They won"),
+        ("test-0001", 3, "New chip It is fast"),
+    ]
     pack(tmp_path / "test.csv.gz", b'"4","a","b"\n"12","c","d"\n')
     with pytest.raises(InputError, match=r"test.csv.gz row 2 has a label that is none of 1, 2, 3, 4"):
         ag_news(tmp_path)
@@ -118,9 +120,11 @@ def test_causes_have_phrases_both_encodings_and_no_tested_text_in_training(tmp_p
     pack(tmp_path / "IntentSDCNL_Testing.csv.gz", b"selftext,A,I\nthe same,1,same\n")
     rows = cams(tmp_path).to_pylist()
     assert [(row["text"], row["gold"], row["split"], row["rationale"]) for row in rows] == [
-        ("no job", 2, "train", ["no job", "at all"]), ("x", None, "train", []),
-        ("it\u2019s café \x81", 4, "train", []), ("the same", 1, "test", ["same"]),
-    ]  # fmt: skip
+        ("no job", 2, "train", ["no job", "at all"]),
+        ("x", None, "train", []),
+        ("it\u2019s café \x81", 4, "train", []),
+        ("the same", 1, "test", ["same"]),
+    ]
 
 
 def test_a_file_that_is_missing_or_broken_is_named(tmp_path) -> None:

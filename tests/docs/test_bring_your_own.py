@@ -158,9 +158,19 @@ def test_a_rulebook_is_six_lines_or_fewer() -> None:
 
 def test_every_file_named_on_the_page_is_on_it_and_is_python() -> None:
     assert [block.name for block in CODE] == [
-        "make_data.py", "rules.py", "column_rules.py", "picture_rules.py", "snorkel_rules.py", "model.py", "net.py",
+        "make_data.py",
+        "rules.py",
+        "column_rules.py",
+        "picture_rules.py",
+        "snorkel_rules.py",
+        "model.py",
+        "net.py",
         "train_net.py",
-        "train_joblib.py", "joblib_model.py", "onnx_model.py", "endpoint.py", "reader.py",
-    ]  # fmt: skip
+        "train_joblib.py",
+        "joblib_model.py",
+        "onnx_model.py",
+        "endpoint.py",
+        "reader.py",
+    ]
     for block in CODE:
         ast.parse(block.text)

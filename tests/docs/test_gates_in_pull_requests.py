@@ -93,16 +93,24 @@ def shell(job: Path, script: str, **variables: str) -> subprocess.CompletedProce
     tools = job / "tools"
     tools.mkdir()
     real = f'exec "{sys.executable}" -m assay.flows.cli "$@"'
-    stand_ins = {"pip": "exit 0", "assay": f'if [ "$1" = run ]; then exit 1; fi\n{real}',
-                 "python": f'if [ "$2" = pip ]; then exit 0; fi\nexec "{sys.executable}" "$@"'}  # fmt: skip
+    stand_ins = {
+        "pip": "exit 0",
+        "assay": f'if [ "$1" = run ]; then exit 1; fi\n{real}',
+        "python": f'if [ "$2" = pip ]; then exit 0; fi\nexec "{sys.executable}" "$@"',
+    }
     for name, code in stand_ins.items():
         (tools / name).write_text(f"#!/bin/bash\n{code}\n")
         (tools / name).chmod(0o755)
     path = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", script], cwd=job, env={**os.environ, **path, **variables},
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+        ["bash", "-eo", "pipefail", "-c", script],
+        cwd=job,
+        env={**os.environ, **path, **variables},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("pipeline", ["", "breast-cancer"])

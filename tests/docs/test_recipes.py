@@ -17,9 +17,14 @@ from repository import ROOT
 
 STOREYS = ("assay", "flows", "tasks", "data", "infra")
 KIND_FILES = {
-    "flows/audits/balance.py", "tasks/balance/__init__.py", "tasks/balance/metrics.py", "tasks/balance/page.py",
-    "tasks/balance/settings.py", "tasks/balance/shares.py", "tasks/balance/task.py",
-}  # fmt: skip
+    "flows/audits/balance.py",
+    "tasks/balance/__init__.py",
+    "tasks/balance/metrics.py",
+    "tasks/balance/page.py",
+    "tasks/balance/settings.py",
+    "tasks/balance/shares.py",
+    "tasks/balance/task.py",
+}
 LINES = {
     "flows/audits/table.py": ("from assay.flows.audits.balance import BALANCE\n", "_SINGLE: tuple", "    BALANCE,\n"),
     "tasks/attacks/table.py": ("from assay.tasks.attacks.waves import WAVES\n", "IMAGE_ATTACKS: ", "        WAVES,\n"),
@@ -98,9 +103,13 @@ def nights(house: Path) -> dict[str, Night]:
     path = os.pathsep.join([str(house), str(ROOT / "tests" / "support")])
     done = subprocess.run(
         [sys.executable, "-c", NIGHTS, str(folder), "spread", "refused", "striped"],
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}, cwd=folder, capture_output=True, text=True,
-        check=False, timeout=300,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return {name: Night(**night) for name, night in json.loads(done.stdout.splitlines()[-1]).items()}
 
@@ -108,9 +117,11 @@ def nights(house: Path) -> dict[str, Night]:
 def test_a_recipe_touches_its_own_files_and_one_table(house: Path) -> None:
     def files(root: Path) -> set[str]:
         return {
-            str(path.relative_to(root)) for storey in STOREYS[1:] for path in (root / storey).rglob("*")
+            str(path.relative_to(root))
+            for storey in STOREYS[1:]
+            for path in (root / storey).rglob("*")
             if path.is_file() and "__pycache__" not in path.parts
-        }  # fmt: skip
+        }
 
     assert files(house) - files(ROOT) == {*KIND_FILES, "tasks/attacks/waves.py"}
     changed = {name: diff for name in files(ROOT) if (diff := added_to(house, name))}

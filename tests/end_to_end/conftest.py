@@ -52,8 +52,6 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Command:
     folder = tmp_path_factory.mktemp("newcomer")
     own_packages(folder)
     shutil.copy(ROOT / "pipelines.yaml", folder)
-    command = Command.start(
-        ["run", "breast-cancer", "--json"], folder=folder, env=environment(home), within=within
-    )  # fmt: skip
+    command = Command.start(["run", "breast-cancer", "--json"], folder=folder, env=environment(home), within=within)
     command.wait()
     return command

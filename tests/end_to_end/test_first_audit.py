@@ -14,9 +14,14 @@ from assay.tasks.statistics.findings import Finding, findings_from
 pytestmark = pytest.mark.xdist_group("first-audit")
 
 PANEL = [
-    "mean concave points", "mean symmetry", "mean texture", "smoothness error", "symmetry error", "texture error",
+    "mean concave points",
+    "mean symmetry",
+    "mean texture",
+    "smoothness error",
+    "symmetry error",
+    "texture error",
     "worst fractal dimension",
-]  # fmt: skip
+]
 
 
 def folder_of(command: Command) -> Path:

@@ -73,9 +73,11 @@ def test_it_is_done_though_two_workers_were_killed(night: Night) -> None:
 def test_neither_the_workers_nor_their_deaths_change_a_digest(night: Night) -> None:
     """Beside it a run in one process, one partition after the other, that nothing happens to."""
     project = load_project(
-        night.folder / "pipelines.yaml", pipeline="scans", overrides=["compute.engine=serial"],
+        night.folder / "pipelines.yaml",
+        pipeline="scans",
+        overrides=["compute.engine=serial"],
         store=str(night.folder / "undisturbed"),
-    )  # fmt: skip
+    )
     progress = SilentProgress()
     store = Store(project.store).open()
     with Run("scans", store, engine_of(project, progress), progress, compute=project.compute) as run:

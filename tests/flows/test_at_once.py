@@ -47,9 +47,13 @@ def night(folder: Path, store: str, at_once: int, conductor: Conductor) -> dict[
     )
     progress = SilentProgress()
     run = Run(
-        "pair", Store(project.store).open(), engine_of(project, progress), progress,
-        compute=project.compute, conductor=conductor,
-    )  # fmt: skip
+        "pair",
+        Store(project.store).open(),
+        engine_of(project, progress),
+        progress,
+        compute=project.compute,
+        conductor=conductor,
+    )
     run.record.settings = project.pipeline("pair").model_dump(mode="json")
     code = 0
     with run:

@@ -18,9 +18,14 @@ from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_from
 
 PANEL = [
-    "mean texture", "mean concave points", "mean symmetry", "texture error", "smoothness error", "symmetry error",
+    "mean texture",
+    "mean concave points",
+    "mean symmetry",
+    "texture error",
+    "smoothness error",
+    "symmetry error",
     "worst fractal dimension",
-]  # fmt: skip
+]
 SMALL = ("compute.engine=serial", "weak_labels.labelers=[majority]", "ordering.compare=false")
 
 
@@ -30,9 +35,14 @@ def perform(store: Path, *overrides: str, seed: int = 0, fresh: bool = False) ->
     )
     progress = SilentProgress()
     run = Run(
-        "breast-cancer", Store(project.store).open(), engine_of(project, progress), progress,
-        seed=seed, compute=project.compute, fresh=fresh,
-    )  # fmt: skip
+        "breast-cancer",
+        Store(project.store).open(),
+        engine_of(project, progress),
+        progress,
+        seed=seed,
+        compute=project.compute,
+        fresh=fresh,
+    )
     with run:
         made = audit(project.pipeline("breast-cancer"), project.folder)
         assert made.failures == ()
@@ -219,9 +229,11 @@ def test_one_labeler_that_fails_leaves_the_other(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(curation, "train_labeler", fail_for_snorkel)
     project = load_project(
-        ROOT / "pipelines.yaml", pipeline="breast-cancer",
-        overrides=[SMALL[0], "weak_labels.labelers=[snorkel, majority]", SMALL[2]], store=str(tmp_path / "store"),
-    )  # fmt: skip
+        ROOT / "pipelines.yaml",
+        pipeline="breast-cancer",
+        overrides=[SMALL[0], "weak_labels.labelers=[snorkel, majority]", SMALL[2]],
+        store=str(tmp_path / "store"),
+    )
     progress = SilentProgress()
     with Run("b", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         made = audit(project.pipeline("breast-cancer"), project.folder)

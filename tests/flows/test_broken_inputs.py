@@ -26,8 +26,12 @@ def knocked(first: int, stop: int, seconds: float) -> list[dict[str, object]]:
     environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, KEEPER, str(first), str(stop)],
-        env=environment, capture_output=True, text=True, timeout=seconds, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == stop - first, done.stderr[-2000:]
     return answers

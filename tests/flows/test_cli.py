@@ -16,9 +16,26 @@ from assay.flows.cli import ALL, answer, assay
 from assay.infra.errors import InputError, RunError
 
 HEAVY = {
-    "numpy", "pyarrow", "pandas", "torch", "prefect", "dask", "distributed", "pydantic", "ruamel", "rich", "scipy",
-    "sklearn", "snorkel", "great_expectations", "statsmodels", "transformers", "fsspec", "networkx", "asyncio",
-}  # fmt: skip
+    "numpy",
+    "pyarrow",
+    "pandas",
+    "torch",
+    "prefect",
+    "dask",
+    "distributed",
+    "pydantic",
+    "ruamel",
+    "rich",
+    "scipy",
+    "sklearn",
+    "snorkel",
+    "great_expectations",
+    "statsmodels",
+    "transformers",
+    "fsspec",
+    "networkx",
+    "asyncio",
+}
 GOOD = "pipelines:\n  night:\n    source: {dataset: sample/breast-cancer}\n    labeling: {functions: breast-cancer}\n"
 
 
@@ -199,9 +216,12 @@ def test_json_is_the_last_line_of_standard_output_and_nothing_else_is(
     said = capfd.readouterr()
     [line] = said.out.splitlines()
     assert json.loads(line) == {
-        "run": "2026-11-22-0200-k3f9", "status": "done", "report": "reports/index.html", "findings": "findings.parquet",
+        "run": "2026-11-22-0200-k3f9",
+        "status": "done",
+        "report": "reports/index.html",
+        "findings": "findings.parquet",
         "seconds": 1.5,
-    }  # fmt: skip
+    }
     for text in ("a library prints", "a child process prints", "the run's own lines"):
         assert text in said.err
 

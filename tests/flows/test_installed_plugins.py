@@ -108,11 +108,14 @@ def test_check_lists_plug_ins_with_their_settings(team: tuple[Path, Path]) -> No
     checked = python(*team, "-m", "assay.flows.cli", "check")
     said = " ".join(checked.stdout.split())
     for line in (
-        "tally kind of audit assay-extras 1.2", "ripples attack assay-extras 1.2", "fade perturbation assay-extras",
-        "cautious labeler assay-extras 1.2", "tally How many samples there are.",
+        "tally kind of audit assay-extras 1.2",
+        "ripples attack assay-extras 1.2",
+        "fade perturbation assay-extras",
+        "cautious labeler assay-extras 1.2",
+        "tally How many samples there are.",
         "tally.factor What every sample counts. a whole number of at least 1",
         "ripples.periods How many ripples there are. a number above 0",
-    ):  # fmt: skip
+    ):
         assert line in said
     assert checked.returncode == 0, checked.stderr
 

@@ -65,9 +65,10 @@ def read(folder: Path, text: str) -> tuple[Pipeline | None, list[str]]:
     listed = references_among(document.found(("corruptions", "perturbations")), "")
     corruptions = CORRUPTIONS.with_plugins(folder, listed).settings_with(Corruptions, "perturbations")
     types = {
-        "attacks": tuple[attacks.union, ...], "corruptions": corruptions | None,  # type: ignore[name-defined]
+        "attacks": tuple[attacks.union, ...],
+        "corruptions": corruptions | None,  # type: ignore[name-defined]
         "defenses": tuple[defenses.union, ...],  # type: ignore[name-defined]
-    }  # fmt: skip
+    }
     model: type[Pipeline] = with_types(pipeline_model(KINDS), types)
     settings, wrong = validate(model, document)
     return settings, [str(mistake) for _, mistake in wrong]
@@ -78,8 +79,10 @@ def test_plug_ins_stand_in_a_pipeline_wherever_ours_do(tmp_path: Path) -> None:
     assert wrong == []
     assert isinstance(pipeline, Pipeline)
     assert [(one.called, getattr(one, "periods", None)) for one in pipeline.image_attacks] == [
-        ("waves", 5.0), ("waves", 2.0), ("fgsm", None),
-    ]  # fmt: skip
+        ("waves", 5.0),
+        ("waves", 2.0),
+        ("fgsm", None),
+    ]
     asked = pipeline.asked(Corruptions)
     assert asked is not None
     assert asked.perturbations == ("snow", "fade")

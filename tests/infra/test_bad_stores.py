@@ -18,10 +18,21 @@ RECORD = RunRecord("2026-11-22-0200-k3f9", "night", "2026-11-22T02:00:00.000+00:
 @pytest.mark.parametrize(
     "url",
     [
-        "nope://x", "http://127.0.0.1:9/x", "a\0b", "file://\0", "x" * 300, "x" * 5000, "/proc/x", "/dev/null",
-        "zip://{folder}/f.zip", "{folder}/f.zip", "data://x", "reference://x", "ftp://no.invalid/x",
+        "nope://x",
+        "http://127.0.0.1:9/x",
+        "a\0b",
+        "file://\0",
+        "x" * 300,
+        "x" * 5000,
+        "/proc/x",
+        "/dev/null",
+        "zip://{folder}/f.zip",
+        "{folder}/f.zip",
+        "data://x",
+        "reference://x",
+        "ftp://no.invalid/x",
     ],
-)  # fmt: skip
+)
 def test_a_store_that_cannot_be_is_one_sentence(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.zip").write_bytes(b"PK\x05\x06" + b"\0" * 18)
@@ -41,9 +52,19 @@ def test_a_store_json_that_is_none_is_refused_and_left_alone(tmp_path: Path, con
 
 
 DAMAGES = [
-    {"stages": 3}, {"stages": [3]}, {"stages": [{}]}, {"started": 5}, {"started": "yesterday"}, {"writing": None},
-    {"notices": [1]}, {"seconds": "long"}, {"pid": "me"}, {"status": None}, {"report": 7}, {"settings": []},
-]  # fmt: skip
+    {"stages": 3},
+    {"stages": [3]},
+    {"stages": [{}]},
+    {"started": 5},
+    {"started": "yesterday"},
+    {"writing": None},
+    {"notices": [1]},
+    {"seconds": "long"},
+    {"pid": "me"},
+    {"status": None},
+    {"report": 7},
+    {"settings": []},
+]
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=[json.dumps(damage) for damage in DAMAGES])

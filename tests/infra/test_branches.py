@@ -155,8 +155,9 @@ def test_a_bug_in_a_branch_is_a_failure_of_the_run_and_others_go_on(make_run):
         "broken broke: ZeroDivisionError: integer division or modulo by zero. Run again with --debug to see where."
     ]
     assert run.record.missing == [
-        "unborn: not begun, since broken failed", "grandchild: not begun, since broken failed"
-    ]  # fmt: skip
+        "unborn: not begun, since broken failed",
+        "grandchild: not begun, since broken failed",
+    ]
 
 
 def test_two_branches_that_need_the_same_compute_it_once(make_run):

@@ -97,8 +97,12 @@ def test_a_file_of_ones_own_is_named_wherever_a_name_is(folder: Path) -> None:
         ("hum", "hum.py:HUM", {"hum.py:HUM": {"hertz": 50}}, {"sound": "hum.py:HUM", "hertz": 50}, "loud")
     )
     assert [(one.sound, getattr(one, "hertz", None)) for one in read] == [
-        ("hum", 440), ("hum", 440), ("hum", 50), ("hum", 50), ("loud", None),
-    ]  # fmt: skip
+        ("hum", 440),
+        ("hum", 440),
+        ("hum", 50),
+        ("hum", 50),
+        ("loud", None),
+    ]
     assert SOUNDS.of(read[0]).make() == "mmm", "the table of ours finds what settings of a plug-in know"
     assert table.words == ("quiet", "loud", "hum")
     assert {"hertz", "level", "sound"} == table.fields
@@ -177,7 +181,7 @@ def test_installed_packages_are_read_when_a_table_is_asked_to(
         (HUM.replace('"hum"', '"loud"'), "loud = broken:HUM", 'is called "loud", and so is the sound that comes with'),
         (HUM.replace('"hum"', "3").replace("Literal[3]", "int"), "hum = broken:HUM", "does not say which sound it is"),
     ],
-)  # fmt: skip
+)
 def test_a_plug_in_that_is_broken_is_one_sentence(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, point: str, said: str
 ) -> None:

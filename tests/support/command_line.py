@@ -46,8 +46,13 @@ class Command:
         with said.open("wb") as out, complained.open("wb") as err:
             process = subprocess.Popen(
                 [*within, ASSAY, *arguments],
-                cwd=folder, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-            )  # fmt: skip
+                cwd=folder,
+                env=dict(env),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
         return cls(process, said, complained)
 
     @property

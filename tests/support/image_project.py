@@ -109,8 +109,12 @@ def their_weights() -> bytes:
     first[:, :, 2, 2] = 1.0
     for code in range(3):
         last[code, :, :, (5 * code + 1) // 2 : (5 * code + 5) // 2] = 0.05
-    state = {"first.weight": first, "first.bias": torch.ones(8), "last.weight": last.reshape(3, -1).contiguous(),
-             "last.bias": torch.zeros(3)}  # fmt: skip
+    state = {
+        "first.weight": first,
+        "first.bias": torch.ones(8),
+        "last.weight": last.reshape(3, -1).contiguous(),
+        "last.bias": torch.zeros(3),
+    }
     content: bytes = save(state)
     return content
 

@@ -15,9 +15,14 @@ FIRST = datetime.fromisoformat("2026-11-20T02:00:00+00:00")
 
 
 def night(
-    store: Store, number: int, pipeline: str = "digits", status: str = "done", accuracy: float | None = 0.9,
-    overrides: Sequence[str] = (), worst: str = "",
-) -> RunRecord:  # fmt: skip
+    store: Store,
+    number: int,
+    pipeline: str = "digits",
+    status: str = "done",
+    accuracy: float | None = 0.9,
+    overrides: Sequence[str] = (),
+    worst: str = "",
+) -> RunRecord:
     """The record of a night that took a minute; with an accuracy it has findings, too."""
     started = FIRST + timedelta(days=number)
     name = f"{started:%Y-%m-%d-%H%M}-{pipeline[:3]}{number}"

@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 TEXTS = [
-    "the plot is dull and the cast is bad", "a brilliant film with a lovely cast", "it was made near Lisbon in June",
-    "the sound is poor, the picture too", "we saw it on Friday and we loved it", "a film about a horse and a boat",
-    "the plot is brilliant", "the cast is dull", "it was made in June", "we saw the picture",
-]  # fmt: skip
+    "the plot is dull and the cast is bad",
+    "a brilliant film with a lovely cast",
+    "it was made near Lisbon in June",
+    "the sound is poor, the picture too",
+    "we saw it on Friday and we loved it",
+    "a film about a horse and a boat",
+    "the plot is brilliant",
+    "the cast is dull",
+    "it was made in June",
+    "we saw the picture",
+]
 
 
 def tiny_bert(classes: int = 2, seed: int = 0, spread: float = 1.0):

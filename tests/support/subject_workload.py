@@ -19,11 +19,13 @@ class Rows:
 def rows_without_split(piece: Rows) -> pa.Table:
     """Samples of three classes with a text."""
     numbers = range(piece.start, piece.stop)
-    return pa.table({
-        "id": pa.array([f"sample-{number}" for number in numbers], pa.string()),
-        "gold": pa.array([number % 3 for number in numbers], pa.int16()),
-        "text": pa.array([f"text {number}" for number in numbers], pa.string()),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "id": pa.array([f"sample-{number}" for number in numbers], pa.string()),
+            "gold": pa.array([number % 3 for number in numbers], pa.int16()),
+            "text": pa.array([f"text {number}" for number in numbers], pa.string()),
+        }
+    )
 
 
 def rows_with_split(piece: Rows) -> pa.Table:
@@ -43,18 +45,25 @@ def copied_images(piece: Rows, split: bool) -> pa.Table:
 
     from assay.data.images import image_columns
 
-    return _copied(piece, split, lambda content: image_columns(
-        np.stack([np.random.default_rng(one).integers(0, 256, (1, 4, 4), np.uint8) for one in content])
-    ))  # fmt: skip
+    return _copied(
+        piece,
+        split,
+        lambda content: image_columns(
+            np.stack([np.random.default_rng(one).integers(0, 256, (1, 4, 4), np.uint8) for one in content])
+        ),
+    )
 
 
 def _copied(piece: Rows, split: bool, columns: Callable[[list[int]], dict[str, pa.Array]]) -> pa.Table:
     numbers = list(range(piece.start, piece.stop))
     content = [number % 200 for number in numbers]
-    table = pa.table({
-        "id": pa.array([f"{one}{' (1)' * (number >= 200)}" for one, number in zip(content, numbers, strict=True)]),
-        "gold": pa.array([one % 2 for one in content], pa.int16()),
-    } | columns(content))  # fmt: skip
+    table = pa.table(
+        {
+            "id": pa.array([f"{one}{' (1)' * (number >= 200)}" for one, number in zip(content, numbers, strict=True)]),
+            "gold": pa.array([one % 2 for one in content], pa.int16()),
+        }
+        | columns(content)
+    )
     # With a split, a hundred originals are audited, and the copies of twenty of them train.
     sides = ["train" if 200 <= number < 220 else "test" if number < 100 else "none" for number in numbers]
     return table.append_column("split", pa.array(sides)) if split else table
@@ -87,8 +96,11 @@ def findings_rows(piece: Rows) -> pa.Table:
         for label in np.flatnonzero(bears):
             pixels[row, 0, 5 * label + 1 : 5 * label + 5] += 130
     told = np.where((numbers % 7 == 0)[:, None] & (np.arange(3) == 1), -1, labels)
-    return pa.table({
-        "id": pa.array([f"image-{number}" for number in numbers], pa.string()),
-        "gold": pa.nulls(len(numbers), pa.int16()),
-        "labels": pa.array(told.tolist(), pa.list_(pa.int8())),
-    } | image_columns(pixels.astype(np.uint8)))  # fmt: skip
+    return pa.table(
+        {
+            "id": pa.array([f"image-{number}" for number in numbers], pa.string()),
+            "gold": pa.nulls(len(numbers), pa.int16()),
+            "labels": pa.array(told.tolist(), pa.list_(pa.int8())),
+        }
+        | image_columns(pixels.astype(np.uint8))
+    )

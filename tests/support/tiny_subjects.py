@@ -26,17 +26,26 @@ SUBJECT = ResolvedSubject(Subject(name="tiny", network="small-cnn", width=0.25, 
 
 
 def tiny_model(
-    classes: int = 4, *, multilabel: bool = False, channels: int = 1, seed: int = 0, mean: float = 0.5,
-    std: float = 0.25, block: int = 16,
-) -> ImageModel:  # fmt: skip
+    classes: int = 4,
+    *,
+    multilabel: bool = False,
+    channels: int = 1,
+    seed: int = 0,
+    mean: float = 0.5,
+    std: float = 0.25,
+    block: int = 16,
+) -> ImageModel:
     """A random convolutional network whose answers vary from image to image."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = torch.nn.Sequential(
-            torch.nn.Conv2d(channels, 8, 3, stride=2, padding=1), torch.nn.ReLU(),
-            torch.nn.Conv2d(8, 16, 3, stride=2, padding=1), torch.nn.ReLU(),
-            torch.nn.Flatten(), torch.nn.Linear(16 * (SIZE // 4) ** 2, classes),
-        )  # fmt: skip
+            torch.nn.Conv2d(channels, 8, 3, stride=2, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.Conv2d(8, 16, 3, stride=2, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.Flatten(),
+            torch.nn.Linear(16 * (SIZE // 4) ** 2, classes),
+        )
     network.eval().requires_grad_(False)
     return ImageModel(network, classes, multilabel, (mean,) * channels, (std,) * channels, block=block)
 
@@ -97,8 +106,9 @@ def tiny_classes(count: int = 3) -> Artifact[Classes]:
 
 
 @stage(version=1)
-def tiny_files(seed: int = 0, classes: int = 3, multilabel: bool = False, broken: bool = False
-) -> Artifact[SubjectFiles]:  # fmt: skip
+def tiny_files(
+    seed: int = 0, classes: int = 3, multilabel: bool = False, broken: bool = False
+) -> Artifact[SubjectFiles]:
     """The files of a small-cnn with random weights; a broken one answers with NaN."""
     return write_files(files_of(seed, classes, multilabel, broken), into=SubjectFiles)
 
@@ -114,9 +124,14 @@ def files_of(seed: int, classes: int, multilabel: bool, broken: bool = False) ->
     last = [name for name in state if name.endswith("weight")][-1]
     state[last] = state[last] * (float("nan") if broken else 20.0)  # surer of itself than at random
     card = {
-        "classes": classes, "channels": 1, "size": SIZE, "multilabel": multilabel, "mean": [0.5], "std": [0.25],
+        "classes": classes,
+        "channels": 1,
+        "size": SIZE,
+        "multilabel": multilabel,
+        "mean": [0.5],
+        "std": [0.25],
         "softmaxed": False,
-    }  # fmt: skip
+    }
     return {"card.json": json.dumps(card).encode(), "model.safetensors": save(state)}
 
 
@@ -143,8 +158,13 @@ def _rows(piece: _Piece) -> pa.Table:
     model = load_image_model(SUBJECT, files_of(0, 3, piece.multilabel))
     columns = {"id": [f"s{i:03}" for i in range(start, start + size)]}
     if size == 0:
-        return pa.table({"id": pa.array([], pa.string()), "gold": pa.array([], pa.int16()),
-                         **image_columns(np.zeros((0, 1, SIZE, SIZE), np.float32))})  # fmt: skip
+        return pa.table(
+            {
+                "id": pa.array([], pa.string()),
+                "gold": pa.array([], pa.int16()),
+                **image_columns(np.zeros((0, 1, SIZE, SIZE), np.float32)),
+            }
+        )
     probabilities = model.predict(pixels)
     if piece.multilabel:
         labels = pa.array((probabilities >= 0.5).astype(np.int8).tolist(), pa.list_(pa.int8()))

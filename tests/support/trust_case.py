@@ -36,10 +36,15 @@ def vectors(words):
     return np.array([WAYS.get(word, (0.1, 0.1, 1)) for word in words], dtype=np.float32)
 '''
 TEXTS = (
-    ("a good film", 1, "good", None), ("a bad film", 0, "bad", None), ("seen on Friday", 1, None, "Friday"),
-    ("seen on Monday", 0, None, "Monday"), ("a good one on Friday", 1, "good", "Friday"),
-    ("a bad one on Friday", 0, "bad", "Friday"), ("nothing to say", 1, None, None), ("nothing at all", 0, None, None),
-)  # fmt: skip
+    ("a good film", 1, "good", None),
+    ("a bad film", 0, "bad", None),
+    ("seen on Friday", 1, None, "Friday"),
+    ("seen on Monday", 0, None, "Monday"),
+    ("a good one on Friday", 1, "good", "Friday"),
+    ("a bad one on Friday", 0, "bad", "Friday"),
+    ("nothing to say", 1, None, None),
+    ("nothing at all", 0, None, None),
+)
 """Texts with their class, the word that is a good reason, and the word that is a shortcut."""
 CLASS_NAMES = {"neg": "complaint", "pos": "praise"}
 

@@ -24,8 +24,11 @@ class Piece:
 def piece_table(piece: Piece) -> pa.Table:
     """The samples of a partition."""
     ids, golds, texts = zip(*piece.rows, strict=True) if piece.rows else ((), (), ())
-    columns = {"id": pa.array(ids, pa.string()), "gold": pa.array(golds, pa.int16()),
-               "text": pa.array(texts, pa.string())}  # fmt: skip
+    columns = {
+        "id": pa.array(ids, pa.string()),
+        "gold": pa.array(golds, pa.int16()),
+        "text": pa.array(texts, pa.string()),
+    }
     return pa.table(columns)
 
 

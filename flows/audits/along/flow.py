@@ -75,11 +75,19 @@ def follow_one(ground: Ground, model: Examined, copy: bool) -> Followed:
     changed = {} if words is None else words.challenged.attacked.get(model.name, {})
     answered = {name: one for name, one in changed.items() if one.noisy is not None and one.answers is not None}
     return follow_subject(
-        order.curated, order.intervals, clusters, model.predictions,
+        order.curated,
+        order.intervals,
+        clusters,
+        model.predictions,
         {name: one.attacked for name, one in attacked.items()},
         {name: one.attacked for name, one in changed.items() if one.attacked is not None},
         {name: one.noisy for name, one in answered.items() if one.noisy is not None},
         {name: one.answers for name, one in answered.items() if one.answers is not None},
-        (ORIGINAL, SEVERITY), None if flips is None or flips.corrupted is None else flips.corrupted.flips,
-        model.name, ordering.datasets, ordering.undecided, ground.pipeline.statistics.significance, copy,
-    )  # fmt: skip
+        (ORIGINAL, SEVERITY),
+        None if flips is None or flips.corrupted is None else flips.corrupted.flips,
+        model.name,
+        ordering.datasets,
+        ordering.undecided,
+        ground.pipeline.statistics.significance,
+        copy,
+    )

@@ -51,12 +51,19 @@ def gate(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clash]:
     """A gate on subjects along the order needs one that looks at images or texts."""
     if not any(subject.get("network") or subject.get("classifier") for _, subject in each_subject(pipeline)):
         yield Clash(
-            (*where, "finding"), "is about subjects of images or texts, and there is none; subjects of tables are "
+            (*where, "finding"),
+            "is about subjects of images or texts, and there is none; subjects of tables are "
             "measured along the order as subject.…",
-        )  # fmt: skip
+        )
 
 
 ALONG = AuditKind(
-    "along", asked, run, stands_on=("curation", "subjects"), after=("attacks", "corruptions", "texts"),
-    measures=(Measured("along", METRICS, ("ordering",), gate=gate),), page=page, verdict=verdict,
-)  # fmt: skip
+    "along",
+    asked,
+    run,
+    stands_on=("curation", "subjects"),
+    after=("attacks", "corruptions", "texts"),
+    measures=(Measured("along", METRICS, ("ordering",), gate=gate),),
+    page=page,
+    verdict=verdict,
+)

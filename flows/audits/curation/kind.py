@@ -115,14 +115,24 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
 
 
 CURATION = AuditKind(
-    "curation", asked, run,
+    "curation",
+    asked,
+    run,
     keys=(
         Key("labeling", Labeling, "Which labelling functions vote on the samples.", "{functions: breast-cancer}"),
         Key("pruning", Pruning, "Which labelling functions are kept; left out, all of them are.", "{correlation: 0.5}"),
-        Key("weak_labels", WeakLabelling, "How votes become a label and a confidence.",
-            "{labelers: [majority, snorkel]}"),
-        Key("ordering", Ordering, "How the samples are ordered into data sets D1 … DN, ever more adversarial.",
-            "{alpha: 0.05, datasets: 10, compare: true}"),
+        Key(
+            "weak_labels",
+            WeakLabelling,
+            "How votes become a label and a confidence.",
+            "{labelers: [majority, snorkel]}",
+        ),
+        Key(
+            "ordering",
+            Ordering,
+            "How the samples are ordered into data sets D1 … DN, ever more adversarial.",
+            "{alpha: 0.05, datasets: 10, compare: true}",
+        ),
     ),
     stands_on=("data",),
     measures=(
@@ -131,6 +141,11 @@ CURATION = AuditKind(
         Measured("weak_labels", weak_labels.METRICS, ("weak_labels",)),
         Measured("ordering", ordering.METRICS, ("ordering",), gate=ordering_gate),
     ),
-    clashes=clashes, missing=missing, hardness=hardness, page=page, background=background, verdict=verdict,
+    clashes=clashes,
+    missing=missing,
+    hardness=hardness,
+    page=page,
+    background=background,
+    verdict=verdict,
     followed=followed,
-)  # fmt: skip
+)

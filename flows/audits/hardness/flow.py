@@ -31,15 +31,21 @@ def relate(ground: Ground) -> HardnessAudit:
     """Gather what every audit has to say, and hold it against each other."""
     pipeline, settings = ground.pipeline, ground.pipeline.asked(Hardness) or Hardness()
     measured = [
-        one for kind in pipeline.kinds if kind.name in ground.results
+        one
+        for kind in pipeline.kinds
+        if kind.name in ground.results
         for one in kind.hardness(ground, ground.results[kind.name])
-    ]  # fmt: skip
+    ]
     if not measured:
         current_run().notice("No audit of this pipeline says how hard a sample is: there is nothing to relate.")
         return HardnessAudit()
     curation = ground.maybe(Curation)
     made = relate_hardness(
-        measured, ground.of(Data).samples, predictions_of(ground), None if curation is None else curation.clusters,
-        settings, pipeline.statistics.significance,
-    )  # fmt: skip
+        measured,
+        ground.of(Data).samples,
+        predictions_of(ground),
+        None if curation is None else curation.clusters,
+        settings,
+        pipeline.statistics.significance,
+    )
     return HardnessAudit((made.findings,), made.pairs, made.hardest)

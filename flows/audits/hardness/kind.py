@@ -24,12 +24,24 @@ def over(kinds: Sequence[AuditKind[Any]]) -> AuditKind[HardnessAudit]:
     """The audit of hardness over these kinds of audit: it waits for all that have something to say."""
     heard = tuple(kind.name for kind in kinds if kind.hardness is not nothing)
     return AuditKind(
-        "hardness", asked, run,
-        keys=(Key("hardness", Hardness, "Whether the samples that one audit finds hard are hard for others too; `{}` "
-                  "takes every default.", "{hardest: 0.25, shown: 12}"),),
-        stands_on=("data", *heard), measures=(Measured("hardness", METRICS, ("hardness",)),), clashes=clashes,
-        page=page, verdict=verdict, followed=followed,
-    )  # fmt: skip
+        "hardness",
+        asked,
+        run,
+        keys=(
+            Key(
+                "hardness",
+                Hardness,
+                "Whether the samples that one audit finds hard are hard for others too; `{}` takes every default.",
+                "{hardest: 0.25, shown: 12}",
+            ),
+        ),
+        stands_on=("data", *heard),
+        measures=(Measured("hardness", METRICS, ("hardness",)),),
+        clashes=clashes,
+        page=page,
+        verdict=verdict,
+        followed=followed,
+    )
 
 
 def run(ground: Ground) -> HardnessAudit:

@@ -36,20 +36,25 @@ def hard_samples(
         first, column = rows[0], texts.get(subject)
         pictured = set(COLUMNS) <= set(row.column_names)
         yield HardSample(
-            subject, first["place"], sample, _name(first["gold"], classes), _name(first["predicted"], classes),
+            subject,
+            first["place"],
+            sample,
+            _name(first["gold"], classes),
+            _name(first["predicted"], classes),
             {one["measure"]: (one["value"], one["harder_than"]) for one in rows},
             png=png(pixels_of(row)[0]) if pictured else None,
             text=None if column is None or pictured else "" if masked else str(row[column][0].as_py() or ""),
             row={} if pictured or column is not None else plain_row(row, masked),
-        )  # fmt: skip
+        )
 
 
 def plain_row(row: pa.Table, masked: bool, but: Collection[str] = ("id", "gold", GROUP)) -> dict[str, Any]:
     """The numbers of a row, and its texts unless they are masked."""
     kept = [
-        field.name for field in row.schema
+        field.name
+        for field in row.schema
         if field.name not in but and (_is_number(field.type) or (pa.types.is_string(field.type) and not masked))
-    ]  # fmt: skip
+    ]
     return {name: row[name][0].as_py() for name in kept}
 
 

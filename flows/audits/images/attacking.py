@@ -129,10 +129,13 @@ class Images:
             return None
         generators = {name: dict(one.generators) for name, one in attacked.items() if one.generators is not None}
         return transfer_attacks(
-            self.examination.evaluation, self.examination.classes, attack.for_transfer(),
-            {name: models[name].files for name in attacked}, {name: models[name].resolved for name in attacked},
+            self.examination.evaluation,
+            self.examination.classes,
+            attack.for_transfer(),
+            {name: models[name].files for name in attacked},
+            {name: models[name].resolved for name in attacked},
             generators or None,
-        )  # fmt: skip
+        )
 
     def measure(
         self, model: Examined, attacked: Mapping[str, ImageAttack], across: Sequence[Artifact[Findings]]
@@ -186,9 +189,12 @@ class Images:
         gained = measure_defences(
             {defence: one.predictions for defence, one in compared.items()},
             {defence: _tables(challenged, one.name) for defence, one in compared.items()},
-            self.examination.evaluation, self.examination.classes, subject.name, eps_name(telling_eps(self.pipeline)),
+            self.examination.evaluation,
+            self.examination.classes,
+            subject.name,
+            eps_name(telling_eps(self.pipeline)),
             self.pipeline.statistics.significance,
-        )  # fmt: skip
+        )
         return Shares((gained,))
 
 

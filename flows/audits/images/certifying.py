@@ -54,14 +54,21 @@ def certify(ground: Ground) -> Certificates:
     examination, settings = ground.of(Examination), ground.pipeline.asked(Smoothing) or Smoothing()
     own = {subject.name for subject in ground.pipeline.subjects}
     as_they_come = settings.model_copy(update={"train": False})
-    return Certificates(outcomes({
-        subject.name: start(
-            f"smoothing of {subject.name}", certify_one, examination, subject,
-            settings if subject.name in own else as_they_come,
+    return Certificates(
+        outcomes(
+            {
+                subject.name: start(
+                    f"smoothing of {subject.name}",
+                    certify_one,
+                    examination,
+                    subject,
+                    settings if subject.name in own else as_they_come,
+                )
+                for subject in ground.of(Robustness).models
+                if subject.name in own or settings.defended
+            }
         )
-        for subject in ground.of(Robustness).models
-        if subject.name in own or settings.defended
-    }))  # fmt: skip
+    )
 
 
 def certify_one(examination: Examination, subject: Examined, settings: Smoothing) -> dict[str, Certificate]:

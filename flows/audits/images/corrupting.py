@@ -31,14 +31,21 @@ def corrupt(ground: Ground) -> Flips:
     if not subjects:
         return Flips(None, ())
     corrupted = corrupt_subjects(
-        examination.evaluation, examination.classes, {name: one.files for name, one in subjects.items()},
-        {name: one.resolved for name, one in subjects.items()}, settings,
-    )  # fmt: skip
+        examination.evaluation,
+        examination.classes,
+        {name: one.files for name, one in subjects.items()},
+        {name: one.resolved for name, one in subjects.items()},
+        settings,
+    )
     reference = settings.reference or next(iter(subjects))
     if reference not in subjects:
         raise RunError(f"The subject {reference}, which flips are compared with, could not be measured itself.")
     measured = measure_corruptions(
-        corrupted.flips, settings, reference, examination.evaluation, examination.classes,
+        corrupted.flips,
+        settings,
+        reference,
+        examination.evaluation,
+        examination.classes,
         {name: one.predictions for name, one in subjects.items()},
-    )  # fmt: skip
+    )
     return Flips(corrupted, (measured,))

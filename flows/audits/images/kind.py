@@ -155,10 +155,15 @@ def inside_page(ground: Ground, insides: Insides, findings: FindingIndex) -> Ite
 
     classes = class_names(collect(ground.of(Data).classes, None))
     seen = [
-        InsideSubject(name, classes, collect(one.pictures, None), collect(one.points, None),
-             [collect(counts, None) for counts in one.counts])
+        InsideSubject(
+            name,
+            classes,
+            collect(one.pictures, None),
+            collect(one.points, None),
+            [collect(counts, None) for counts in one.counts],
+        )
         for name, one in insides.subjects.items()
-    ]  # fmt: skip
+    ]
     if seen:
         yield page(findings, seen)
 
@@ -210,36 +215,74 @@ def corruption_sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) 
 
 
 IMAGES = AuditKind(
-    "attacks", sees_images, challenge, stands_on=("data", "subjects"),
+    "attacks",
+    sees_images,
+    challenge,
+    stands_on=("data", "subjects"),
     measures=(
         Measured("attack", attacks.METRICS, ("attacks",), gate=challenge_clashes.attack_gate),
         Measured("defense", defenses.METRICS, ("defenses", "smoothing")),
     ),
-    clashes=challenge_clashes.clashes, hardness=smallest_eps, page=challenge_page, verdict=challenge_verdict,
+    clashes=challenge_clashes.clashes,
+    hardness=smallest_eps,
+    page=challenge_page,
+    verdict=challenge_verdict,
     followed=challenge_followed,
-    outcomes=challenge_outcomes, sampled=challenge_sampled,
-)  # fmt: skip
+    outcomes=challenge_outcomes,
+    sampled=challenge_sampled,
+)
 CORRUPTIONS = AuditKind(
-    "corruptions", lambda pipeline: pipeline.asked(Corruptions) is not None and sees_images(pipeline), corrupt,
-    keys=(Key("corruptions", Corruptions, "Sequences of perturbed images along which a prediction should not flip.",
-              "{severities: [1, 3, 5]}"),),
+    "corruptions",
+    lambda pipeline: pipeline.asked(Corruptions) is not None and sees_images(pipeline),
+    corrupt,
+    keys=(
+        Key(
+            "corruptions",
+            Corruptions,
+            "Sequences of perturbed images along which a prediction should not flip.",
+            "{severities: [1, 3, 5]}",
+        ),
+    ),
     stands_on=("subjects", "attacks"),
     measures=(Measured("corruption", corruptions.METRICS, ("corruptions",)),),
-    clashes=corruption_clashes, hardness=flips_per_sample, page=corruptions_page,
-    verdict=corruptions_verdict, followed=corruptions_followed,
-    outcomes=corruption_outcomes, sampled=corruption_sampled,
-)  # fmt: skip
+    clashes=corruption_clashes,
+    hardness=flips_per_sample,
+    page=corruptions_page,
+    verdict=corruptions_verdict,
+    followed=corruptions_followed,
+    outcomes=corruption_outcomes,
+    sampled=corruption_sampled,
+)
 DIAGNOSTICS = AuditKind(
-    "diagnostics", lambda pipeline: pipeline.asked(Diagnostics) is not None and sees_images(pipeline), look,
-    keys=(Key("diagnostics", Diagnostics, "What is looked at inside image subjects: maps, layers, labels named "
-              "together; `{}` takes every default.", "{attacks: [pgd], eps: 0.1}"),),
+    "diagnostics",
+    lambda pipeline: pipeline.asked(Diagnostics) is not None and sees_images(pipeline),
+    look,
+    keys=(
+        Key(
+            "diagnostics",
+            Diagnostics,
+            "What is looked at inside image subjects: maps, layers, labels named together; `{}` takes every default.",
+            "{attacks: [pgd], eps: 0.1}",
+        ),
+    ),
     stands_on=("data", "subjects", "attacks"),
     measures=(Measured("diagnostics", diagnostics.METRICS, ("diagnostics",)),),
-    clashes=diagnostics_clashes, page=inside_page,
-)  # fmt: skip
+    clashes=diagnostics_clashes,
+    page=inside_page,
+)
 SMOOTHING = AuditKind(
-    "smoothing", lambda pipeline: pipeline.asked(Smoothing) is not None and sees_images(pipeline), certify,
-    keys=(Key("smoothing", Smoothing, "How far image subjects can be certified in L2, by randomised smoothing; `{}` "
-              "takes every default.", "{sigma: 0.25}"),),
-    stands_on=("subjects", "attacks"), clashes=smoothing_clashes, page=certificates_page,
-)  # fmt: skip
+    "smoothing",
+    lambda pipeline: pipeline.asked(Smoothing) is not None and sees_images(pipeline),
+    certify,
+    keys=(
+        Key(
+            "smoothing",
+            Smoothing,
+            "How far image subjects can be certified in L2, by randomised smoothing; `{}` takes every default.",
+            "{sigma: 0.25}",
+        ),
+    ),
+    stands_on=("subjects", "attacks"),
+    clashes=smoothing_clashes,
+    page=certificates_page,
+)

@@ -65,14 +65,25 @@ def look(ground: Ground) -> Insides:
         choose_samples(examination.training, settings.tsne_samples),
     )
     watching = watched(pipeline, settings)
-    return Insides(outcomes({
-        subject.name: start(
-            f"inside of {subject.name}", look_into, subject, chosen, settings,
-            {one: made for one in watching
-             if (made := robustness.challenged.attacked.get(subject.name, {}).get(one.called)) is not None},
+    return Insides(
+        outcomes(
+            {
+                subject.name: start(
+                    f"inside of {subject.name}",
+                    look_into,
+                    subject,
+                    chosen,
+                    settings,
+                    {
+                        one: made
+                        for one in watching
+                        if (made := robustness.challenged.attacked.get(subject.name, {}).get(one.called)) is not None
+                    },
+                )
+                for subject in subjects
+            }
         )
-        for subject in subjects
-    }))  # fmt: skip
+    )
 
 
 def watched(pipeline: Pipeline, settings: Diagnostics) -> list[AnyImageAttack]:
@@ -91,9 +102,14 @@ def look_into(
     again = {one.called: on_chosen(subject, chosen, one, made, eps[one.called]) for one, made in attacks.items()}
     images = {name: one.images for name, one in again.items()}
     pictures = look_inside(
-        chosen.audited, subject.files, subject.resolved, settings,
-        {name: one.attacked for name, one in again.items()}, images, eps,
-    )  # fmt: skip
+        chosen.audited,
+        subject.files,
+        subject.resolved,
+        settings,
+        {name: one.attacked for name, one in again.items()},
+        images,
+        eps,
+    )
     embedded = embed_layers(chosen.training, chosen.audited, subject.files, subject.resolved, settings, images, eps)
     counted = [
         count_labels(made.audited.attacked, subject.model.classes, subject.name, one.called, eps[one.called])

@@ -20,9 +20,10 @@ def overfitting_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     several = as_dict(pipeline.get("source")).get("labels") is not None
     if asked and as_dict(pipeline.get("source")).get("group") is not None:
         yield Clash(
-            ("overfitting",), "counts samples as independent, which its bounds need, and source.group says "
+            ("overfitting",),
+            "counts samples as independent, which its bounds need, and source.group says "
             "that they are not: leave source.group out of this pipeline, or audit one sample per group",
-        )  # fmt: skip
+        )
     for test in ("translations", "orbit"):
         if several and asked.get(test) is not None:
             yield Clash(("overfitting", test), "tests one class per sample, and source.labels gives several")
@@ -35,9 +36,10 @@ def overfitting_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
         for where, subject in subjects:
             if "network" in subject and subject.get("crop") is None:
                 yield Clash(
-                    (*where, "network"), f"{name_of(subject)} sees whole images, which overfitting.translations could "
+                    (*where, "network"),
+                    f"{name_of(subject)} sees whole images, which overfitting.translations could "
                     "shift only by padding them: add crop, smaller than the images by 6 × eps",
-                )  # fmt: skip
+                )
         yield from _translation_clashes(pipeline, as_dict(asked["translations"]), subjects)
     if asked.get("orbit") is not None and not any(way in subject for _, subject in subjects for way in ANSWERING):
         yield Clash(
@@ -62,6 +64,7 @@ def _translation_clashes(
     for where, subject in subjects:
         if isinstance(retrain, int) and retrain > 1 and "network" in subject and subject.get("weights") is not None:
             yield Clash(
-                (*where, "weights"), f"leaves {name_of(subject)} no training that overfitting.translations.retrain "
+                (*where, "weights"),
+                f"leaves {name_of(subject)} no training that overfitting.translations.retrain "
                 "could repeat with other seeds: leave retrain out, or let Assay train it",
-            )  # fmt: skip
+            )

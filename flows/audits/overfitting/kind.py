@@ -84,10 +84,23 @@ def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
 
 
 OVERFITTING = AuditKind(
-    "overfitting", lambda pipeline: pipeline.asked(Overfitting) is not None, doubt,
-    keys=(Key("overfitting", Overfitting, "Whether the test score can be believed, or the subject has been fitted to "
-              "the samples it is measured on.", "{translations: {eps: 2}}"),),
+    "overfitting",
+    lambda pipeline: pipeline.asked(Overfitting) is not None,
+    doubt,
+    keys=(
+        Key(
+            "overfitting",
+            Overfitting,
+            "Whether the test score can be believed, or the subject has been fitted to the samples it is measured on.",
+            "{translations: {eps: 2}}",
+        ),
+    ),
     stands_on=("data", "tables", "subjects"),
     measures=(Measured("overfitting", METRICS, ("overfitting",)),),
-    clashes=overfitting_clashes, columns=columns, afterwards=judge, page=page, verdict=verdict, followed=followed,
-)  # fmt: skip
+    clashes=overfitting_clashes,
+    columns=columns,
+    afterwards=judge,
+    page=page,
+    verdict=verdict,
+    followed=followed,
+)

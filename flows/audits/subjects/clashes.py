@@ -45,9 +45,10 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
         tables = any(source.get(name) is not None for name in TABLES)
         if subject.get("network") is not None and tables and source.get("image") is None:
             yield Clash(
-                (*where, "network"), "looks at images, and the source names none: say which column holds them with "
+                (*where, "network"),
+                "looks at images, and the source names none: say which column holds them with "
                 "source.image, or give a folder of them as source.images",
-            )  # fmt: skip
+            )
     evaluation = as_dict(pipeline.get("evaluation"))
     audited, learned = evaluation.get("split", "test"), evaluation.get("train", "train")
     if audited == learned:

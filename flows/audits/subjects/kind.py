@@ -185,12 +185,30 @@ def clean_outcomes(ground: Ground, result: Examination) -> Iterator[Outcomes]:
 
 
 TABLES = AuditKind(
-    "tables", are_tables, measure_tables, stands_on=("data", "curation"),
-    measures=(Measured("subject", METRICS, ("subject", "subjects"), gate=subject_gate),), clashes=clashes,
-    columns=columns, missing=missing, hardness=hard_for_tables, background=tables_page, verdict=tables_verdict,
-    followed=followed, outcomes=tables_outcomes, sampled=sampled,
-)  # fmt: skip
+    "tables",
+    are_tables,
+    measure_tables,
+    stands_on=("data", "curation"),
+    measures=(Measured("subject", METRICS, ("subject", "subjects"), gate=subject_gate),),
+    clashes=clashes,
+    columns=columns,
+    missing=missing,
+    hardness=hard_for_tables,
+    background=tables_page,
+    verdict=tables_verdict,
+    followed=followed,
+    outcomes=tables_outcomes,
+    sampled=sampled,
+)
 SUBJECTS = AuditKind(
-    "subjects", are_learners, examine_subjects, stands_on=("data", "curation"), only_if={"curation": are_taught_weakly},
-    hardness=hard_for_learners, background=clean_page, verdict=clean_verdict, outcomes=clean_outcomes, sampled=sampled,
-)  # fmt: skip
+    "subjects",
+    are_learners,
+    examine_subjects,
+    stands_on=("data", "curation"),
+    only_if={"curation": are_taught_weakly},
+    hardness=hard_for_learners,
+    background=clean_page,
+    verdict=clean_verdict,
+    outcomes=clean_outcomes,
+    sampled=sampled,
+)

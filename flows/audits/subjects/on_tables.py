@@ -75,9 +75,13 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
         return MeasuredSubject(predictions)
     significance = ground.pipeline.statistics.significance
     measured = measure_subject(
-        predictions, order.curated, data.classes, name=subject.name, datasets=ordering.datasets,
+        predictions,
+        order.curated,
+        data.classes,
+        name=subject.name,
+        datasets=ordering.datasets,
         permutations=ordering.permutations,
-    )  # fmt: skip
+    )
     judged = judge_subject(
         predictions, order.intervals, data.samples, curation.clusters, subject.name, ordering.undecided, significance
     )

@@ -63,15 +63,17 @@ def _copies(pipeline: dict[str, Value]) -> Iterator[Clash]:
             named = str(subject.get("tagger") or subject.get("scorer"))
             if named not in (_known(subject) or ()) and (":" in named or subject.get("train") is None):
                 yield Clash(
-                    ("defenses", position), f"{name_of(subject)} comes as it is and learns from no attacked copies: "
+                    ("defenses", position),
+                    f"{name_of(subject)} comes as it is and learns from no attacked copies: "
                     + ("leave the defence out" if ":" in named else "give it train, or leave the defence out"),
-                )  # fmt: skip
+                )
         sentences = {str(options.get("sentence", "first")) for options in terms.values()}
         if meant == MIXED and len(sentences) > 1 and any(one.get("scorer") is not None for one in readers):
             yield Clash(
-                ("defenses", position), "mixed would mix attacks on both sentences of a pair: give the attacks one "
+                ("defenses", position),
+                "mixed would mix attacks on both sentences of a pair: give the attacks one "
                 "sentence, or name one attack",
-            )  # fmt: skip
+            )
 
 
 def _known(subject: dict[str, Value]) -> tuple[str, ...] | None:

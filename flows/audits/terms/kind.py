@@ -85,11 +85,19 @@ def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled 
 
 
 TERMS = AuditKind(
-    "terms", asked, attack, stands_on=("subjects",),
+    "terms",
+    asked,
+    attack,
+    stands_on=("subjects",),
     measures=tuple(
         Measured(stage, tuple(metric for metric in METRICS if metric.name.startswith(stage)), _KEYS)
         for stage in ("ner", "sts")
     ),
-    clashes=term_clashes, missing=missing, page=page, verdict=verdict, followed=followed,
-    outcomes=outcomes, sampled=sampled,
-)  # fmt: skip
+    clashes=term_clashes,
+    missing=missing,
+    page=page,
+    verdict=verdict,
+    followed=followed,
+    outcomes=outcomes,
+    sampled=sampled,
+)

@@ -42,8 +42,10 @@ def _tagged(tables: Tables, metric: str) -> Sampled:
     rows = tables.read("matches", ["id", "gold_hits", "said_hits"])
     found, named, there = counts_of(rows).astype(np.float64).T
     above, below = {
-        "ner.f1": (2 * found, named + there), "ner.precision": (found, named), "ner.recall": (found, there),
-    }[metric]  # fmt: skip
+        "ner.f1": (2 * found, named + there),
+        "ner.precision": (found, named),
+        "ner.recall": (found, there),
+    }[metric]
     return Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), above, below)
 
 

@@ -80,11 +80,17 @@ def _tagged_examples(
     words = attacked_columns(subject.resolved, attack).words
     return [
         TaggedExample(
-            attack.called, sample, samples[sample][words], after[sample]["tokens"], after[sample]["gold"],
-            before[sample]["predicted"], after[sample]["predicted"], [one for one in changes if one["id"] == sample],
+            attack.called,
+            sample,
+            samples[sample][words],
+            after[sample]["tokens"],
+            after[sample]["gold"],
+            before[sample]["predicted"],
+            after[sample]["predicted"],
+            [one for one in changes if one["id"] == sample],
         )
         for sample in lost
-    ]  # fmt: skip
+    ]
 
 
 def _pairs(
@@ -105,11 +111,17 @@ def _pairs(
         other = pair[1 if attack.sentence == "first" else 0]
         examples += [
             PairExample(
-                attack.called, sample, samples[sample][words], attacked[sample][words], samples[sample][other],
-                before[sample]["gold"], before[sample]["predicted"], after[sample]["predicted"],
+                attack.called,
+                sample,
+                samples[sample][words],
+                attacked[sample][words],
+                samples[sample][other],
+                before[sample]["gold"],
+                before[sample]["predicted"],
+                after[sample]["predicted"],
             )
             for sample in moved
-        ]  # fmt: skip
+        ]
     return pairs_block(subject.name, examples)
 
 

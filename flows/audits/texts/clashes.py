@@ -23,9 +23,10 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
             continue
         if trust is None:
             yield Clash(
-                ("attacks", position), "guided goes by the trust oracle's word pools, and the pipeline has no trust: "
+                ("attacks", position),
+                "guided goes by the trust oracle's word pools, and the pipeline has no trust: "
                 "add trust, as in trust: {explainers: [lime]}, or use a2t",
-            )  # fmt: skip
+            )
             continue
         explainer = attack.get("explainer")
         asked = [one for one in as_list(as_dict(trust).get("explainers")) if isinstance(one, str)] or ["lime"]
@@ -43,10 +44,11 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
         if readers and not any(learns(str(one["classifier"]), one.get("train")) for one in readers):
             names, comes = " and ".join(map(name_of, readers)), "comes" if len(readers) == 1 else "come"
             yield Clash(
-                ("defenses", position), f"{names} {comes} as {'it is' if len(readers) == 1 else 'they are'} and "
+                ("defenses", position),
+                f"{names} {comes} as {'it is' if len(readers) == 1 else 'they are'} and "
                 f"learn{'s' if len(readers) == 1 else ''} from no attacked copies: give it train, audit a classifier "
                 "that Assay trains, or leave the defence out",
-            )  # fmt: skip
+            )
 
 
 def _compared(pipeline: dict[str, Value], attacks: list[dict[str, Value]]) -> Iterator[Clash]:

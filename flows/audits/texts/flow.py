@@ -144,9 +144,15 @@ class Texts:
         first = opinions[explainer].first
         providers = resolve_trust(oracle, subject.resolved, self.ground.folder).providers
         return find_guided_swaps(
-            samples, training, first.keywords, first.embedded.thresholds, *subject.model, resolved, providers,
+            samples,
+            training,
+            first.keywords,
+            first.embedded.thresholds,
+            *subject.model,
+            resolved,
+            providers,
             oracle.lemmatise,
-        )  # fmt: skip
+        )
 
     def noise(self, model: Examined, original: Examined, attack: Noise) -> TextAttack:
         """What one model says of noisy texts; these are made once for all subjects that read the same column."""
@@ -160,9 +166,16 @@ class Texts:
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_noise(
-                noisy, answers, model.predictions, evaluation, classes, text, attack.called, attack.examples,
+                noisy,
+                answers,
+                model.predictions,
+                evaluation,
+                classes,
+                text,
+                attack.called,
+                attack.examples,
                 self.ground.pipeline.masked,
-            )  # fmt: skip
+            )
         return TextAttack(None, noisy, answers, measured, shown)
 
     @staticmethod
@@ -182,16 +195,28 @@ class Texts:
             return Shares(())
         examined, significance = self.examination, self.ground.pipeline.statistics.significance
         flags = start(
-            f"red flags of {model.name}", flag_texts, model.predictions, examined.evaluation, examined.classes,
+            f"red flags of {model.name}",
+            flag_texts,
+            model.predictions,
+            examined.evaluation,
+            examined.classes,
             model.name,
-        )  # fmt: skip
+        )
         pairs = {
             (first, second): start(
-                f"{first} beside {second} on {model.name}", compare_words, attacked[first].attacked,
-                attacked[second].attacked, first, second, model.name, significance, examined.evaluation,
+                f"{first} beside {second} on {model.name}",
+                compare_words,
+                attacked[first].attacked,
+                attacked[second].attacked,
+                first,
+                second,
+                model.name,
+                significance,
+                examined.evaluation,
             )
-            for first, second in pairs_of(self.attacks) if first in attacked and second in attacked
-        }  # fmt: skip
+            for first, second in pairs_of(self.attacks)
+            if first in attacked and second in attacked
+        }
         alone = [one.measured for one in attacked.values()]
         return Shares((*outcomes({"": flags}).values(), *alone, *outcomes(pairs).values()))
 
@@ -221,16 +246,25 @@ class Texts:
         attacked = {defence: challenged.attacked.get(one.name, {}) for defence, one in compared.items()}
         gained = measure_text_defences(
             {defence: one.predictions for defence, one in compared.items()},
-            {defence: {name: one.attacked for name, one in by_attack.items() if one.attacked is not None}
-             for defence, by_attack in attacked.items()},
+            {
+                defence: {name: one.attacked for name, one in by_attack.items() if one.attacked is not None}
+                for defence, by_attack in attacked.items()
+            },
             {name: one.noisy for name, one in attacked[NONE].items() if one.noisy is not None},
-            {defence: {name: one.answers for name, one in by_attack.items() if one.answers is not None}
-             for defence, by_attack in attacked.items()},
-            self.examination.evaluation, self.examination.classes, subject.name,
+            {
+                defence: {name: one.answers for name, one in by_attack.items() if one.answers is not None}
+                for defence, by_attack in attacked.items()
+            },
+            self.examination.evaluation,
+            self.examination.classes,
+            subject.name,
             self.ground.pipeline.statistics.significance,
-            {one.called: tuple(attack.called for attack in meant_by(one, self.attacks))
-             for one in self.copies() if one.control},
-        )  # fmt: skip
+            {
+                one.called: tuple(attack.called for attack in meant_by(one, self.attacks))
+                for one in self.copies()
+                if one.control
+            },
+        )
         return Shares((gained,))
 
 

@@ -99,7 +99,16 @@ def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled 
 
 
 TEXTS = AuditKind(
-    "texts", asked, attack, stands_on=("data", "subjects", "trust"), clashes=text_clashes, missing=missing,
-    hardness=fewest_words, page=page, verdict=verdict, followed=followed,
-    outcomes=outcomes, sampled=sampled,
-)  # fmt: skip
+    "texts",
+    asked,
+    attack,
+    stands_on=("data", "subjects", "trust"),
+    clashes=text_clashes,
+    missing=missing,
+    hardness=fewest_words,
+    page=page,
+    verdict=verdict,
+    followed=followed,
+    outcomes=outcomes,
+    sampled=sampled,
+)

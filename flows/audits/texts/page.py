@@ -27,9 +27,10 @@ def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[A
     """Word attacks with their examples and what carries them, then noise with its examples; originals only."""
     attacks = [
         (subject, name, one)
-        for subject, by_attack in audit.challenged.attacked.items() if subject not in audit.challenged.copies
+        for subject, by_attack in audit.challenged.attacked.items()
+        if subject not in audit.challenged.copies
         for name, one in by_attack.items()
-    ]  # fmt: skip
+    ]
     for subject, name, one in attacks:
         if one.attacked is not None:
             table = None if one.shown is None else collect(one.shown, None)

@@ -46,9 +46,10 @@ class Oracle:
     def to_keywords(self) -> list[Step]:
         """What was made on the way to keywords."""
         return [
-            ("explain_predictions", self.explained.pooled), ("embed_words", self.embedded.vectors),
+            ("explain_predictions", self.explained.pooled),
+            ("embed_words", self.embedded.vectors),
             ("identify_keywords", self.keywords),
-        ]  # fmt: skip
+        ]
 
     @property
     def to_labels(self) -> list[Step]:
@@ -82,11 +83,14 @@ class TrustAudit:
         """What was made on the way to every opinion."""
         return [
             Asked(
-                subject, explainer, [one.to_keywords for one in opinion.repeats],
+                subject,
+                explainer,
+                [one.to_keywords for one in opinion.repeats],
                 [one.to_labels for one in opinion.repeats],
             )
-            for subject, opinions in self.opinions.items() for explainer, opinion in opinions.items()
-        ]  # fmt: skip
+            for subject, opinions in self.opinions.items()
+            for explainer, opinion in opinions.items()
+        ]
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
@@ -109,10 +113,14 @@ class Case:
 def ask_oracle(ground: Ground) -> TrustAudit:
     """Ask of every text subject why it is right, by every explainer."""
     examination, settings = ground.of(Examination), ground.pipeline.asked(Trust) or Trust()
-    return TrustAudit(outcomes({
-        subject.name: start(f"trust in {subject.name}", ask_about, ground, examination, subject, settings)
-        for subject in examination.of("classifier")
-    }))  # fmt: skip
+    return TrustAudit(
+        outcomes(
+            {
+                subject.name: start(f"trust in {subject.name}", ask_about, ground, examination, subject, settings)
+                for subject in examination.of("classifier")
+            }
+        )
+    )
 
 
 def ask_about(
@@ -144,10 +152,15 @@ def one_repeat(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -> d
     subject, settings = case.subject, case.trust.settings
     explained = {explainer: explain(case, explainer, repeat) for explainer in settings.explainers}
     embedded = embed_words(
-        subject.learned_from, [table for one in explained.values() for table in (one.pooled, one.tested)],
-        *subject.model, case.trust.providers, case.trust.synonyms,
-        settings.naming, settings.theta_relate, repeat,
-    )  # fmt: skip
+        subject.learned_from,
+        [table for one in explained.values() for table in (one.pooled, one.tested)],
+        *subject.model,
+        case.trust.providers,
+        case.trust.synonyms,
+        settings.naming,
+        settings.theta_relate,
+        repeat,
+    )
     return {name: judged(case, name, one, embedded, truth) for name, one in explained.items()}
 
 
@@ -156,13 +169,20 @@ def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
     examination, subject, settings = case.examination, case.subject, case.trust.settings
     options = settings.explaining(explainer)
     pooled = explain_predictions(
-        subject.learned_from, case.on_training, *subject.model, options,
-        limit=settings.training_texts, repeat=repeat,
-    )  # fmt: skip
-    tested = explain_predictions(
-        examination.evaluation, subject.predictions, *subject.model, options,
+        subject.learned_from,
+        case.on_training,
+        *subject.model,
+        options,
+        limit=settings.training_texts,
         repeat=repeat,
-    )  # fmt: skip
+    )
+    tested = explain_predictions(
+        examination.evaluation,
+        subject.predictions,
+        *subject.model,
+        options,
+        repeat=repeat,
+    )
     return Explained(pooled, tested)
 
 
@@ -182,9 +202,15 @@ def judged(
             explained.tested, examination.evaluation, subject.resolved.settings.text, settings.rationales
         )
     findings = measure_trust(
-        labels, embedded.thresholds, examination.evaluation, subject.predictions, truth, examination.classes,
-        explainer, subject.name,
-    )  # fmt: skip
+        labels,
+        embedded.thresholds,
+        examination.evaluation,
+        subject.predictions,
+        truth,
+        examination.classes,
+        explainer,
+        subject.name,
+    )
     return Oracle(explained, embedded, keywords, labels, truth, findings)
 
 
@@ -192,12 +218,22 @@ def opinion(case: Case, repeats: list[Oracle]) -> Opinion:
     """All repeats by one explainer, and of the first: other thresholds, and predictions to look at."""
     first, settings = repeats[0], case.trust.settings
     thresholds = try_thresholds(
-        first.explained.tested, first.explained.pooled, first.embedded.vectors, first.embedded.thresholds, first.truth,
-        case.examination.classes, settings.asking,
-    )  # fmt: skip
+        first.explained.tested,
+        first.explained.pooled,
+        first.embedded.vectors,
+        first.embedded.thresholds,
+        first.truth,
+        case.examination.classes,
+        settings.asking,
+    )
     examples = show_trust(
-        first.labels, first.explained.tested, case.examination.evaluation, first.truth,
-        case.subject.resolved.settings.text, settings.lemmatise, case.masked,
-    )  # fmt: skip
+        first.labels,
+        first.explained.tested,
+        case.examination.evaluation,
+        first.truth,
+        case.subject.resolved.settings.text,
+        settings.lemmatise,
+        case.masked,
+    )
     findings = first.findings if len(repeats) == 1 else average_trust([one.findings for one in repeats])
     return Opinion(tuple(repeats), thresholds, examples, findings)

@@ -118,11 +118,25 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
 
 
 TRUST = AuditKind(
-    "trust", asked, ask,
-    keys=(Key("trust", Trust, "Whether correct predictions on texts are right for the right reasons.",
-              "{explainers: [lime], top_words: 10}"),),
+    "trust",
+    asked,
+    ask,
+    keys=(
+        Key(
+            "trust",
+            Trust,
+            "Whether correct predictions on texts are right for the right reasons.",
+            "{explainers: [lime], top_words: 10}",
+        ),
+    ),
     stands_on=("data", "subjects"),
     measures=(Measured("trust", METRICS, ("trust",)),),
-    clashes=clashes, columns=columns, missing=missing, afterwards=time_spent, hardness=untrusted, page=page,
-    verdict=verdict, followed=followed,
-)  # fmt: skip
+    clashes=clashes,
+    columns=columns,
+    missing=missing,
+    afterwards=time_spent,
+    hardness=untrusted,
+    page=page,
+    verdict=verdict,
+    followed=followed,
+)

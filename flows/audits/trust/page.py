@@ -56,9 +56,14 @@ def _strength(record: RunRecord) -> float | None:
 def _explained(subject: str, explainer: str, opinion: Opinion, classes: Sequence[str], masked: bool) -> Explained:
     first = opinion.first
     return Explained(
-        subject, explainer, classes,
+        subject,
+        explainer,
+        classes,
         labels=collect(first.labels, ["id", "oracle", "predicted", "confidence", "label"]),
-        keywords=collect(first.keywords, None), thresholds=collect(first.embedded.thresholds, None),
-        settings=collect(opinion.thresholds, None), examples=collect(opinion.examples, None),
-        truth=None if first.truth is None else collect(first.truth, ["id", "truth"]), masked=masked,
-    )  # fmt: skip
+        keywords=collect(first.keywords, None),
+        thresholds=collect(first.embedded.thresholds, None),
+        settings=collect(opinion.thresholds, None),
+        examples=collect(opinion.examples, None),
+        truth=None if first.truth is None else collect(first.truth, ["id", "truth"]),
+        masked=masked,
+    )

@@ -54,9 +54,15 @@ def answers_under_noise(noisy: pa.Table, said: pa.Table, samples: pa.Table) -> l
 
 
 def noise_findings(
-    noisy: Sequence[Answered], clean: Codes, truth: Codes, *, subject: str, called: str, significance: float,
+    noisy: Sequence[Answered],
+    clean: Codes,
+    truth: Codes,
+    *,
+    subject: str,
+    called: str,
+    significance: float,
     groups: Groups = None,
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """Per kind and severity `attack.accuracy`, `attack.flip_rate`, `attack.unchanged` and `attack.accuracy_change`.
 
     The change is paired, the same texts with and without noise, with Newcombe's interval and McNemar's p beside it. A
@@ -105,8 +111,18 @@ def _change(
         return []
     before, after = (clean == truth)[known], right[known]
     change, p = compared_shares(after, before, None if groups is None else groups[known])
-    one = Finding("attack.accuracy_change", of=about.of, group=about.group, subject=about.subject, n=change.n,
-                  value=change.value, low=change.low, high=change.high, p_value=p, unit="share")  # fmt: skip
+    one = Finding(
+        "attack.accuracy_change",
+        of=about.of,
+        group=about.group,
+        subject=about.subject,
+        n=change.n,
+        value=change.value,
+        low=change.low,
+        high=change.high,
+        p_value=p,
+        unit="share",
+    )
     if not concluded:
         return [one]
     verdict = not_shown(significance) if p > significance else "worse" if change.value < 0 else "better"

@@ -20,8 +20,12 @@ Maker = Callable[[str, np.random.Generator], list[Edit]]
 """Every place of a text that this kind of noise could change, and what it would become there."""
 
 MAKERS: Mapping[NoiseKind, Maker] = {
-    "typos": typos, "casing": casing, "punctuation": punctuation, "whitespace": whitespace, "homoglyphs": homoglyphs,
-}  # fmt: skip
+    "typos": typos,
+    "casing": casing,
+    "punctuation": punctuation,
+    "whitespace": whitespace,
+    "homoglyphs": homoglyphs,
+}
 
 SHARES: Mapping[NoiseKind, tuple[float, float, float, float, float]] = {
     "typos": (0.02, 0.04, 0.10, 0.20, 0.40),

@@ -12,9 +12,12 @@ from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, low
 from assay.tasks.statistics.slices import slice_of
 
 _PLACES = {
-    "typos": "slips in the letters", "casing": "words in another case", "punctuation": "slips after words",
-    "whitespace": "blanks dropped, doubled or set", "homoglyphs": "letters that have a look-alike",
-}  # fmt: skip
+    "typos": "slips in the letters",
+    "casing": "words in another case",
+    "punctuation": "slips after words",
+    "whitespace": "blanks dropped, doubled or set",
+    "homoglyphs": "letters that have a look-alike",
+}
 _OF = {"typos": 0.5, "casing": 1.0, "punctuation": 1.0, "whitespace": 1.0, "homoglyphs": 1.0}
 """What a place is of what the page counts: a slip is in one of two letters."""
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
@@ -56,15 +59,23 @@ def _curves(found: NoiseFindings, attack: str) -> Panels:
         series = [one for subject in found.subjects if (one := _series(found, subject, attack, kind)) is not None]
         if series:
             ends = "; ".join(f"{one.name} from {percent(one.y[0])} to {percent(one.y[-1])}" for one in series)
-            plots.append(LinePlot(
-                kind.capitalize(), series, "Severity", "Accuracy", f"Accuracy with {kind} by severity: {ends}.",
-                (0.0, 1.0), {float(place): "none" if place == 0 else str(place) for place in (0, *found.severities)},
-                scale="percent",
-            ))  # fmt: skip
+            plots.append(
+                LinePlot(
+                    kind.capitalize(),
+                    series,
+                    "Severity",
+                    "Accuracy",
+                    f"Accuracy with {kind} by severity: {ends}.",
+                    (0.0, 1.0),
+                    {float(place): "none" if place == 0 else str(place) for place in (0, *found.severities)},
+                    scale="percent",
+                )
+            )
     kinds = ", ".join(
         f"{kind} ({_PLACES[kind]}, {plain(100 * shares[0] * _OF[kind])} to {percent(shares[-1] * _OF[kind], 0)})"
-        for kind, shares in SHARES.items() if kind in found.kinds
-    )  # fmt: skip
+        for kind, shares in SHARES.items()
+        if kind in found.kinds
+    )
     note = (
         f"Severities 1 to 5 change ever more of the same places: {kinds}. Bands are 95 % intervals (Wilson). Under "
         "every kind counts as right what is right under each of them."
@@ -81,12 +92,16 @@ def _series(found: NoiseFindings, subject: str, attack: str, kind: str) -> Serie
 
 def _table(found: NoiseFindings, attack: str) -> DataTable:
     columns = [
-        Column("Subject"), Column("Noise"), Column("Severity", "integer"), Column("Accuracy", "percent"),
+        Column("Subject"),
+        Column("Noise"),
+        Column("Severity", "integer"),
+        Column("Accuracy", "percent"),
         Column("Change", "percent", "Accuracy with noise minus accuracy without, on the same texts"),
-        Column("p", "p", "McNemar's exact test, not corrected"), Column("Concluded"),
+        Column("p", "p", "McNemar's exact test, not corrected"),
+        Column("Concluded"),
         Column("Flips", "percent", "Predictions that change, right or wrong"),
         Column("No place", "percent", "Texts in which there was nothing to change"),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = []
     for subject in found.subjects:
         for kind in found.kinds:
@@ -99,8 +114,19 @@ def _table(found: NoiseFindings, attack: str) -> DataTable:
                     continue
                 p = None if change is None else change.p_value
                 concluded: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))
-                rows.append([subject, kind, severity, estimate(accuracy), estimate(change), p, concluded,
-                             estimate(flips), estimate(unchanged)])  # fmt: skip
+                rows.append(
+                    [
+                        subject,
+                        kind,
+                        severity,
+                        estimate(accuracy),
+                        estimate(change),
+                        p,
+                        concluded,
+                        estimate(flips),
+                        estimate(unchanged),
+                    ]
+                )
     note = "Tests are concluded from at the highest severity only. Intervals are 95 % (Wilson; of changes: Newcombe)."
     return DataTable("Noise in numbers", columns, rows, note, collapsed=True)
 

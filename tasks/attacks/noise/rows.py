@@ -53,20 +53,34 @@ def noisy_rows(
     is there as it was, with no changes, and is tallied as `unchanged`."""
     ids, golds, texts = samples["id"].to_pylist(), samples["gold"].to_pylist(), texts_of(samples, text)
     rows = [
-        {"id": f"{sample}+{kind}-{severity}", "gold": gold, text: made.text, ORIGINAL: sample, NOISE: kind,
-         SEVERITY: severity, STARTS: [edit.start for edit in made.edits], ENDS: [edit.end for edit in made.edits],
-         NEWS: [edit.new for edit in made.edits]}
+        {
+            "id": f"{sample}+{kind}-{severity}",
+            "gold": gold,
+            text: made.text,
+            ORIGINAL: sample,
+            NOISE: kind,
+            SEVERITY: severity,
+            STARTS: [edit.start for edit in made.edits],
+            ENDS: [edit.end for edit in made.edits],
+            NEWS: [edit.new for edit in made.edits],
+        }
         for sample, gold, written in zip(ids, golds, texts, strict=True)
         for kind in kinds
         for severity, made in zip(
             severities, with_noise(written, kind, severities, seeds.generator(f"{sample}\0{kind}")), strict=True
         )
-    ]  # fmt: skip
+    ]
     columns: list[tuple[str, pa.DataType]] = [
-        ("id", pa.string()), ("gold", pa.int16()), (text, pa.string()), (ORIGINAL, pa.string()), (NOISE, pa.string()),
-        (SEVERITY, pa.int16()), (STARTS, pa.list_(pa.int32())), (ENDS, pa.list_(pa.int32())),
+        ("id", pa.string()),
+        ("gold", pa.int16()),
+        (text, pa.string()),
+        (ORIGINAL, pa.string()),
+        (NOISE, pa.string()),
+        (SEVERITY, pa.int16()),
+        (STARTS, pa.list_(pa.int32())),
+        (ENDS, pa.list_(pa.int32())),
         (NEWS, pa.list_(pa.string())),
-    ]  # fmt: skip
+    ]
     unchanged = sum(not row[NEWS] for row in rows)
     return Tallied(pa.Table.from_pylist(rows, schema=pa.schema(columns)), {"unchanged": unchanged})
 

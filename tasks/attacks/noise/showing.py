@@ -38,9 +38,15 @@ def telling_samples(
 
 
 def noise_examples(
-    noisy: pa.Table, samples: pa.Table, chosen: Sequence[tuple[int, Answered]], clean: Codes, *, text: str, called: str,
+    noisy: pa.Table,
+    samples: pa.Table,
+    chosen: Sequence[tuple[int, Answered]],
+    clean: Codes,
+    *,
+    text: str,
+    called: str,
     masked: bool,
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """The chosen texts with every change that noise made to them; masked, only that there were so many."""
     rows = []
     for row, one in chosen:
@@ -49,11 +55,21 @@ def noise_examples(
         made = under.filter(pc.equal(under[ORIGINAL], sample["id"][0])).to_pylist()[0]
         count = len(made[NEWS])
         places = list(range(count))
-        rows.append({
-            "id": made[ORIGINAL], "attack": called, "group": one.condition.group, "gold": made["gold"],
-            "before": int(clean[row]), "after": int(one.said[row]), "status": "success",
-            "text": "" if masked else texts_of(sample, text)[0], "starts": places if masked else made[STARTS],
-            "ends": places if masked else made[ENDS], "news": [MASK] * count if masked else made[NEWS],
-            "words": None, "similarity": None,
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": made[ORIGINAL],
+                "attack": called,
+                "group": one.condition.group,
+                "gold": made["gold"],
+                "before": int(clean[row]),
+                "after": int(one.said[row]),
+                "status": "success",
+                "text": "" if masked else texts_of(sample, text)[0],
+                "starts": places if masked else made[STARTS],
+                "ends": places if masked else made[ENDS],
+                "news": [MASK] * count if masked else made[NEWS],
+                "words": None,
+                "similarity": None,
+            }
+        )
     return pa.Table.from_pylist(rows, schema=ChangedTexts.schema)

@@ -31,9 +31,14 @@ def add_noise(
 ) -> Artifact[Samples]:
     """Every text with every kind of noise at every severity, as samples of their own: the same for all subjects."""
     noisy: Artifact[Samples] = map_partitions(
-        noisy_rows, samples, into=Samples, text=text, kinds=tuple(kinds), severities=tuple(severities),
+        noisy_rows,
+        samples,
+        into=Samples,
+        text=text,
+        kinds=tuple(kinds),
+        severities=tuple(severities),
         seeds=stage_seeds(),
-    )  # fmt: skip
+    )
     say(f"{samples.rows} texts · {len(kinds)} kinds at {len(severities)} severities{_unchanged(noisy)}")
     return noisy
 
@@ -44,18 +49,29 @@ def copy_with_noise(
 ) -> Artifact[Samples]:
     """The samples with noise of one kind and severity in each, drawn per sample: what a defence learns from."""
     copies: Artifact[Samples] = map_partitions(
-        noisy_copies, samples, into=Samples, text=text, kinds=tuple(kinds), severities=tuple(severities),
+        noisy_copies,
+        samples,
+        into=Samples,
+        text=text,
+        kinds=tuple(kinds),
+        severities=tuple(severities),
         seeds=stage_seeds(),
-    )  # fmt: skip
+    )
     say(f"{samples.rows} texts{_unchanged(copies)}")
     return copies
 
 
 @stage(version=4, title="noise findings")
 def measure_noise(
-    noisy: Artifact[Samples], said: Artifact[Predictions], clean: Artifact[Predictions], samples: Artifact[Samples],
-    classes: Artifact[Classes], called: str, subject: str, significance: float,
-) -> Artifact[Findings]:  # fmt: skip
+    noisy: Artifact[Samples],
+    said: Artifact[Predictions],
+    clean: Artifact[Predictions],
+    samples: Artifact[Samples],
+    classes: Artifact[Classes],
+    called: str,
+    subject: str,
+    significance: float,
+) -> Artifact[Findings]:
     """The findings on noise: `said` of the `noisy` texts, beside what the subject says of them `clean`."""
     known, before, truth = _known(samples, clean, classes)
     answers = answers_under_noise(collect(noisy, list(_MEASURED)), collect(said, ["id", "predicted"]), known)
@@ -70,9 +86,16 @@ def measure_noise(
 
 @stage(version=1, title="noise examples")
 def show_noise(
-    noisy: Artifact[Samples], said: Artifact[Predictions], clean: Artifact[Predictions], samples: Artifact[Samples],
-    classes: Artifact[Classes], text: str, called: str, examples: int, masked: bool,
-) -> Artifact[ChangedTexts]:  # fmt: skip
+    noisy: Artifact[Samples],
+    said: Artifact[Predictions],
+    clean: Artifact[Predictions],
+    samples: Artifact[Samples],
+    classes: Artifact[Classes],
+    text: str,
+    called: str,
+    examples: int,
+    masked: bool,
+) -> Artifact[ChangedTexts]:
     """A few texts whose right predictions noise turns wrong, the gentlest of each kind first."""
     known, before, truth = _known(samples, clean, classes)
     rows = collect(noisy, [*_MEASURED, "gold", STARTS, ENDS])

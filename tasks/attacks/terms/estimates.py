@@ -87,9 +87,15 @@ def share_recovered(clean: Estimate, attacked: Estimate, defended: Estimate) -> 
 
 
 def finding(
-    metric: str, key: Key, subject: str, estimate: Estimate, n: int, unit: str, verdict: str = "",
+    metric: str,
+    key: Key,
+    subject: str,
+    estimate: Estimate,
+    n: int,
+    unit: str,
+    verdict: str = "",
     interval: tuple[float, float] | None = None,
-) -> Finding:  # fmt: skip
+) -> Finding:
     """A finding about a subject on what it was tested on; without a value where there is none."""
     low, high = estimate.interval if interval is None else interval
     value, low_end, high_end = (float(one) if np.isfinite(one) else None for one in (estimate.value, low, high))
@@ -114,9 +120,16 @@ def cut_finding(stage: Stage, key: Key, subject: str, n: int, cut: int = 0, beyo
 
 
 def gain_findings(
-    stage: Stage, key: Key, subject: str, clean: Estimate, before: Estimate, after: Estimate, n: int, unit: str,
+    stage: Stage,
+    key: Key,
+    subject: str,
+    clean: Estimate,
+    before: Estimate,
+    after: Estimate,
+    n: int,
+    unit: str,
     trained_on: Collection[str],
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """What a model that was trained on attacked copies gains on one test set over the model that was not.
 
     `….gain` is their difference, `….recovered` the share of the drop that it is, where a drop is shown. On the original
@@ -140,9 +153,15 @@ def gain_findings(
 
 
 def control_findings(
-    stage: Stage, key: Key, subject: str, control: Estimate, after: Estimate, n: int, unit: str,
+    stage: Stage,
+    key: Key,
+    subject: str,
+    control: Estimate,
+    after: Estimate,
+    n: int,
+    unit: str,
     trained_on: Collection[str],
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """`….gain_over_control`: what attacked copies gain over as many unchanged ones, so with as many steps.
 
     On an attack that the copies were made with once more as `….own_gain_over_control`: what is due to the attack.

@@ -30,10 +30,8 @@ def trained_tagger_findings(
     return [
         one
         for key, result in second.items()
-        for one in gain_findings(
-            "ner", key, subject, clean, first[key].f1, result.f1, result.there, "F1", trained_on
-        )
-    ]  # fmt: skip
+        for one in gain_findings("ner", key, subject, clean, first[key].f1, result.f1, result.there, "F1", trained_on)
+    ]
 
 
 def controlled_tagger_findings(

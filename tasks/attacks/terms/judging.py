@@ -62,7 +62,7 @@ class Tested:
 
 def tagger_findings(
     tables: Tables, subject: str, significance: float, seeds: Seeds, groups: Groups = None
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """`ner.precision|recall|f1` everywhere, by slices, and under attack `ner.drop` and its test `ner.drop_p`."""
     counts = {key: by_group(counts_of(table), groups) for key, table in tables.items()}
     if not any(map(len, counts.values())):
@@ -219,9 +219,7 @@ def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.rand
     return [finding("ner.recall", here, subject, tested.recall, tested.there, "share", interval=ends)]
 
 
-def _drop_test(
-    key: Key, subject: str, clean: Counts, attacked: Counts, significance: float, seeds: Seeds
-) -> Finding:  # fmt: skip
+def _drop_test(key: Key, subject: str, clean: Counts, attacked: Counts, significance: float, seeds: Seeds) -> Finding:
     """`ner.drop_p`: approximate randomisation of the same sentences (or groups of them) before and under attack; n
     counts these.
 

@@ -39,7 +39,7 @@ def require_columns(samples: pa.Table, *columns: str) -> None:
 
 def match_rows(
     tagged: pa.Table, original: pa.Table, *, tokens: str, tags: str, known: frozenset[str] | None
-) -> Tallied:  # fmt: skip
+) -> Tallied:
     """The entities of every sentence whose tags are known; `original` are the same sentences before any attack.
 
     Counted beside them: the sentences of which the tagger did not read the end (`cut`), and the entities that stand
@@ -60,13 +60,19 @@ def match_rows(
         if len(unchanged) != len(gold):
             raise RunError(f"The sentence {sample} has {len(unchanged)} entities, and {len(gold)} under attack.")
         there, named = set(gold), set(said)
-        rows.append({
-            "id": sample, "gold_kinds": [one.kind for one in gold], "gold_lengths": [_length(one) for one in unchanged],
-            "gold_hits": [one in named for one in gold], "gold_seen": [_seen(words, one, known) for one in unchanged],
-            "said_kinds": [one.kind for one in said], "said_lengths": [_length(one) for one in said],
-            "said_hits": [one in there for one in said],
-            "said_seen": [_seen(row["tokens"], one, known) for one in said],
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": sample,
+                "gold_kinds": [one.kind for one in gold],
+                "gold_lengths": [_length(one) for one in unchanged],
+                "gold_hits": [one in named for one in gold],
+                "gold_seen": [_seen(words, one, known) for one in unchanged],
+                "said_kinds": [one.kind for one in said],
+                "said_lengths": [_length(one) for one in said],
+                "said_hits": [one in there for one in said],
+                "said_seen": [_seen(row["tokens"], one, known) for one in said],
+            }
+        )
     return Tallied(pa.Table.from_pylist(rows, schema=EntityMatches.schema), {"cut": cut, "beyond": beyond})
 
 

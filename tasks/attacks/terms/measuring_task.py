@@ -49,9 +49,14 @@ def match_entities(
         forms = reduce_partitions(known_entities, training, tokens=sentences.words, tags=sentences.tags)
         known = forms.get("forms") or frozenset()
     made: Artifact[EntityMatches] = map_partitions(
-        match_rows, tagged, original, into=EntityMatches, tokens=sentences.words, tags=sentences.tags,
+        match_rows,
+        tagged,
+        original,
+        into=EntityMatches,
+        tokens=sentences.words,
+        tags=sentences.tags,
         known=known,
-    )  # fmt: skip
+    )
     cut = tally_of(made).get("cut", 0)
     say(f"{made.rows} sentences" + (f" · {cut} longer than it reads, and cut" if cut else ""))
     return made

@@ -50,8 +50,9 @@ def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = (), c
     lines += [f"Under {_set_in_words(one)}, {one.subject} is {one.verdict}." for one in constant if one.of != CLEAN]
     lines += [*_notes(found), counted]
     sentence = " ".join(filter(None, lines)) or "Nothing was measured."
-    return Part(_TITLES[stage], sentence, blocks, stage, "bad" if constant else "neutral",
-                "red flag" if constant else "")  # fmt: skip
+    return Part(
+        _TITLES[stage], sentence, blocks, stage, "bad" if constant else "neutral", "red flag" if constant else ""
+    )
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
@@ -197,9 +198,11 @@ def _beyond(found: TermFindings, subject: str) -> str:
 def _own_attacks(found: TermFindings, subject: str) -> list[tuple[str, Key]]:
     """Each model with the attacks that it was trained on."""
     return [
-        (model, key) for model in found.trained(subject) for key in found.attacks
+        (model, key)
+        for model in found.trained(subject)
+        for key in found.attacks
         if found.get("own_gain", model, key) is not None
-    ]  # fmt: skip
+    ]
 
 
 def _worst(found: TermFindings, subject: str) -> Finding | None:

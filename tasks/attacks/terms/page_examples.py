@@ -52,9 +52,14 @@ def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
     if not examples:
         return []
     columns = [
-        Column("Attack"), Column("Sentence"), Column("Attacked"), Column("Beside"), Column("People", "number"),
-        Column("Before", "number"), Column("After", "number"),
-    ]  # fmt: skip
+        Column("Attack"),
+        Column("Sentence"),
+        Column("Attacked"),
+        Column("Beside"),
+        Column("People", "number"),
+        Column("Before", "number"),
+        Column("After", "number"),
+    ]
     rows: list[list[Cell]] = [
         [one.attack, one.before, one.after, one.other, one.gold, one.said_before, one.said_after] for one in examples
     ]

@@ -11,8 +11,14 @@ ORIGINAL: Key = (CLEAN, "")
 """The test set of unchanged samples."""
 HEADLINE = {"ner": "f1", "sts": "pearson"}
 """The measure that drops and gains are of."""
-CALLED = {"f1": "F1", "precision": "Precision", "recall": "Recall", "pearson": "Pearson", "spearman": "Spearman",
-          "mae": "MAE"}  # fmt: skip
+CALLED = {
+    "f1": "F1",
+    "precision": "Precision",
+    "recall": "Recall",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "mae": "MAE",
+}
 
 
 class TermFindings:

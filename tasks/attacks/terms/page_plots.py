@@ -21,9 +21,11 @@ def drop_plots(found: TermFindings) -> list[Block]:
     title = f"Drop of {CALLED[found.headline]} under attack"
     plots = [plot for model in found.subjects if (plot := _over_share(found, model, model)) is not None]
     if plots:
-        return [Panels(title, plots, _note(found))] if len(plots) > 1 else [
-            replace(plots[0], title=title, note=_note(found))
-        ]  # fmt: skip
+        return (
+            [Panels(title, plots, _note(found))]
+            if len(plots) > 1
+            else [replace(plots[0], title=title, note=_note(found))]
+        )
     return [bars for model in found.subjects if (bars := _bars(found, model, title)) is not None]
 
 
@@ -51,10 +53,13 @@ def _over_share(found: TermFindings, model: str, title: str) -> LinePlot | None:
     series = [_series(name, drops, place * _ASIDE) for place, (name, drops) in enumerate(sorted(lines.items()))]
     worst = [f"{one.name} {number(one.y[-1], 2)}" for one in series]
     return LinePlot(
-        title, series, "Share of the terms attacked", f"Drop of {CALLED[found.headline]}",
+        title,
+        series,
+        "Share of the terms attacked",
+        f"Drop of {CALLED[found.headline]}",
         f"{CALLED[found.headline]} lost by {model}, at the largest share: {', '.join(worst)}.",
         x_ticks={share: f"{share:g}" for share in shares},
-    )  # fmt: skip
+    )
 
 
 def _series(name: str, drops: Sequence[Finding], aside: float) -> Series:
@@ -77,8 +82,12 @@ def _bars(found: TermFindings, model: str, title: str) -> BarPlot | None:
     told = ", ".join(f"{_line_name(drop)} {number(drop.value, 2)}" for drop in drops)
     shown = title if len(found.subjects) == 1 else f"{title}, {model}"
     return BarPlot(
-        shown, [_line_name(drop) for drop in drops], [drop.value for drop in drops],
+        shown,
+        [_line_name(drop) for drop in drops],
+        [drop.value for drop in drops],
         f"Drop of {CALLED[found.headline]}",
-        f"{CALLED[found.headline]} lost by {model}: {told}.", [drop.low for drop in drops],
-        [drop.high for drop in drops], _note(found),
-    )  # fmt: skip
+        f"{CALLED[found.headline]} lost by {model}: {told}.",
+        [drop.low for drop in drops],
+        [drop.high for drop in drops],
+        _note(found),
+    )

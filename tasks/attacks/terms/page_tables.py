@@ -36,10 +36,13 @@ def figures_table(found: TermFindings) -> DataTable:
     """What every subject measures on the original samples and under every attack (Tables 2 and 3)."""
     tests = found.stage == "ner"
     columns = [
-        Column("Subject"), Column("Test set"), *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]),
+        Column("Subject"),
+        Column("Test set"),
+        *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]),
         Column("Drop", "number", f"How far {CALLED[found.headline]} is below that of the original samples"),
-        *([Column("p, corrected", "p", _TEST)] if tests else []), Column(""),
-    ]  # fmt: skip
+        *([Column("p, corrected", "p", _TEST)] if tests else []),
+        Column(""),
+    ]
     rows: list[list[Cell]] = []
     for model in found.subjects:
         for key in [ORIGINAL, *found.attacks]:
@@ -67,9 +70,12 @@ def severities_table(found: TermFindings) -> DataTable | None:
     if len(rows) <= len(found.subjects) * len(found.attacks):
         return None
     columns = [
-        Column("Subject"), Column("Attack"), Column("Severity"),
-        *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]), Column("Drop", "number"),
-    ]  # fmt: skip
+        Column("Subject"),
+        Column("Attack"),
+        Column("Severity"),
+        *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]),
+        Column("Drop", "number"),
+    ]
     return DataTable("Every severity", columns, rows, collapsed=True)
 
 
@@ -99,18 +105,25 @@ def gains_table(found: TermFindings, subject: str) -> DataTable | None:
             gain = found.get("gain", model, key)
             if gain is not None:
                 recovered, over = (found.get(name, model, key) for name in ("recovered", "gain_over_control"))
-                rows.append([
-                    _row_name(found, model, subject), set_name(key), estimate(gain), estimate(recovered),
-                    _judged(gain),
-                    *([estimate(over), "" if over is None else _judged(over)] if controlled else []),
-                ])  # fmt: skip
+                rows.append(
+                    [
+                        _row_name(found, model, subject),
+                        set_name(key),
+                        estimate(gain),
+                        estimate(recovered),
+                        _judged(gain),
+                        *([estimate(over), "" if over is None else _judged(over)] if controlled else []),
+                    ]
+                )
     if not rows:
         return None
     columns = [
-        Column("Trained with"), Column("Test set"),
+        Column("Trained with"),
+        Column("Test set"),
         Column("Gain", "number", f"{CALLED[found.headline]} minus that of the subject as it is, on the same samples"),
-        Column("Of the drop", "percent", "The share of the drop under attack that training takes back"), Column(""),
-    ]  # fmt: skip
+        Column("Of the drop", "percent", "The share of the drop under attack that training takes back"),
+        Column(""),
+    ]
     note = (
         "Paired: every sample is compared with itself. Intervals are 95 %; where one includes 0, no gain is shown. A "
         "gain below 0 on the original samples is what training on copies costs. "
@@ -138,10 +151,13 @@ def slices_table(found: TermFindings) -> DataTable | None:
     sets = [ORIGINAL, *found.attacks]
     columns = [Column("Subject"), Column("Entities"), *(Column(set_name(key), "percent") for key in sets)]
     rows: list[list[Cell]] = [
-        [model, slice_name(name),
-         *(estimate(found.get("recall", model, (of, ", ".join(filter(None, (group, name)))))) for of, group in sets)]
+        [
+            model,
+            slice_name(name),
+            *(estimate(found.get("recall", model, (of, ", ".join(filter(None, (group, name)))))) for of, group in sets),
+        ]
         for model, name in distinct((recall.subject, recall.slice.name) for recall in recalls)
-    ]  # fmt: skip
+    ]
     note = (
         "The share of these entities that is found. Length and whether an entity was in the training samples are those "
         "of its words before the attack."

@@ -28,9 +28,12 @@ class Perturbed:
 
 
 def perturb(
-    words: Sequence[str], tags: Sequence[str] | None, attack: TermAttack, means: TermMeans,
+    words: Sequence[str],
+    tags: Sequence[str] | None,
+    attack: TermAttack,
+    means: TermMeans,
     generator: np.random.Generator,
-) -> Perturbed:  # fmt: skip
+) -> Perturbed:
     """The sentence under the attack at its first severity.
 
     Tags stay as they are, one for one, unless a synonym has more or fewer words than the term: then they are projected

@@ -63,17 +63,24 @@ def attacked_rows(
     changes = [change for one in made for change in one.changes]
     counted = Counter(change["outcome"] for change in changes)
     tally = {
-        "terms": len(changes), "words": sum(change["changed"] for change in changes), "outcomes": dict(counted),
+        "terms": len(changes),
+        "words": sum(change["changed"] for change in changes),
+        "outcomes": dict(counted),
         "untagged": tags.count(None) if sentences.tags else 0,
-    }  # fmt: skip
+    }
     table = pa.Table.from_pylist(changes, schema=TermChanges.schema)
     return Tallied((attacked, table), tally)
 
 
 def _row(
-    sample: str, cell: Any, tags: list[str] | None, attacks: Sequence[ResolvedAttack], sentences: SentenceColumns,
-    seeds: Seeds, reach: float,
-) -> Row:  # fmt: skip
+    sample: str,
+    cell: Any,
+    tags: list[str] | None,
+    attacks: Sequence[ResolvedAttack],
+    sentences: SentenceColumns,
+    seeds: Seeds,
+    reach: float,
+) -> Row:
     generator = seeds.generator(sample)
     luck, which = generator.random(), int(generator.integers(len(attacks)))
     if cell is None or (sentences.tags and tags is None) or luck >= reach:  # untagged, it is not measured either
@@ -126,19 +133,33 @@ def _places(changes: Sequence[Change]) -> list[tuple[int, int]]:
 
 
 def _records(
-    sample: str, attack: ResolvedAttack, changes: Sequence[Change], places: Sequence[tuple[int, int]],
+    sample: str,
+    attack: ResolvedAttack,
+    changes: Sequence[Change],
+    places: Sequence[tuple[int, int]],
     offsets: Sequence[tuple[int, int]],
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     word = TERM_ATTACKS.of(attack.settings).word
     return [
         {
-            "id": sample, "attack": word, "kind": change.span.kind, "before": " ".join(change.before),
-            "after": change.name or " ".join(change.after), "first": change.span.first, "last": change.span.last,
-            "new_first": new_first, "new_last": new_last, "start": start, "end": end, "words": change.words,
-            "changed": change.changed, "concept": change.concept, "outcome": change.outcome,
+            "id": sample,
+            "attack": word,
+            "kind": change.span.kind,
+            "before": " ".join(change.before),
+            "after": change.name or " ".join(change.after),
+            "first": change.span.first,
+            "last": change.span.last,
+            "new_first": new_first,
+            "new_last": new_last,
+            "start": start,
+            "end": end,
+            "words": change.words,
+            "changed": change.changed,
+            "concept": change.concept,
+            "outcome": change.outcome,
         }
         for change, (new_first, new_last), (start, end) in zip(changes, places, offsets, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _with(samples: pa.Table, column: str, values: list[Any]) -> pa.Table:

@@ -29,10 +29,17 @@ def perturb_terms(
     samples: Artifact[Samples], attacks: Sequence[ResolvedAttack], sentences: SentenceColumns, reach: float = 1.0
 ) -> Perturbed:
     """The samples under an attack; of several, each sample draws one. `reach` is the share that is attacked at all."""
-    made = Perturbed(*map_partitions(
-        attacked_rows, samples, into=(Samples, TermChanges), attacks=list(attacks), sentences=sentences,
-        seeds=stage_seeds(), reach=reach,
-    ))  # fmt: skip
+    made = Perturbed(
+        *map_partitions(
+            attacked_rows,
+            samples,
+            into=(Samples, TermChanges),
+            attacks=list(attacks),
+            sentences=sentences,
+            seeds=stage_seeds(),
+            reach=reach,
+        )
+    )
     counted = tally_of(made.samples) or tally_of(made.changes)
     outcomes, untagged = counted.get("outcomes", {}), counted.get("untagged", 0)
     if untagged and untagged == samples.rows:
@@ -44,6 +51,9 @@ def perturb_terms(
     rest = " · ".join(f"{outcome} {count}" for outcome, count in sorted(outcomes.items()) if outcome != CHANGED)
     severity = attacks[0].settings.group
     stays = f" · {untagged} sentences without tags stay" if untagged else ""
-    say(f"{named}, {severity}: {outcomes.get(CHANGED, 0)} of {counted.get('terms', 0)} terms changed"
-        + (f" · {rest}" if rest else "") + stays)  # fmt: skip
+    say(
+        f"{named}, {severity}: {outcomes.get(CHANGED, 0)} of {counted.get('terms', 0)} terms changed"
+        + (f" · {rest}" if rest else "")
+        + stays
+    )
     return made

@@ -117,11 +117,19 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
             told = replace(told, reason=REFUSED)
         answer = before[at] if told.status == "skipped" else after[at]
         assert told.status != "success" or told.changes
-        rows.append({
-            "id": ids[at], "gold": samples["gold"][at].as_py(), "text": texts[at],
-            "predicted": said, "probabilities": before[at].tolist(), "refused": refused,
-            "attacked": int(answer.argmax()), "attacked_probabilities": answer.tolist(), **_told(told, ready, kit),
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": ids[at],
+                "gold": samples["gold"][at].as_py(),
+                "text": texts[at],
+                "predicted": said,
+                "probabilities": before[at].tolist(),
+                "refused": refused,
+                "attacked": int(answer.argmax()),
+                "attacked_probabilities": answer.tolist(),
+                **_told(told, ready, kit),
+            }
+        )
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
 
 
@@ -195,12 +203,23 @@ def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, s
 def _told(one: Outcome, ready: Ready, kit: AttackKit) -> dict[str, object]:
     """The columns that say what the attack did."""
     return {
-        "status": one.status, "reason": one.reason, "attacked_text": one.text, "words": one.words,
-        "positions": [change.position for change in one.changes], "starts": [change.start for change in one.changes],
-        "ends": [change.end for change in one.changes], "originals": [change.original for change in one.changes],
-        "replacements": [change.replacement for change in one.changes], "changed": len(one.changes),
-        "modified": len(one.changes) / one.words if one.words else 0.0, "similarity": one.similarity,
-        "encoder": ready.encoder.name, "second_encoder": ready.second.name, "queries": one.queries,
-        "second_similarity": one.second, "ranking": ready.attacker.ranking,
-        "providers": kit.limits["provider"].to_pylist(), "limits": kit.limits["limit"].to_pylist(),
-    }  # fmt: skip
+        "status": one.status,
+        "reason": one.reason,
+        "attacked_text": one.text,
+        "words": one.words,
+        "positions": [change.position for change in one.changes],
+        "starts": [change.start for change in one.changes],
+        "ends": [change.end for change in one.changes],
+        "originals": [change.original for change in one.changes],
+        "replacements": [change.replacement for change in one.changes],
+        "changed": len(one.changes),
+        "modified": len(one.changes) / one.words if one.words else 0.0,
+        "similarity": one.similarity,
+        "encoder": ready.encoder.name,
+        "second_encoder": ready.second.name,
+        "queries": one.queries,
+        "second_similarity": one.second,
+        "ranking": ready.attacker.ranking,
+        "providers": kit.limits["provider"].to_pylist(),
+        "limits": kit.limits["limit"].to_pylist(),
+    }

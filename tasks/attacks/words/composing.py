@@ -117,10 +117,15 @@ class WordAttacker:
         if not self.attack.offered:
             return Outcome("skipped", REFUSED, text, len(words), queries=queries)
         return Outcome(
-            "success" if fooled else "failed", "" if fooled else self._stands(given, len(words)),
-            made.text + text[len(head) :], len(words), _changes(given, made), _similarity(made),
-            self._second(text, made), queries,
-        )  # fmt: skip
+            "success" if fooled else "failed",
+            "" if fooled else self._stands(given, len(words)),
+            made.text + text[len(head) :],
+            len(words),
+            _changes(given, made),
+            _similarity(made),
+            self._second(text, made),
+            queries,
+        )
 
     def _second(self, text: str, made: SpannedText) -> float | None:
         """The similarity by the other encoder, of what the constraint's encoder compares too."""
@@ -167,9 +172,12 @@ class WordAttacker:
 
 
 def compose(
-    model: TextModel, settings: WordAttack, encoder: Encoder, candidates: Callable[[str, int], Sequence[str]],
+    model: TextModel,
+    settings: WordAttack,
+    encoder: Encoder,
+    candidates: Callable[[str, int], Sequence[str]],
     second: Encoder | None = None,
-) -> WordAttacker:  # fmt: skip
+) -> WordAttacker:
     """The attack that the settings describe; a subject without gradients is ranked by deletion.
 
     `candidates(word, label)` lists what may take the place of a word in a text of that class; a `second` encoder is
@@ -178,11 +186,14 @@ def compose(
     swap, similar = ListedSwap(), SimilarSentence(settings.similarity)
     victim, ranking = EvaluatedModel(model), ranking_for(model, settings)
     constraints = [
-        RepeatModification(), ContentWords(), ReadWords(victim), ListedWords(swap),
+        RepeatModification(),
+        ContentWords(),
+        ReadWords(victim),
+        ListedWords(swap),
         MaxModificationRate(max_rate=float(settings.modified), min_threshold=settings.modified_floor),
         *([SamePartOfSpeech()] if settings.part_of_speech else []),
         similar,
-    ]  # fmt: skip
+    ]
     goal = ChangedLabel(victim, model_batch_size=_ALL_AT_ONCE)
     search = RankedSwaps("gradient" if ranking == "gradient" else "delete")
     attack = CountedAttack(goal, constraints, swap, search)
@@ -205,10 +216,11 @@ def most_changes(words: int, settings: WordAttack) -> int:
 
 def _changes(before: SpannedText, after: SpannedText) -> tuple[Change, ...]:
     return tuple(
-        Change(index, before.spans[index].start, before.spans[index].end, before.spans[index].text,
-               after.spans[index].text)
+        Change(
+            index, before.spans[index].start, before.spans[index].end, before.spans[index].text, after.spans[index].text
+        )
         for index in after.changes
-    )  # fmt: skip
+    )
 
 
 def _similarity(text: SpannedText) -> float | None:

@@ -26,9 +26,7 @@ def flag_texts(
 ) -> Artifact[Findings]:
     """Whether a subject (almost) always says the same of the texts as they are: `attack.red_flag`."""
     names = class_names(collect(classes, None))
-    reading = constant_text_answer(
-        collect(predictions, ["id", "predicted"]), collect(samples, ["id", "gold"]), names
-    )  # fmt: skip
+    reading = constant_text_answer(collect(predictions, ["id", "predicted"]), collect(samples, ["id", "gold"]), names)
     say(f"{name} · " + (reading.why if reading.raised else "its answers vary" if reading.n else "no texts"))
     return write_table(findings_table([reading.finding(name)]), into=Findings)
 

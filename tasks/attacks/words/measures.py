@@ -66,10 +66,16 @@ def word_findings(
     if (why == BLIND).any():  # n is there, so that no gate takes it for nothing to measure
         found = [replace(one, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for one in found]
     found += [
-        share_by("attack.skipped", ~tried & ((why == reason) | (reason == "")), groups, of=name, group=reason,
-                 subject=subject)
+        share_by(
+            "attack.skipped",
+            ~tried & ((why == reason) | (reason == "")),
+            groups,
+            of=name,
+            group=reason,
+            subject=subject,
+        )
         for reason in _skipped(table)
-    ]  # fmt: skip
+    ]
 
     def mean(metric: str, column: str, chosen: Bools, unit: str, group: str = "") -> Finding:
         values, about = _floats(table, column)[chosen], {"of": name, "subject": subject, "group": group}
@@ -104,9 +110,14 @@ def limits_said(limits: Mapping[str, float | None]) -> str:
 
 
 def comparison_findings(
-    first: pa.Table, second: pa.Table, of: str, subject: str, generator: np.random.Generator,
-    significance: float = 0.05, groups: Groups = None,
-) -> list[Finding]:  # fmt: skip
+    first: pa.Table,
+    second: pa.Table,
+    of: str,
+    subject: str,
+    generator: np.random.Generator,
+    significance: float = 0.05,
+    groups: Groups = None,
+) -> list[Finding]:
     """First less second on the texts that either could attack: success (McNemar's exact p, Newcombe's interval), and
     where both succeed the words changed and the queries (Wilcoxon's p, bootstrap intervals over the texts); all of them
     by group, where texts stand in `groups`.
@@ -187,9 +198,7 @@ def _limit(provider: str, limit: float | None, *, of: str, subject: str) -> Find
     return Finding("attack.limit", of=of, group=provider, subject=subject, value=limit, verdict=verdict, unit="cosine")
 
 
-def _mean(
-    metric: str, values: Floats, unit: str, groups: Groups, *, of: str, subject: str, group: str
-) -> Finding:  # fmt: skip
+def _mean(metric: str, values: Floats, unit: str, groups: Groups, *, of: str, subject: str, group: str) -> Finding:
     """A mean over texts with its bootstrap interval, which stays where the values are (a mean of few and skewed ones
     has none by Student's t that does); without one of few texts (or groups), or of texts that are all alike."""
     there = ~np.isnan(values)
@@ -204,9 +213,7 @@ def _mean(
     return replace(about, value=found.value, low=found.low, high=found.high)
 
 
-def _success(
-    won: Bools, other: Bools, of: str, subject: str, significance: float, groups: Groups
-) -> list[Finding]:  # fmt: skip
+def _success(won: Bools, other: Bools, of: str, subject: str, significance: float, groups: Groups) -> list[Finding]:
     """How much oftener the first succeeds, and the test of it."""
     about = Finding("attack.success_difference", of=of, subject=subject, n=len(won), unit="share")
     test = replace(about, metric="attack.mcnemar_p", unit="p")
@@ -222,7 +229,7 @@ def _success(
 
 def _difference(
     about: Finding, first: Floats, second: Floats, generator: np.random.Generator, groups: Groups
-) -> Finding:  # fmt: skip
+) -> Finding:
     """The mean difference; not measured of few pairs, or where all are alike and nothing says how far off it is. Its
     interval is there as soon as there are enough pairs to draw from."""
     if _units(first, groups) < FEWEST_PAIRS or len(np.unique(first - second)) == 1:

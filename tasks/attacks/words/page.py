@@ -146,12 +146,19 @@ def _rates_plot(found: WordFindings) -> list[Block]:
         return []
     names = [f"{rate.of} on {rate.subject}" for rate in rates]
     told = "; ".join(f"{name} {percent(rate.value)}" for name, rate in zip(names, rates, strict=True))
-    return [BarPlot(
-        "How often an attack on words succeeds", names, [rate.value for rate in rates], "Success rate",
-        f"Success rate of word attacks: {told}.", [rate.low for rate in rates], [rate.high for rate in rates],
-        "Of the texts that were not wrong before and could be attacked. Whiskers are 95 % intervals (Wilson).",
-        "percent",
-    )]  # fmt: skip
+    return [
+        BarPlot(
+            "How often an attack on words succeeds",
+            names,
+            [rate.value for rate in rates],
+            "Success rate",
+            f"Success rate of word attacks: {told}.",
+            [rate.low for rate in rates],
+            [rate.high for rate in rates],
+            "Of the texts that were not wrong before and could be attacked. Whiskers are 95 % intervals (Wilson).",
+            "percent",
+        )
+    ]
 
 
 def _skipped(found: WordFindings) -> DataTable:

@@ -60,9 +60,11 @@ def carriers_table(shown: AttackedTexts) -> DataTable | None:
     if not words:
         return None
     columns = [
-        Column("Word"), Column("Successful attacks", "integer", "in which this word was replaced"),
-        Column("Of attacks that replaced it", "percent"), Column("Most often by"),
-    ]  # fmt: skip
+        Column("Word"),
+        Column("Successful attacks", "integer", "in which this word was replaced"),
+        Column("Of attacks that replaced it", "percent"),
+        Column("Most often by"),
+    ]
     rows: list[Sequence[Cell]] = [
         [carrier.word, carrier.successes, share_estimate(carrier.successes, carrier.attacks), carrier.instead]
         for carrier in words[:_MOST]

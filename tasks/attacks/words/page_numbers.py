@@ -19,7 +19,7 @@ _DIFFERENCES: tuple[tuple[str, str, Literal["percent", "number"]], ...] = (
     (_TESTED, "Success, difference", "percent"),
     ("perturbed_words_difference", "Words changed, difference", "number"),
     ("queries_difference", "Queries, difference", "number"),
-)  # fmt: skip
+)
 """The paired differences: what each is called, and how it is written."""
 
 
@@ -30,12 +30,14 @@ def figures(found: WordFindings) -> list[DataTable]:
 
 def _success(found: WordFindings) -> DataTable:
     columns = [
-        Column("Subject"), Column("Attack"), Column("Success rate", "percent", "Of the texts that it attacked"),
+        Column("Subject"),
+        Column("Attack"),
+        Column("Success rate", "percent", "Of the texts that it attacked"),
         Column("Right before", "percent", "Accuracy on the texts under attack, as they are"),
         Column("Still right", "percent", "Accuracy on the texts under attack, after it"),
         Column("Words changed", "number", "Mean over successful attacks"),
         Column("Queries", "number", "Mean number of texts that the subject was asked about"),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = []
     for subject, attack in found.tried:
         names = ("success_rate", "accuracy", "perturbed_words", "queries")
@@ -56,16 +58,19 @@ def _success(found: WordFindings) -> DataTable:
 def _likeness(found: WordFindings) -> DataTable:
     alike = "Of the attacked text and the original, cosine; mean over successful attacks"
     encoders = distinct(
-        group for subject in found.subjects for attack in found.attacks
+        group
+        for subject in found.subjects
+        for attack in found.attacks
         for group in found.groups("similarity", subject, attack)
-    )  # fmt: skip
+    )
     columns = [
-        Column("Subject"), Column("Attack"),
+        Column("Subject"),
+        Column("Attack"),
         Column("Least cosine", "text", "How similar a replacement had to be, by source of word vectors"),
         Column("Synonyms told apart", "text", "The chance that a synonym pair is nearer than a random one (AUC)"),
         Column("Refused as opposites", "text", "Replacements of the texts' words that were left out"),
         *(Column(f"Similarity, {name}", "number", alike) for name in encoders),
-    ]  # fmt: skip
+    ]
     rows: list[list[Cell]] = []
     for subject, attack in found.tried:
         similar = [estimate(found.get("similarity", subject, attack, name)) for name in encoders]
@@ -96,9 +101,12 @@ def _worth(found: WordFindings) -> list[DataTable]:
             for name in found.groups("class_auc", subject, attack)
         ]
     columns = [
-        Column("Subject"), Column("Attack"), Column("Class"),
-        Column("AUC", "number", "From probabilities; the mean over classes, and each class against the rest"), *CHANCES,
-    ]  # fmt: skip
+        Column("Subject"),
+        Column("Attack"),
+        Column("Class"),
+        Column("AUC", "number", "From probabilities; the mean over classes, and each class against the rest"),
+        *CHANCES,
+    ]
     note = "Of all texts of a known class after the attack, those that it skipped as they are."
     return [DataTable("What probabilities are worth after the attack", columns, rows, note)] if rows else []
 

@@ -231,6 +231,7 @@ class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
         victim = self.get_victim_model()
         gradient = victim.get_grad(text.text, self.goal_function.ground_truth_output)["gradient"]
         tokens = tokens_of_words(text.spans, victim.encode(text.text))
-        sizes = [float(np.abs(gradient[tokens[index]].mean(axis=0)).sum()) if tokens[index] else 0.0
-                 for index in indices]  # fmt: skip
+        sizes = [
+            float(np.abs(gradient[tokens[index]].mean(axis=0)).sum()) if tokens[index] else 0.0 for index in indices
+        ]
         return np.array(sizes, dtype=np.float64)

@@ -61,12 +61,15 @@ class ResolvedWordAttack:
         """The hash of the settings that matter, of the encoder, of the source of neighbours, and of the words that stay
         or may not be put in."""
         parts = [
-            self.settings.model_dump_json(exclude=_SHOWN), self.encoder.name, self.encoder.content,
+            self.settings.model_dump_json(exclude=_SHOWN),
+            self.encoder.name,
+            self.encoder.content,
             self.providers.fingerprint if self.providers else "",
             hashlib.sha256(self.lists.content).hexdigest() if self.lists else "",
-            " ".join(sorted(self.keep)), repr(sorted(self.antonyms)),
+            " ".join(sorted(self.keep)),
+            repr(sorted(self.antonyms)),
             "" if self.settings.antonyms == "allow" else list_of_opposites(),
-        ]  # fmt: skip
+        ]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def refuses(self, word: str, replacement: str) -> bool:
@@ -148,8 +151,10 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
     if settings.min_cosine is not None:
         raise SettingError(
             f"The attack's `min_cosine` is {settings.min_cosine}, and lists of neighbours ({settings.vectors}) "
-            "have no cosines: leave it out, or name word vectors.", "min_cosine", "",
-        )  # fmt: skip
+            "have no cosines: leave it out, or name word vectors.",
+            "min_cosine",
+            "",
+        )
     return replace(found, lists=lists)
 
 

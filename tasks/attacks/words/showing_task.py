@@ -11,8 +11,20 @@ from assay.infra.stage import say, stage, write_table
 from assay.tasks.attacks.words.showing import rows_named, word_examples
 from assay.tasks.subjects.holding_out import draw_in_proportion
 
-_READ = ("id", "gold", "status", "predicted", "attacked", "text", "starts", "ends", "replacements", "words", "changed",
-         "similarity")  # fmt: skip
+_READ = (
+    "id",
+    "gold",
+    "status",
+    "predicted",
+    "attacked",
+    "text",
+    "starts",
+    "ends",
+    "replacements",
+    "words",
+    "changed",
+    "similarity",
+)
 
 
 @stage(version=1, title="texts to attack")

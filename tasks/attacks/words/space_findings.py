@@ -35,9 +35,16 @@ def space_findings(limits: pa.Table, name: str, subject: str) -> list[Finding]:
     """`attack.synonym_auc`, by source of vectors: how likely a synonym pair is nearer than a random one; n is pairs."""
     return [
         Finding(
-            "attack.synonym_auc", of=name, group=row["provider"], subject=subject, value=row["auc"], low=row["low"],
-            high=row["high"], n=row["pairs"] or 0,
+            "attack.synonym_auc",
+            of=name,
+            group=row["provider"],
+            subject=subject,
+            value=row["auc"],
+            low=row["low"],
+            high=row["high"],
+            n=row["pairs"] or 0,
             verdict="not measured" if row["low"] is None else "no better than chance" if row["low"] <= CHANCE else "",
         )
-        for row in limits.to_pylist() if row["limit"] is not None
-    ]  # fmt: skip
+        for row in limits.to_pylist()
+        if row["limit"] is not None
+    ]

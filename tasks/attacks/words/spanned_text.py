@@ -99,8 +99,11 @@ class SpannedText(AttackedText):  # type: ignore[misc]
         """The spans of the text before, those behind the replaced word further on by what it grew."""
         spans, longer = before.spans, len(self._as_string) - len(before.text)
         new = Word(self._put_in(before, index), spans[index].start, spans[index].end + longer)
-        return [*spans[:index], new, *(Word(one.text, one.start + longer, one.end + longer)
-                                       for one in spans[index + 1 :])]  # fmt: skip
+        return [
+            *spans[:index],
+            new,
+            *(Word(one.text, one.start + longer, one.end + longer) for one in spans[index + 1 :]),
+        ]
 
 
 def tokens_of_words(words: list[Word], encoded: Encoded) -> list[list[int]]:

@@ -118,9 +118,14 @@ def _synonym_cosines(provider: Provider, seed: int) -> tuple[float, float]:
 
 
 def embed_piece(
-    voter: Voter, *, texts: Sequence[str], words: Sequence[str], providers: ResolvedProviders, inside: Inside | None,
+    voter: Voter,
+    *,
+    texts: Sequence[str],
+    words: Sequence[str],
+    providers: ResolvedProviders,
+    inside: Inside | None,
     seed: int,
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """The vectors that one provider gives the words."""
     return word_vectors(_provider(providers, voter.place, texts, inside, seed), words)
 
@@ -129,9 +134,14 @@ def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], setting
     """The swaps of the guided attack for some words; where words are pooled by their lemmas, they are asked by them."""
     spelt = [spelling(word, lemmatise) for word in piece.words]
     found = guided_rows(
-        sorted(set(spelt)), pools, spaces, candidates=settings.candidates, similar=settings.similar,
-        least=settings.min_cosine, part_of_speech=settings.part_of_speech,
-    )  # fmt: skip
+        sorted(set(spelt)),
+        pools,
+        spaces,
+        candidates=settings.candidates,
+        similar=settings.similar,
+        least=settings.min_cosine,
+        part_of_speech=settings.part_of_speech,
+    )
     by_spelling: dict[object, list[dict[str, object]]] = {}
     for row in found:
         by_spelling.setdefault(row["word"], []).append(row)

@@ -126,9 +126,15 @@ def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count:
 
 
 def guided_rows(
-    asked: Sequence[str], pools: Pools, spaces: Sequence[Space], *, candidates: int, similar: int,
-    least: float | None = None, part_of_speech: bool = False,
-) -> list[Row]:  # fmt: skip
+    asked: Sequence[str],
+    pools: Pools,
+    spaces: Sequence[Space],
+    *,
+    candidates: int,
+    similar: int,
+    least: float | None = None,
+    part_of_speech: bool = False,
+) -> list[Row]:
     """Of each word and class what the oracle's pools hold for it (section 4); `least` overrules every θ_relate.
 
     With `part_of_speech` words that the attack's constraint would refuse do not count among the similar ones.
@@ -155,9 +161,15 @@ def guided_rows(
             if len(chosen):
                 words = [pools.words[one] for one in chosen]
                 rows.append(
-                    _row(code, asked[place], related, words, nearness[place][chosen].tolist(),
-                         importance[chosen].tolist())
-                )  # fmt: skip
+                    _row(
+                        code,
+                        asked[place],
+                        related,
+                        words,
+                        nearness[place][chosen].tolist(),
+                        importance[chosen].tolist(),
+                    )
+                )
     return rows
 
 
@@ -227,12 +239,19 @@ def _similar(
 
 
 def _row(
-    code: int, word: str, related: bool | None, candidates: Sequence[str], cosines: Sequence[float] | None,
+    code: int,
+    word: str,
+    related: bool | None,
+    candidates: Sequence[str],
+    cosines: Sequence[float] | None,
     importance: Sequence[float] | None,
-) -> Row:  # fmt: skip
+) -> Row:
     nothing = [float("nan")] * len(candidates)
     return {
-        "code": code, "word": word, "related": related, "candidates": list(candidates),
+        "code": code,
+        "word": word,
+        "related": related,
+        "candidates": list(candidates),
         "cosines": nothing if cosines is None else list(cosines),
         "importance": nothing if importance is None else list(importance),
-    }  # fmt: skip
+    }

@@ -88,9 +88,13 @@ class _Corpus:
 
 
 def find_neighbours(
-    samples: Artifact[Samples], training: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles],
-    subject: ResolvedSubject, attack: ResolvedWordAttack,
-) -> Swaps:  # fmt: skip
+    samples: Artifact[Samples],
+    training: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    attack: ResolvedWordAttack,
+) -> Swaps:
     """A2T: of every word of the samples the nearest words that are near enough.
 
     They are looked for once for all attacks that look for the same, however near a word has to be for each.
@@ -104,10 +108,17 @@ def find_neighbours(
 
 
 def find_guided_swaps(
-    samples: Artifact[Samples], training: Artifact[Samples], keywords: Artifact[Keywords],
-    thresholds: Artifact[Thresholds], classes: Artifact[Classes], files: Artifact[SubjectFiles],
-    subject: ResolvedSubject, attack: ResolvedWordAttack, providers: ResolvedProviders, lemmatise: bool = False,
-) -> Swaps:  # fmt: skip
+    samples: Artifact[Samples],
+    training: Artifact[Samples],
+    keywords: Artifact[Keywords],
+    thresholds: Artifact[Thresholds],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    attack: ResolvedWordAttack,
+    providers: ResolvedProviders,
+    lemmatise: bool = False,
+) -> Swaps:
     """Guided (section 4): of every word and class the similar words of the pools; found once for attacks alike."""
     given = (
         samples,
@@ -127,16 +138,25 @@ def find_guided_swaps(
 
 @stage(version=3, title="neighbours", draws=True)
 def look_for_neighbours(
-    samples: Artifact[Samples], training: Artifact[Samples], text: str, sought: Sought,
-    subject: ResolvedSubject | None = None, files: Artifact[SubjectFiles] | None = None,
+    samples: Artifact[Samples],
+    training: Artifact[Samples],
+    text: str,
+    sought: Sought,
+    subject: ResolvedSubject | None = None,
+    files: Artifact[SubjectFiles] | None = None,
     classes: Artifact[Classes] | None = None,
-) -> Nearest:  # fmt: skip
+) -> Nearest:
     """A2T: of every word of the samples the nearest words, by vectors or by neighbour lists."""
     corpus = _corpus(samples, training, text)
     swaps, known = map_pieces(
-        neighbour_piece, [Words(tuple(corpus.asked))], into=(WordSwaps, SynonymCosines), texts=corpus.learnt,
-        attack=sought.attack, inside=_inside(subject, files, classes), seed=stage_seeds().integer(),
-    )  # fmt: skip
+        neighbour_piece,
+        [Words(tuple(corpus.asked))],
+        into=(WordSwaps, SynonymCosines),
+        texts=corpus.learnt,
+        attack=sought.attack,
+        inside=_inside(subject, files, classes),
+        seed=stage_seeds().integer(),
+    )
     say(f"{len(corpus.asked)} words looked up, {swaps.rows} have neighbours")
     return Nearest(swaps, _sentence_vectors(corpus, swaps), known)
 
@@ -163,11 +183,18 @@ def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wante
 
 @stage(version=2, title="guided swaps", draws=True)
 def look_into_pools(
-    samples: Artifact[Samples], training: Artifact[Samples], keywords: Artifact[Keywords],
-    thresholds: Artifact[Thresholds], classes: Artifact[Classes], text: str, sought: Sought,
-    providers: ResolvedProviders, lemmatise: bool, subject: ResolvedSubject | None = None,
+    samples: Artifact[Samples],
+    training: Artifact[Samples],
+    keywords: Artifact[Keywords],
+    thresholds: Artifact[Thresholds],
+    classes: Artifact[Classes],
+    text: str,
+    sought: Sought,
+    providers: ResolvedProviders,
+    lemmatise: bool,
+    subject: ResolvedSubject | None = None,
     files: Artifact[SubjectFiles] | None = None,
-) -> Swaps:  # fmt: skip
+) -> Swaps:
     """Guided (section 4): of every word and class the similar words of the oracle's pools, by their importance."""
     settings = sought.attack.settings
     assert isinstance(settings, Guided)
@@ -176,17 +203,29 @@ def look_into_pools(
     spelt = {spelling(word, lemmatise) for word in corpus.asked}
     words = sorted({*spelt, *found["word"].to_pylist(), *(word for pair in synonym_pairs() for word in pair)})
     embedded = map_pieces(
-        embed_piece, [Voter(place) for place in range(len(providers.providers))], into=WordVectors, name="spaces",
-        texts=corpus.learnt, words=words, providers=providers, inside=_inside(subject, files, classes),
+        embed_piece,
+        [Voter(place) for place in range(len(providers.providers))],
+        into=WordVectors,
+        name="spaces",
+        texts=corpus.learnt,
+        words=words,
+        providers=providers,
+        inside=_inside(subject, files, classes),
         seed=stage_seeds().integer(),
-    )  # fmt: skip
+    )
     thetas = {row["provider"]: row["theta"] for row in collect(thresholds, ["provider", "theta"]).to_pylist()}
     pieces = [Words(tuple(corpus.asked[at : at + _WORDS])) for at in range(0, max(1, len(corpus.asked)), _WORDS)]
     spaces = spaces_from(collect(embedded, None), thetas)
     swaps = map_pieces(
-        guided_piece, pieces, into=WordSwaps, name="swaps", pools=pools_in(found, classes.rows), spaces=spaces,
-        settings=settings, lemmatise=lemmatise,
-    )  # fmt: skip
+        guided_piece,
+        pieces,
+        into=WordSwaps,
+        name="swaps",
+        pools=pools_in(found, classes.rows),
+        spaces=spaces,
+        settings=settings,
+        lemmatise=lemmatise,
+    )
     limits = pool_limits(spaces, settings.min_cosine, stage_seeds().integer("synonyms"))
     asked = dict(zip(limits["provider"].to_pylist(), limits["limit"].to_pylist(), strict=True))
     related = collect(swaps, ["related"])["related"].to_pylist()
@@ -199,17 +238,27 @@ def look_into_pools(
 
 @stage(version=4, title="word attack", gpu=True)
 def attack_words(
-    samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject,
-    attack: ResolvedWordAttack, swaps: Artifact[WordSwaps], vectors: Artifact[WordVectors],
+    samples: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    attack: ResolvedWordAttack,
+    swaps: Artifact[WordSwaps],
+    vectors: Artifact[WordVectors],
     limits: Artifact[CosineLimits],
-) -> Artifact[AttackedTexts]:  # fmt: skip
+) -> Artifact[AttackedTexts]:
     """Every text attacked by itself: nothing is drawn, so the same texts come out of any cut and any workers."""
     names = class_names(collect(classes, None))
     kit = AttackKit(
         "\0".join([files.digest, subject.fingerprint, attack.fingerprint, swaps.digest, vectors.digest, limits.digest]),
-        subject, read_files(files), len(names), attack, collect(swaps, None), collect(vectors, None),
+        subject,
+        read_files(files),
+        len(names),
+        attack,
+        collect(swaps, None),
+        collect(vectors, None),
         collect(limits, None),
-    )  # fmt: skip
+    )
     attacked: Artifact[AttackedTexts] = map_partitions(attack_rows, samples, into=AttackedTexts, rows=ROWS, kit=kit)
     found = collect(attacked, ["status", "reason", "ranking", "refused"])
     said = f"{TEXT_ATTACKS.of(attack.settings).word} · {summary(found)}"
@@ -223,9 +272,13 @@ def attack_words(
 
 @stage(version=7, title="word findings")
 def measure_words(
-    attacked: Artifact[AttackedTexts], name: str, subject: str, limits: Artifact[CosineLimits],
-    samples: Artifact[Samples], classes: Artifact[Classes],
-) -> Artifact[Findings]:  # fmt: skip
+    attacked: Artifact[AttackedTexts],
+    name: str,
+    subject: str,
+    limits: Artifact[CosineLimits],
+    samples: Artifact[Samples],
+    classes: Artifact[Classes],
+) -> Artifact[Findings]:
     """The findings on one attack (`name`) on one subject, and on the vectors that it took its words from.
 
     Intervals count the groups of the `samples`, if any.
@@ -239,9 +292,14 @@ def measure_words(
 
 @stage(version=6, title="word attacks compared")
 def compare_words(
-    first: Artifact[AttackedTexts], second: Artifact[AttackedTexts], first_name: str, second_name: str, subject: str,
-    significance: float, samples: Artifact[Samples],
-) -> Artifact[Findings]:  # fmt: skip
+    first: Artifact[AttackedTexts],
+    second: Artifact[AttackedTexts],
+    first_name: str,
+    second_name: str,
+    subject: str,
+    significance: float,
+    samples: Artifact[Samples],
+) -> Artifact[Findings]:
     """Two attacks on the same texts: McNemar's test of success, Wilcoxon's of the words changed where both succeed."""
     generator = Seeds(0, "word attacks compared").generator(f"{subject}/{first_name}/{second_name}")
     one, two = collect(first, None), collect(second, None)
@@ -301,7 +359,11 @@ def _sentence_vectors(corpus: _Corpus, swaps: Artifact[Any]) -> Artifact[WordVec
     listed: Sequence[Sequence[str]] = collect(swaps, ["candidates"])["candidates"].to_pylist()
     words = {*corpus.asked, *(word for some in listed for word in some)}
     made: Artifact[WordVectors] = map_pieces(
-        sentence_piece, [Words(tuple(sorted(words)))], into=WordVectors, name="vectors", texts=corpus.learnt,
+        sentence_piece,
+        [Words(tuple(sorted(words)))],
+        into=WordVectors,
+        name="vectors",
+        texts=corpus.learnt,
         seed=stage_seeds().integer("sentences"),
-    )  # fmt: skip
+    )
     return made

@@ -99,9 +99,12 @@ class SentenceEncoder:
         logging.disable_progress_bar()
         try:
             return AutoModel.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True,
+                str(folder),
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
                 attn_implementation="eager",
-            )  # fmt: skip
+            )
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as fault:
             said = " ".join(str(fault).split())
             raise InputError(f"{folder} cannot be read as a sentence encoder: {said}") from fault

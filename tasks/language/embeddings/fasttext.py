@@ -30,9 +30,18 @@ def fasttext_provider(texts: Sequence[str], seed: int = 0, name: str = "fasttext
     sentences = sentences_of(texts)
     total = sum(map(len, sentences))
     model = FastText(
-        vector_size=DIMENSIONS, window=5, min_count=1, max_final_vocab=MOST_DISTINCT, sg=1, min_n=3, max_n=6,
-        bucket=_GROUPS, workers=1, seed=seed, hashfxn=_hash,
-    )  # fmt: skip
+        vector_size=DIMENSIONS,
+        window=5,
+        min_count=1,
+        max_final_vocab=MOST_DISTINCT,
+        sg=1,
+        min_n=3,
+        max_n=6,
+        bucket=_GROUPS,
+        workers=1,
+        seed=seed,
+        hashfxn=_hash,
+    )
     model.build_vocab(sentences)
     model.train(sentences, total_examples=len(sentences), epochs=max(1, min(EPOCHS, WORDS_TO_TRAIN // total)))
     return FastTextProvider(name, model.wv)

@@ -107,12 +107,22 @@ def answered(ordered: OrderedSamples, circumstances: Iterable[Circumstance]) -> 
         times = np.bincount(one.places, minlength=len(ordered.ids))
         right = np.bincount(one.places, weights=one.right, minlength=len(ordered.ids))
         here = np.flatnonzero(times)
-        tables.append(pa.table({
-            "id": ordered.ids.take(here), "of": [one.of] * len(here), "group": [one.group] * len(here),
-            "right": right[here].astype(np.int32), "times": times[here].astype(np.int32), "score": ordered.scores[here],
-            "stratum": ordered.stratum[here].astype(np.int32), "cluster": ordered.clusters[here],
-            "decided": ordered.decided[here],
-        }, schema=OrderedAnswers.schema))  # fmt: skip
+        tables.append(
+            pa.table(
+                {
+                    "id": ordered.ids.take(here),
+                    "of": [one.of] * len(here),
+                    "group": [one.group] * len(here),
+                    "right": right[here].astype(np.int32),
+                    "times": times[here].astype(np.int32),
+                    "score": ordered.scores[here],
+                    "stratum": ordered.stratum[here].astype(np.int32),
+                    "cluster": ordered.clusters[here],
+                    "decided": ordered.decided[here],
+                },
+                schema=OrderedAnswers.schema,
+            )
+        )
     return pa.concat_tables(tables) if tables else OrderedAnswers.schema.empty_table()
 
 
@@ -125,10 +135,14 @@ def ordered_samples(
     alike = clusters["cluster"].take(pc.index_in(ids, value_set=clusters["id"].combine_chunks()))
     undecided = intervals["undecided"].take(pc.index_in(ids, value_set=intervals["id"].combine_chunks()))
     return OrderedSamples(
-        ids, rows["dataset"].to_numpy().astype(np.int64), rows["lower"].to_numpy(),
-        rows["label"].to_numpy().astype(np.int64), pc.fill_null(rows["gold"], -1).to_numpy().astype(np.int64),
-        codes_of(alike.to_numpy()), ~undecided.to_numpy(zero_copy_only=False).astype(bool),
-    )  # fmt: skip
+        ids,
+        rows["dataset"].to_numpy().astype(np.int64),
+        rows["lower"].to_numpy(),
+        rows["label"].to_numpy().astype(np.int64),
+        pc.fill_null(rows["gold"], -1).to_numpy().astype(np.int64),
+        codes_of(alike.to_numpy()),
+        ~undecided.to_numpy(zero_copy_only=False).astype(bool),
+    )
 
 
 def _under(of: str, group: str, places: Codes, said: Codes, truth: Codes) -> Circumstance:

@@ -92,9 +92,15 @@ def _trend(paired: pa.Table, of: str, group: str, significance: float, only_deci
     shown = trend.p_value <= significance
     verdict = (EASY if trend.t > 0 else HARD) if shown else not_shown(significance)
     return Finding(
-        GAIN_TREND, of=of, group=group, value=trend.p_value, p_value=trend.p_value, n=len(gains), verdict=verdict,
+        GAIN_TREND,
+        of=of,
+        group=group,
+        value=trend.p_value,
+        p_value=trend.p_value,
+        n=len(gains),
+        verdict=verdict,
         unit=COMPARED,
-    )  # fmt: skip
+    )
 
 
 def _silent(scores: npt.NDArray[np.float64], gains: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64]) -> str:

@@ -16,9 +16,15 @@ ACCURACY = "along.accuracy"
 
 
 def along_findings(
-    ordered: OrderedSamples, circumstances: Iterable[Circumstance], *, subject: str, datasets: int, significance: float,
-    concluded: bool, only_decided: bool,
-) -> list[Finding]:  # fmt: skip
+    ordered: OrderedSamples,
+    circumstances: Iterable[Circumstance],
+    *,
+    subject: str,
+    datasets: int,
+    significance: float,
+    concluded: bool,
+    only_decided: bool,
+) -> list[Finding]:
     """The findings of one model: of what (`clean`, an attack, …), with the ε or severity and the stratum as the group.
 
     A run concludes from the answers to clean samples (`concluded`: of a subject, not of its defended copies); what is

@@ -17,7 +17,7 @@ from assay.tasks.reporting.parts import (
     Part,
     SeriesStyle,
     Verdict,
-)  # fmt: skip
+)
 from assay.tasks.reporting.sentences import first_few, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.subjects.along.circumstances import CLEAN, WEAK
@@ -110,9 +110,16 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     most = int(max(place for one in series for place in one.x))
     ticks = {float(at): str(at) for at in range(1, most + 1)} if most <= 12 else None
     return LinePlot(
-        f"{subject} along the order", series, "stratum, easiest first", "share of samples that are right",
-        f"Line plot. {'; '.join(told)}.", (0.0, 1.0), ticks, "Bands are 95 % intervals.", "percent",
-    )  # fmt: skip
+        f"{subject} along the order",
+        series,
+        "stratum, easiest first",
+        "share of samples that are right",
+        f"Line plot. {'; '.join(told)}.",
+        (0.0, 1.0),
+        ticks,
+        "Bands are 95 % intervals.",
+        "percent",
+    )
 
 
 def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
@@ -122,16 +129,26 @@ def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
             strata = along(findings, subject, of, group)
             area, tested = (findings.entry(f"along.{name}", subject, of, group) for name in ("auc", "trend_p"))
             first, last = (estimate(strata[at]) if strata else None for at in (0, -1))
-            rows.append([
-                subject, _named(of, group), first, last, estimate(area), _concluded(tested),
-                tested.verdict if tested else "",
-            ])  # fmt: skip
+            rows.append(
+                [
+                    subject,
+                    _named(of, group),
+                    first,
+                    last,
+                    estimate(area),
+                    _concluded(tested),
+                    tested.verdict if tested else "",
+                ]
+            )
     columns = [
-        Column("Subject"), Column("Circumstance"), Column("Easiest stratum", "percent"),
+        Column("Subject"),
+        Column("Circumstance"),
+        Column("Easiest stratum", "percent"),
         Column("Hardest stratum", "percent"),
         Column("AUC", "number", "How often a sample on which it is right stands before one on which it is wrong"),
-        Column("p", "p", _P), Column("Trend"),
-    ]  # fmt: skip
+        Column("p", "p", _P),
+        Column("Trend"),
+    ]
     return DataTable("First and last stratum", columns, rows)
 
 
@@ -144,10 +161,14 @@ def _gains(findings: FindingIndex) -> DataTable:
         circumstance = _named(trend.of, trend.group)
         rows.append([trend.subject, circumstance, overall, *ends, _concluded(trend), trend.verdict])
     columns = [
-        Column("Defended"), Column("Circumstance"), Column("Gain", "percent"),
-        Column("On the easiest stratum", "percent"), Column("On the hardest stratum", "percent"),
-        Column("p", "p", _P), Column("It gains"),
-    ]  # fmt: skip
+        Column("Defended"),
+        Column("Circumstance"),
+        Column("Gain", "percent"),
+        Column("On the easiest stratum", "percent"),
+        Column("On the hardest stratum", "percent"),
+        Column("p", "p", _P),
+        Column("It gains"),
+    ]
     return DataTable("What defences gain along the order", columns, rows)
 
 

@@ -39,18 +39,30 @@ class Followed(NamedTuple):
 
 @stage(version=2, title="along")
 def follow_subject(
-    curated: Artifact[CuratedSets], intervals: Artifact[Intervals], clusters: Artifact[Clusters],
-    predictions: Artifact[Predictions], images: Mapping[str, Artifact[Attacked]],
-    texts: Mapping[str, Artifact[AttackedTexts]], noises: Mapping[str, Artifact[Samples]],
-    noise_answers: Mapping[str, Artifact[Predictions]], noise_columns: Sequence[str],
-    flips: Artifact[FrameFlips] | None, name: str, datasets: int, undecided: str, significance: float, copy: bool,
-) -> Followed:  # fmt: skip
+    curated: Artifact[CuratedSets],
+    intervals: Artifact[Intervals],
+    clusters: Artifact[Clusters],
+    predictions: Artifact[Predictions],
+    images: Mapping[str, Artifact[Attacked]],
+    texts: Mapping[str, Artifact[AttackedTexts]],
+    noises: Mapping[str, Artifact[Samples]],
+    noise_answers: Mapping[str, Artifact[Predictions]],
+    noise_columns: Sequence[str],
+    flips: Artifact[FrameFlips] | None,
+    name: str,
+    datasets: int,
+    undecided: str,
+    significance: float,
+    copy: bool,
+) -> Followed:
     """How right one model is along D1…DN on the audited samples: as they are, attacked, noisy and corrupted."""
     answers = collect(predictions, ["id", "predicted"])
     ordered = ordered_samples(
-        collect(curated, ["id", "rank", "dataset", "lower", "label", "gold"]), collect(intervals, ["id", "undecided"]),
-        collect(clusters, ["id", "cluster"]), answers["id"],
-    )  # fmt: skip
+        collect(curated, ["id", "rank", "dataset", "lower", "label", "gold"]),
+        collect(intervals, ["id", "undecided"]),
+        collect(clusters, ["id", "cluster"]),
+        answers["id"],
+    )
     origin, severity = noise_columns
     circumstances = list(clean(ordered, answers))
     for attack, records in images.items():
@@ -63,9 +75,14 @@ def follow_subject(
     if flips is not None:
         circumstances += corrupted(ordered, _of(collect(flips, _FLIPS), name))
     findings = along_findings(
-        ordered, circumstances, subject=name, datasets=datasets, significance=significance, concluded=not copy,
+        ordered,
+        circumstances,
+        subject=name,
+        datasets=datasets,
+        significance=significance,
+        concluded=not copy,
         only_decided=undecided == "apart",
-    )  # fmt: skip
+    )
     say(_summary(findings, ordered, name))
     kept = answered(ordered, circumstances)
     return Followed(write_table(findings_table(findings), into=Findings), write_table(kept, into=OrderedAnswers))
@@ -73,14 +90,20 @@ def follow_subject(
 
 @stage(version=1, title="gain along")
 def compare_along(
-    original: Artifact[OrderedAnswers], defended: Artifact[OrderedAnswers], name: str, undecided: str,
+    original: Artifact[OrderedAnswers],
+    defended: Artifact[OrderedAnswers],
+    name: str,
+    undecided: str,
     significance: float,
-) -> Artifact[Findings]:  # fmt: skip
+) -> Artifact[Findings]:
     """Whether a defence helps where samples are naturally hard: what the copy of that name gains on every stratum."""
     findings = gain_findings(
-        collect(original, None), collect(defended, None), copy=name, significance=significance,
+        collect(original, None),
+        collect(defended, None),
+        copy=name,
+        significance=significance,
         only_decided=undecided == "apart",
-    )  # fmt: skip
+    )
     trends = [one for one in findings if one.metric == GAIN_TREND and one.value is not None]
     told = sum(one.p_value is not None and one.p_value <= significance for one in trends)
     say(f"{name} · gains differ along the order in {told} of {len(trends)} circumstances" if trends else name)

@@ -36,8 +36,13 @@ def own_network(code: CodeReference, *, classes: int, channels: int, size: int, 
         )
     offered = {"classes": classes, "channels": channels, "size": size}
     wanted = inspect.signature(build).parameters
-    missing = [one.name for one in wanted.values() if one.default is one.empty and one.name not in offered
-               and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY, one.POSITIONAL_ONLY)]  # fmt: skip
+    missing = [
+        one.name
+        for one in wanted.values()
+        if one.default is one.empty
+        and one.name not in offered
+        and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY, one.POSITIONAL_ONLY)
+    ]
     if missing:
         raise InputError(
             f'The network "{code.written}" asks for {", ".join(missing)}; Assay can give classes, channels and size.'

@@ -118,9 +118,17 @@ def normalisation_in_words(subject: ResolvedSubject) -> str:
 
 
 def trained(
-    model: ImageModel, lessons: Lessons, options: Training | None, subject: ResolvedSubject, classes: Sequence[str], *,
-    seeds: Seeds, checkpoints: Checkpoints, hook: BatchHook | None = None, about: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, bytes], pa.Table]:  # fmt: skip
+    model: ImageModel,
+    lessons: Lessons,
+    options: Training | None,
+    subject: ResolvedSubject,
+    classes: Sequence[str],
+    *,
+    seeds: Seeds,
+    checkpoints: Checkpoints,
+    hook: BatchHook | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, bytes], pa.Table]:
     """The files (`card.json`, `model.safetensors`) and the curve of a model, trained further where there are options.
 
     A defence hands over its hook, and in `about` what the card should say of it.

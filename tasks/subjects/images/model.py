@@ -186,9 +186,17 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
     if device == "cuda":
         network = network.to(device, memory_format=torch.channels_last)
     return ImageModel(
-        network, card["classes"], card["multilabel"], tuple(card["mean"]), tuple(card["std"]), device,
-        subject.settings.block, softmaxed=card["softmaxed"], name=subject.settings.name, crop=subject.settings.crop,
-    )  # fmt: skip
+        network,
+        card["classes"],
+        card["multilabel"],
+        tuple(card["mean"]),
+        tuple(card["std"]),
+        device,
+        subject.settings.block,
+        softmaxed=card["softmaxed"],
+        name=subject.settings.name,
+        crop=subject.settings.crop,
+    )
 
 
 def _row(row: int, ids: Sequence[str] | None) -> str:

@@ -15,10 +15,13 @@ def practice_model(classes: int = 3, *, multilabel: bool = False, block: int = 4
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = torch.nn.Sequential(
-            torch.nn.Conv2d(3, 8, 3, stride=2, padding=1), torch.nn.ReLU(),
-            torch.nn.Conv2d(8, 8, 3, stride=2, padding=1), torch.nn.ReLU(),
-            torch.nn.Flatten(), torch.nn.Linear(8 * (SIDE // 4) ** 2, classes),
-        )  # fmt: skip
+            torch.nn.Conv2d(3, 8, 3, stride=2, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.Conv2d(8, 8, 3, stride=2, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.Flatten(),
+            torch.nn.Linear(8 * (SIDE // 4) ** 2, classes),
+        )
     network.eval().requires_grad_(False)
     return ImageModel(network, classes, multilabel, (0.5,) * 3, (0.25,) * 3, block=block, name="the practice network")
 

@@ -78,9 +78,14 @@ def plainly(batch: Batch) -> Descent:
 
 
 def train(
-    model: ImageModel, lessons: Lessons, options: Training, *, seeds: Seeds, checkpoints: Checkpoints,
+    model: ImageModel,
+    lessons: Lessons,
+    options: Training,
+    *,
+    seeds: Seeds,
+    checkpoints: Checkpoints,
     hook: BatchHook = plainly,
-) -> list[Epoch]:  # fmt: skip
+) -> list[Epoch]:
     """Trains the model's network in place, from the weights it has, and says how every epoch went."""
     aside = (
         drawn(lessons.contents(), options.validation, "validation")
@@ -214,9 +219,12 @@ def _optimizer(network: torch.nn.Module, options: Training) -> torch.optim.Optim
     if options.optimizer == "adam":
         return torch.optim.Adam(learnt, lr=options.learning_rate, weight_decay=options.weight_decay)
     return torch.optim.SGD(
-        learnt, lr=options.learning_rate, momentum=options.momentum, weight_decay=options.weight_decay,
+        learnt,
+        lr=options.learning_rate,
+        momentum=options.momentum,
+        weight_decay=options.weight_decay,
         nesterov=options.momentum > 0,
-    )  # fmt: skip
+    )
 
 
 @contextmanager

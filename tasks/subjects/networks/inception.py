@@ -129,11 +129,14 @@ def _c(before: int, inner: int, wide: _Wide) -> nn.Module:
         _Conv(before, after, 1),
         nn.Sequential(_Conv(before, inside, 1), _Conv(inside, inside, 1, 7), _Conv(inside, after, 7, 1)),
         nn.Sequential(
-            _Conv(before, inside, 1), _Conv(inside, inside, 7, 1), _Conv(inside, inside, 1, 7),
-            _Conv(inside, inside, 7, 1), _Conv(inside, after, 1, 7),
+            _Conv(before, inside, 1),
+            _Conv(inside, inside, 7, 1),
+            _Conv(inside, inside, 1, 7),
+            _Conv(inside, inside, 7, 1),
+            _Conv(inside, after, 1, 7),
         ),
         _averaged(before, after),
-    )  # fmt: skip
+    )
 
 
 def _d(before: int, wide: _Wide) -> nn.Module:
@@ -141,11 +144,13 @@ def _d(before: int, wide: _Wide) -> nn.Module:
     return _Branches(
         nn.Sequential(_Conv(before, after, 1), _Conv(after, wide(320), 3, stride=2)),
         nn.Sequential(
-            _Conv(before, after, 1), _Conv(after, after, 1, 7), _Conv(after, after, 7, 1),
+            _Conv(before, after, 1),
+            _Conv(after, after, 1, 7),
+            _Conv(after, after, 7, 1),
             _Conv(after, after, 3, stride=2),
         ),
         _Pool(before),
-    )  # fmt: skip
+    )
 
 
 def _e(before: int, wide: _Wide) -> nn.Module:

@@ -42,10 +42,14 @@ class VGG(nn.Module):  # type: ignore[misc]
         self.stages, wide = trunk(VGG19, channels=channels, width=width, normalized=normalized)
         hidden, self.extent = max(1, round(_HIDDEN * width)), min(_EXTENT, max(1, size // 32))
         self.classifier = nn.Sequential(
-            nn.Linear(wide[-1] * self.extent**2, hidden), nn.ReLU(), nn.Dropout(0.5),
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Dropout(0.5),
+            nn.Linear(wide[-1] * self.extent**2, hidden),
+            nn.ReLU(),
+            nn.Dropout(0.5),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            nn.Dropout(0.5),
             nn.Linear(hidden, classes),
-        )  # fmt: skip
+        )
         _initialise(self)
 
     def forward(self, images: Tensor) -> Tensor:

@@ -96,16 +96,22 @@ def learn_scores(
     tokenizer = tokenizer_in(start.files)
     make_ready(start.network, tokenizer, start.limit)
     curve = learn_here(
-        start.network, _exercise(start, tokenizer, pairs, shares, towers), validating(origins, options.validation),
-        options, seeds=seeds, checkpoints=checkpoints,
-    )  # fmt: skip
+        start.network,
+        _exercise(start, tokenizer, pairs, shares, towers),
+        validating(origins, options.validation),
+        options,
+        seeds=seeds,
+        checkpoints=checkpoints,
+    )
     line = Line(high - low, low, low, high)
     if towers:
         plain = Towers(start.network, tokenizer, Line(), pad_of(start.network.config), start.limit)
         line = fitted_line(plain.cosines(pairs), scores)
     about = start.about(options, len(pairs)) | {
-        "line": asdict(line), "reads": "apart" if towers else "together", "sigmoid": False
-    }  # fmt: skip
+        "line": asdict(line),
+        "reads": "apart" if towers else "together",
+        "sigmoid": False,
+    }
     files = start.trained_files()
     return files | card_file(subject, files, about), curve_table(curve)
 

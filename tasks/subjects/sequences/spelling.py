@@ -73,9 +73,10 @@ def speller(tokenizer: Tokenizer) -> Tokenizer:
     written = json.loads(tokenizer.to_str())
     vocabulary: dict[str, int] = written["model"]["vocab"]
     written["model"]["vocab"] = {
-        piece: code for piece, code in vocabulary.items()
+        piece: code
+        for piece, code in vocabulary.items()
         if piece.startswith("[") or len(piece.removeprefix("##")) <= _LONGEST_PART
-    }  # fmt: skip
+    }
     return Tokenizer.from_str(json.dumps(written))
 
 

@@ -66,9 +66,13 @@ def learn_tags(
     numbers = {name: code for code, name in enumerate(names)}
     codes = [[numbers[tag] for tag in given] for given in lesson.tags]
     curve = learn_here(
-        start.network, _exercise(start, tokenizer, sentences, codes, spells=subject.source is None),
-        validating(lesson.origins, options.validation), options, seeds=seeds, checkpoints=checkpoints,
-    )  # fmt: skip
+        start.network,
+        _exercise(start, tokenizer, sentences, codes, spells=subject.source is None),
+        validating(lesson.origins, options.validation),
+        options,
+        seeds=seeds,
+        checkpoints=checkpoints,
+    )
     about = start.about(options, len(sentences)) | {"outputs": list(names)}
     files = start.trained_files()
     return files | card_file(subject, files, about), curve_table(curve)
@@ -102,7 +106,7 @@ def _lesson(training: pa.Table, subject: ResolvedSubject) -> _Lesson:
         )
     return _Lesson(
         [words for words, _, _ in known], [tags for _, tags, _ in known], names, [origin for _, _, origin in known]
-    )  # fmt: skip
+    )
 
 
 def _start(subject: ResolvedSubject, sentences: list[Words], outputs: int, seeds: Seeds) -> Start:
@@ -111,8 +115,9 @@ def _start(subject: ResolvedSubject, sentences: list[Words], outputs: int, seeds
     return start_from(subject.source, f'The tagger "{subject.settings.tagger}"', "tokens", outputs, seeds)
 
 
-def _exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]], spells: bool
-) -> Exercise:  # fmt: skip
+def _exercise(
+    start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]], spells: bool
+) -> Exercise:
     """Sentences and their tags; a network that knows no words yet also learns to spell."""
     pad = pad_of(start.network.config)
     if spells:

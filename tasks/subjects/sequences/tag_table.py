@@ -25,8 +25,12 @@ def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, b
     sentences = sentences_of(samples, subject.settings)
     found = load_tagger(subject, files).tag(sentences.tokens)
     rows = [
-        sentences.ids, sentences.tokens, sentences.tags, [one.tags for one in found], [one.confidence for one in found]
-    ]  # fmt: skip
+        sentences.ids,
+        sentences.tokens,
+        sentences.tags,
+        [one.tags for one in found],
+        [one.confidence for one in found],
+    ]
     columns = [pa.array(values, field.type) for values, field in zip(rows, Tagged.schema, strict=True)]
     return Tallied(pa.table(columns, schema=Tagged.schema), {"cut": sum(one.cut for one in found)})
 

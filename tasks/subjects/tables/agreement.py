@@ -69,9 +69,13 @@ def degenerate_finding(said: Counts, classes: Sequence[str], *, subject: str) ->
     constant = total > 0 and int(said[most]) == total
     verdict = f"degenerate: every sample is called {classes[most]}" if constant else "varied"
     return Finding(
-        "subject.degenerate", subject=subject, value=int(said[most]) / total if total else None, n=total,
-        verdict=verdict if total else "not measured", unit="share",
-    )  # fmt: skip
+        "subject.degenerate",
+        subject=subject,
+        value=int(said[most]) / total if total else None,
+        n=total,
+        verdict=verdict if total else "not measured",
+        unit="share",
+    )
 
 
 def _accuracies(hits: Counts, n: Counts, yardstick: str, subject: str) -> list[Finding]:
@@ -102,7 +106,7 @@ def _trend(
     return [
         Finding("subject.spearman", of=yardstick, subject=subject, value=test.rho, n=total),
         Finding("subject.permutation_p", of=yardstick, subject=subject, value=test.p_adverse, n=total, unit="p"),
-    ]  # fmt: skip
+    ]
 
 
 def _per_stratum(stratum: npt.NDArray[np.int32], datasets: int) -> Counts:

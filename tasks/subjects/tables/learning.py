@@ -25,11 +25,13 @@ Teacher = Literal["gold", "weak"]
 class TrainingRows(Table):
     """The rows a subject learns from: the class to learn, the fold whose model may not see it, and its features."""
 
-    schema = pa.schema([
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("target", pa.int16(), nullable=False),
-        pa.field("fold", pa.int16(), nullable=False),
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("target", pa.int16(), nullable=False),
+            pa.field("fold", pa.int16(), nullable=False),
+        ]
+    )
     extras = pa.float64()
 
 

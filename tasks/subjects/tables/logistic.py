@@ -129,11 +129,16 @@ def fit(matrix: Matrix, target: Codes, *, features: Sequence[str], classes: int)
     if len(seen) > 1:
         weights, intercepts, converged = _solve(standard, target)
     return Logistic(
-        features=tuple(features), classes=classes, seen=tuple(int(code) for code in seen),
-        mean=tuple(mean.tolist()), scale=tuple(scale.tolist()),
-        weights=tuple(tuple(row) for row in weights.tolist()), intercepts=tuple(intercepts.tolist()),
-        rows=len(target), converged=converged,
-    )  # fmt: skip
+        features=tuple(features),
+        classes=classes,
+        seen=tuple(int(code) for code in seen),
+        mean=tuple(mean.tolist()),
+        scale=tuple(scale.tolist()),
+        weights=tuple(tuple(row) for row in weights.tolist()),
+        intercepts=tuple(intercepts.tolist()),
+        rows=len(target),
+        converged=converged,
+    )
 
 
 def _solve(standard: Matrix, target: Codes) -> tuple[Matrix, npt.NDArray[np.float64], bool]:

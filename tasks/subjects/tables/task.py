@@ -75,9 +75,14 @@ def train_subject(
     require_teachable(targets, subject.settings.train_on, names)
     labelled = int(targets.sum())
     rows = map_partitions(
-        training_rows, *inputs, into=TrainingRows, features=features, folds=subject.settings.folds,
-        share=min(1.0, MOST_ROWS / labelled), seed=str(stage_seeds().generator().integers(2**62)),
-    )  # fmt: skip
+        training_rows,
+        *inputs,
+        into=TrainingRows,
+        features=features,
+        folds=subject.settings.folds,
+        share=min(1.0, MOST_ROWS / labelled),
+        seed=str(stage_seeds().generator().integers(2**62)),
+    )
     columns = ["id", "target", "fold", *map(feature_column, features)]
     models = learn(collect(rows, columns), features=features, folds=subject.settings.folds, classes=len(names))
     card = _card_of_trained(subject, models, names, labelled)
@@ -105,9 +110,13 @@ def predict_samples(
 
 @stage(version=2, title="agreement", draws=True)
 def measure_subject(
-    predictions: Artifact[Predictions], curated: Artifact[CuratedSets], classes: Artifact[Classes],
-    name: str, datasets: int, permutations: int,
-) -> Artifact[Findings]:  # fmt: skip
+    predictions: Artifact[Predictions],
+    curated: Artifact[CuratedSets],
+    classes: Artifact[Classes],
+    name: str,
+    datasets: int,
+    permutations: int,
+) -> Artifact[Findings]:
     """The findings on one subject: accuracy on D1…DN and on every stratum, the trend, and a flag if it is constant."""
     names = class_names(collect(classes, None))
     if curated.rows == predictions.rows and curated.partitions == predictions.partitions:
@@ -124,9 +133,14 @@ def measure_subject(
 
 @stage(version=1, title="along", draws=True)
 def judge_subject(
-    predictions: Artifact[Predictions], intervals: Artifact[Intervals], samples: Artifact[Samples],
-    clusters: Artifact[Clusters], name: str, undecided: str, significance: float,
-) -> Artifact[Findings]:  # fmt: skip
+    predictions: Artifact[Predictions],
+    intervals: Artifact[Intervals],
+    samples: Artifact[Samples],
+    clusters: Artifact[Clusters],
+    name: str,
+    undecided: str,
+    significance: float,
+) -> Artifact[Findings]:
     """Whether the subject is less often right at the hard end of the order, and what its own scores know of that."""
     answered = _answered(predictions, intervals, samples, clusters, undecided)
     findings = judge(answered, name, significance, stage_seeds().generator())
@@ -138,9 +152,12 @@ def judge_subject(
 
 
 def _answered(
-    predictions: Artifact[Predictions], intervals: Artifact[Intervals], samples: Artifact[Samples],
-    clusters: Artifact[Clusters], undecided: str,
-) -> Answered:  # fmt: skip
+    predictions: Artifact[Predictions],
+    intervals: Artifact[Intervals],
+    samples: Artifact[Samples],
+    clusters: Artifact[Clusters],
+    undecided: str,
+) -> Answered:
     """The samples of the order's test, beside what the subject says of each."""
     order = collect(intervals, ["id", "lower", "tie_break", "label", "undecided"])
     if undecided == "apart":
@@ -148,16 +165,21 @@ def _answered(
     said, known, alike = (
         table.take(pc.index_in(order["id"], table["id"].combine_chunks()))
         for table in (
-            collect(predictions, ["id", "predicted", "probabilities"]), collect(samples, ["id", "gold"]),
+            collect(predictions, ["id", "predicted", "probabilities"]),
+            collect(samples, ["id", "gold"]),
             collect(clusters, ["id", "cluster"]),
         )
-    )  # fmt: skip
+    )
     gold = pc.fill_null(known["gold"], -1).to_numpy().astype(np.int64)
     return Answered(
-        order["lower"].to_numpy(), order["tie_break"].to_numpy(), order["label"].to_numpy().astype(np.int64), gold,
-        codes_of(alike["cluster"].to_numpy()), said["predicted"].to_numpy().astype(np.int64),
+        order["lower"].to_numpy(),
+        order["tie_break"].to_numpy(),
+        order["label"].to_numpy().astype(np.int64),
+        gold,
+        codes_of(alike["cluster"].to_numpy()),
+        said["predicted"].to_numpy().astype(np.int64),
         _probabilities(said),
-    )  # fmt: skip
+    )
 
 
 def _probabilities(predictions: pa.Table) -> npt.NDArray[np.float64] | None:

@@ -12,11 +12,13 @@ from assay.tasks.subjects.texts.rows import texts_of
 class TextFeatures(Table):
     """One row per text: its class, and the encoder's features."""
 
-    schema = pa.schema([
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("gold", pa.int16()),
-        pa.field("features", pa.list_(pa.float32()), nullable=False),
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("gold", pa.int16()),
+            pa.field("features", pa.list_(pa.float32()), nullable=False),
+        ]
+    )
 
 
 def feature_rows(samples: pa.Table, *, text: str) -> pa.Table:

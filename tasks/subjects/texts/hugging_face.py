@@ -44,9 +44,13 @@ def network_from_files(files: Mapping[str, bytes], device: str | None) -> Networ
     device = device or torch_device_here()
     module = read_network(files, card["who"], "classes").to(device)
     return NetworkModel(
-        HuggingFaceClassifier(module), tokenizer_in(files), tuple(card["columns"]), pad_of(module.config),
-        card["limit"], device,
-    )  # fmt: skip
+        HuggingFaceClassifier(module),
+        tokenizer_in(files),
+        tuple(card["columns"]),
+        pad_of(module.config),
+        card["limit"],
+        device,
+    )
 
 
 def given_model(source: ModelSource, classes: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:

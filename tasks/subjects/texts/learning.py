@@ -37,13 +37,18 @@ def learn_texts(
     make_ready(start.network, tokenizer, start.limit)
     ids = [ids_of(tokenizer, text, pad) for text in texts]
     curve = learn_here(
-        start.network, TextExercise(start.network, ids, codes, pad, focal=options.loss == "focal"),
-        validating(origins_of(samples, texts), options.validation), options,
-        seeds=seeds, checkpoints=checkpoints, judged=options.batch_size,
-    )  # fmt: skip
+        start.network,
+        TextExercise(start.network, ids, codes, pad, focal=options.loss == "focal"),
+        validating(origins_of(samples, texts), options.validation),
+        options,
+        seeds=seeds,
+        checkpoints=checkpoints,
+        judged=options.batch_size,
+    )
     about = start.about(options, len(texts)) | {
-        "vocabulary": tokenizer.get_vocab_size(), "columns": list(range(len(classes)))
-    }  # fmt: skip
+        "vocabulary": tokenizer.get_vocab_size(),
+        "columns": list(range(len(classes))),
+    }
     files = start.trained_files()
     return files | card_file(subject, classes, files, about), curve_table(curve)
 
@@ -53,9 +58,13 @@ def card_file(
 ) -> dict[str, bytes]:
     """The card of a text classifier; its fingerprint covers the files beside it."""
     card = {
-        "kind": subject.way, "who": f'The classifier "{subject.settings.classifier}"', "text": subject.settings.text,
-        "classes": len(classes), "class_names": list(classes), "truncation": CUT if "limit" in about else "its own",
-    } | dict(about)  # fmt: skip
+        "kind": subject.way,
+        "who": f'The classifier "{subject.settings.classifier}"',
+        "text": subject.settings.text,
+        "classes": len(classes),
+        "class_names": list(classes),
+        "truncation": CUT if "limit" in about else "its own",
+    } | dict(about)
     return sealed_card(card, files, subject.fingerprint)
 
 

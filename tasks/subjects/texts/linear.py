@@ -87,9 +87,11 @@ def about_head(subject: ResolvedSubject, texts: int, classes: Sequence[str]) -> 
     files = source.read()
     return {
         "how": f"logistic regression (L2 penalty, C = {PENALTY}) on MiniLM's mean-pooled features, standardised",
-        "encoder": source.fingerprint, "training_samples": texts, "columns": list(range(len(classes))),
+        "encoder": source.fingerprint,
+        "training_samples": texts,
+        "columns": list(range(len(classes))),
         "limit": limit_of(read_network(files, "MiniLM", "none").config, files),
-    }  # fmt: skip
+    }
 
 
 def linear_from_files(files: Mapping[str, bytes], device: str | None) -> NetworkModel:

@@ -59,26 +59,45 @@ def validating(texts: Sequence[str], share: float) -> npt.NDArray[np.bool_]:
 
 
 def learn_here(
-    network: Any, exercise: Exercise, validates: npt.NDArray[np.bool_], options: Training, *,
-    seeds: Seeds, checkpoints: Checkpoints, judged: int = JUDGED,
-) -> list[Epoch]:  # fmt: skip
+    network: Any,
+    exercise: Exercise,
+    validates: npt.NDArray[np.bool_],
+    options: Training,
+    *,
+    seeds: Seeds,
+    checkpoints: Checkpoints,
+    judged: int = JUDGED,
+) -> list[Epoch]:
     """The same on the device of this call, a GPU's additions in one order where Torch knows how."""
     device, first = torch_device_here(), deepcopy(network.state_dict())
 
     def from_the_start() -> list[Epoch]:  # it may be called a second time, where Torch did not know how
         network.load_state_dict(first)
         return learn(
-            network, exercise, validates, options,
-            seeds=seeds, device=device, checkpoints=checkpoints, judged=judged,
-        )  # fmt: skip
+            network,
+            exercise,
+            validates,
+            options,
+            seeds=seeds,
+            device=device,
+            checkpoints=checkpoints,
+            judged=judged,
+        )
 
     return deterministically(from_the_start, device)
 
 
 def learn(
-    network: Any, exercise: Exercise, validates: npt.NDArray[np.bool_], options: Training, *,
-    seeds: Seeds, device: str, checkpoints: Checkpoints, judged: int = JUDGED,
-) -> list[Epoch]:  # fmt: skip
+    network: Any,
+    exercise: Exercise,
+    validates: npt.NDArray[np.bool_],
+    options: Training,
+    *,
+    seeds: Seeds,
+    device: str,
+    checkpoints: Checkpoints,
+    judged: int = JUDGED,
+) -> list[Epoch]:
     """Trains the network in place and says how every epoch went; validation samples are judged so many at a time."""
     torch.set_num_threads(1)
     network.to(device)
@@ -119,9 +138,13 @@ def optimizer_of(network: Any, options: Training) -> Any:
             network.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, foreach=False
         )
     return torch.optim.SGD(
-        network.parameters(), lr=options.learning_rate, momentum=options.momentum, weight_decay=options.weight_decay,
-        nesterov=options.momentum > 0, foreach=False,
-    )  # fmt: skip
+        network.parameters(),
+        lr=options.learning_rate,
+        momentum=options.momentum,
+        weight_decay=options.weight_decay,
+        nesterov=options.momentum > 0,
+        foreach=False,
+    )
 
 
 def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.random.Generator) -> Iterator[IntArray]:

@@ -20,9 +20,11 @@ from assay.tasks.subjects.token_networks.sources import ModelSource
 
 Head = Literal["tokens", "classes", "score", "none"]
 _WHAT = {
-    "tokens": "token classifier", "classes": "sequence classifier", "score": "scorer of sentence pairs",
+    "tokens": "token classifier",
+    "classes": "sequence classifier",
+    "score": "scorer of sentence pairs",
     "none": "encoder",
-}  # fmt: skip
+}
 
 LOADING = {
     "local_files_only": True,
@@ -45,8 +47,9 @@ def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int 
     kinds = {
         "tokens": transformers.AutoModelForTokenClassification,
         "classes": transformers.AutoModelForSequenceClassification,
-        "score": transformers.AutoModelForSequenceClassification, "none": transformers.AutoModel,
-    }  # fmt: skip
+        "score": transformers.AutoModelForSequenceClassification,
+        "none": transformers.AutoModel,
+    }
     fresh = {} if outputs is None else {"num_labels": outputs, "ignore_mismatched_sizes": True}
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
@@ -114,6 +117,8 @@ def pad_of(config: Any) -> int:
 def about_as_it_came(module: Any, files: Mapping[str, bytes], source: ModelSource) -> dict[str, Any]:
     """What every card says of a model that came trained."""
     return {
-        "how": "as it came", "commit": source.commit, "limit": limit_of(module.config, files),
+        "how": "as it came",
+        "commit": source.commit,
+        "limit": limit_of(module.config, files),
         "parameters": sum(weights.numel() for weights in module.parameters()),
-    }  # fmt: skip
+    }

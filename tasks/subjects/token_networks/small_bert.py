@@ -63,9 +63,11 @@ def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
     import transformers
 
     kinds = {
-        "tokens": transformers.BertForTokenClassification, "classes": transformers.BertForSequenceClassification,
-        "score": transformers.BertForSequenceClassification, "none": transformers.BertModel,
-    }  # fmt: skip
+        "tokens": transformers.BertForTokenClassification,
+        "classes": transformers.BertForSequenceClassification,
+        "score": transformers.BertForSequenceClassification,
+        "none": transformers.BertModel,
+    }
     return kinds[head](small_config(tokenizer, outputs))
 
 
@@ -75,10 +77,16 @@ def small_config(tokenizer: str, outputs: int) -> Any:
     from transformers import BertConfig
 
     return BertConfig(
-        vocab_size=Tokenizer.from_str(tokenizer).get_vocab_size(), hidden_size=64,
-        num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
-        max_position_embeddings=LIMIT, num_labels=outputs, pad_token_id=0, attn_implementation="eager",
-    )  # fmt: skip
+        vocab_size=Tokenizer.from_str(tokenizer).get_vocab_size(),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=LIMIT,
+        num_labels=outputs,
+        pad_token_id=0,
+        attn_implementation="eager",
+    )
 
 
 def configuration_files(tokenizer: str, network: Any) -> dict[str, bytes]:

@@ -29,10 +29,12 @@ class Start:
     def about(self, options: Training, samples: int) -> dict[str, Any]:
         """What every card says of a training."""
         return {
-            "how": "trained by Assay", "limit": self.limit, "training_samples": samples,
+            "how": "trained by Assay",
+            "limit": self.limit,
+            "training_samples": samples,
             "train": options.model_dump(mode="json"),
             "parameters": sum(weights.numel() for weights in self.network.parameters()),
-        }  # fmt: skip
+        }
 
 
 def start_from(source: ModelSource, who: str, head: Head, outputs: int, seeds: Seeds) -> Start:

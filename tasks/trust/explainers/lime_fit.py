@@ -47,9 +47,12 @@ class Moments:
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(
-            self.weight + other.weight, self.words + other.words, self.outcomes + other.outcomes,
-            self.pairs + other.pairs, self.cross + other.cross,
-        )  # fmt: skip
+            self.weight + other.weight,
+            self.words + other.words,
+            self.outcomes + other.outcomes,
+            self.pairs + other.pairs,
+            self.cross + other.cross,
+        )
 
 
 def moments(masks: Masks, counts: npt.NDArray[np.integer], probabilities: Floats) -> Moments:
@@ -58,9 +61,12 @@ def moments(masks: Masks, counts: npt.NDArray[np.integer], probabilities: Floats
     root = np.sqrt(weight)[:, None]
     weighted, outcomes = masks.astype(np.float64) * root, probabilities * root
     return Moments(
-        float(weight.sum()), weighted.T @ root[:, 0], outcomes.T @ root[:, 0], weighted.T @ weighted,
+        float(weight.sum()),
+        weighted.T @ root[:, 0],
+        outcomes.T @ root[:, 0],
+        weighted.T @ weighted,
         weighted.T @ outcomes,
-    )  # fmt: skip
+    )
 
 
 def explain_class(found: Moments, target: int, words: int) -> tuple[Ints, Floats]:

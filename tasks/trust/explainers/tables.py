@@ -22,13 +22,15 @@ from assay.tasks.trust.explainers.settings import Explaining
 class ToExplain(Table):
     """One row per prediction that is to be explained: the text, and what the subject said of it."""
 
-    schema = pa.schema([
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("gold", pa.int16()),
-        pa.field("predicted", pa.int16(), nullable=False),
-        pa.field("confidence", pa.float64(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("gold", pa.int16()),
+            pa.field("predicted", pa.int16(), nullable=False),
+            pa.field("confidence", pa.float64(), nullable=False),
+            pa.field("text", pa.string(), nullable=False),
+        ]
+    )
 
 
 def rows_to_explain(samples: pa.Table, predictions: pa.Table, *, chosen: npt.NDArray[np.bool_], text: str) -> pa.Table:

@@ -22,9 +22,13 @@ from assay.data.samples.lesions_small import lesions_small
 from assay.data.samples.painting import dab, turn
 
 BUILDERS = {
-    "digits": digits, "lesions": lesions, "lesions-small": lesions_small, "fundus": fundus, "chest": chest,
+    "digits": digits,
+    "lesions": lesions,
+    "lesions-small": lesions_small,
+    "fundus": fundus,
+    "chest": chest,
     "digits-placed": digits_placed,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +85,13 @@ def test_small_lesions_are_half_of_the_lesions_at_half_their_width(table_of: Cal
     assert np.abs(pixels_of(small) - means).max() <= 0.5 / 255 + 1e-6
     parts = Counter(zip(small["split"].to_pylist(), small["gold"].to_pylist(), strict=True))
     assert parts == {
-        ("train", 0): 272, ("train", 1): 68, ("test", 0): 144, ("test", 1): 36, ("fresh", 0): 64, ("fresh", 1): 16,
-    }  # fmt: skip
+        ("train", 0): 272,
+        ("train", 1): 68,
+        ("test", 0): 144,
+        ("test", 1): 36,
+        ("fresh", 0): 64,
+        ("fresh", 1): 16,
+    }
 
 
 def test_digits_are_bilinear_as_torch_does_it(table_of: Callable[[str], pa.Table]) -> None:
@@ -103,9 +112,9 @@ def test_placed_digits_stand_anywhere_around_the_middle_whatever_they_are(table_
     assert Counter(table["split"].to_pylist()) == {"train": 600, "test": 900, "fresh": 297}
     small = (bunch.images.astype(int) * 255 + 8) // 16
     corners = [(dy, dx) for dy in range(-REACH, REACH + 1) for dx in range(-REACH, REACH + 1)]
-    found = np.array([
-        (canvas[:, 12 + dy : 20 + dy, 12 + dx : 20 + dx] == small).all(axis=(1, 2)) for dy, dx in corners
-    ])  # fmt: skip
+    found = np.array(
+        [(canvas[:, 12 + dy : 20 + dy, 12 + dx : 20 + dx] == small).all(axis=(1, 2)) for dy, dx in corners]
+    )
     assert (found.sum(axis=0) == 1).all()
     assert found.sum(axis=1).min() > 5
     assert canvas.sum() == small.sum()

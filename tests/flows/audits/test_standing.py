@@ -14,10 +14,16 @@ WEAKLY = {"network": "small-cnn", "train": {}, "train_on": "weak"}
 
 
 def pipeline(**subject: object) -> Pipeline:
-    return pipeline_model(KINDS).model_validate({
-        "name": "p", "source": {"dataset": "sample/lesions-small"}, "labeling": {"functions": "lesions"},
-        "weak_labels": {}, "ordering": {}, "subjects": [subject],
-    })  # fmt: skip
+    return pipeline_model(KINDS).model_validate(
+        {
+            "name": "p",
+            "source": {"dataset": "sample/lesions-small"},
+            "labeling": {"functions": "lesions"},
+            "weak_labels": {},
+            "ordering": {},
+            "subjects": [subject],
+        }
+    )
 
 
 def test_subjects_wait_for_curation_only_where_they_learn_from_it() -> None:

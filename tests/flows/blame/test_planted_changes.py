@@ -52,8 +52,10 @@ def test_flipped_labels_are_counted_and_files_are_named(nights) -> None:
     assert changes.samples.altered == 40
     assert (changes.samples.added, changes.samples.removed) == (0, 0)
     assert [one.words for one in changes.parts] == [
-        "40 altered samples", "the rules (rules.py)", "the weights (epoch.txt)",
-    ]  # fmt: skip
+        "40 altered samples",
+        "the rules (rules.py)",
+        "the weights (epoch.txt)",
+    ]
 
 
 @pytest.mark.parametrize("of", ["gold", "weak"])

@@ -48,11 +48,19 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             pq.write_table(findings_table(findings(p)), sink)
         store.save_run(
             RunRecord(
-                name, "alarms-spo2-low", "2026-11-20T02:00:00+00:00", 0, "host", 1, status="done", seconds=12.34,
-                report=f"{store.url}/reports/{name}/index.html", findings=f"{store.url}/runs/{name}/findings.parquet",
+                name,
+                "alarms-spo2-low",
+                "2026-11-20T02:00:00+00:00",
+                0,
+                "host",
+                1,
+                status="done",
+                seconds=12.34,
+                report=f"{store.url}/reports/{name}/index.html",
+                findings=f"{store.url}/runs/{name}/findings.parquet",
                 verdicts=["The order is adverse"],
             )
-        )  # fmt: skip
+        )
         names.append(name)
     store.save_run(RunRecord("2026-11-22-0200-a2b2", "alarms-spo2-low", "2026-11-22T02:00:00+00:00", 0, "host", 1))
     return names

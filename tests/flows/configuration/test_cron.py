@@ -33,11 +33,13 @@ def test_a_wrong_cron_line_is_explained(cron: str, says: str) -> None:
 FIELDS = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)]
 PARTS = [
     st.one_of(
-        st.just("*"), st.integers(low - 1, high + 2).map(str), st.integers(1, high).map(lambda step: f"*/{step}"),
+        st.just("*"),
+        st.integers(low - 1, high + 2).map(str),
+        st.integers(1, high).map(lambda step: f"*/{step}"),
         st.tuples(st.integers(low, high), st.integers(low, high)).map(lambda ends: f"{ends[0]}-{ends[1]}"),
     )
     for low, high in FIELDS
-]  # fmt: skip
+]
 
 
 @settings(max_examples=150, deadline=None)

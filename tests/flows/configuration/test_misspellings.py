@@ -47,22 +47,34 @@ def look_for(folder: Path, pipeline: str, overrides: tuple[str, ...]) -> None:
     [
         ("source: {dataset: sample/digit}", ':3: source.dataset: "sample/digit"', "sample/digits"),
         ("source: {dataset: isic-uda}", ':3: source.dataset: "isic-uda"', "isic-uda1"),
-        ("source: {dataset: sample/breast-cancer}\nlabeling: {functions: brest-cancer}",
-         ':4: labeling.functions: "brest-cancer"', "breast-cancer"),
+        (
+            "source: {dataset: sample/breast-cancer}\nlabeling: {functions: brest-cancer}",
+            ':4: labeling.functions: "brest-cancer"',
+            "breast-cancer",
+        ),
         (IMAGES.replace("small-cnn", "resnet51"), ':4: subject.network: "resnet51"', "resnet50"),
         (IMAGES.replace("small-cnn", "small_cnn"), ':4: subject.network: "small_cnn"', "small-cnn"),
         ("source: {dataset: sample/digits}\nsubject: {model: logistc}", ':4: subject.model: "logistc"', "logistic"),
         (TEXTS.replace("small-bert", "small-brt"), ':4: subject.classifier: "small-brt"', "small-bert"),
         (TAGS.replace("small-tagger", "small-taggr"), ':4: subject.tagger: "small-taggr"', "small-tagger"),
-        ("source: {dataset: sample/abstract-pairs}\nsubject: {scorer: smal-scorer}",
-         ':4: subject.scorer: "smal-scorer"', "small-scorer"),
+        (
+            "source: {dataset: sample/abstract-pairs}\nsubject: {scorer: smal-scorer}",
+            ':4: subject.scorer: "smal-scorer"',
+            "small-scorer",
+        ),
         (IMAGES.replace("pgd", "pdg"), ':5: attacks.0: "pdg"', "pgd"),
         (IMAGES.replace("pgd", "gap: {loss: least-likly}"), ':5: attacks.0.loss: "least-likly"', "least-likely"),
         (IMAGES + "defenses: [maadv: {eps: 0.1}]", ':6: defenses.0: "maadv"', "maadvt"),
-        (IMAGES + "corruptions: {perturbations: [gausian-noise]}", ':6: corruptions.perturbations.0: "gausian-noise"',
-         "gaussian-noise"),
-        (IMAGES.replace("small-cnn", "small-cnn, crop: 4") + "overfitting: {translations: {generators: [strongst]}}",
-         ':6: overfitting.translations.generators.0: "strongst"', "strongest"),
+        (
+            IMAGES + "corruptions: {perturbations: [gausian-noise]}",
+            ':6: corruptions.perturbations.0: "gausian-noise"',
+            "gaussian-noise",
+        ),
+        (
+            IMAGES.replace("small-cnn", "small-cnn, crop: 4") + "overfitting: {translations: {generators: [strongst]}}",
+            ':6: overfitting.translations.generators.0: "strongst"',
+            "strongest",
+        ),
         (TEXTS + "trust: {explainers: [lme]}", ':5: trust.explainers.0: "lme"', "lime"),
         (TEXTS + "trust: {providers: [fastext]}", ':5: trust.providers.0: "fastext"', "fasttext"),
         (TEXTS + "trust: {synonyms: wordnt}", ':5: trust.synonyms: "wordnt"', "wordnet"),
@@ -70,10 +82,13 @@ def look_for(folder: Path, pipeline: str, overrides: tuple[str, ...]) -> None:
         (TEXTS + "attacks: [a2t: {vectors: fastext}]", ':5: attacks.0.vectors: "fastext"', "fasttext"),
         (TEXTS + "attacks: [a2t: {encoder: word-vector}]", ':5: attacks.0.encoder: "word-vector"', "word-vectors"),
         (TAGS + "attacks: [swap: {terms: lexicn}]", ':5: attacks.0.terms: "lexicn"', "lexicon"),
-        (TAGS + "attacks: [synonymy: {synonyms: disease-chemical-synonym}]",
-         ':5: attacks.0.synonyms: "disease-chemical-synonym"', "disease-chemical-synonyms"),
+        (
+            TAGS + "attacks: [synonymy: {synonyms: disease-chemical-synonym}]",
+            ':5: attacks.0.synonyms: "disease-chemical-synonym"',
+            "disease-chemical-synonyms",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_misspelt_name_is_refused_with_its_line_and_what_was_meant(
     tmp_path: Path, pipeline: str, place: str, meant: str
 ) -> None:
@@ -128,12 +143,15 @@ def test_a_column_that_the_table_lacks_is_refused_with_the_line_that_names_it(
         ("subject: {classifier: small-bert, text: txt, train: {epochs: 1}}", ':4: subject.text: "txt"', "text"),
         ("subjects:\n  - {name: a, predictions: gues}", ':5: subjects.0.predictions: "gues"', "guess"),
         ("evaluation: {column: prt}\nsubject: {predictions: guess}", ':4: evaluation.column: "prt"', "part"),
-        ("subject: {predictions: guess}\noverfitting: {orbit: {orbit: qestion, original: part}}",
-         ':5: overfitting.orbit.orbit: "qestion"', "question"),
+        (
+            "subject: {predictions: guess}\noverfitting: {orbit: {orbit: qestion, original: part}}",
+            ':5: overfitting.orbit.orbit: "qestion"',
+            "question",
+        ),
         ("subject: {predictions: guess}\nslices: {columns: [prt]}", ':5: slices.columns.0: "prt"', "part"),
         ("subject: {predictions: guess}\nslices: [prt]", ':5: slices: "prt"', "part"),
     ],
-)  # fmt: skip
+)
 def test_a_column_that_is_named_outside_the_source_is_looked_for_too(
     tmp_path: Path, rest: str, place: str, meant: str
 ) -> None:
@@ -216,10 +234,12 @@ def test_a_share_of_memory_may_be_written_as_a_number(tmp_path: Path) -> None:
     [
         ("source: sample/digits", ':3: source: "sample/digits" — expected a mapping with some of dataset, '),
         ("source: {csv: 3}", ":3: source.csv: 3 — expected text, or a list of at least 1, each item text"),
-        ("source: {dataset: sample/digits}\nsubjects: [small-cnn]",
-         ':4: subjects.0.model: "small-cnn" — is no model of columns; write network: small-cnn'),
+        (
+            "source: {dataset: sample/digits}\nsubjects: [small-cnn]",
+            ':4: subjects.0.model: "small-cnn" — is no model of columns; write network: small-cnn',
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_another_kind_is_refused_with_one_that_would_do(tmp_path: Path, pipeline: str, said: str) -> None:
     told = refusal(tmp_path, pipeline)
     assert said in told

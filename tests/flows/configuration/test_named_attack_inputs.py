@@ -23,9 +23,12 @@ def project(folder: Path, attacks: str) -> Project:
 
 @pytest.mark.parametrize(
     ("attack", "said"),
-    [("{synonymy: {synonyms: nope.tsv}}", "nope.tsv"), ("{swap: {terms: nope.tsv}}", "nope.tsv"),
-     ("{swap: {terms: 'spacy:none_such'}}", "none_such")],
-)  # fmt: skip
+    [
+        ("{synonymy: {synonyms: nope.tsv}}", "nope.tsv"),
+        ("{swap: {terms: nope.tsv}}", "nope.tsv"),
+        ("{swap: {terms: 'spacy:none_such'}}", "none_such"),
+    ],
+)
 def test_a_run_is_refused_at_once_and_check_complains(tmp_path, attack, said):
     made = project(tmp_path, f"[keyboard, {attack}]")
     with pytest.raises(InputError, match=said):

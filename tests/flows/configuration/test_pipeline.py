@@ -64,34 +64,75 @@ def test_our_own_file_is_right() -> None:
     ("old", "new", "said"),
     [
         ("correlation: 0.5", "correlation: 1.5", ":8: pruning.correlation: 1.5 — expected a number between 0 and 1"),
-        ("correlation: 0.5", 'correlation: "0.5"', ':8: pruning.correlation: "0.5" — expected a number between 0 and 1'),
+        (
+            "correlation: 0.5",
+            'correlation: "0.5"',
+            ':8: pruning.correlation: "0.5" — expected a number between 0 and 1',
+        ),
         ("correlation: 0.5", "correlation: .nan", ":8: pruning.correlation: NaN — expected a number between 0 and 1"),
         ("correlation: 0.5", "corelation: 0.5", ":8: pruning.corelation — unknown key; did you mean correlation?"),
         ("pruning:", "prunning:", ":8: prunning — unknown key; did you mean pruning?"),
         ("store: artifacts", "stores: artifacts", ":1: stores — unknown key; did you mean store?"),
-        ("datasets: 10", "datasets: ten", ':10: ordering.datasets: "ten" — expected a whole number between 3 and 1,000'),
-        ("datasets: 10", "datasets: 10.5", ":10: ordering.datasets: 10.5 — expected a whole number between 3 and 1,000"),
+        (
+            "datasets: 10",
+            "datasets: ten",
+            ':10: ordering.datasets: "ten" — expected a whole number between 3 and 1,000',
+        ),
+        (
+            "datasets: 10",
+            "datasets: 10.5",
+            ":10: ordering.datasets: 10.5 — expected a whole number between 3 and 1,000",
+        ),
         ("datasets: 10", "compare: on", ':10: ordering.compare: "on" — expected true or false'),
-        ("datasets: 10", "datasets: true", ":10: ordering.datasets: true — expected a whole number between 3 and 1,000"),
-        ("[majority]", "[majorty]",
-         ':9: weak_labels.labelers.0: "majorty" — expected one of majority, snorkel; did you mean majority?'),
-        ("[majority]", "majority",
-         ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel; write [majority]'),
+        (
+            "datasets: 10",
+            "datasets: true",
+            ":10: ordering.datasets: true — expected a whole number between 3 and 1,000",
+        ),
+        (
+            "[majority]",
+            "[majorty]",
+            ':9: weak_labels.labelers.0: "majorty" — expected one of majority, snorkel; did you mean majority?',
+        ),
+        (
+            "[majority]",
+            "majority",
+            ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel; write [majority]',
+        ),
         ("{functions: breast-cancer}", "{}", ":7: labeling.functions — missing; expected text"),
-        ("{functions: breast-cancer}", "7", ":7: labeling: 7 — expected a mapping with some of files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}"),
-        ("workers: auto", "workers: -1",
-         ":2: compute.workers: -1 — expected the word auto or a whole number between 0 and 4,096"),
-        ("workers: auto", "gpu: prefered",
-         ':2: compute.gpu: "prefered" — expected one of preferred, required, never; did you mean preferred?'),
-        ('"0 2 * * *"', '"0 25 * * *"',
-         ':5: schedule: "0 25 * * *" — expected a cron line such as "0 2 * * *": its hour is 25, and hours go from 0 to 23'),
-        ('"0 2 * * *"', "nightly",
-         ':5: schedule: "nightly" — expected a cron line such as "0 2 * * *": it has 1 fields, and cron has five (minute, '
-         "hour, day, month, weekday)"),
-        ("    schedule:", "    name: x\n    schedule:",
-         ":5: name — a pipeline is named by the key it stands under; remove this line"),
+        (
+            "{functions: breast-cancer}",
+            "7",
+            ":7: labeling: 7 — expected a mapping with some of files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}",
+        ),
+        (
+            "workers: auto",
+            "workers: -1",
+            ":2: compute.workers: -1 — expected the word auto or a whole number between 0 and 4,096",
+        ),
+        (
+            "workers: auto",
+            "gpu: prefered",
+            ':2: compute.gpu: "prefered" — expected one of preferred, required, never; did you mean preferred?',
+        ),
+        (
+            '"0 2 * * *"',
+            '"0 25 * * *"',
+            ':5: schedule: "0 25 * * *" — expected a cron line such as "0 2 * * *": its hour is 25, and hours go from 0 to 23',
+        ),
+        (
+            '"0 2 * * *"',
+            "nightly",
+            ':5: schedule: "nightly" — expected a cron line such as "0 2 * * *": it has 1 fields, and cron has five (minute, '
+            "hour, day, month, weekday)",
+        ),
+        (
+            "    schedule:",
+            "    name: x\n    schedule:",
+            ":5: name — a pipeline is named by the key it stands under; remove this line",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert mistakes(tmp_path, changed(old, new)) == [f"pipelines.yaml{said}"]
 
@@ -99,41 +140,88 @@ def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, old: str, new: s
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("    labeling: {functions: breast-cancer}\n", "",
-         [":7: pruning — needs votes: add labeling (rules that vote) or source.votes (votes as a table)",
-          ":8: weak_labels — needs votes: add labeling (rules that vote) or source.votes (votes as a table)"]),
-        ("    weak_labels: {labelers: [majority]}\n", "",
-         [":9: ordering — needs confidences: add weak_labels, as in weak_labels: {labelers: [majority]}"]),
-        ("    ordering: {alpha: 0.05, datasets: 10}\n", "",
-         [':12: gates.0.finding: "ordering.trend_p" — nothing will measure it: the pipeline has no ordering']),
-        ("{dataset: sample/breast-cancer}", "{votes: v.parquet, label: gold}",
-         [":7: labeling — source.votes already holds the votes; remove labeling or give the source as samples"]),
-        ("    pruning: {correlation: 0.5}\n", "    ordering: {compare: true}\n",
-         [":10: ordering — this key already stands on line 8; keep one of the two",
-          ":8: ordering.compare: true — compares with and without pruning: add pruning, or leave compare out"]),
-        ("{model: logistic}", "{predictions: answer}",
-         [":11: subject.predictions: \"answer\" — sample/breast-cancer has no column of predictions; give parquet, csv or "
-          "jsonl"]),
+        (
+            "    labeling: {functions: breast-cancer}\n",
+            "",
+            [
+                ":7: pruning — needs votes: add labeling (rules that vote) or source.votes (votes as a table)",
+                ":8: weak_labels — needs votes: add labeling (rules that vote) or source.votes (votes as a table)",
+            ],
+        ),
+        (
+            "    weak_labels: {labelers: [majority]}\n",
+            "",
+            [":9: ordering — needs confidences: add weak_labels, as in weak_labels: {labelers: [majority]}"],
+        ),
+        (
+            "    ordering: {alpha: 0.05, datasets: 10}\n",
+            "",
+            [':12: gates.0.finding: "ordering.trend_p" — nothing will measure it: the pipeline has no ordering'],
+        ),
+        (
+            "{dataset: sample/breast-cancer}",
+            "{votes: v.parquet, label: gold}",
+            [":7: labeling — source.votes already holds the votes; remove labeling or give the source as samples"],
+        ),
+        (
+            "    pruning: {correlation: 0.5}\n",
+            "    ordering: {compare: true}\n",
+            [
+                ":10: ordering — this key already stands on line 8; keep one of the two",
+                ":8: ordering.compare: true — compares with and without pruning: add pruning, or leave compare out",
+            ],
+        ),
+        (
+            "{model: logistic}",
+            "{predictions: answer}",
+            [
+                ':11: subject.predictions: "answer" — sample/breast-cancer has no column of predictions; give parquet, csv or '
+                "jsonl"
+            ],
+        ),
         ("{model: logistic}", "{model: logistic, predictions: answer}", None),
-        ("{dataset: sample/breast-cancer}", "{csv: a.csv}",
-         [':11: subject.model: "logistic" — learns from gold labels: give source.label, or train_on: weak']),
-        ("    subject: {model: logistic}", "    subjects: [logistic, {name: subject, model: 'a:b'}]",
-         [":11: subjects.0.name — 2 subjects are called subject; name each",
-          ':11: subjects.1.name: "subject" — 2 subjects are called subject; name each']),
-        ("    gates:", "    subjects: [{name: b, model: logistic}]\n    gates:",
-         [":12: subjects — stands beside subject; put them all into subjects"]),
-        ("finding: ordering.trend_p", "finding: orderin.permutation_p",
-         [':13: gates.0.finding: "orderin.permutation_p" — no stage measures orderin; did you mean ordering?']),
-        ("of: ours", "of: pl_all",
-         [':13: gates.0.of: "pl_all" — is measured only with ordering.compare: true; add it, or write ours']),
+        (
+            "{dataset: sample/breast-cancer}",
+            "{csv: a.csv}",
+            [':11: subject.model: "logistic" — learns from gold labels: give source.label, or train_on: weak'],
+        ),
+        (
+            "    subject: {model: logistic}",
+            "    subjects: [logistic, {name: subject, model: 'a:b'}]",
+            [
+                ":11: subjects.0.name — 2 subjects are called subject; name each",
+                ':11: subjects.1.name: "subject" — 2 subjects are called subject; name each',
+            ],
+        ),
+        (
+            "    gates:",
+            "    subjects: [{name: b, model: logistic}]\n    gates:",
+            [":12: subjects — stands beside subject; put them all into subjects"],
+        ),
+        (
+            "finding: ordering.trend_p",
+            "finding: orderin.permutation_p",
+            [':13: gates.0.finding: "orderin.permutation_p" — no stage measures orderin; did you mean ordering?'],
+        ),
+        (
+            "of: ours",
+            "of: pl_all",
+            [':13: gates.0.of: "pl_all" — is measured only with ordering.compare: true; add it, or write ours'],
+        ),
         ("of: ours", "of: our", [':13: gates.0.of: "our" — is no approach; did you mean ours?']),
-        ("of: ours", "group: snorkel",
-         [':13: gates.0.group: "snorkel" — is not among weak_labels.labelers (majority); add it there']),
-        ("of: ours", "subject: sbject",
-         [':13: gates.0.subject: "sbject" — there is no such subject; did you mean subject?']),
+        (
+            "of: ours",
+            "group: snorkel",
+            [':13: gates.0.group: "snorkel" — is not among weak_labels.labelers (majority); add it there'],
+        ),
+        (
+            "of: ours",
+            "subject: sbject",
+            [':13: gates.0.subject: "sbject" — there is no such subject; did you mean subject?'],
+        ),
         (", at_most: 0.01", "", None),
     ],
-)  # fmt: skip
+)
 def test_settings_that_cannot_be_together_are_refused(
     tmp_path: Path, old: str, new: str, said: list[str] | None
 ) -> None:
@@ -151,8 +239,12 @@ def test_all_mistakes_are_reported_together_in_the_order_of_their_lines(tmp_path
     found = mistakes(tmp_path, text)
     assert [int(one.split(":")[1]) for one in found] == sorted(int(one.split(":")[1]) for one in found)
     assert {one.split(" — ")[0].split(": ")[1] for one in found} == {
-        "compute.worker", "pruning.correlation", "ordering.alpha", "gates.0.at_mst", "gates.0.of",
-    }  # fmt: skip
+        "compute.worker",
+        "pruning.correlation",
+        "ordering.alpha",
+        "gates.0.at_mst",
+        "gates.0.of",
+    }
 
 
 def test_mistakes_of_two_pipelines_keep_their_own_lines(tmp_path: Path) -> None:
@@ -260,9 +352,15 @@ def overridden(folder: Path, *overrides: str) -> Project:
 
 def test_overrides_change_the_pipeline_and_the_project(tmp_path: Path) -> None:
     project = overridden(
-        tmp_path, "pruning.correlation=0.4", "compute.workers=1", "weak_labels.labelers=[snorkel, majority]",
-        "statistics.significance=1/20", "gates.0.at_most=0.05", "store=elsewhere", "pruning.rank=degree",
-    )  # fmt: skip
+        tmp_path,
+        "pruning.correlation=0.4",
+        "compute.workers=1",
+        "weak_labels.labelers=[snorkel, majority]",
+        "statistics.significance=1/20",
+        "gates.0.at_most=0.05",
+        "store=elsewhere",
+        "pruning.rank=degree",
+    )
     night = project.pipeline("night")
     assert (night.pruning.correlation, night.pruning.rank, night.gates[0].at_most) == (0.4, "degree", 0.05)
     assert (night.weak_labels.labelers, night.statistics.significance) == (("snorkel", "majority"), 0.05)
@@ -279,19 +377,30 @@ def test_null_takes_a_stage_out(tmp_path: Path) -> None:
         ("pruning.correlation=1.5", "--set: pruning.correlation: 1.5 — expected a number between 0 and 1"),
         ("pruning.corelation=0.5", "--set: pruning.corelation — unknown key; did you mean correlation?"),
         ("pruning={correlation: 9}", "--set: pruning.correlation: 9 — expected a number between 0 and 1"),
-        ("compute.workers=many",
-         '--set: compute.workers: "many" — expected the word auto or a whole number between 0 and 4,096'),
-        ("pruning.correlation", '--set: "pruning.correlation" — expected key=value, as in --set pruning.correlation=0.4'),
+        (
+            "compute.workers=many",
+            '--set: compute.workers: "many" — expected the word auto or a whole number between 0 and 4,096',
+        ),
+        (
+            "pruning.correlation",
+            '--set: "pruning.correlation" — expected key=value, as in --set pruning.correlation=0.4',
+        ),
         ("=3", '--set: "=3" — expected key=value, as in --set pruning.correlation=0.4'),
-        ("weak_labels.labelers=[majority",
-         '--set: weak_labels.labelers: "[majority" — expected a value in YAML, as in 0.4, [a, b] or {folds: 3}'),
-        ("gates.7.at_most=1",
-         "--set: gates.7.at_most — cannot be set: pipelines.night.gates is a list of 1; name an item by its position, "
-         "from 0"),
-        ("pruning.correlation.x=1",
-         "--set: pruning.correlation.x — cannot be set: pipelines.night.pruning.correlation is 0.5, which has no parts"),
+        (
+            "weak_labels.labelers=[majority",
+            '--set: weak_labels.labelers: "[majority" — expected a value in YAML, as in 0.4, [a, b] or {folds: 3}',
+        ),
+        (
+            "gates.7.at_most=1",
+            "--set: gates.7.at_most — cannot be set: pipelines.night.gates is a list of 1; name an item by its position, "
+            "from 0",
+        ),
+        (
+            "pruning.correlation.x=1",
+            "--set: pruning.correlation.x — cannot be set: pipelines.night.pruning.correlation is 0.5, which has no parts",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_override_is_blamed_on_set(tmp_path: Path, override: str, said: str) -> None:
     assert mistakes(tmp_path, GOOD, pipeline="night", overrides=[override]) == [said]
 

@@ -18,12 +18,25 @@ from assay.tasks.subjects.settings import Subject
 Pipeline = pipeline_model(KINDS)
 MODELS = (file_model(KINDS), Pipeline, Source, Subject, Compute)
 WORDS = [name for model in MODELS for name in model.model_fields] + [
-    "majority", "snorkel", "ordering.trend_p", "4/255", "1/0", "auto", "logistic", "sample/x", "../..",
+    "majority",
+    "snorkel",
+    "ordering.trend_p",
+    "4/255",
+    "1/0",
+    "auto",
+    "logistic",
+    "sample/x",
+    "../..",
     "0 2 * * *",
-]  # fmt: skip
+]
 ATOMS = st.one_of(
-    st.sampled_from(WORDS), st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
-)  # fmt: skip
+    st.sampled_from(WORDS),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+)
 VALUES = st.recursive(
     ATOMS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(WORDS) | ATOMS, inner, max_size=5),

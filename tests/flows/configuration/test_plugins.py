@@ -162,8 +162,11 @@ def test_one_that_cannot_be_used_is_one_sentence_with_its_line(
 
 def test_two_that_stand_on_each_other_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = "A = kind('a', key='a', keys=('a',), stage='a', metric='a', stands_on=('b',))\n"
-    name = module_of(tmp_path, monkeypatch, two + two.replace("A =", "B =").replace("'b'", "'c'").replace("'a'", "'b'")
-                     .replace("'c'", "'a'"))  # fmt: skip
+    name = module_of(
+        tmp_path,
+        monkeypatch,
+        two + two.replace("A =", "B =").replace("'b'", "'c'").replace("'a'", "'b'").replace("'c'", "'a'"),
+    )
     text = f"audits: ['{name}:A', '{name}:B']\npipelines:\n  p: {{source: {{dataset: sample/digits}}}}\n"
     assert "audits stand on each other in a circle: a, b" in refusal(tmp_path, text)
 
@@ -193,8 +196,9 @@ def test_short_forms_and_plug_ins_from_the_command_line_are_looked_at_like_writt
     text = f"pipelines:\n  p:\n    {IMAGES}    gates: [{{finding: attack.accuracy, of: waves, at_least: 0}}]\n"
     made = project(tmp_path, text, "attacks=[pgd, {'mine.py:WAVES': {periods: 3}}]").pipeline("p")
     assert [(attack.called, getattr(attack, "periods", None)) for attack in made.image_attacks] == [
-        ("pgd", None), ("waves", 3.0),
-    ]  # fmt: skip
+        ("pgd", None),
+        ("waves", 3.0),
+    ]
     assert project(tmp_path, text, "attacks=['mine.py:WAVES']", "attacks.0.periods=5").pipeline("p").attacks
     assert 'gates.0.of: "waves" — there is no such attack' in refusal(tmp_path, text, "attacks=[pgd, fgsm]")
     assert "another attack is called pgd as well" in refusal(tmp_path, text, "attacks=[pgd, {pgd: {steps: 3}}]")

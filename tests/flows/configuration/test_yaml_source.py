@@ -11,11 +11,27 @@ from assay.flows.configuration.yaml_source import Document, read_yaml
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("1e-3", 0.001), ("on", "on"), ("yes", "yes"), ("true", True), ("TRUE", True), ("~", None), ("", None),
-        ("010", 10), ("0o17", 15), ("0xff", 255), ("1_000", 1000), ("-5", -5), ("+5", 5), ("12:30:00", "12:30:00"),
-        ("2026-01-02", "2026-01-02"), (".inf", float("inf")), ("4/255", "4/255"), ("'1.5'", "1.5"), ("NULL", None),
+        ("1e-3", 0.001),
+        ("on", "on"),
+        ("yes", "yes"),
+        ("true", True),
+        ("TRUE", True),
+        ("~", None),
+        ("", None),
+        ("010", 10),
+        ("0o17", 15),
+        ("0xff", 255),
+        ("1_000", 1000),
+        ("-5", -5),
+        ("+5", 5),
+        ("12:30:00", "12:30:00"),
+        ("2026-01-02", "2026-01-02"),
+        (".inf", float("inf")),
+        ("4/255", "4/255"),
+        ("'1.5'", "1.5"),
+        ("NULL", None),
     ],
-)  # fmt: skip
+)
 def test_scalars_mean_what_yaml_1_2_says(written: str, meant: object) -> None:
     value = read_yaml(f"key: {written}\n", "x.yaml").value
     assert value == {"key": meant}

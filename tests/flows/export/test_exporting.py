@@ -42,9 +42,11 @@ class Made(NamedTuple):
 @stage(version=1, title="ingest")
 def make_samples() -> Made:
     columns = {
-        "id": [f"s{n}" for n in range(N)], "gold": pa.array([n % 2 if n < 30 else None for n in range(N)], pa.int16()),
-        "mean age": [float(n) for n in range(N)], "label": [f"own {n}" for n in range(N)],
-    }  # fmt: skip
+        "id": [f"s{n}" for n in range(N)],
+        "gold": pa.array([n % 2 if n < 30 else None for n in range(N)], pa.int16()),
+        "mean age": [float(n) for n in range(N)],
+        "label": [f"own {n}" for n in range(N)],
+    }
     classes = {"code": pa.array([0, 1], pa.int16()), "name": ["benign", "malignant"]}
     return Made(write_table(pa.table(columns), into=Samples), write_table(pa.table(classes), into=Classes))
 
@@ -62,11 +64,16 @@ def sketch_order(samples: Artifact[Samples], labeler: str) -> Artifact[CuratedSe
 def an_order(flip: bool) -> pa.Table:
     order = list(range(N))[:: -1 if flip else 1]
     columns = {
-        "id": [f"s{n}" for n in order], "rank": range(N), "dataset": [1 + place * SETS // N for place in range(N)],
-        "label": [(n // 2) % 2 for n in order], "confidence": [1 - place / N for place in range(N)],
-        "lower": [0.9 - place / N for place in range(N)], "upper": [1.0] * N, "votes_cast": [5] * N,
+        "id": [f"s{n}" for n in order],
+        "rank": range(N),
+        "dataset": [1 + place * SETS // N for place in range(N)],
+        "label": [(n // 2) % 2 for n in order],
+        "confidence": [1 - place / N for place in range(N)],
+        "lower": [0.9 - place / N for place in range(N)],
+        "upper": [1.0] * N,
+        "votes_cast": [5] * N,
         "gold": [n % 2 if n < 30 else None for n in order],
-    }  # fmt: skip
+    }
     return pa.table(columns).cast(CuratedSets.schema).take(list(range(N))[::-1])
 
 

@@ -40,9 +40,10 @@ def test_a_night_with_a_silent_webhook_ends_as_without_one(tmp_path: Path) -> No
     quiet = ran(tmp_path / "quiet", CONFIG.replace("NOTIFY", ""))
     with hook(slow=True) as server:
         secrets = {
-            "HOOK_URL": server.url, "HOOK_SECRET": "wh-S3CRET-abcdef",
+            "HOOK_URL": server.url,
+            "HOOK_SECRET": "wh-S3CRET-abcdef",
             "APPRISE_URLS": server.url.replace("http://", "json://user:T0PSECRET@"),
-        }  # fmt: skip
+        }
         told = ran(tmp_path / "told", CONFIG.replace("NOTIFY", NOTIFY), **secrets)
     assert len(server.got) >= 1
     assert told.out.count("the message did not arrive") == 2

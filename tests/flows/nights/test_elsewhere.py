@@ -73,9 +73,10 @@ def test_mlflow_has_the_run_with_settings_findings_and_report(night, tmp_path: P
     assert run.data.params["pruning.correlation"] == "0.9"
     assert run.data.params["labeling.functions"] == "rules.py"
     accuracy = next(
-        one for one in findings_of(store, record)
+        one
+        for one in findings_of(store, record)
         if (one.metric, one.of, one.group) == ("subject.accuracy", "gold", "D5")
-    )  # fmt: skip
+    )
     assert run.data.metrics["subject.accuracy/own/gold/D5"] == accuracy.value
     assert run.data.metrics["subject.accuracy/own/gold/D5.low"] == accuracy.low
     assert "failed" in {value for key, value in run.data.tags.items() if key.startswith("assay.gate.")}
@@ -107,9 +108,10 @@ def test_lineage_goes_into_a_file_with_digests_as_versions_and_gates_as_assertio
     [findings] = by_job["night"]["inputs"]
     [gate] = findings["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert gate == {
-        "assertion": "subject.accuracy (of gold, group D5) drop against last-passed at most 0", "success": False,
+        "assertion": "subject.accuracy (of gold, group D5) drop against last-passed at most 0",
+        "success": False,
         **{name: value for name, value in gate.items() if name not in ("assertion", "success")},
-    }  # fmt: skip
+    }
     send(store, record, OpenLineage(file="again.jsonl", namespace="audits"), tmp_path)
     assert [one["run"]["runId"] for one in events_in(tmp_path / "again.jsonl")] == [
         one["run"]["runId"] for one in events
@@ -138,8 +140,9 @@ def test_a_night_is_the_same_whether_or_not_anybody_takes_it(night, monkeypatch:
     folder, store, record = night
     file = folder / "elsewhere.yaml"
     lines = [
-        f"mlflow: {{tracking_uri: '{NOBODY}', seconds: 4}}", f"openlineage: {{url: '{NOBODY}', seconds: 4}}",
-    ]  # fmt: skip
+        f"mlflow: {{tracking_uri: '{NOBODY}', seconds: 4}}",
+        f"openlineage: {{url: '{NOBODY}', seconds: 4}}",
+    ]
     file.write_text("\n".join([*lines, (folder / "pipelines.yaml").read_text()]))
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", SECRET)
     before, said, began = store.folder.read(f"runs/{record.id}.json"), list[str](), time.monotonic()
@@ -147,8 +150,9 @@ def test_a_night_is_the_same_whether_or_not_anybody_takes_it(night, monkeypatch:
     assert time.monotonic() - began < 30
     assert store.folder.read(f"runs/{record.id}.json") == before
     assert [one.partition(" could not be written")[0] for one in said] == [
-        "The run is kept, its run in MLflow", "The run is kept, its lineage",
-    ]  # fmt: skip
+        "The run is kept, its run in MLflow",
+        "The run is kept, its lineage",
+    ]
     assert SECRET not in "".join(said)
 
 

@@ -161,9 +161,16 @@ def quick(seconds: float) -> None:
 
 @pytest.mark.parametrize(
     ("codes", "tries", "arrives"),
-    [((200,), 1, True), ((204,), 1, True), ((500, 503, 200), 3, True), ((500,), 4, False), ((429, 200), 2, True),
-     ((400,), 1, False), ((404,), 1, False)],
-)  # fmt: skip
+    [
+        ((200,), 1, True),
+        ((204,), 1, True),
+        ((500, 503, 200), 3, True),
+        ((500,), 4, False),
+        ((429, 200), 2, True),
+        ((400,), 1, False),
+        ((404,), 1, False),
+    ],
+)
 def test_a_webhook_is_tried_again_where_that_may_help(codes: tuple[int, ...], tries: int, arrives: bool) -> None:
     with hook(*codes) as server:
         if arrives:
@@ -198,9 +205,14 @@ def everything_below(folder: Path) -> bytes:
 
 @pytest.mark.parametrize("how", ["refused", "slow", "dripping", "errors", "redirect", "not set", "good"])
 def test_the_night_is_untouched_and_no_secret_is_written(
-    how: str, store: Store, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    how: str,
+    store: Store,
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     caplog.set_level("DEBUG")
     record = night(store, 0, status="gate failed")
     before = (Path(store.url) / "runs" / f"{record.id}.json").read_bytes()
@@ -315,7 +327,7 @@ def test_a_test_message_says_whether_it_arrived(store: Store, asked: Asking, mon
         ("notify: {apprise: mailto://me:T0PSECRET@x.example}\n", "notify.apprise"),
         ("prometheus: metrics.txt\n", "pipelines.yaml:1: prometheus"),
     ],
-)  # fmt: skip
+)
 def test_wrong_settings_are_a_sentence_with_a_line_and_without_the_secret(
     notify: str, expected: str, asked: Asking
 ) -> None:

@@ -30,10 +30,15 @@ def reported(store: Store, number: int, value: float, name: str = "Accuracy (pla
     record.judged = {"passed": 2, "failed": number}
     store.save_run(record)
     entry = RunEntry(
-        run=record.id, pipeline=record.pipeline, started=record.started, seconds=60, status="done",
-        link=f"{record.id}/index.html", flags=("one-step (plain)",),
+        run=record.id,
+        pipeline=record.pipeline,
+        started=record.started,
+        seconds=60,
+        status="done",
+        link=f"{record.id}/index.html",
+        flags=("one-step (plain)",),
         headlines=(Headline(name=name, value=value, low=value - 0.1, high=value + 0.1, n=500),),
-    )  # fmt: skip
+    )
     store.folder.write(f"reports/{record.id}/entry.json", entry.model_dump_json().encode())
 
 

@@ -31,8 +31,10 @@ def attacked(attack, group, value):
         (
             [
                 Finding("corruption.flip_probability", of="mean", group="all", subject="plain", value=0.004),
-                *(Finding("corruption.accuracy", of=of, group="all", subject="plain", value=value)
-                  for of, value in (("translate", 0.55), ("snow", 0.9), ("mean", 0.7))),
+                *(
+                    Finding("corruption.accuracy", of=of, group="all", subject="plain", value=value)
+                    for of, value in (("translate", 0.55), ("snow", 0.9), ("mean", 0.7))
+                ),
             ],
             {
                 "Answers that flip from frame to frame (plain)": 0.004,
@@ -42,8 +44,10 @@ def attacked(attack, group, value):
         (
             [
                 Finding("defense.mcnemar_p", of="a", group="eps=0.1, pgd", subject="plain", value=0.01),
-                *(Finding("defense.accuracy", of=of, group="eps=0.1", subject="plain", value=value)
-                  for of, value in (("none", 0.1), ("a", 0.6), ("b", 0.4))),
+                *(
+                    Finding("defense.accuracy", of=of, group="eps=0.1", subject="plain", value=value)
+                    for of, value in (("none", 0.1), ("a", 0.6), ("b", 0.4))
+                ),
             ],
             {"Accuracy of the best defence (plain, ε = 0.1)": 0.6},
         ),
@@ -63,7 +67,9 @@ def attacked(attack, group, value):
             [
                 Finding("ner.f1", of=of, group=group, subject="tagger", value=value)
                 for of, group, value in (
-                    ("clean", "", 0.9), ("clean", "type=Drug", 0.1), ("swap", "share=1, changes=1", 0.3),
+                    ("clean", "", 0.9),
+                    ("clean", "type=Drug", 0.1),
+                    ("swap", "share=1, changes=1", 0.3),
                     ("synonymy", "share=1", 0.5),
                 )
             ],
@@ -79,7 +85,7 @@ def attacked(attack, group, value):
             {"p of overfitting (m, nearest)": 0.2, "Gap of overfitting (m, nearest)": 0.01},
         ),
     ],
-)  # fmt: skip
+)
 def test_room_follows_what_a_reader_would_ask_for_first(findings, names):
     assert {one.name: one.value for one in followed_in(KINDS, FindingIndex(findings)) if not one.spare} == names
 

@@ -37,8 +37,10 @@ def test_an_interval_alone_is_a_change() -> None:
 def test_findings_that_come_and_go_are_told_apart_by_of_group_and_subject() -> None:
     found = changes([Finding("a.b", of="x")], [Finding("a.b", of="y"), Finding("a.b", of="y", subject="s")])
     assert [(change.key, change.in_words) for change in found] == [
-        (("a.b", "y", "", ""), "new"), (("a.b", "y", "", "s"), "new"), (("a.b", "x", "", ""), "gone"),
-    ]  # fmt: skip
+        (("a.b", "y", "", ""), "new"),
+        (("a.b", "y", "", "s"), "new"),
+        (("a.b", "x", "", ""), "gone"),
+    ]
 
 
 def test_only_settings_that_differ_are_listed() -> None:
@@ -50,8 +52,10 @@ def test_only_settings_that_differ_are_listed() -> None:
 def test_stages_with_the_same_digest_are_not_listed() -> None:
     before, after = record("a", label="1", prune="2", order="3"), record("b", label="1", prune="9", attack="4")
     assert result_changes(before, after) == [
-        "prune: another result", "attack: only in the later run", "order: only in the earlier run",
-    ]  # fmt: skip
+        "prune: another result",
+        "attack: only in the later run",
+        "order: only in the earlier run",
+    ]
 
 
 def test_what_exceeds_chance_stands_before_what_merely_moved() -> None:
@@ -66,8 +70,10 @@ def test_what_exceeds_chance_stands_before_what_merely_moved() -> None:
     after = [accuracy(0.88, 0.05, "a"), accuracy(0.5, 0.05, "b"), Finding("defense.mcnemar_p", value=0.2, verdict="no")]
     found = sorted(changes(before, after), key=lambda change: change.rank)
     assert [(change.key[1], change.beyond_chance, change.rank) for change in found] == [
-        ("b", True, 0), ("", False, 1), ("a", False, 3),
-    ]  # fmt: skip
+        ("b", True, 0),
+        ("", False, 1),
+        ("a", False, 3),
+    ]
     assert "3 findings differ" in summary(found)
     assert "1 by more than chance" in summary(found)
 

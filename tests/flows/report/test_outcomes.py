@@ -85,9 +85,10 @@ def test_groups_of_the_user_come_with_the_samples(tmp_path: Path) -> None:
     store, record = latest(tmp_path, "night")
     kept = KeptOutcomes(store, record)
     (finding,) = [
-        one for one in findings_of(store, record)
+        one
+        for one in findings_of(store, record)
         if (one.metric, one.of, one.group) == ("subject.accuracy", "gold", "D5")
-    ]  # fmt: skip
+    ]
     sampled = kept.of(finding)
     assert sampled is not None
     assert sampled.groups is not None

@@ -39,19 +39,28 @@ def along(stage: str, p: float | None, area: float, first: float | None, last: f
         return [Finding(f"{stage}.trend_p", n=0, verdict="not measured: no true label is known", **about)]
     return [
         Finding(f"{stage}.trend_p", value=p, p_value=p, n=500, verdict=verdict, unit=CONCLUDED, **about),
-        share(f"{stage}.auc", area, **about), share(f"{stage}.first_tenth", first, **about),
+        share(f"{stage}.auc", area, **about),
+        share(f"{stage}.first_tenth", first, **about),
         share(f"{stage}.last_tenth", last, **about),
-    ]  # fmt: skip
+    ]
 
 
 @st.composite
 def runs(draw: st.DrawFn) -> FindingIndex:
     found: list[Finding] = []
-    found += along("ordering", draw(p_values), draw(st.floats(0.2, 0.8)), draw(shares), draw(shares), of="ours",
-                    group="majority")  # fmt: skip
+    found += along(
+        "ordering", draw(p_values), draw(st.floats(0.2, 0.8)), draw(shares), draw(shares), of="ours", group="majority"
+    )
     for yardstick in ("weak", "gold"):
-        found += along("subject", draw(p_values), draw(st.floats(0.2, 0.8)), draw(shares), draw(shares), of=yardstick,
-                        subject="mine")  # fmt: skip
+        found += along(
+            "subject",
+            draw(p_values),
+            draw(st.floats(0.2, 0.8)),
+            draw(shares),
+            draw(shares),
+            of=yardstick,
+            subject="mine",
+        )
     about = {"of": "lime", "group": "all", "subject": "mine"}
     found += [share("trust.trustworthy", draw(shares), **about), share("trust.untrustworthy", draw(shares), **about)]
     if draw(st.booleans()):
@@ -73,8 +82,11 @@ def test_no_line_concludes_what_its_finding_does_not(run: FindingIndex) -> None:
     order = run.entry("ordering.trend_p", of="ours", group="majority")
     said = [of_the_order(run)[0].text, ordering_page(run, CURVE, CURATED, {}, labeler="majority", samples=0).sentence]
     worse = order.verdict == "adverse"
-    assert worse is (order.concluded_p is not None and order.concluded_p <= LEVEL and run.get(
-        "ordering.auc", of="ours", group="majority").value > 0.5)  # fmt: skip
+    assert worse is (
+        order.concluded_p is not None
+        and order.concluded_p <= LEVEL
+        and run.get("ordering.auc", of="ours", group="majority").value > 0.5
+    )
     for sentence in said:
         assert sentence.startswith("The rules' labels get worse along the order") is worse
     assert (of_the_order(run)[0].tone == "good") is worse

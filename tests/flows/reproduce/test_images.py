@@ -67,11 +67,29 @@ def test_tables_of_attacks_put_our_numbers_beneath_theirs(
 def test_the_papers_own_numbers_are_those_of_the_paper(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(store, "xu-1", capsys)
     assert rows(text)[1] == [
-        "IPMI2019-AttnMel", "ACC", "paper", "87.5%", "10.8%", "0.0%", "31.1%", "30.1%", "21.7%", "21.9%",
-    ]  # fmt: skip
+        "IPMI2019-AttnMel",
+        "ACC",
+        "paper",
+        "87.5%",
+        "10.8%",
+        "0.0%",
+        "31.1%",
+        "30.1%",
+        "21.7%",
+        "21.9%",
+    ]
     assert rows(printed(store, "xu-2", capsys))[2] == [
-        "CheXNet", "AUC", "paper", "0.807", "0.562", "0.308", "0.798", "0.736", "0.729", "0.748",
-    ]  # fmt: skip
+        "CheXNet",
+        "AUC",
+        "paper",
+        "0.807",
+        "0.562",
+        "0.308",
+        "0.798",
+        "0.736",
+        "0.729",
+        "0.748",
+    ]
 
 
 def test_a_table_without_any_run_says_how_to_make_them(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,9 +111,11 @@ def test_table_3_gives_flips_with_their_interval(store: Store, capsys: pytest.Ca
     run = leave_run(store, "chest", [flips])
     text = printed(store, "xu-3", capsys)
     assert rows(text) == [
-        ["model", "paper", "ours"], ["IPMI2019-AttnMel", "9.52%", "not measured"],
-        ["Inception_v3", "12.36%", "not measured"], ["CheXNet", "38.09%", "4.21% [4.00, 4.55]"],
-    ]  # fmt: skip
+        ["model", "paper", "ours"],
+        ["IPMI2019-AttnMel", "9.52%", "not measured"],
+        ["Inception_v3", "12.36%", "not measured"],
+        ["CheXNet", "38.09%", "4.21% [4.00, 4.55]"],
+    ]
     assert f"  CheXNet: run {run}, n = 120" in text.splitlines()
     assert text.count("no run yet") == 2
 
@@ -109,7 +129,7 @@ def six(attacked: dict[str, float], relative: dict[str, float]) -> list[Finding]
             Finding("subject.accuracy", "clean", "", value=0.9, low=0.82, high=0.95, **of),
             Finding("attack.accuracy", "xu-pgd-4", "eps=4/255", value=under, low=0.4, high=0.6, **of),
             Finding("corruption.flip_probability", "mean", "all", value=0.02, low=0.01, high=0.03, **of),
-        ]  # fmt: skip
+        ]
         if row.subject != "attnmel":
             value = relative.get(row.subject, 0.5)
             found.append(
@@ -123,9 +143,13 @@ def six(attacked: dict[str, float], relative: dict[str, float]) -> list[Finding]
     [((0.4, 0.3, 0.2), (0.1, 0.2, 0.5), "yes", "yes"), ((0.4, 0.4, 0.2), (0.5, 0.2, 0.6), "no", "no")],
 )
 def test_table_4_says_whether_the_papers_trend_shows(
-    store: Store, capsys: pytest.CaptureFixture[str],
-    accuracies: tuple[float, ...], flips: tuple[float, ...], falls: str, rises: str,
-) -> None:  # fmt: skip
+    store: Store,
+    capsys: pytest.CaptureFixture[str],
+    accuracies: tuple[float, ...],
+    flips: tuple[float, ...],
+    falls: str,
+    rises: str,
+) -> None:
     names = ("resnet50", "resnet101", "resnet152")
     run = leave_run(store, "lesions-depth", six(*(dict(zip(names, one, strict=True)) for one in (accuracies, flips))))
     text = printed(store, "xu-4", capsys)
@@ -133,8 +157,13 @@ def test_table_4_says_whether_the_papers_trend_shows(
     assert head == ["model", "Ori_ACC", "ours", "Adv_ACC", "ours", "RFP", "ours"]
     assert [row[0] for row in body] == [row.model for row in TABLE_4]
     assert body[0][1:] == [
-        "87.50%", "90.00% [82.00, 95.00]", "0.00%", "50.00% [40.00, 60.00]", "1.00", "1 (the reference)",
-    ]  # fmt: skip
+        "87.50%",
+        "90.00% [82.00, 95.00]",
+        "0.00%",
+        "50.00% [40.00, 60.00]",
+        "1.00",
+        "1 (the reference)",
+    ]
     assert body[2][-1] == f"{flips[0]:.2f} [0.00, 2.00]"
     attacked, relative = (", ".join(f"{one:.3f}" for one in numbers) for numbers in (accuracies, flips))
     assert f"  Here accuracy under attack falls with depth: {falls} ({attacked})." in text.splitlines()
@@ -177,18 +206,23 @@ def test_our_own_pipelines_measure_what_the_tables_look_for() -> None:
     assert "xu-pgd-4" in [one.called for one in depth.attacks]
     assert depth.corruptions is not None
     assert depth.corruptions.reference == "attnmel"
-    assert all((of, group) in {(one.called, f"eps={one.eps[0] * 255:.0f}/255") for one in pipelines["chest"].attacks}
-               for of, group, _ in CONDITIONS if of != "clean")  # fmt: skip
+    assert all(
+        (of, group) in {(one.called, f"eps={one.eps[0] * 255:.0f}/255") for one in pipelines["chest"].attacks}
+        for of, group, _ in CONDITIONS
+        if of != "clean"
+    )
 
 
 def test_table_5_sets_ours_from_both_starts_beside_the_papers(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     found = [
         Finding("defense.accuracy", of, group, "attnmel", value, value - 0.1, value + 0.1, 300, verdict=said)
         for of, group, value, said in (
-            ("none", "clean", 0.9, ""), ("none", "eps=4/255", 0.1, ""), ("standard-subject", "eps=4/255", 0.6, ""),
+            ("none", "clean", 0.9, ""),
+            ("none", "eps=4/255", 0.1, ""),
+            ("standard-subject", "eps=4/255", 0.6, ""),
             ("standard-scratch", "eps=4/255", 0.8, "degenerate: 100.0% of samples are called benign"),
         )
-    ]  # fmt: skip
+    ]
     run = leave_run(store, "lesions-defended", found)
     text = printed(store, "xu-5", capsys)
     head, *body = rows(text)

@@ -113,18 +113,24 @@ def test_all_tables_are_one_markdown_page(store: Store, published: Path, tmp_pat
     assert "| CheXNet | 38.09% | 3.33% [3.00, 4.00] |" in text
     assert "n − 1, and the images are simulated" in text
     widths = [line.replace(r"\|", "").count("|") for line in text.splitlines() if line.startswith("|")]
-    assert set(widths) == {len(grid.headings) + 1 for table in TABLES.values() for grid in table.grids
-                           if "planted" not in grid.headings}  # fmt: skip
+    assert set(widths) == {
+        len(grid.headings) + 1 for table in TABLES.values() for grid in table.grids if "planted" not in grid.headings
+    }
 
 
 def test_a_difference_is_judged_in_one_sentence_and_what_nobody_can_explain_is_called_so(store: Store) -> None:
     first, second, third = TABLE_3
-    leave_run(store, first.pipeline, [
-        Finding("corruption.flip_probability", "mean", "all", first.subject, 0.08, 0.07, first.flip_probability, 9)
-    ])  # fmt: skip
-    leave_run(store, second.pipeline, [
-        Finding("corruption.flip_probability", "mean", "all", second.subject, 0.08, 0.07, 0.09, 9)
-    ], 1)  # fmt: skip
+    leave_run(
+        store,
+        first.pipeline,
+        [Finding("corruption.flip_probability", "mean", "all", first.subject, 0.08, 0.07, first.flip_probability, 9)],
+    )
+    leave_run(
+        store,
+        second.pipeline,
+        [Finding("corruption.flip_probability", "mean", "all", second.subject, 0.08, 0.07, 0.09, 9)],
+        1,
+    )
     text = " ".join(reproduce("xu-3", store).split())
     assert f"{first.model}: what was measured agrees with the paper wherever it gives a number (1)." in text
     assert (
@@ -138,9 +144,11 @@ def test_a_difference_is_judged_in_one_sentence_and_what_nobody_can_explain_is_c
 def test_every_source_that_is_held_against_a_paper_says_why_it_may_differ() -> None:
     silent = [
         source.called
-        for table in TABLES.values() for grid in table.grids for source in grid.sources
+        for table in TABLES.values()
+        for grid in table.grids
+        for source in grid.sources
         if source.pipelines and not source.extra and not source.because
-    ]  # fmt: skip
+    ]
     assert silent == []
 
 

@@ -33,8 +33,9 @@ def tagger(subject: str, value: float) -> list[Finding]:
         found("drop", "swap", FIRST, 0.3, verdict="lower"),
         *(found(metric, "clean", "", value - 0.05, trained) for metric in ("precision", "recall", "f1")),
         *(found(metric, "swap", FIRST, value - 0.1, trained) for metric in ("precision", "recall", "f1")),
-        found("gain", "swap", FIRST, 0.2, trained, "helps"), found("cost", "clean", "", 0.05, trained, "costs"),
-    ]  # fmt: skip
+        found("gain", "swap", FIRST, 0.2, trained, "helps"),
+        found("cost", "clean", "", 0.05, trained, "costs"),
+    ]
 
 
 def lines(text: str, subject: str) -> list[str]:

@@ -41,15 +41,35 @@ def test_a_run_stands_below_the_papers_line_with_the_paired_difference(make_run)
         Finding("attack.perturbed_words", of="guided", subject="small-bert", value=1.5, n=40),
         Finding("attack.similarity", of="guided", group="minilm", subject="small-bert", value=0.95, n=40),
         Finding("attack.similarity", of="guided", group="word-vectors", subject="small-bert", value=0.9, n=40),
-        Finding("attack.success_difference", of="guided - a2t", subject="small-bert", value=0.25, low=0.1, high=0.4,
-                n=80, p_value=0.004),
+        Finding(
+            "attack.success_difference",
+            of="guided - a2t",
+            subject="small-bert",
+            value=0.25,
+            low=0.1,
+            high=0.4,
+            n=80,
+            p_value=0.004,
+        ),
         Finding("attack.success_rate", of="guided", subject="small-bert+on-a2t", value=0.1, n=80),
-    ]  # fmt: skip
+    ]
     with make_run("emotion") as run:
         leave(run, measured)
     line = next(line for line in reproduce("toki-4", run.store).splitlines() if "ours" in line)
-    assert line.split() == ["emotion", "ours", "80", "0.500", "1.500", "0.950", "0.900", "0.250", "+0.250", "[+0.100,",
-                            "+0.400]", "0.004"]  # fmt: skip
+    assert line.split() == [
+        "emotion",
+        "ours",
+        "80",
+        "0.500",
+        "1.500",
+        "0.950",
+        "0.900",
+        "0.250",
+        "+0.250",
+        "[+0.100,",
+        "+0.400]",
+        "0.004",
+    ]
 
 
 def test_a_later_run_without_attacks_or_with_names_of_its_own_costs_nothing(make_run):
@@ -58,15 +78,21 @@ def test_a_later_run_without_attacks_or_with_names_of_its_own_costs_nothing(make
     measured = [
         *(Finding("attack.success_rate", of=name, value=0.5, low=0.4, high=0.6, **found) for name in limits),
         *(Finding("attack.perturbed_words", of=name, value=1.5, low=1.25, high=1.75, **found) for name in limits),
-        *(Finding("attack.limit", of=name, group="encoder", value=limit, subject="bert")
-          for name, limit in limits.items()),
+        *(
+            Finding("attack.limit", of=name, group="encoder", value=limit, subject="bert")
+            for name, limit in limits.items()
+        ),
         Finding("attack.mcnemar_p", of="harsh - like", value=0.02, p_value=0.02, p_adjusted=0.04, unit="p", **found),
-    ]  # fmt: skip
+    ]
     with make_run("reviews") as run:
-        run.record.settings = {"attacks": [
-            {"attack": "guided", "name": "harsh"}, {"attack": "a2t", "name": "plain"}, {"attack": "noise"},
-            {"attack": "a2t", "name": "like"},
-        ]}  # fmt: skip
+        run.record.settings = {
+            "attacks": [
+                {"attack": "guided", "name": "harsh"},
+                {"attack": "a2t", "name": "plain"},
+                {"attack": "noise"},
+                {"attack": "a2t", "name": "like"},
+            ]
+        }
         leave(run, measured)
     with make_run("reviews") as later:
         leave(later, [Finding("trust.trustworthy", of="lime", value=0.5)])

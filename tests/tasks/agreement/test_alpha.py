@@ -10,12 +10,17 @@ from hypothesis.extra import numpy as arrays
 
 from assay.tasks.agreement.alpha import alpha_interval, krippendorff_alpha, label_counts
 
-WORKED = np.array([  # Krippendorff 2011, C: four observers, twelve units; 0 stands for "not given"
-    [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],
-    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3],
-    [0, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, 0],
-    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, 0],
-]).T - 1  # fmt: skip
+WORKED = (
+    np.array(
+        [  # Krippendorff 2011, C: four observers, twelve units; 0 stands for "not given"
+            [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],
+            [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3],
+            [0, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, 0],
+            [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, 0],
+        ]
+    ).T
+    - 1
+)
 
 
 def test_the_worked_example():

@@ -30,8 +30,9 @@ def test_the_targeted_ratio_is_equation_6():
 
 
 @given(
-    st.lists(st.tuples(st.floats(0, 1), st.floats(-2, 2)), min_size=1, max_size=8), st.floats(-3, 3),
-)  # fmt: skip
+    st.lists(st.tuples(st.floats(0, 1), st.floats(-2, 2)), min_size=1, max_size=8),
+    st.floats(-3, 3),
+)
 @settings(max_examples=200, deadline=None)
 def test_the_projection_is_the_least_move_that_bisection_finds(pairs, missing):
     points, slope = (np.array(column) for column in zip(*pairs, strict=True))
@@ -68,10 +69,12 @@ def test_fab_finds_the_exact_distance_of_a_linear_network():
     distances = []
     for row, label in enumerate(truth.tolist()):
         others = [one for one in range(4) if one != label]
-        distances.append(min(
-            ((logits[row, label] - logits[row, one]) / (weights[label] - weights[one]).abs().sum()).item()
-            for one in others
-        ))  # fmt: skip
+        distances.append(
+            min(
+                ((logits[row, label] - logits[row, one]) / (weights[label] - weights[one]).abs().sum()).item()
+                for one in others
+            )
+        )
     for eps in np.quantile(distances, [0.2, 0.5, 0.8]):
         inside = torch.tensor([distance < eps for distance in distances])
         near = torch.tensor([abs(distance - eps) < 1e-4 for distance in distances])

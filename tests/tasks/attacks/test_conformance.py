@@ -111,7 +111,7 @@ def test_one_that_keeps_it_all_passes():
         (raising, "it raised KeyError: 'sox'"),
         (lambda settings, batch: batch.images, "it returns a Tensor: an attack returns its Ledger"),
     ],
-)  # fmt: skip
+)
 def test_what_an_attack_breaks_is_said(run, said):
     sentence = " ".join(check_plugin(ImageAttackChoice(Nudge, run)))
     assert re.search(said, sentence), sentence
@@ -145,8 +145,13 @@ def test_a_choice_that_is_none_is_refused_when_it_is_made():
 def test_what_flags_know_of_an_attack_is_what_its_value_says():
     known = {one.word: (one.follows_gradients, one.black_box, one.drops_fallen) for one in IMAGE_ATTACKS}
     assert known == {
-        "pgd": (True, False, False), "fgsm": (True, False, False), "momentum-pgd": (True, False, False),
-        "apgd": (True, False, False), "apgd-t": (True, False, False), "fab-t": (True, False, True),
-        "square": (False, True, True), "gap": (False, False, False),
-    }  # fmt: skip
+        "pgd": (True, False, False),
+        "fgsm": (True, False, False),
+        "momentum-pgd": (True, False, False),
+        "apgd": (True, False, False),
+        "apgd-t": (True, False, False),
+        "fab-t": (True, False, True),
+        "square": (False, True, True),
+        "gap": (False, False, False),
+    }
     assert IMAGE_ATTACKS.named("fgsm").steps(FGSM()) == 1

@@ -39,8 +39,13 @@ def audit(cuts: Sequence[int], *, multilabel: bool = False) -> tuple[list[Findin
         for one in ATTACKS
     ]
     worst = worst_case([one.attacked for one in made])
-    moved = transfer_attacks(samples, classes, ATTACKS[0], {"tiny": files, "twin": tiny_files(1, 3, multilabel)},
-                             {"tiny": SUBJECT, "twin": SUBJECT})  # fmt: skip
+    moved = transfer_attacks(
+        samples,
+        classes,
+        ATTACKS[0],
+        {"tiny": files, "twin": tiny_files(1, 3, multilabel)},
+        {"tiny": SUBJECT, "twin": SUBJECT},
+    )
     tables = [*(one.attacked for one in made), worst]
     measured = measure_attacks(tables, classes, ATTACKS, "tiny", [moved])
     probed = probe_subject(samples, classes, files, SUBJECT, "tiny", 16)
@@ -60,10 +65,17 @@ def test_every_attack_and_the_worst_case_have_their_findings_and_flags(run):
     measured, probed, _ = audit([25, 15])
     accuracies = {(one.of, one.group): one for one in measured if one.metric == "attack.accuracy"}
     assert set(accuracies) == {
-        ("pgd", "eps=0"), ("pgd", "eps=0.02"), ("pgd", "eps=0.1"), ("fgsm", "eps=0"), ("fgsm", "eps=0.1"),
-        ("gap", "eps=0"), ("gap", "eps=0.1"), ("worst-case", "eps=0"), ("worst-case", "eps=0.02"),
+        ("pgd", "eps=0"),
+        ("pgd", "eps=0.02"),
+        ("pgd", "eps=0.1"),
+        ("fgsm", "eps=0"),
+        ("fgsm", "eps=0.1"),
+        ("gap", "eps=0"),
+        ("gap", "eps=0.1"),
+        ("worst-case", "eps=0"),
+        ("worst-case", "eps=0.02"),
         ("worst-case", "eps=0.1"),
-    }  # fmt: skip
+    }
     lowest = min(one.value for (of, group), one in accuracies.items() if group == "eps=0.1" and of != "worst-case")
     assert accuracies["worst-case", "eps=0.1"].value <= lowest < accuracies["pgd", "eps=0"].value
     flags = [one for one in measured + probed if one.metric == "attack.red_flag"]

@@ -26,8 +26,9 @@ IMAGES = torch.from_numpy(np.random.default_rng(4).integers(2, 15, (N, 1, 8, 8))
 DRAWS = Draws(Seeds(0, "attack"), tuple(f"s{i:03}" for i in range(N)))
 
 
-def several_labels(network: nn.Module, attacks: tuple[ImageAttack, ...], grid: tuple[float, ...], noise: float
-                   ) -> dict[str, Reading]:  # fmt: skip
+def several_labels(
+    network: nn.Module, attacks: tuple[ImageAttack, ...], grid: tuple[float, ...], noise: float
+) -> dict[str, Reading]:
     """The flags that attacks raise on a network with 14 labels, of which so many are not what it says."""
     subject = ImageModel(network.eval().requires_grad_(False), 14, True, (0.0,), (1.0,), block=50, name="several")
     images = IMAGES
@@ -37,10 +38,23 @@ def several_labels(network: nn.Module, attacks: tuple[ImageAttack, ...], grid: t
     for attack, eps in product(attacks, grid):
         found = run_attack(attack, subject, images, torch.from_numpy(truth), eps, DRAWS)
         columns = [
-            DRAWS.ids, ["several"] * N, [attack.called] * N, [eps] * N, [None] * N, truth.tolist(), [-1] * N, [-1] * N,
-            list(clean), list(subject.predict(found.images.numpy())), found.success.numpy(), [eps] * N, [1.0] * N,
-            [1] * N, [2] * N, [None] * N,
-        ]  # fmt: skip
+            DRAWS.ids,
+            ["several"] * N,
+            [attack.called] * N,
+            [eps] * N,
+            [None] * N,
+            truth.tolist(),
+            [-1] * N,
+            [-1] * N,
+            list(clean),
+            list(subject.predict(found.images.numpy())),
+            found.success.numpy(),
+            [eps] * N,
+            [1.0] * N,
+            [1] * N,
+            [2] * N,
+            [None] * N,
+        ]
         tables.append(pa.table(columns, schema=Attacked.schema))
     readings = flags_of_attacks(trials(tables), attacks, [f"label {at}" for at in range(14)])
     return {reading.flag: reading for reading in readings}

@@ -19,10 +19,23 @@ MOVED = [1, 0, 0, 0, 1, 1]  # four change their prediction, the third to the rig
 def records(attack: str = "pgd", eps: float = 4 / 255, winner: list[str] | None = None) -> pa.Table:
     probabilities = [[1.0 - 0.8 * code - 0.1, 0.8 * code + 0.1] for code in MOVED]
     columns = [
-        [f"s{i}" for i in range(6)], ["plain"] * 6, [attack] * 6, [eps] * 6, GOLD, [None] * 6, CLEAN, MOVED,
-        [[0.5, 0.5]] * 6, probabilities, [True, False, False, True, False, True], [0.01] * 5 + [0.02], [0.1] * 6,
-        [1, 2, 3, 4, 5, 6], [7] * 6, winner or [None] * 6,
-    ]  # fmt: skip
+        [f"s{i}" for i in range(6)],
+        ["plain"] * 6,
+        [attack] * 6,
+        [eps] * 6,
+        GOLD,
+        [None] * 6,
+        CLEAN,
+        MOVED,
+        [[0.5, 0.5]] * 6,
+        probabilities,
+        [True, False, False, True, False, True],
+        [0.01] * 5 + [0.02],
+        [0.1] * 6,
+        [1, 2, 3, 4, 5, 6],
+        [7] * 6,
+        winner or [None] * 6,
+    ]
     return pa.table(columns, schema=Attacked.schema)
 
 
@@ -58,8 +71,10 @@ def test_findings_do_not_depend_on_the_order_of_the_records() -> None:
 def test_several_eps_and_attacks_of_one_table_are_told_apart() -> None:
     table = pa.concat_tables([records(eps=0.1), records(eps=0.0), records("fgsm", 0.1)])
     assert [(one.attack, one.group) for one in trials([table])] == [
-        ("fgsm", "eps=0.1"), ("pgd", "eps=0"), ("pgd", "eps=0.1"),
-    ]  # fmt: skip
+        ("fgsm", "eps=0.1"),
+        ("pgd", "eps=0"),
+        ("pgd", "eps=0.1"),
+    ]
 
 
 def test_samples_of_the_class_that_is_aimed_at_have_no_part_in_the_success_rate() -> None:
@@ -97,9 +112,23 @@ def test_of_several_labels_rates_are_means_over_labels() -> None:
     labels, clean = [[1, 0], [0, 1], [-1, 1]], [[0.9, 0.1], [0.1, 0.9], [0.2, 0.6]]
     moved = [[0.4, 0.1], [0.1, 0.3], [0.7, 0.6]]
     columns = [
-        ["a", "b", "c"], ["plain"] * 3, ["pgd"] * 3, [0.1] * 3, [None] * 3, labels, [-1] * 3, [-1] * 3, clean, moved,
-        [True] * 3, [0.1] * 3, [0.2] * 3, [1] * 3, [1] * 3, [None] * 3,
-    ]  # fmt: skip
+        ["a", "b", "c"],
+        ["plain"] * 3,
+        ["pgd"] * 3,
+        [0.1] * 3,
+        [None] * 3,
+        labels,
+        [-1] * 3,
+        [-1] * 3,
+        clean,
+        moved,
+        [True] * 3,
+        [0.1] * 3,
+        [0.2] * 3,
+        [1] * 3,
+        [1] * 3,
+        [None] * 3,
+    ]
     (trial,) = trials([pa.table(columns, schema=Attacked.schema)])
     found = by_name(attack_findings(trial, ["mass", "nodule"]))
     assert found["accuracy", "eps=0.1"].value == pytest.approx((1 / 2 + 2 / 3) / 2)
@@ -143,8 +172,10 @@ def test_every_class_has_an_area_of_its_own_under_attack() -> None:
     three = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.3, 0.3, 0.4], [1, 0, 0]])
     table = records()
     for name, values in (
-        ("gold", [0, 1, 2, 2, 1, None]), ("attacked", three.argmax(1)), ("attacked_probabilities", three.tolist()),
-    ):  # fmt: skip
+        ("gold", [0, 1, 2, 2, 1, None]),
+        ("attacked", three.argmax(1)),
+        ("attacked_probabilities", three.tolist()),
+    ):
         field = Attacked.schema.field(name)
         table = table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
     (trial,) = trials([table])

@@ -117,8 +117,9 @@ def test_several_subjects_have_a_panel_per_attack() -> None:
     panels = page(found).blocks[0]
     assert isinstance(panels, Panels)
     assert [(plot.title, [one.name for one in plot.series]) for plot in panels.plots] == [
-        ("pgd", ["plain", "hardened"]), ("gap", ["plain"]),
-    ]  # fmt: skip
+        ("pgd", ["plain", "hardened"]),
+        ("gap", ["plain"]),
+    ]
 
 
 def test_figures_are_laid_out_as_in_the_papers_tables() -> None:
@@ -156,8 +157,9 @@ def test_transfer_is_a_matrix() -> None:
     matrix = table(found, "Transfer of pgd at ε = 0.1")
     assert [column.name for column in matrix.columns] == ["Made for", "shown to a", "shown to b"]
     assert [[row[0], *(cell.value for cell in row[1:] if isinstance(cell, Estimate))] for row in matrix.rows] == [
-        ["a", 0.01, 0.5], ["b", 0.7, 0.02],
-    ]  # fmt: skip
+        ["a", 0.01, 0.5],
+        ["b", 0.7, 0.02],
+    ]
     assert len([block for block in page(found).blocks if getattr(block, "title", "").startswith("Transfer")]) == 1
 
 
@@ -173,8 +175,9 @@ def test_red_flags_are_said_in_words_and_make_the_part_bad() -> None:
     line = flag_verdict(found)
     assert line is not None
     assert (line.text, line.tone) == (
-        "Red flags, so do not trust the robustness: plain: queries fool more than gradients", "bad",
-    )  # fmt: skip
+        "Red flags, so do not trust the robustness: plain: queries fool more than gradients",
+        "bad",
+    )
 
 
 def test_silence_counts_only_what_was_looked_for() -> None:
@@ -196,13 +199,31 @@ def shown() -> AttackedImages:
     images, records = [], []
     for eps, pixels, said in ((0.0, clean, [0, 0, 0, 1, 1, 0]), (0.1, moved, after)):
         probabilities = [[0.75, 0.25] if code == 0 else [0.25, 0.75] for code in said]
-        images.append(pa.table({"id": ids, "subject": ["plain"] * 6, "attack": ["pgd"] * 6, "eps": [eps] * 6,
-                                **image_columns(pixels)}, schema=AdversarialImages.schema))  # fmt: skip
+        images.append(
+            pa.table(
+                {"id": ids, "subject": ["plain"] * 6, "attack": ["pgd"] * 6, "eps": [eps] * 6, **image_columns(pixels)},
+                schema=AdversarialImages.schema,
+            )
+        )
         success = [code != g for code, g in zip(said, gold, strict=True)]
         columns = [
-            ids, ["plain"] * 6, ["pgd"] * 6, [eps] * 6, gold, [None] * 6, [0, 0, 0, 1, 1, 0], said, [[0.75, 0.25]] * 6,
-            probabilities, success, [eps] * 6, [eps] * 6, [1] * 6, [1] * 6, [None] * 6,
-        ]  # fmt: skip
+            ids,
+            ["plain"] * 6,
+            ["pgd"] * 6,
+            [eps] * 6,
+            gold,
+            [None] * 6,
+            [0, 0, 0, 1, 1, 0],
+            said,
+            [[0.75, 0.25]] * 6,
+            probabilities,
+            success,
+            [eps] * 6,
+            [eps] * 6,
+            [1] * 6,
+            [1] * 6,
+            [None] * 6,
+        ]
         records.append(pa.table(columns, schema=Attacked.schema))
     (found,) = shown_of(pa.concat_tables(records), pa.concat_tables(images), CLASSES)
     return found
@@ -217,8 +238,10 @@ def test_pictures_show_original_difference_and_adversarial(shown: AttackedImages
     first = found.strips[0]
     assert [one.name for one in first.pictures] == ["original", "difference × 5", "adversarial"]
     assert [mark.text for one in first.pictures for mark in one.said] == [
-        "benign · 75\u202f%", "at most 25.5 of 255 levels", "malignant · 75\u202f%",
-    ]  # fmt: skip
+        "benign · 75\u202f%",
+        "at most 25.5 of 255 levels",
+        "malignant · 75\u202f%",
+    ]
     assert [mark.tone for one in first.pictures for mark in one.said] == ["good", "neutral", "bad"]
     middle = np.asarray(Image.open(BytesIO(first.pictures[1].png)))
     assert middle.shape == (8, 8, 3)
@@ -255,8 +278,10 @@ def test_only_the_first_attack_on_a_subject_lies_open(shown: AttackedImages) -> 
     second, other = replace(shown, attack="gap"), replace(shown, subject="hardened")
     galleries = [block for block in page(one_subject(), [shown, second, other]).blocks if isinstance(block, Gallery)]
     assert [(one.title, one.collapsed) for one in galleries] == [
-        ("plain: pgd at ε = 0.1", False), ("plain: gap at ε = 0.1", True), ("hardened: pgd at ε = 0.1", False),
-    ]  # fmt: skip
+        ("plain: pgd at ε = 0.1", False),
+        ("plain: gap at ε = 0.1", True),
+        ("hardened: pgd at ε = 0.1", False),
+    ]
 
 
 def test_a_gallery_stays_short_however_many_images_are_kept(shown: AttackedImages) -> None:
@@ -285,25 +310,44 @@ def test_of_several_labels_the_wrong_ones_are_named_first() -> None:
     names = ("mass", "nodule", "edema", "effusion")
     pixels = np.zeros((1, 1, 8, 8), np.float32)
     images = [
-        pa.table({"id": ["x"], "subject": ["s"], "attack": ["pgd"], "eps": [eps], **image_columns(pixels)},
-                 schema=AdversarialImages.schema)
+        pa.table(
+            {"id": ["x"], "subject": ["s"], "attack": ["pgd"], "eps": [eps], **image_columns(pixels)},
+            schema=AdversarialImages.schema,
+        )
         for eps in (0.0, 0.1)
-    ]  # fmt: skip
+    ]
     columns = [
-        ["x"], ["s"], ["pgd"], [0.1], [None], [[1, 0, -1, 1]], [-1], [-1], [[0.9, 0.1, 0.2, 0.8]],
-        [[0.3, 0.6, 0.9, 0.8]], [True], [0.1], [0.1], [1], [1], [None],
-    ]  # fmt: skip
+        ["x"],
+        ["s"],
+        ["pgd"],
+        [0.1],
+        [None],
+        [[1, 0, -1, 1]],
+        [-1],
+        [-1],
+        [[0.9, 0.1, 0.2, 0.8]],
+        [[0.3, 0.6, 0.9, 0.8]],
+        [True],
+        [0.1],
+        [0.1],
+        [1],
+        [1],
+        [None],
+    ]
     (one,) = shown_of(pa.table(columns, schema=Attacked.schema), pa.concat_tables(images), names)
     found = gallery(one, "eps=0.1")
     assert found is not None
     before, _, after = found.strips[0].pictures
     assert [(mark.text, mark.tone) for mark in before.said] == [
-        ("mass · 90\u202f%", "good"), ("effusion · 80\u202f%", "good"),
-    ]  # fmt: skip
+        ("mass · 90\u202f%", "good"),
+        ("effusion · 80\u202f%", "good"),
+    ]
     assert [(mark.text, mark.tone) for mark in after.said] == [
-        ("mass · 30\u202f%", "bad"), ("nodule · 60\u202f%", "bad"), ("edema · 90\u202f%", "neutral"),
+        ("mass · 30\u202f%", "bad"),
+        ("nodule · 60\u202f%", "bad"),
+        ("edema · 90\u202f%", "neutral"),
         ("and 1 more", "neutral"),
-    ]  # fmt: skip
+    ]
     assert found.strips[0].title == "x · is mass, effusion"
 
 
@@ -313,11 +357,13 @@ def test_calibration_and_every_class_stand_clean_beside_attacked() -> None:
 
     found = [
         *one_subject(),
-        one("subject.ece", 0.02, "", "clean"), one("attack.ece", 0.61, "eps=0.1"), one("attack.brier", 1.2, "eps=0.1"),
+        one("subject.ece", 0.02, "", "clean"),
+        one("attack.ece", 0.61, "eps=0.1"),
+        one("attack.brier", 1.2, "eps=0.1"),
         one("attack.ece", 0.3, "eps=4/255"),
         *(one("subject.class_auc", 0.9, name, "clean") for name in CLASSES),
         *(one("attack.class_auc", 0.1, f"eps=0.1, {name}") for name in CLASSES),
-    ]  # fmt: skip
+    ]
     worth = table(found, "Are its confidences still chances?")
     cells = [[cell.value if isinstance(cell, Estimate) else cell for cell in row[3:]] for row in worth.rows]
     assert [row[1] for row in worth.rows] == ["clean", "pgd"]

@@ -23,12 +23,26 @@ def records_of(gold: list[int | None], success: list[tuple[bool, bool]]) -> pa.T
     for number, (code, fell) in enumerate(zip(gold, success, strict=True)):
         for eps, wrong in zip(GRID, (False, *fell), strict=True):
             said = ((code or 0) + wrong) % 3
-            rows.append({
-                "id": f"s{number:03}", "subject": "plain", "attack": "pgd", "eps": eps, "gold": code, "labels": None,
-                "clean": code or 0, "attacked": said, "clean_probabilities": [0.5, 0.3, 0.2],
-                "attacked_probabilities": [0.2, 0.3, 0.5], "success": wrong, "distance": eps, "distance_l2": eps,
-                "steps": 1, "queries": 1, "winner": None,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "id": f"s{number:03}",
+                    "subject": "plain",
+                    "attack": "pgd",
+                    "eps": eps,
+                    "gold": code,
+                    "labels": None,
+                    "clean": code or 0,
+                    "attacked": said,
+                    "clean_probabilities": [0.5, 0.3, 0.2],
+                    "attacked_probabilities": [0.2, 0.3, 0.5],
+                    "success": wrong,
+                    "distance": eps,
+                    "distance_l2": eps,
+                    "steps": 1,
+                    "queries": 1,
+                    "winner": None,
+                }
+            )
     return pa.Table.from_pylist(rows, schema=Attacked.schema)
 
 

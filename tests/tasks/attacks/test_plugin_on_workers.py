@@ -83,8 +83,10 @@ def test_it_is_measured_and_flagged_like_ours(run, waves):
     made = attack_subject(tiny_samples([30]), tiny_classes(), tiny_files(), SUBJECT, waves(), "tiny")
     found = findings_from(collect(measure_attacks([made.attacked], tiny_classes(), [waves()], "tiny", []), None))
     assert {one.group for one in found if one.metric == "attack.accuracy" and one.of == "waves"} == {
-        "eps=0", "eps=0.1", "eps=0.2",
-    }  # fmt: skip
+        "eps=0",
+        "eps=0.1",
+        "eps=0.2",
+    }
     assert {flag.n for flag in flags_of_attacks([], [waves()], ["a", "b"])} == {0}
 
 

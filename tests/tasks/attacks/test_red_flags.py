@@ -101,10 +101,23 @@ def attacked_table(
     reached = said(after, False) != truth if success is None else success
     distance = (images - samples()[0]).flatten(1)
     columns = [
-        DRAWS.ids, ["bent"] * N, [name] * N, [eps] * N, truth, [None] * N, said(clean, False), said(after, False),
-        list(clean), list(after), reached, distance.abs().amax(1).numpy(), distance.norm(dim=1).numpy(),
-        [1] * N, [2] * N, [None] * N,
-    ]  # fmt: skip
+        DRAWS.ids,
+        ["bent"] * N,
+        [name] * N,
+        [eps] * N,
+        truth,
+        [None] * N,
+        said(clean, False),
+        said(after, False),
+        list(clean),
+        list(after),
+        reached,
+        distance.abs().amax(1).numpy(),
+        distance.norm(dim=1).numpy(),
+        [1] * N,
+        [2] * N,
+        [None] * N,
+    ]
     return pa.table(columns, schema=Attacked.schema)
 
 
@@ -115,8 +128,12 @@ def attacked_by(subject: ImageModel, attack: ImageAttack, eps: float) -> pa.Tabl
     return attacked_table(subject, attack.called, eps, result.images, result.success.numpy())
 
 
-def read(subject: ImageModel, attacks: tuple[ImageAttack, ...] = ATTACKS, grid: tuple[float, ...] = GRID,
-         transfers: list[Finding] | None = None) -> dict[str, Reading]:  # fmt: skip
+def read(
+    subject: ImageModel,
+    attacks: tuple[ImageAttack, ...] = ATTACKS,
+    grid: tuple[float, ...] = GRID,
+    transfers: list[Finding] | None = None,
+) -> dict[str, Reading]:
     """All nine flags of a subject."""
     found = trials(attacked_by(subject, attack, eps) for attack in attacks for eps in grid)
     images, truth = samples()
@@ -252,8 +269,12 @@ def test_equally_good_attacks_raise_a_flag_as_rarely_as_promised() -> None:
 def test_a_flag_is_a_finding_that_a_gate_can_ask_for() -> None:
     loud = Reading("zero-gradients", True, 64, "64 of 64 samples have none").finding("plain")
     assert (loud.metric, loud.of, loud.subject, loud.value, loud.n) == (
-        "attack.red_flag", "zero-gradients", "plain", 1.0, 64,
-    )  # fmt: skip
+        "attack.red_flag",
+        "zero-gradients",
+        "plain",
+        1.0,
+        64,
+    )
     assert loud.verdict == "raised: 64 of 64 samples have none"
     assert Reading("zero-gradients", False, 64).finding("plain").verdict == "silent"
     assert Reading("zero-gradients", False, 0, "no gradients").finding("plain").verdict == "not measured: no gradients"

@@ -15,20 +15,30 @@ from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, MomentumPGD, Squa
 torch.set_num_threads(1)
 
 ATTACKS = [
-    PGD(steps=8), PGD(steps=5, restarts=3), PGD(steps=8, last=True), PGD(steps=8, random_start=False),
-    PGD(steps=8, goal="least-likely"), PGD(steps=8, goal="targeted", target=1), FGSM(), MomentumPGD(steps=8),
-    APGD(steps=12), APGD(steps=12, loss="margin"), APGD(steps=12, goal="targeted", target=1, loss="margin"),
-    Square(queries=40), Square(queries=40, goal="least-likely"),
-]  # fmt: skip
+    PGD(steps=8),
+    PGD(steps=5, restarts=3),
+    PGD(steps=8, last=True),
+    PGD(steps=8, random_start=False),
+    PGD(steps=8, goal="least-likely"),
+    PGD(steps=8, goal="targeted", target=1),
+    FGSM(),
+    MomentumPGD(steps=8),
+    APGD(steps=12),
+    APGD(steps=12, loss="margin"),
+    APGD(steps=12, goal="targeted", target=1, loss="margin"),
+    Square(queries=40),
+    Square(queries=40, goal="least-likely"),
+]
 every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=str)
 N = 21
 
 
 @every_attack
 @pytest.mark.parametrize(
-    "model", [tiny_model(4), tiny_model(2), tiny_model(3), tiny_model(3, multilabel=True)],
+    "model",
+    [tiny_model(4), tiny_model(2), tiny_model(3), tiny_model(3, multilabel=True)],
     ids=["four", "two", "three", "labels"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("eps", [2 / 255])
 def test_images_are_within_eps_and_the_bounds_and_success_is_what_the_model_says_of_them(attack, model, eps):
     images = tiny_images(N)
@@ -46,9 +56,12 @@ def test_images_are_within_eps_and_the_bounds_and_success_is_what_the_model_says
 
 @settings(max_examples=20)
 @given(
-    st.sampled_from([a for a in ATTACKS if a.attack != "square"]), st.floats(0, 1), st.floats(-3, 3),
-    st.floats(0.01, 5), st.integers(0, 10**6),
-)  # fmt: skip
+    st.sampled_from([a for a in ATTACKS if a.attack != "square"]),
+    st.floats(0, 1),
+    st.floats(-3, 3),
+    st.floats(0.01, 5),
+    st.integers(0, 10**6),
+)
 def test_eps_is_never_exceeded_in_pixel_space_for_any_normalisation(attack, eps, mean, std, seed):
     model = tiny_model(3, mean=mean, std=std, seed=seed, block=4)
     images = tiny_images(4, seed=seed)

@@ -12,9 +12,18 @@ attack = TypeAdapter(AnyAttack).validate_python
 
 @pytest.mark.parametrize(
     ("eps", "name"),
-    [(0.0, "eps=0"), (4 / 255, "eps=4/255"), (16 / 255, "eps=16/255"), (0.1, "eps=0.1"), (0.15, "eps=0.15"),
-     (0.2, "eps=0.2"), (1.0, "eps=1"), (1 / 3, "eps=85/255"), (0.123, "eps=0.123")],
-)  # fmt: skip
+    [
+        (0.0, "eps=0"),
+        (4 / 255, "eps=4/255"),
+        (16 / 255, "eps=16/255"),
+        (0.1, "eps=0.1"),
+        (0.15, "eps=0.15"),
+        (0.2, "eps=0.2"),
+        (1.0, "eps=1"),
+        (1 / 3, "eps=85/255"),
+        (0.123, "eps=0.123"),
+    ],
+)
 def test_an_eps_is_written_as_people_write_it(eps, name):
     assert eps_name(eps) == name
 
@@ -24,11 +33,17 @@ def test_no_two_levels_share_a_name():
 
 
 def test_the_presets_are_the_papers_four_pgd_attacks_and_three_gap_norms():
-    drawn = {name: (one.eps[0] * 255, one.steps, one.step_size * 255)
-             for name, one in PRESETS.items() if isinstance(one, PGD)}  # fmt: skip
+    drawn = {
+        name: (one.eps[0] * 255, one.steps, one.step_size * 255)
+        for name, one in PRESETS.items()
+        if isinstance(one, PGD)
+    }
     assert {name: tuple(round(value) for value in one) for name, one in drawn.items()} == {
-        "xu-pgd-2": (2, 1, 1), "xu-pgd-4": (4, 4, 1), "xu-pgd-5": (5, 40, 1), "xu-pgd-10": (10, 60, 1),
-    }  # fmt: skip
+        "xu-pgd-2": (2, 1, 1),
+        "xu-pgd-4": (4, 4, 1),
+        "xu-pgd-5": (5, 40, 1),
+        "xu-pgd-10": (10, 60, 1),
+    }
     assert [round(one.eps[0] * 255) for one in PRESETS.values() if isinstance(one, GAP)] == [7, 11, 13]
     assert all(one.called == name for name, one in PRESETS.items())
 

@@ -104,9 +104,15 @@ def test_a_sample_without_a_class_is_attacked_away_from_what_the_subject_says(ru
 
 
 def test_partitions_are_large_where_samples_are_dropped_and_images_small_enough():
-    assert [_rows_for(attack, n, (1, 16)) for attack, n in (
-        (PGD(), 5000), (PGD(only_accuracy=True), 5000), (Square(), 100_000), (Square(), 300),
-    )] == [None, 1024, 1024, None]  # fmt: skip
+    assert [
+        _rows_for(attack, n, (1, 16))
+        for attack, n in (
+            (PGD(), 5000),
+            (PGD(only_accuracy=True), 5000),
+            (Square(), 100_000),
+            (Square(), 300),
+        )
+    ] == [None, 1024, 1024, None]
     assert _rows_for(Square(), 5000, (3, 224)) is None  # they would not fit in memory
 
 
@@ -115,16 +121,23 @@ def test_several_labels_stand_in_lists(run):
     assert {row["attacked"] for row in table} == {-1}
     assert {row["gold"] for row in table} == {None}
     for row in table:
-        flips = [(a >= 0.5) != (c >= 0.5) for a, c in
-                 zip(row["attacked_probabilities"], row["clean_probabilities"], strict=True)]  # fmt: skip
+        flips = [
+            (a >= 0.5) != (c >= 0.5)
+            for a, c in zip(row["attacked_probabilities"], row["clean_probabilities"], strict=True)
+        ]
         assert row["success"] == any(flips)  # here the labels are what the subject says of the clean image
     assert any(row["success"] for row in table)
 
 
 def test_the_worst_case_names_the_attack_that_won_and_is_no_better_than_any(run):
-    tables = [attacked(attack=one)[1].attacked for one in (
-        FGSM(eps=(0.02, 0.05)), PGD(eps=(0.02, 0.1), steps=5), Square(eps=(0.05,), queries=20),
-    )]  # fmt: skip
+    tables = [
+        attacked(attack=one)[1].attacked
+        for one in (
+            FGSM(eps=(0.02, 0.05)),
+            PGD(eps=(0.02, 0.1), steps=5),
+            Square(eps=(0.05,), queries=20),
+        )
+    ]
     worst = collect(worst_case(tables), None)
     assert set(worst["attack"].to_pylist()) == {"worst-case"}
     assert set(worst["winner"].to_pylist()) <= {"fgsm", "pgd", "square"}

@@ -28,9 +28,22 @@ def table(attack: str, truth: np.ndarray, clean: np.ndarray, moved: np.ndarray, 
     codes = [[-1] * n] * 2 if several else [clean.argmax(axis=1), moved.argmax(axis=1)]
     gold, labels = ([None] * n, truth.tolist()) if several else (truth.tolist(), [None] * n)
     columns = [
-        [f"s{i:03}" for i in range(n)], ["m"] * n, [attack] * n, [eps] * n, gold, labels, *codes, clean.tolist(),
-        moved.tolist(), success, [eps] * n, [1.0] * n, [1] * n, [2] * n, [None] * n,
-    ]  # fmt: skip
+        [f"s{i:03}" for i in range(n)],
+        ["m"] * n,
+        [attack] * n,
+        [eps] * n,
+        gold,
+        labels,
+        *codes,
+        clean.tolist(),
+        moved.tolist(),
+        success,
+        [eps] * n,
+        [1.0] * n,
+        [1] * n,
+        [2] * n,
+        [None] * n,
+    ]
     return pa.table(columns, schema=Attacked.schema)
 
 
@@ -92,8 +105,9 @@ def test_the_worst_case_of_real_attacks_with_any_goals_is_below_each_and_falls_w
         tables.append(pa.concat_tables(rows))
     known, worst_at = known_of(truth.numpy()), []
     whole = [one for one in tables if 0.0 in one["eps"].to_pylist()]
-    for worst, eps in zip(trials([worst_of(*(on_grid(t, grid=grid, known=known) for t in whole), known=known)]), grid,
-                          strict=True):  # fmt: skip
+    for worst, eps in zip(
+        trials([worst_of(*(on_grid(t, grid=grid, known=known) for t in whole), known=known)]), grid, strict=True
+    ):
         worst_at.append(left(worst))
         for one in trials(whole):
             if one.eps == eps:

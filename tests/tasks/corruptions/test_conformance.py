@@ -64,7 +64,7 @@ def test_one_that_keeps_it_all_passes():
         ({"make": lambda at, images, draws, strengths: at["fog"]}, "it raised KeyError: 'fog'"),
         ({"levels": Levels(("share",), ((0.1,),) * 4, ((0.1,),) * 5)}, "five rows of share for each of the two sizes"),
     ],
-)  # fmt: skip
+)
 def test_what_a_perturbation_breaks_is_said(changed, said):
     sentence = " ".join(check_plugin(replace(FADE, **changed)))
     assert re.search(said, sentence), sentence

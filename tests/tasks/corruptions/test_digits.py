@@ -59,8 +59,12 @@ def measured(subject, digits, settings):
     found = {}
     for seen in look({"plain": subject}, pixels, ids, np.zeros(HELD_OUT, bool), settings, Seeds(0, "corrupt")):
         said = seen.said["plain"]
-        counts = [count_flips(said, seen.corruption.kind).sum(), comparisons(said) * said.shape[1],
-                  (said == truth[seen.rows]).sum(), said.size]  # fmt: skip
+        counts = [
+            count_flips(said, seen.corruption.kind).sum(),
+            comparisons(said) * said.shape[1],
+            (said == truth[seen.rows]).sum(),
+            said.size,
+        ]
         found[seen.corruption.word, seen.severity] = np.add(counts, found.get((seen.corruption.word, seen.severity), 0))
     return {key: (100 * flips / pairs, 100 * right / n) for key, (flips, pairs, right, n) in found.items()}
 
@@ -70,8 +74,10 @@ def test_noise_flips_as_often_as_it_did_in_the_prototype(subject, digits):
     settings = Corruptions(perturbations=("gaussian-noise", "shot-noise", "speckle-noise"), severities=(1, 3, 5))
     found = measured(subject, digits, settings)
     prototype = {
-        "gaussian-noise": (0.25, 0.65, 0.87), "shot-noise": (0.33, 0.57, 0.83), "speckle-noise": (0.48, 0.73, 0.93),
-    }  # fmt: skip
+        "gaussian-noise": (0.25, 0.65, 0.87),
+        "shot-noise": (0.33, 0.57, 0.83),
+        "speckle-noise": (0.48, 0.73, 0.93),
+    }
     for name, before in prototype.items():
         for severity, expected in zip((1, 3, 5), before, strict=True):
             flips, accuracy = found[name, severity]

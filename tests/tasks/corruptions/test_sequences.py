@@ -31,9 +31,13 @@ def frames_of(perturbation, severity, images, frames=31, ids=None):
 @pytest.mark.parametrize("perturbation", CORRUPTIONS.words)
 @settings(max_examples=12)
 @given(
-    st.integers(8, 45), st.integers(8, 45), st.sampled_from([1, 3, 4]), st.integers(1, 5), st.sampled_from([3, 5, 11]),
+    st.integers(8, 45),
+    st.integers(8, 45),
+    st.sampled_from([1, 3, 4]),
+    st.integers(1, 5),
+    st.sampled_from([3, 5, 11]),
     st.integers(0, 9),
-)  # fmt: skip
+)
 def test_one_frame_is_the_clean_image_bit_for_bit_and_all_stay_in_bounds(
     perturbation, height, width, channels, severity, frames, seed
 ):

@@ -238,10 +238,12 @@ def test_the_worst_cell_is_named_with_an_interval_that_holds_for_all_of_them(run
         for subject in ("one", "two"):
             (worst,) = [one for one in found if (one.metric, one.subject) == (f"corruption.worst_{metric}", subject)]
             cells = {
-                f"{one.of}, {one.group}": one for one in found
+                f"{one.of}, {one.group}": one
+                for one in found
                 if (one.metric, one.subject) == (f"corruption.{metric}", subject)
-                and one.of != "mean" and one.group != "all"
-            }  # fmt: skip
+                and one.of != "mean"
+                and one.group != "all"
+            }
             assert len(cells) == 6
             named = cells[worst.verdict]
             assert worst.value == named.value == pick(one.value for one in cells.values())

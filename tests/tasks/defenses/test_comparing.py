@@ -58,8 +58,9 @@ def test_two_tests_per_defence_enter_the_family_whatever_was_attacked():
     tests = [one for one in found if one.unit == "p"]
     assert family_size(found) == len(tests) == 2
     assert [(one.group, one.verdict) for one in tests] == [
-        ("clean", NEEDED), ("eps=0.1, worst-case", "better"),
-    ]  # fmt: skip
+        ("clean", NEEDED),
+        ("eps=0.1, worst-case", "better"),
+    ]
     assert {one.metric for one in tests} == {"defense.mcnemar_p"}
     gains = {one.group: one for one in found if one.metric == "defense.gain"}
     assert set(gains) == {"clean", *(f"{eps}, {of}" for eps in ("eps=0.1", "eps=0.2") for of in ("pgd", "worst-case"))}
@@ -68,15 +69,24 @@ def test_two_tests_per_defence_enter_the_family_whatever_was_attacked():
 
 
 def test_a_defence_that_costs_accuracy_is_said_to_be_worse():
-    found = comparison_findings(everything([1] * 20, [1] * 20), everything([0] * 20, [1] * 20), "standard", "plain",
-                                telling="eps=0.1", significance=0.01, seeds=SEEDS)  # fmt: skip
+    found = comparison_findings(
+        everything([1] * 20, [1] * 20),
+        everything([0] * 20, [1] * 20),
+        "standard",
+        "plain",
+        telling="eps=0.1",
+        significance=0.01,
+        seeds=SEEDS,
+    )
     assert [one.verdict for one in found if one.unit == "p"] == ["worse", NEEDED]
 
 
 def test_the_worst_case_decides_where_there_is_one_and_else_the_first_attack():
     assert [one.label for one in deciding(everything([1], [1]))] == [
-        "clean", "eps=0.1, worst-case", "eps=0.2, worst-case",
-    ]  # fmt: skip
+        "clean",
+        "eps=0.1, worst-case",
+        "eps=0.2, worst-case",
+    ]
     alone = [answers([1]), answers([1], "pgd", "eps=0.1"), answers([1], "fgsm", "eps=0.1")]
     assert [one.label for one in deciding(alone)] == ["clean", "eps=0.1, pgd"]
 

@@ -30,8 +30,18 @@ def verdict(findings):
 
 
 def accuracy(defence: str, group: str, value: float, subject: str = "plain", said: str = "") -> Finding:
-    return Finding("defense.accuracy", defence, group, subject, value, value - 0.05, min(1.0, value + 0.05), 450,
-                   verdict=said, unit="share")  # fmt: skip
+    return Finding(
+        "defense.accuracy",
+        defence,
+        group,
+        subject,
+        value,
+        value - 0.05,
+        min(1.0, value + 0.05),
+        450,
+        verdict=said,
+        unit="share",
+    )
 
 
 def compared(defence: str, group: str, gain: float, p: float, subject: str = "plain") -> list[Finding]:
@@ -53,14 +63,19 @@ def of_subject(subject: str = "plain") -> list[Finding]:
         found += [accuracy(defence, "clean", clean, subject), accuracy(defence, "eps=0.1", left, subject)]
         found += compared(defence, "clean", clean - 0.98, 0.2, subject)
         found += compared(defence, "eps=0.1, worst-case", left - 0.3, 1e-9, subject)
-    for pair, p in {"standard - maadvt-lambda=3": 0.4, "standard - maadvt-lambda=6": 1e-6,
-                    "maadvt-lambda=3 - maadvt-lambda=6": 1e-4}.items():  # fmt: skip
+    for pair, p in {
+        "standard - maadvt-lambda=3": 0.4,
+        "standard - maadvt-lambda=6": 1e-6,
+        "maadvt-lambda=3 - maadvt-lambda=6": 1e-4,
+    }.items():
         about = {"of": pair, "group": "eps=0.1, worst-case", "subject": subject, "n": 450, "value": p, "p_value": p}
         said = NEEDED if p > 0.01 else "worse"
         found.append(Finding("defense.between_p", verdict=said, unit="p, compared", **about))
     flips = {subject: 0.04, f"{subject}+standard": 0.02}
-    return found + [Finding("corruption.flip_probability", "mean", "all", name, value, value, value, 450)
-                    for name, value in flips.items()]  # fmt: skip
+    return found + [
+        Finding("corruption.flip_probability", "mean", "all", name, value, value, value, 450)
+        for name, value in flips.items()
+    ]
 
 
 FINDINGS = corrected(of_subject(), 0.01)
@@ -98,8 +113,10 @@ def test_tests_stand_with_their_corrected_p():
 def test_every_model_is_a_mark_in_the_plot_of_what_robustness_costs():
     (plot,) = (block for block in page(FINDINGS, MODELS, {}).blocks if isinstance(block, LinePlot))
     assert {one.name: list(zip(one.x, one.y, strict=True)) for one in plot.series} == {
-        "undefended": [(0.98, 0.3)], "standard": [(0.97, 0.78)], "maadvt": [(0.95, 0.84), (0.96, 0.8)],
-    }  # fmt: skip
+        "undefended": [(0.98, 0.3)],
+        "standard": [(0.97, 0.78)],
+        "maadvt": [(0.95, 0.84), (0.96, 0.8)],
+    }
     assert all(one.style == "points" for one in plot.series)
     assert [one.names for one in plot.series if one.name == "maadvt"] == [["λ = 6", "λ = 3"]]
     assert "λ = 6" in line_drawing(plot, WIDE, "x")

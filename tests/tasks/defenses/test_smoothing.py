@@ -96,23 +96,35 @@ def test_certificates_are_the_same_for_any_cut_and_another_seed_draws_others(mak
 
 
 def test_findings_count_what_is_right_and_certain_enough(run):
-    table = pa.table({
-        "gold": [0, 0, 1, 1, None], "predicted": [0, 1, 1, -1, 0], "radius": [0.3, 0.4, 0.05, 0.0, 0.9],
-        "abstains": [False, False, False, True, False],
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "gold": [0, 0, 1, 1, None],
+            "predicted": [0, 1, 1, -1, 0],
+            "radius": [0.3, 0.4, 0.05, 0.0, 0.9],
+            "abstains": [False, False, False, True, False],
+        }
+    )
     found = {
         (one.metric, one.group): (one.value, one.n) for one in certified_findings(table, "x", "as-it-is", (0, 0.1))
     }
     assert found == {
-        ("defense.certified_accuracy", "radius=0"): (0.5, 4), ("defense.certified_accuracy", "radius=0.1"): (0.25, 4),
+        ("defense.certified_accuracy", "radius=0"): (0.5, 4),
+        ("defense.certified_accuracy", "radius=0.1"): (0.25, 4),
         ("defense.abstains", ""): (0.25, 4),
-    }  # fmt: skip
+    }
 
 
 def test_images_of_one_patient_are_certified_together():
     wrong = [int(at // 4 < 6) for at in range(80)]
-    rows = pa.table({"id": list(map(str, range(80))), "gold": [0] * 80, "predicted": wrong, "radius": [0.5] * 80,
-                     "abstains": [False] * 80})  # fmt: skip
+    rows = pa.table(
+        {
+            "id": list(map(str, range(80))),
+            "gold": [0] * 80,
+            "predicted": wrong,
+            "radius": [0.5] * 80,
+            "abstains": [False] * 80,
+        }
+    )
     alone, each, few = (
         certified_findings(rows, "x", "as-it-is", (0.25,), groups)[0]
         for groups in (None, {str(at): at for at in range(80)}, {str(at): at // 4 for at in range(80)})
@@ -136,8 +148,15 @@ def test_the_page_shows_the_curve_and_says_what_is_certain(run):
 def test_of_two_models_one_is_named_alone_only_where_a_paired_test_tells_them_apart():
     def rows(right: int) -> pa.Table:
         predicted = [0 if at < right else 1 for at in range(100)]
-        return pa.table({"id": list(map(str, range(100))), "gold": [0] * 100, "predicted": predicted,
-                         "radius": [0.5] * 100, "abstains": [False] * 100})  # fmt: skip
+        return pa.table(
+            {
+                "id": list(map(str, range(100))),
+                "gold": [0] * 100,
+                "predicted": predicted,
+                "radius": [0.5] * 100,
+                "abstains": [False] * 100,
+            }
+        )
 
     def sentence(first: int, second: int) -> str:
         tables = {("a", "as-it-is"): rows(first), ("b", "as-it-is"): rows(second)}

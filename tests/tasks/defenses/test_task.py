@@ -129,17 +129,27 @@ def test_defences_are_measured_against_their_original(make_run, multilabel):
             models = {"none": original, "standard": defended(DEFENCES[0], cuts, multilabel=multilabel).files}
             measured = measure_defences(
                 {name: predict_images(samples, classes, files, SUBJECT) for name, files in models.items()},
-                {name: [attack_subject(samples, classes, files, SUBJECT, attack, name).attacked]
-                 for name, files in models.items()},
-                samples, classes, "tiny", "eps=0.05", 0.01,
-            )  # fmt: skip
+                {
+                    name: [attack_subject(samples, classes, files, SUBJECT, attack, name).attacked]
+                    for name, files in models.items()
+                },
+                samples,
+                classes,
+                "tiny",
+                "eps=0.05",
+                0.01,
+            )
             found.append(findings_from(collect(measured, None)))
     assert found[0] == found[1]
     assert [(one.metric, one.of, one.group) for one in found[0]] == [
-        ("defense.accuracy", "none", "clean"), ("defense.accuracy", "none", "eps=0.05"),
-        ("defense.accuracy", "standard", "clean"), ("defense.accuracy", "standard", "eps=0.05"),
-        ("defense.gain", "standard", "clean"), ("defense.mcnemar_p", "standard", "clean"),
-        ("defense.gain", "standard", "eps=0.05, pgd"), ("defense.mcnemar_p", "standard", "eps=0.05, pgd"),
-    ]  # fmt: skip
+        ("defense.accuracy", "none", "clean"),
+        ("defense.accuracy", "none", "eps=0.05"),
+        ("defense.accuracy", "standard", "clean"),
+        ("defense.accuracy", "standard", "eps=0.05"),
+        ("defense.gain", "standard", "clean"),
+        ("defense.mcnemar_p", "standard", "clean"),
+        ("defense.gain", "standard", "eps=0.05, pgd"),
+        ("defense.mcnemar_p", "standard", "eps=0.05, pgd"),
+    ]
     assert {one.subject for one in found[0]} == {"tiny"}
     assert all(one.n == 60 for one in found[0])

@@ -23,8 +23,10 @@ def answers(right: int) -> Answers:
 def test_every_pair_has_its_test_and_the_verdict_goes_the_right_way():
     found = between_findings({"a": answers(12), "b": answers(30), "c": answers(31)}, "plain", 0.01)
     assert [(one.of, one.verdict, one.n) for one in found] == [
-        ("a - b", "worse", 39), ("a - c", "worse", 39), ("b - c", NEEDED, 39),
-    ]  # fmt: skip
+        ("a - b", "worse", 39),
+        ("a - c", "worse", 39),
+        ("b - c", NEEDED, 39),
+    ]
     assert found[0].value == 2 * 0.5**18  # eighteen samples differ, all one way
     assert {one.group for one in found} == {"eps=0.1, pgd"}
 

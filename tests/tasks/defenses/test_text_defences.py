@@ -44,13 +44,35 @@ def says(codes: list[int]) -> Artifact[Predictions]:
 
 @stage(version=1)
 def under_attack(before: list[int], after: list[int]) -> Artifact[AttackedTexts]:
-    nothing = {"reason": "", "probabilities": [], "attacked_probabilities": [], "text": "", "positions": [],
-               "starts": [], "ends": [], "originals": [], "replacements": [], "words": 3, "changed": 1, "modified": 0.1,
-               "similarity": 1.0, "encoder": "", "second_similarity": 1.0, "second_encoder": "", "queries": 1,
-               "refused": 2, "ranking": "gradient", "status": "success", "attacked_text": "made of it", "providers": [],
-               "limits": []}  # fmt: skip
-    rows = [nothing | {"id": name, "gold": gold, "predicted": first, "attacked": second}
-            for name, gold, first, second in zip(IDS, GOLD, before, after, strict=True)]  # fmt: skip
+    nothing = {
+        "reason": "",
+        "probabilities": [],
+        "attacked_probabilities": [],
+        "text": "",
+        "positions": [],
+        "starts": [],
+        "ends": [],
+        "originals": [],
+        "replacements": [],
+        "words": 3,
+        "changed": 1,
+        "modified": 0.1,
+        "similarity": 1.0,
+        "encoder": "",
+        "second_similarity": 1.0,
+        "second_encoder": "",
+        "queries": 1,
+        "refused": 2,
+        "ranking": "gradient",
+        "status": "success",
+        "attacked_text": "made of it",
+        "providers": [],
+        "limits": [],
+    }
+    rows = [
+        nothing | {"id": name, "gold": gold, "predicted": first, "attacked": second}
+        for name, gold, first, second in zip(IDS, GOLD, before, after, strict=True)
+    ]
     return write_table(pa.Table.from_pylist(rows, schema=AttackedTexts.schema), into=AttackedTexts)
 
 
@@ -104,15 +126,24 @@ def test_what_comes_from_a_validation_text_is_known_by_that_text():
 
 def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
     right = {
-        "none": wrong(set(range(1, 13))), "on-a2t-control": wrong(set(range(1, 12))), "on-a2t": wrong({2}),
-    }  # fmt: skip
+        "none": wrong(set(range(1, 13))),
+        "on-a2t-control": wrong(set(range(1, 12))),
+        "on-a2t": wrong({2}),
+    }
 
     def audited(answers):
         tables = {model: {"a2t": under_attack(GOLD, said)} for model, said in answers.items()}
         measured = measure_text_defences(
-            dict.fromkeys(answers, says(GOLD)), tables, {}, {}, samples(), trust_case.put_classes(), "bert", 0.05,
+            dict.fromkeys(answers, says(GOLD)),
+            tables,
+            {},
+            {},
+            samples(),
+            trust_case.put_classes(),
+            "bert",
+            0.05,
             {"on-a2t": ["a2t"]},
-        )  # fmt: skip
+        )
         findings = findings_from(collect(measured, None))
         return findings, {(one.metric, one.of, one.group): one for one in findings}
 
@@ -121,8 +152,11 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
     assert (gain.value, gain.n, test.verdict) == (10 / 24, 24, "better")
     assert found["defense.gain", "on-a2t-control", "a2t"].value == pytest.approx(1 / 24)
     tests = {(metric, of, group) for metric, of, group in found if metric.endswith("mcnemar_p")}
-    assert tests == {("defense.mcnemar_p", "on-a2t", "clean"), ("defense.mcnemar_p", "on-a2t", "a2t"),
-                     ("defense.control_mcnemar_p", "on-a2t", "a2t")}  # fmt: skip
+    assert tests == {
+        ("defense.mcnemar_p", "on-a2t", "clean"),
+        ("defense.mcnemar_p", "on-a2t", "a2t"),
+        ("defense.control_mcnemar_p", "on-a2t", "a2t"),
+    }
     part = page(findings)
     assert "equal steps, unchanged copies" in [column.name for column in part.blocks[0].columns]
     assert "points [" in part.sentence
@@ -153,9 +187,15 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
         "on-a2t": {"a2t": under_attack(defended, wrong({2}))},
     }
     measured = measure_text_defences(
-        {"none": says(original), "on-a2t": says(defended)}, tables, {}, {}, samples(), trust_case.put_classes(), "bert",
+        {"none": says(original), "on-a2t": says(defended)},
+        tables,
+        {},
+        {},
+        samples(),
+        trust_case.put_classes(),
+        "bert",
         0.05,
-    )  # fmt: skip
+    )
     findings = findings_from(collect(measured, None))
     found = {(one.metric, one.of, one.group): one for one in findings}
     assert found["defense.accuracy", "none", "clean"].value == 23 / 24
@@ -169,24 +209,26 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     assert said.startswith("Attacked copies: bert+on-a2t is better on a2t by +38 points")
     part = page(findings)
     assert [block.title for block in part.blocks] == [
-        "Trained with, tested on: bert", "What training changes: bert", "What attacked copies gain and cost: bert",
-    ]  # fmt: skip
+        "Trained with, tested on: bert",
+        "What training changes: bert",
+        "What attacked copies gain and cost: bert",
+    ]
     assert "On a2t bert is right for 50.0" in part.sentence
     assert "not shown" not in part.sentence
     assert [row[:2] for row in part.blocks[0].rows] == [["clean", 24], ["a2t", 24]]
     assert "of the texts under attack" in part.blocks[0].note
-    lost = [replace(one, verdict=NEEDED) if one.verdict == "better" else one
-            for one in findings]  # fmt: skip
+    lost = [replace(one, verdict=NEEDED) if one.verdict == "better" else one for one in findings]
     assert "a change not shown with 24 texts" in page(lost).sentence
 
 
 def copies_of(*tests: tuple[str, float, str], clean: str = "") -> list[Finding]:
     """What a run says of a defence that was tested under some attacks: of each the gain, and what is concluded."""
     found = [
-        Finding("defense.accuracy", of=of, group="clean", subject="bert", value=0.5, low=0.3, high=0.7, n=33,
-                verdict=clean)
+        Finding(
+            "defense.accuracy", of=of, group="clean", subject="bert", value=0.5, low=0.3, high=0.7, n=33, verdict=clean
+        )
         for of in ("none", "on-noise")
-    ]  # fmt: skip
+    ]
     for group, gain, verdict_ in tests:
         about = Finding("defense.gain", of="on-noise", group=group, subject="bert", n=33, p_value=0.031)
         found += [
@@ -216,5 +258,6 @@ def test_where_no_test_separates_nothing_is_named_the_best_and_the_number_of_tex
 def test_a_degenerate_model_is_no_success_of_its_defence():
     said = verdict(copies_of(("a2t", 0.3, "better"), clean="degenerate: 100.0% of texts are called good"))
     assert (said.text, said.tone) == (
-        "Attacked copies: degenerate, so attacks say nothing about them: bert, bert+on-noise", "bad",
-    )  # fmt: skip
+        "Attacked copies: degenerate, so attacks say nothing about them: bert, bert+on-noise",
+        "bad",
+    )

@@ -63,12 +63,23 @@ def test_an_embedding_keeps_groups_together_and_is_the_same_for_the_same_seed():
 def attacked(probabilities, clean=-1, after=-1, eps=0.1):
     n = len(probabilities)
     columns = {
-        "id": [f"s{at}" for at in range(n)], "subject": ["x"] * n, "attack": ["pgd"] * n, "eps": [eps] * n,
-        "gold": [0] * n, "labels": [None] * n, "clean": [clean] * n, "attacked": [after] * n,
+        "id": [f"s{at}" for at in range(n)],
+        "subject": ["x"] * n,
+        "attack": ["pgd"] * n,
+        "eps": [eps] * n,
+        "gold": [0] * n,
+        "labels": [None] * n,
+        "clean": [clean] * n,
+        "attacked": [after] * n,
         "clean_probabilities": [before for before, _ in probabilities],
-        "attacked_probabilities": [later for _, later in probabilities], "success": [True] * n,
-        "distance": [eps] * n, "distance_l2": [eps] * n, "steps": [1] * n, "queries": [1] * n, "winner": [None] * n,
-    }  # fmt: skip
+        "attacked_probabilities": [later for _, later in probabilities],
+        "success": [True] * n,
+        "distance": [eps] * n,
+        "distance_l2": [eps] * n,
+        "steps": [1] * n,
+        "queries": [1] * n,
+        "winner": [None] * n,
+    }
     return pa.table(columns, schema=Attacked.schema)
 
 
@@ -102,8 +113,10 @@ def test_co_occurrence_is_symmetric_and_adds_up_over_any_cut(rows, at):
 
 def test_images_that_were_right_and_fell_are_looked_at_first_and_evenly_over_the_classes():
     truths = {f"s{at}": Truth(at % 2) for at in range(20)}
-    rows = [{**row, "id": f"s{at}", "gold": at % 2, "clean": at % 2 if at != 4 else 1 - at % 2, "success": at < 6}
-            for at, row in enumerate(attacked([([1, 0], [0, 1])] * 20).to_pylist())]  # fmt: skip
+    rows = [
+        {**row, "id": f"s{at}", "gold": at % 2, "clean": at % 2 if at != 4 else 1 - at % 2, "success": at < 6}
+        for at, row in enumerate(attacked([([1, 0], [0, 1])] * 20).to_pylist())
+    ]
     table = pa.Table.from_pylist(rows, schema=Attacked.schema)
     chosen = draw_images(truths, table, 0.1, 4)
     assert chosen <= {"s0", "s1", "s2", "s3", "s5"}  # s4 was wrong before

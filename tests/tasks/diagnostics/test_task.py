@@ -105,8 +105,13 @@ def test_an_unknown_layer_and_one_without_a_map_stop_in_words(run):
 def test_the_page_shows_all_of_it_in_words_and_pictures(run, multilabel):
     _, pictures, embedded, counted = looked(multilabel=multilabel)
     findings = [one for made in (embedded.findings, counted.findings) for one in findings_from(collect(made, None))]
-    seen = InsideSubject("tiny", ["a", "b", "c"], collect(pictures, None), collect(embedded.points, None),
-                [collect(counted.counts, None)])  # fmt: skip
+    seen = InsideSubject(
+        "tiny",
+        ["a", "b", "c"],
+        collect(pictures, None),
+        collect(embedded.points, None),
+        [collect(counted.counts, None)],
+    )
     part = page(findings, [seen])
     kinds = [type(block) for block in part.blocks]
     assert kinds[:6] == [Gallery, LinePlot, Scatters, Scatters, Scatters, DataTable]

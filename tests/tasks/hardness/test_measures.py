@@ -46,9 +46,13 @@ def test_of_several_labels_the_least_sure_one_speaks():
 
 def test_the_smallest_eps_counts_and_what_is_wrong_anyway_was_not_broken():
     rows = table(
-        Attacked, id=["a"] * 3 + ["b"] * 3 + ["c"] * 3, eps=[0.0, 0.1, 0.2] * 3, gold=[0] * 6 + [1] * 3,
-        clean=[0] * 9, success=[False, False, True, False, False, False, True, True, True],
-    )  # fmt: skip
+        Attacked,
+        id=["a"] * 3 + ["b"] * 3 + ["c"] * 3,
+        eps=[0.0, 0.1, 0.2] * 3,
+        gold=[0] * 6 + [1] * 3,
+        clean=[0] * 9,
+        success=[False, False, True, False, False, False, True, True, True],
+    )
     assert told(hardness_rows(rows, measure="eps", subject="s")) == {"a": -0.2, "b": -np.inf}
 
 
@@ -71,8 +75,11 @@ def test_fewer_words_are_harder_and_a_failed_attack_is_easiest():
 
 def test_only_what_the_oracle_judged_counts():
     rows = table(
-        TrustLabels, id=["a", "a", "b", "c"], oracle=["toki", "naive", "toki", "toki"],
-        label=["untrustworthy", "trustworthy", "undecided", "trustworthy"], unrelated_mass=[0.6, 0.1, 0.5, 0.1],
+        TrustLabels,
+        id=["a", "a", "b", "c"],
+        oracle=["toki", "naive", "toki", "toki"],
+        label=["untrustworthy", "trustworthy", "undecided", "trustworthy"],
+        unrelated_mass=[0.6, 0.1, 0.5, 0.1],
         related_mass=[0.2, 0.1, 0.5, 0.3],
-    )  # fmt: skip
+    )
     assert told(hardness_rows(rows, measure="trust", subject="s")) == pytest.approx({"a": 0.75, "c": 0.25})

@@ -42,7 +42,9 @@ def read(tmp_path: Path) -> Callable[..., Read]:
         return Read(
             pa.concat_tables(samples for samples, _ in tables).combine_chunks(),
             pa.concat_tables(rejects for _, rejects in tables).combine_chunks(),
-            classes, pieces, reading,
-        )  # fmt: skip
+            classes,
+            pieces,
+            reading,
+        )
 
     return now

@@ -61,8 +61,12 @@ def test_a_folder_of_classes_becomes_samples(read: Reader, tmp_path: Path) -> No
     assert result.classes == ("cat", "dog", "owl")
     assert result.samples.column_names == ["id", "gold", "image", "height", "width", "channels"]
     assert result.samples["id"].to_pylist()[:5] == [
-        "cat/000.png", "cat/001.png", "cat/002.png", "cat/003.png", "dog/000.png"
-    ]  # fmt: skip
+        "cat/000.png",
+        "cat/001.png",
+        "cat/002.png",
+        "cat/003.png",
+        "dog/000.png",
+    ]
     assert Counter(result.samples["gold"].to_pylist()) == {0: 4, 1: 4, 2: 4}
     pixels = pixels_of(result.samples)
     assert pixels.shape == (12, 1, 6, 8)
@@ -134,7 +138,7 @@ def test_a_parquet_column_of_images_in_every_form(read: Reader, tmp_path: Path, 
         "fixed": pa.array([image.ravel().tolist() for image in images], pa.list_(pa.uint8(), 64)),
         "tensor": pa.FixedShapeTensorArray.from_numpy_ndarray(np.stack(images)),
         "floats": pa.array([(image / np.float32(255)).tolist() for image in images], pa.list_(pa.list_(pa.float32()))),
-    }  # fmt: skip
+    }
     pq.write_table(
         pa.table({"k": list("abcde"), "picture": columns[form], "y": [0, 1, 0, 1, 0]}), tmp_path / "a.parquet"
     )
@@ -239,8 +243,9 @@ def test_arrays_out_of_bounds_are_rejected_by_row(read: Reader, tmp_path: Path) 
     assert [row[3].split(",")[0] for row in result.reasons] == [
         "pixels lie in 0 to 1.5",
         "the image is 2 x 3 (height x width) and the first one 2 x 2; say `pixels: {size: ...}`",
-        "the rows of the array have 1 to 2 numbers; an image has no gaps", "there is no image",
-    ]  # fmt: skip
+        "the rows of the array have 1 to 2 numbers; an image has no gaps",
+        "there is no image",
+    ]
     assert result.samples["id"].to_pylist() == ["a.jsonl:1", "a.jsonl:6"]
 
 
@@ -261,8 +266,13 @@ def test_of_paths_in_a_table_that_lead_nowhere_the_whole_path_and_its_beginning_
         (tmp_path / "d" / f"{name}.csv").write_text("file,kind\n" + "".join(rows))
     looked_for = re.escape(str(tmp_path / "d" / "cat" / "000.png"))
     said = rf"^None of the images of none\.csv can be read \(the first is none\.csv row 2, looked for at {looked_for}: "
-    check(read, said + r"there is no such file\); paths in a table start from the folder that", csv="d/none.csv",
-          image="file", label="kind")  # fmt: skip
+    check(
+        read,
+        said + r"there is no such file\); paths in a table start from the folder that",
+        csv="d/none.csv",
+        image="file",
+        label="kind",
+    )
     source = resolve(Source(csv="d/some.csv", image="file", label="kind"), tmp_path)
     with pytest.raises(InputError, match=r"first in some\.csv row 3, column file \(there is no such file; paths in a "):
         ingest(source, source.settings)

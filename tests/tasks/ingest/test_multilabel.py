@@ -52,8 +52,9 @@ def test_lists_of_marks_need_names(read: Reader, tmp_path: Path) -> None:
     result = read(parquet="a.parquet", labels="m", classes=["a", "b"])
     assert result.samples["labels"].to_pylist() == [[1, 0], [-1, 1], [-1, -1]]
     assert [row[3] for row in result.reasons] == [
-        "3 labels where there are 2 classes", "label 5 is none of 1, 0 and -1 (unknown)"
-    ]  # fmt: skip
+        "3 labels where there are 2 classes",
+        "label 5 is none of 1, 0 and -1 (unknown)",
+    ]
 
 
 def test_columns_that_cannot_be_labels_are_refused(read: Reader, tmp_path: Path) -> None:

@@ -17,12 +17,19 @@ def rejects(*rows):
 def expectations(*held):
     return pa.Table.from_pylist(
         [
-            {"contract": "samples", "expectation": f"e{i}", "column": "id", "success": ok, "checked": 10,
-             "unexpected": 0 if ok else 3, "detail": None}
+            {
+                "contract": "samples",
+                "expectation": f"e{i}",
+                "column": "id",
+                "success": ok,
+                "checked": 10,
+                "unexpected": 0 if ok else 3,
+                "detail": None,
+            }
             for i, ok in enumerate(held)
         ],
         schema=ContractResults.schema,
-    )  # fmt: skip
+    )
 
 
 def test_clean_data_says_so_with_its_numbers():
@@ -34,16 +41,17 @@ def test_clean_data_says_so_with_its_numbers():
 def test_an_image_of_a_folder_has_no_line_and_is_named_once():
     table = rejects(
         ("left/torn.jpg", 1, "left/torn.jpg", None, "the image is damaged"), ("a.csv", 7, "x1", None, "no number")
-    )  # fmt: skip
+    )
     (found,) = page(97, table, NO_CONTRACT).blocks
     assert [row[3] for row in found.rows] == ["a.csv:7 (x1)", "left/torn.jpg"]
 
 
 def test_rejects_are_counted_against_all_rows_and_grouped_by_reason():
     table = rejects(
-        ("a.csv", 7, "x1", "age", "not a number"), ("a.csv", 9, None, "age", "not a number"),
+        ("a.csv", 7, "x1", "age", "not a number"),
+        ("a.csv", 9, None, "age", "not a number"),
         ("b.csv", 2, None, None, "too few columns"),
-    )  # fmt: skip
+    )
     part = page(97, table, NO_CONTRACT)
     assert "3 of 100 rows (3.0\u202f%) were rejected" in part.sentence
     assert part.blocks[0].rows == [

@@ -34,9 +34,12 @@ def refused(data: bytes, channels: int | None = None) -> str:
 
 
 @given(
-    height=st.integers(1, 12), width=st.integers(1, 12), channels=st.sampled_from([1, 3]), seed=st.integers(0, 1000),
+    height=st.integers(1, 12),
+    width=st.integers(1, 12),
+    channels=st.sampled_from([1, 3]),
+    seed=st.integers(0, 1000),
     kind=st.sampled_from(["PNG", "BMP", "TIFF", "PPM"]),
-)  # fmt: skip
+)
 @settings(max_examples=40)
 def test_a_lossless_file_gives_its_pixels_back_through_parquet(
     height: int, width: int, channels: int, seed: int, kind: str

@@ -98,11 +98,23 @@ def test_types_are_inferred_and_codes_with_zeros_stay_text(read: Reader, tmp_pat
     result = read(csv="a.csv", id="id", classes=["n", "y"])
     types = {field.name: str(field.type) for field in result.samples.schema}
     assert types == {
-        "id": "string", "gold": "int16", "n": "int64", "f": "double", "b": "bool", "zip": "string", "t": "string"
-    }  # fmt: skip
+        "id": "string",
+        "gold": "int16",
+        "n": "int64",
+        "f": "double",
+        "b": "bool",
+        "zip": "string",
+        "t": "string",
+    }
     assert result.samples.to_pylist()[1] == {
-        "id": "008", "gold": None, "n": None, "f": None, "b": False, "zip": "0456", "t": ""
-    }  # fmt: skip
+        "id": "008",
+        "gold": None,
+        "n": None,
+        "f": None,
+        "b": False,
+        "zip": "0456",
+        "t": "",
+    }
 
 
 def test_a_value_beyond_the_inferred_type_is_rejected_and_can_be_declared(read: Reader, tmp_path: Path) -> None:
@@ -150,8 +162,10 @@ def test_json_lines_reject_line_by_line(read: Reader, tmp_path: Path, partitions
     ]
     assert [(row, column) for _, row, column, _ in result.reasons] == [(4, "x"), (5, None), (6, None)]
     assert [reason.split(":")[0] for *_, reason in result.reasons] == [
-        "'much' where double was expected", "not JSON", "[1] where an object was expected"
-    ]  # fmt: skip
+        "'much' where double was expected",
+        "not JSON",
+        "[1] where an object was expected",
+    ]
 
 
 def test_a_field_that_appears_late_is_rejected_unless_columns_are_chosen(read: Reader, tmp_path: Path) -> None:

@@ -190,9 +190,12 @@ def test_files_of_one_source_share_their_columns(read: Reader, tmp_path: Path) -
     pq.write_table(pa.table({"id": ["a"], "x": [1.5]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"id": ["b"], "x": ["many"]}), tmp_path / "b.parquet")
     check(
-        read, r"b\.parquet has string in column 'x' where the first file has double",
-        parquet="*.parquet", id="id", classes=["n", "y"],
-    )  # fmt: skip
+        read,
+        r"b\.parquet has string in column 'x' where the first file has double",
+        parquet="*.parquet",
+        id="id",
+        classes=["n", "y"],
+    )
 
 
 def test_ids_and_labels_must_be_names_or_whole_numbers(read: Reader, tmp_path: Path) -> None:

@@ -51,22 +51,31 @@ def test_an_iob_file_becomes_sentences_named_by_their_line(read: Reader, tmp_pat
     write(tmp_path, FILE)
     result = read(iob="a.tsv")
     assert result.samples.to_pylist() == [
-        {"id": "a.tsv:3", "gold": None, "document": None,
-         "tokens": ["Selegiline", "-", "induced", "postural", "hypotension"],
-         "tags": ["B-Chemical", "O", "O", "B-Disease", "I-Disease"]},
+        {
+            "id": "a.tsv:3",
+            "gold": None,
+            "document": None,
+            "tokens": ["Selegiline", "-", "induced", "postural", "hypotension"],
+            "tags": ["B-Chemical", "O", "O", "B-Disease", "I-Disease"],
+        },
         {"id": "a.tsv:11", "gold": None, "document": None, "tokens": ["No", "pain"], "tags": ["O", "B-Disease"]},
-    ]  # fmt: skip
+    ]
     assert (result.rejects.num_rows, result.classes) == (0, ())
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        FILE.replace("\n", "\r\n"), FILE.replace("\t", "  "), "\ufeff" + FILE, FILE.replace("\t", "\tNN\tx\t"),
-        FILE.rstrip("\n"), "\n\n \t\n" + FILE, FILE.replace("\tI-", "\tE-").replace("\tB-Chem", "\tS-Chem"),
+        FILE.replace("\n", "\r\n"),
+        FILE.replace("\t", "  "),
+        "\ufeff" + FILE,
+        FILE.replace("\t", "\tNN\tx\t"),
+        FILE.rstrip("\n"),
+        "\n\n \t\n" + FILE,
+        FILE.replace("\tI-", "\tE-").replace("\tB-Chem", "\tS-Chem"),
     ],
     ids=["crlf", "blanks", "bom", "more-columns", "no-end", "empty-lines", "bioes"],
-)  # fmt: skip
+)
 def test_files_of_the_same_sentences_are_the_same_samples(read: Reader, tmp_path: Path, text: str) -> None:
     write(tmp_path, FILE)
     write(tmp_path, text, "b.tsv")
@@ -177,10 +186,13 @@ def test_an_older_convention_is_understood_where_all_files_keep_to_it(run: Any, 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"\n\n\n", "a.tsv has no sentences"), (b"", "is empty"),
-     ("pain\tO\n".encode("utf-16"), "is UTF-16 text, not UTF-8"),
-     (b"a b c\n", "1 of 1 rows of a.tsv do not fit, the first in a.tsv row 1, column tags .'c' is no tag")],
-)  # fmt: skip
+    [
+        (b"\n\n\n", "a.tsv has no sentences"),
+        (b"", "is empty"),
+        ("pain\tO\n".encode("utf-16"), "is UTF-16 text, not UTF-8"),
+        (b"a b c\n", "1 of 1 rows of a.tsv do not fit, the first in a.tsv row 1, column tags .'c' is no tag"),
+    ],
+)
 def test_files_without_sentences_are_refused(run: Any, tmp_path: Path, content: bytes, said: str) -> None:
     write(tmp_path, content)
 
@@ -236,9 +248,10 @@ def test_iob2_stays_iob2_and_iob1_becomes_it(tags: list[str]) -> None:
 def test_lists_of_words_and_tags_come_from_jsonl_and_parquet(read: Reader, tmp_path: Path) -> None:
     rows = [
         {"key": "a", "tokens": ["No", "pain"], "tags": ["O", "S-Disease"]},
-        {"key": "b", "tokens": ["pain"], "tags": ["O", "O"]}, {"key": "c", "tokens": ["pain"], "tags": ["I-Disease"]},
+        {"key": "b", "tokens": ["pain"], "tags": ["O", "O"]},
+        {"key": "c", "tokens": ["pain"], "tags": ["I-Disease"]},
         {"key": "d", "tokens": ["pain"], "tags": None},
-    ]  # fmt: skip
+    ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
     for origin in ({"jsonl": "a.jsonl"}, {"parquet": "a.parquet"}):
@@ -278,8 +291,9 @@ def test_a_score_that_is_none_is_named(read: Reader, tmp_path: Path) -> None:
     result = read(csv="a.csv", score="score")
     assert result.samples["score"].to_pylist() == [None, 2.5]
     assert result.reasons == [
-        ("a.csv", 2, "score", "'high' is not a number"), ("a.csv", 4, "score", "an infinite score"),
-    ]  # fmt: skip
+        ("a.csv", 2, "score", "'high' is not a number"),
+        ("a.csv", 4, "score", "an infinite score"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -301,9 +315,12 @@ def test_columns_that_cannot_be_the_truth_are_refused(read: Reader, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("given_", "said"),
-    [({"label": "kind"}, "label is about the columns of tables"), ({"csv": "a.csv"}, "exactly one of"),
-     ({"iob_columns": [0, 1]}, "columns are counted from 1")],
-)  # fmt: skip
+    [
+        ({"label": "kind"}, "label is about the columns of tables"),
+        ({"csv": "a.csv"}, "exactly one of"),
+        ({"iob_columns": [0, 1]}, "columns are counted from 1"),
+    ],
+)
 def test_settings_that_mean_nothing_for_iob_are_refused(given_: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Source.model_validate({"iob": "a.tsv", **given_})

@@ -59,10 +59,14 @@ def test_nothing_dark_is_no_lesion_and_measures_nothing() -> None:
     assert not mask.any()
     picture = painted(EMPTY)
     measures = [
-        abcd.shape_asymmetry(mask), abcd.colour_asymmetry(picture, mask), abcd.border_raggedness(mask),
-        abcd.border_notches(mask), abcd.border_unevenness(picture, mask), abcd.diameter(mask),
+        abcd.shape_asymmetry(mask),
+        abcd.colour_asymmetry(picture, mask),
+        abcd.border_raggedness(mask),
+        abcd.border_notches(mask),
+        abcd.border_unevenness(picture, mask),
+        abcd.diameter(mask),
         abcd.colour_count(abcd.colour_shares(picture, mask)),
-    ]  # fmt: skip
+    ]
     assert np.isnan(measures).all()
 
 

@@ -34,8 +34,10 @@ def test_a_picture_rule_gets_pixels_between_0_and_1_a_batch_at_a_time() -> None:
         return np.where(batch.mean(axis=(1, 2, 3)) < 100 / 255, 1, 0)
 
     assert votes(dark, images(200)) == [1] * 100 + [0] * 100
-    assert seen == [((128, 3, 8, 8), np.float32, pytest.approx(127 / 255)),
-                    ((72, 3, 8, 8), np.float32, pytest.approx(199 / 255))]  # fmt: skip
+    assert seen == [
+        ((128, 3, 8, 8), np.float32, pytest.approx(127 / 255)),
+        ((72, 3, 8, 8), np.float32, pytest.approx(199 / 255)),
+    ]
 
 
 def test_rules_that_share_a_frame_share_one_decoding() -> None:

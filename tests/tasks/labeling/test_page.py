@@ -9,9 +9,10 @@ from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import share, wilson
 
 FINDINGS = [
-    share("labeling.coverage", 66, 100), share("labeling.conflicts", 31, 100),
+    share("labeling.coverage", 66, 100),
+    share("labeling.conflicts", 31, 100),
     Finding("labeling.coverage", of="long", value=0.1, n=100),
-]  # fmt: skip
+]
 
 
 def page(findings, *rest, **named):
@@ -20,9 +21,19 @@ def page(findings, *rest, **named):
 
 def table(*rows):
     known = {
-        "position": 0, "polarity": "ham, spam", "coverage": 0.5, "overlaps": 0.25, "conflicts": 0.125, "votes": 50,
-        "gold_votes": 0, "gold_hits": 0, "empirical_accuracy": None, "faults": 0, "fault_example": None, "samples": 100,
-    }  # fmt: skip
+        "position": 0,
+        "polarity": "ham, spam",
+        "coverage": 0.5,
+        "overlaps": 0.25,
+        "conflicts": 0.125,
+        "votes": 50,
+        "gold_votes": 0,
+        "gold_hits": 0,
+        "empirical_accuracy": None,
+        "faults": 0,
+        "fault_example": None,
+        "samples": 100,
+    }
     return pa.Table.from_pylist([known | row for row in rows], schema=LabelingTable.schema)
 
 

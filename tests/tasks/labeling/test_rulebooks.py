@@ -47,9 +47,14 @@ def test_breast_cancer_rules_give_the_golden_panel_of_seven():
         if name in kept:
             kept -= set(graph[name])
     assert kept == {
-        "mean texture", "mean concave points", "mean symmetry", "texture error", "smoothness error", "symmetry error",
+        "mean texture",
+        "mean concave points",
+        "mean symmetry",
+        "texture error",
+        "smoothness error",
+        "symmetry error",
         "worst fractal dimension",
-    }  # fmt: skip
+    }
 
 
 def test_spam_rules_say_what_a_reader_expects():

@@ -113,9 +113,11 @@ def test_faults_spread_thin_over_partitions_still_add_up(run, tmp_path):
     picky = refer_to_rulebook("rules.py", beside=tmp_path)
     with pytest.raises(InputError, match=r"picky raised on 5 of 10 samples, more .* 40.0%; on sample s0: ValueErr"):
         apply_labeling_functions(
-            samples_in(10, "texts"), picky, classes_named(["ham", "spam"]),
+            samples_in(10, "texts"),
+            picky,
+            classes_named(["ham", "spam"]),
             Labeling(functions="rules.py", fault_limit=0.4),
-        )  # fmt: skip
+        )
 
 
 def test_the_summary_counts_over_partitions_and_tells_faults(run, rules):

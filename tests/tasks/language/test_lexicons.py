@@ -9,11 +9,17 @@ from hypothesis import strategies as st
 from assay.infra.errors import InputError
 from assay.tasks.language.lexicons import Lexicon, Name, parse_lexicon, read_lexicon
 
-LEXICON = Lexicon((
-    Name("all", "Disease", "ALL"), Name("all", "Disease", "acute lymphoblastic leukaemia"),
-    Name("all", "Disease", "Acute Lymphoblastic Leukaemia"), Name("nsaid", "Chemical", "non-steroidal drug"),
-    Name("ca", "Disease", "CA"), Name("ca", "Disease", "carcinoma"), Name("calcium", "Chemical", "CA"),
-))  # fmt: skip
+LEXICON = Lexicon(
+    (
+        Name("all", "Disease", "ALL"),
+        Name("all", "Disease", "acute lymphoblastic leukaemia"),
+        Name("all", "Disease", "Acute Lymphoblastic Leukaemia"),
+        Name("nsaid", "Chemical", "non-steroidal drug"),
+        Name("ca", "Disease", "CA"),
+        Name("ca", "Disease", "carcinoma"),
+        Name("calcium", "Chemical", "CA"),
+    )
+)
 
 
 def found(*words):
@@ -54,11 +60,14 @@ def test_terms_do_not_overlap_and_are_names(words):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "line 1: expected the header"), ("a\tb\n", "line 1: expected the header"),
-     ("concept\ttype\tname\nc\tDisease\n", "line 2"),
-     ("concept\ttype\tname\nc\tDisease\tflu\nc\tDisease\t--\n", "line 3"),
-     ("concept\ttype\tname\n\n", "has no names")],
-)  # fmt: skip
+    [
+        ("", "line 1: expected the header"),
+        ("a\tb\n", "line 1: expected the header"),
+        ("concept\ttype\tname\nc\tDisease\n", "line 2"),
+        ("concept\ttype\tname\nc\tDisease\tflu\nc\tDisease\t--\n", "line 3"),
+        ("concept\ttype\tname\n\n", "has no names"),
+    ],
+)
 def test_a_lexicon_that_is_none_is_refused_with_its_line(text, said):
     with pytest.raises(InputError, match=said):
         parse_lexicon(text, "mine.tsv")

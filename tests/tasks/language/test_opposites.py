@@ -18,13 +18,29 @@ LISTED = [line.split("\t") for line in list_of_opposites().splitlines() if not l
 @pytest.mark.parametrize(
     "pair",
     [
-        ("horrible", "fantastic"), ("displeased", "enthralled"), ("captivated", "bored"), ("repelled", "rewarded"),
-        ("Dreadfully", "splendidly"), ("crudely", "tastefully"), ("crudely", "expertly"), ("phenomenal", "unbearable"),
-        ("bad", "good"), ("worse", "better"), ("stale", "fresh"), ("hates", "loved"), ("ugliness", "beauty"),
-        ("happy", "unhappy"), ("liked", "disliked"), ("careful", "careless"), ("legal", "illegally"),
-        ("boring", "unforgettable"), ("praised", "uninspired"), ("won", "lost"), ("hottest", "coldest"),
+        ("horrible", "fantastic"),
+        ("displeased", "enthralled"),
+        ("captivated", "bored"),
+        ("repelled", "rewarded"),
+        ("Dreadfully", "splendidly"),
+        ("crudely", "tastefully"),
+        ("crudely", "expertly"),
+        ("phenomenal", "unbearable"),
+        ("bad", "good"),
+        ("worse", "better"),
+        ("stale", "fresh"),
+        ("hates", "loved"),
+        ("ugliness", "beauty"),
+        ("happy", "unhappy"),
+        ("liked", "disliked"),
+        ("careful", "careless"),
+        ("legal", "illegally"),
+        ("boring", "unforgettable"),
+        ("praised", "uninspired"),
+        ("won", "lost"),
+        ("hottest", "coldest"),
     ],
-)  # fmt: skip
+)
 def test_opposites_are_refused_both_ways(pair):
     assert reverses(*pair)
     assert reverses(*reversed(pair))
@@ -33,11 +49,20 @@ def test_opposites_are_refused_both_ways(pair):
 @pytest.mark.parametrize(
     "pair",
     [
-        ("bad", "awful"), ("great", "excellent"), ("noodles", "pasta"), ("watched", "seen"), ("press", "impress"),
-        ("discover", "cover"), ("valuable", "invaluable"), ("film", "movie"), ("annoyed", "infuriated"),
-        ("xyzzing", "unplugh"), ("", "un"), ("moved", "awful"),
+        ("bad", "awful"),
+        ("great", "excellent"),
+        ("noodles", "pasta"),
+        ("watched", "seen"),
+        ("press", "impress"),
+        ("discover", "cover"),
+        ("valuable", "invaluable"),
+        ("film", "movie"),
+        ("annoyed", "infuriated"),
+        ("xyzzing", "unplugh"),
+        ("", "un"),
+        ("moved", "awful"),
     ],
-)  # fmt: skip
+)
 def test_what_only_stands_close_is_no_opposite(pair):
     assert not reverses(*pair)
 

@@ -86,9 +86,14 @@ def test_a_word_is_not_deleted_twice():
 
 
 LONG = {
-    "words": "word " * 100_000, "one word": "a" * 500_000, "hyphens": "a-" * 250_000, "initials": "a." * 250_000,
-    "numbers": "1," * 250_000, "marks": "e\u0301" * 250_000, "apostrophes": "'" * 500_000,
-}  # fmt: skip
+    "words": "word " * 100_000,
+    "one word": "a" * 500_000,
+    "hyphens": "a-" * 250_000,
+    "initials": "a." * 250_000,
+    "numbers": "1," * 250_000,
+    "marks": "e\u0301" * 250_000,
+    "apostrophes": "'" * 500_000,
+}
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)

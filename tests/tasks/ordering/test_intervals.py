@@ -84,11 +84,15 @@ def test_impossible_votes_are_refused(n, s):
 def test_a_partition_of_labels_becomes_a_partition_of_intervals():
     labels = pa.table(
         {
-            "id": ["a", "b"], "label": [1, 0], "confidence": [0.9, 0.5], "votes_cast": [4, 0], "share": [0.5, 0.5],
+            "id": ["a", "b"],
+            "label": [1, 0],
+            "confidence": [0.9, 0.5],
+            "votes_cast": [4, 0],
+            "share": [0.5, 0.5],
             "undecided": [False, True],
         },
         schema=WeakLabels.schema,
-    )  # fmt: skip
+    )
     table = interval_table(labels, 0.05)
     assert table.schema.equals(Intervals.schema)
     assert table["votes_won"].to_pylist() == [2.0, 0.0]

@@ -70,12 +70,16 @@ def orders(intervals, clusters) -> dict[tuple[str, str], Scored]:
     """By labeler and by score."""
     return {
         (name, score): Scored(
-            table[score].to_numpy(), (table["label"].to_numpy() == GOLD).astype(np.int8),
-            table["confidence"].to_numpy(), table["undecided"].to_numpy(), table["tie_break"].to_numpy(), clusters,
+            table[score].to_numpy(),
+            (table["label"].to_numpy() == GOLD).astype(np.int8),
+            table["confidence"].to_numpy(),
+            table["undecided"].to_numpy(),
+            table["tie_break"].to_numpy(),
+            clusters,
         )
         for name, table in intervals.items()
         for score in ("lower", "confidence")
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -101,9 +105,14 @@ def answered(intervals, clusters) -> Answered:
     models = cross_fit(MATRIX, GOLD, folds, count=5, features=FEATURES, classes=2)
     chances, table = models.probabilities(MATRIX, folds), intervals["majority"]
     return Answered(
-        table["lower"].to_numpy(), table["tie_break"].to_numpy(), table["label"].to_numpy().astype(np.int64), GOLD,
-        clusters, chances.argmax(axis=1), chances,
-    )  # fmt: skip
+        table["lower"].to_numpy(),
+        table["tie_break"].to_numpy(),
+        table["label"].to_numpy().astype(np.int64),
+        GOLD,
+        clusters,
+        chances.argmax(axis=1),
+        chances,
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,10 +157,14 @@ def test_confidence_is_a_score_and_not_a_chance(orders):
 
 def test_findings_of_ours_are_concluded_and_others_compared(orders):
     ours, other = (
-        {one.metric: one for one in judgement(orders["majority", score], orders["majority", "lower"], 0.01, name,
-                                              "majority", np.random.default_rng(0))}
+        {
+            one.metric: one
+            for one in judgement(
+                orders["majority", score], orders["majority", "lower"], 0.01, name, "majority", np.random.default_rng(0)
+            )
+        }
         for score, name in (("lower", "ours"), ("confidence", "pl_indep"))
-    )  # fmt: skip
+    )
     assert (ours["ordering.trend_p"].unit, other["ordering.trend_p"].unit) == (CONCLUDED, COMPARED)
     assert ours["ordering.trend_p"].verdict == "adverse"
     assert other["ordering.auc_gain"].verdict == "better"

@@ -32,21 +32,36 @@ def curve(*orders, measured=True):
         for d in (1, 2, 3):
             accuracy = 1 - d / 10 if measured else None
             known = dict.fromkeys(OrderingCurve.schema.names[5:11], accuracy)
-            rows.append({
-                "approach": approach, "labeler": labeler, "dataset": d, "size": 10 * d, "n": 10 * d if measured else 0,
-                **known, "stratum_n": 10 if measured else 0, "stratum_accuracy": accuracy,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "approach": approach,
+                    "labeler": labeler,
+                    "dataset": d,
+                    "size": 10 * d,
+                    "n": 10 * d if measured else 0,
+                    **known,
+                    "stratum_n": 10 if measured else 0,
+                    "stratum_accuracy": accuracy,
+                }
+            )
     return pa.Table.from_pylist(rows, schema=OrderingCurve.schema)
 
 
 def curated(n=30):
     rows = [
         {
-            "id": f"s{i}", "rank": i, "dataset": i // 10 + 1, "label": i % 2, "confidence": 0.75,
-            "lower": 0.9 - i // 10 / 5, "upper": 1.0, "votes_cast": 4, "gold": None if i == n - 1 else 1,
+            "id": f"s{i}",
+            "rank": i,
+            "dataset": i // 10 + 1,
+            "label": i % 2,
+            "confidence": 0.75,
+            "lower": 0.9 - i // 10 / 5,
+            "upper": 1.0,
+            "votes_cast": 4,
+            "gold": None if i == n - 1 else 1,
         }
         for i in range(n)
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=CuratedSets.schema)
 
 

@@ -49,9 +49,13 @@ class Rows:
 
 def labels_table(rows: Rows) -> pa.Table:
     columns = {
-        "id": rows.ids, "label": LABEL[rows.cut], "confidence": SHARE[rows.cut], "votes_cast": CAST[rows.cut],
-        "share": SHARE[rows.cut], "undecided": CAST[rows.cut] == 0,
-    }  # fmt: skip
+        "id": rows.ids,
+        "label": LABEL[rows.cut],
+        "confidence": SHARE[rows.cut],
+        "votes_cast": CAST[rows.cut],
+        "share": SHARE[rows.cut],
+        "undecided": CAST[rows.cut] == 0,
+    }
     return pa.table(columns, schema=WeakLabels.schema)
 
 

@@ -79,9 +79,11 @@ def test_training_samples_that_are_not_rejected_show_nothing_and_a_copy_that_is_
     test = replace(row(0.0), found=honest)
     unseen = "nothing here shows that the test could find memory"
     for more, silent in (
-        ([], True), ([row(0.0, role="training")], True), ([row(0.1, role="training")], False),
+        ([], True),
+        ([row(0.0, role="training")], True),
+        ([row(0.1, role="training")], False),
         ([row(0.0, role="training"), row(0.1, role="dishonest")], False),
-    ):  # fmt: skip
+    ):
         (said,) = [one.verdict for one in judge([test, *more], OPTIONS, {}) if one.verdict]
         assert (said.name, unseen in said.why) == ("no evidence", silent)
 
@@ -233,8 +235,10 @@ def test_a_look_up_of_two_generators_is_said_once_and_its_p_by_both_names():
 def test_two_subjects_are_two_look_ups_and_controls_are_only_shown():
     judged = judge([row(0.05, "a"), row(0.04, "b"), row(0.2, "a", role="training")], OPTIONS, {})
     assert [(one.record.subject, one.record.role, one.look) for one in judged] == [
-        ("a", "test", 1), ("a", "training", 1), ("b", "test", 2),
-    ]  # fmt: skip
+        ("a", "test", 1),
+        ("a", "training", 1),
+        ("b", "test", 2),
+    ]
     assert [one.verdict is None for one in judged] == [False, True, False]
 
 

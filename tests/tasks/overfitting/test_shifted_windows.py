@@ -107,8 +107,9 @@ def test_a_copy_fitted_to_the_test_set_is_found_and_the_subject_is_not(run):
     assert 9 <= passes["test"] <= 25
     plots = [block for block in window_blocks(FindingIndex(findings)) if isinstance(block, LinePlot)]
     assert [plot.title for plot in plots] == [
-        "How wrong tiny is when its window moves", "p of each seed of tiny against its error on the test set"
-    ]  # fmt: skip
+        "How wrong tiny is when its window moves",
+        "p of each seed of tiny against its error on the test set",
+    ]
     assert [series.name for series in plots[0].series] == ["test set", "copy fitted to the test set"]
     assert plots[1].series[0].y == [
         one.value for one in findings if one.metric == "overfitting.seed_p_value" and one.of == "strongest"
@@ -205,9 +206,16 @@ def test_fresh_samples_are_neither_trained_on_nor_audited(run):
 
 def row(name: str, wrong: bool, adversarial: float, weighted: float, looks: int = 25) -> dict[str, object]:
     return {
-        "id": name, "gold": 0, "generator": "strongest", "wrong": wrong, "attackable": adversarial > wrong,
-        "adversarial": adversarial, "weighted": weighted, "wrong_at": [wrong] * 9, "looks": looks,
-    }  # fmt: skip
+        "id": name,
+        "gold": 0,
+        "generator": "strongest",
+        "wrong": wrong,
+        "attackable": adversarial > wrong,
+        "adversarial": adversarial,
+        "weighted": weighted,
+        "wrong_at": [wrong] * 9,
+        "looks": looks,
+    }
 
 
 def test_a_record_says_what_is_in_its_table():

@@ -34,10 +34,12 @@ def verdict(findings):
 
 
 def grid(experiment: str, runs: int, steps: int, fixed: bool = False, eps: tuple[float, ...] = EPS) -> pa.Table:
-    return pa.concat_tables([
-        run_experiment(One(experiment, run), eps=eps, steps=steps, fixed_test_set=fixed, seeds=SEEDS)
-        for run in range(runs)
-    ])  # fmt: skip
+    return pa.concat_tables(
+        [
+            run_experiment(One(experiment, run), eps=eps, steps=steps, fixed_test_set=fixed, seeds=SEEDS)
+            for run in range(runs)
+        ]
+    )
 
 
 def summed(table: pa.Table, models: tuple[int, ...]) -> Runs:
@@ -179,8 +181,12 @@ def test_the_page_draws_all_rows_of_the_figure(dependent, independent):
     part = page([], [], [independent, dependent])
     titles = [block.title for block in part.blocks]
     assert [sum(mark in title for title in titles) for mark in ("first row", "second", "third", "fourth", "fifth")] == [
-        1, 1, 1, 1, 2,
-    ]  # fmt: skip
+        1,
+        1,
+        1,
+        1,
+        2,
+    ]
     assert sum("Figure 6" in title for title in titles) == 2
     histogram = next(block for block in part.blocks if isinstance(block, Panels) and "fifth" in block.title)
     assert sum(histogram.plots[0].series[0].y[:-1]) == pytest.approx(1.0)

@@ -35,10 +35,18 @@ FUNCTIONS = [
     f"{statistic} {measure}"
     for statistic in ("mean", "error of", "worst")
     for measure in (
-        "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points",
-        "symmetry", "fractal dimension",
+        "radius",
+        "texture",
+        "perimeter",
+        "area",
+        "smoothness",
+        "compactness",
+        "concavity",
+        "concave points",
+        "symmetry",
+        "fractal dimension",
     )
-]  # fmt: skip
+]
 KEPT = (1, 7, 8, 11, 14, 18, 29)
 SIZES = [round(i / 10 * N) for i in range(1, 11)]
 STRATA = np.diff([0, *SIZES])
@@ -55,26 +63,46 @@ def labeling_table():
     for position, name in enumerate(FUNCTIONS):
         votes = int(draw.integers(340, 400))
         hits = int(votes * draw.uniform(0.62, 0.97))
-        rows.append({
-            "function": name, "position": position, "polarity": "benign, malignant", "coverage": votes / N,
-            "overlaps": votes / N, "conflicts": float(draw.uniform(0.1, 0.45)), "votes": votes, "gold_votes": votes,
-            "gold_hits": hits, "empirical_accuracy": hits / votes, "faults": 2 if position == 4 else 0,
-            "fault_example": "ValueError: could not convert 'n/a'" if position == 4 else None, "samples": N,
-        })  # fmt: skip
+        rows.append(
+            {
+                "function": name,
+                "position": position,
+                "polarity": "benign, malignant",
+                "coverage": votes / N,
+                "overlaps": votes / N,
+                "conflicts": float(draw.uniform(0.1, 0.45)),
+                "votes": votes,
+                "gold_votes": votes,
+                "gold_hits": hits,
+                "empirical_accuracy": hits / votes,
+                "faults": 2 if position == 4 else 0,
+                "fault_example": "ValueError: could not convert 'n/a'" if position == 4 else None,
+                "samples": N,
+            }
+        )
     return rows_of(LabelingTable, rows)
 
 
 @pytest.fixture
 def panel_table():
-    return rows_of(Panel, [
-        {
-            "function": name, "position": i, "kept": i in KEPT, "rank": (i * 7) % 30, "cliques": 1 + (i * 5) % 9,
-            "degree": i % 6, "coverage": 0.6 + i / 300, "constant": False,
-            "pruned_by": None if i in KEPT else FUNCTIONS[KEPT[i % 7]],
-            "correlation": None if i in KEPT else 0.51 + i / 80,
-        }
-        for i, name in enumerate(FUNCTIONS)
-    ])  # fmt: skip
+    return rows_of(
+        Panel,
+        [
+            {
+                "function": name,
+                "position": i,
+                "kept": i in KEPT,
+                "rank": (i * 7) % 30,
+                "cliques": 1 + (i * 5) % 9,
+                "degree": i % 6,
+                "coverage": 0.6 + i / 300,
+                "constant": False,
+                "pruned_by": None if i in KEPT else FUNCTIONS[KEPT[i % 7]],
+                "correlation": None if i in KEPT else 0.51 + i / 80,
+            }
+            for i, name in enumerate(FUNCTIONS)
+        ],
+    )
 
 
 def curve_rows(approach, labeler, strata_accuracy):
@@ -83,14 +111,22 @@ def curve_rows(approach, labeler, strata_accuracy):
     band, scores = normal_band(cumulative, SIZES), wilson(cumulative, SIZES)
     return [
         {
-            "approach": approach, "labeler": labeler, "dataset": i + 1, "size": SIZES[i], "n": SIZES[i],
-            "accuracy": cumulative[i] / SIZES[i], "band_low": band.low[i], "band_high": band.high[i],
-            "wilson_low": scores.low[i], "wilson_high": scores.high[i],
-            "tie_free_accuracy": cumulative[i] / SIZES[i] - 0.004 * np.sin(i), "stratum_n": int(STRATA[i]),
+            "approach": approach,
+            "labeler": labeler,
+            "dataset": i + 1,
+            "size": SIZES[i],
+            "n": SIZES[i],
+            "accuracy": cumulative[i] / SIZES[i],
+            "band_low": band.low[i],
+            "band_high": band.high[i],
+            "wilson_low": scores.low[i],
+            "wilson_high": scores.high[i],
+            "tie_free_accuracy": cumulative[i] / SIZES[i] - 0.004 * np.sin(i),
+            "stratum_n": int(STRATA[i]),
             "stratum_accuracy": hits[i] / STRATA[i],
         }
         for i in range(10)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture
@@ -110,24 +146,34 @@ def curated():
     ranks = np.arange(N)
     votes = 7 - np.minimum(ranks // 90, 6)
     lower = np.round(0.82 - (ranks // 41) * 0.055, 3).clip(0)
-    return rows_of(CuratedSets, [
-        {
-            "id": f"patient-{(i * 211) % N:03d}", "rank": i, "dataset": int(np.searchsorted(SIZES, i + 1)) + 1,
-            "label": i % 2, "confidence": float(0.99 - i / N * 0.45), "lower": float(lower[i]),
-            "upper": float(min(1, lower[i] + 0.18 + i / N * 0.6)), "votes_cast": int(votes[i]),
-            "gold": (i + (i % 9 == 0)) % 2,
-        }
-        for i in range(N)
-    ])  # fmt: skip
+    return rows_of(
+        CuratedSets,
+        [
+            {
+                "id": f"patient-{(i * 211) % N:03d}",
+                "rank": i,
+                "dataset": int(np.searchsorted(SIZES, i + 1)) + 1,
+                "label": i % 2,
+                "confidence": float(0.99 - i / N * 0.45),
+                "lower": float(lower[i]),
+                "upper": float(min(1, lower[i] + 0.18 + i / N * 0.6)),
+                "votes_cast": int(votes[i]),
+                "gold": (i + (i % 9 == 0)) % 2,
+            }
+            for i in range(N)
+        ],
+    )
 
 
 @pytest.fixture
 def findings():
     found = [
         Finding("labeling.functions", value=30, n=30),
-        share("labeling.coverage", 561, N), share("labeling.conflicts", 402, N),
-        Finding("pruning.kept", value=7, n=30), share("weak_labels.undecided", 12, N, group="majority"),
-    ]  # fmt: skip
+        share("labeling.coverage", 561, N),
+        share("labeling.conflicts", 402, N),
+        Finding("pruning.kept", value=7, n=30),
+        share("weak_labels.undecided", 12, N, group="majority"),
+    ]
     outcomes = (("pl_all", -0.77, 0.08), ("pl_indep", -0.99, 0.001), ("ci_all", 0.98, 0.9995), ("ours", -1.0, 0.0005))
     for labeler, (approach, rho, p) in product(("majority", "snorkel"), outcomes):
         about = {"of": approach, "group": labeler, "n": N}
@@ -172,21 +218,38 @@ def models():
 @pytest.fixture
 def rejects():
     reason = "radius is 'n/a', expected a number"
-    return rows_of(Rejects, [
-        {"file": "wdbc.csv", "row": row, "id": f"84{row}" if row % 2 else None, "column": "radius", "reason": reason}
-        for row in (12, 77, 301, 415)
-    ])  # fmt: skip
+    return rows_of(
+        Rejects,
+        [
+            {
+                "file": "wdbc.csv",
+                "row": row,
+                "id": f"84{row}" if row % 2 else None,
+                "column": "radius",
+                "reason": reason,
+            }
+            for row in (12, 77, 301, 415)
+        ],
+    )
 
 
 @pytest.fixture
 def contracts():
-    return rows_of(ContractResults, [
-        {
-            "contract": "samples", "expectation": f"expect_column_values_to_{what}", "column": column, "success": True,
-            "checked": N, "unexpected": 0, "detail": None,
-        }
-        for what, column in (("be_unique", "id"), ("not_be_null", "id"), ("be_in_set", "gold"))
-    ])  # fmt: skip
+    return rows_of(
+        ContractResults,
+        [
+            {
+                "contract": "samples",
+                "expectation": f"expect_column_values_to_{what}",
+                "column": column,
+                "success": True,
+                "checked": N,
+                "unexpected": 0,
+                "detail": None,
+            }
+            for what, column in (("be_unique", "id"), ("not_be_null", "id"), ("be_in_set", "gold"))
+        ],
+    )
 
 
 @pytest.fixture
@@ -195,8 +258,12 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
     index = FindingIndex(findings)
     stages = ("ingest", "label", "prune", "weak labels", "order", "subject", "statistics")
     return Report(
-        run=RUN, pipeline="breast-cancer", started="2026-11-22T02:00:04+00:00",
-        seconds=4.27, seed=0, status="completed",
+        run=RUN,
+        pipeline="breast-cancer",
+        started="2026-11-22T02:00:04+00:00",
+        seconds=4.27,
+        seed=0,
+        status="completed",
         verdicts=(*ordering_verdict(index), *subjects_verdict(index), *gates_verdict(gates)),
         parts=(
             ingest_page(N, rejects, contracts, gold=N),
@@ -219,7 +286,7 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
         versions={"assay-audit": "0.1.0", "numpy": "2.3.5", "pyarrow": "21.0.0", "snorkel": "0.10.0", "torch": "2.9.0"},
         machine={"system": "Linux", "cpus": "2", "python": "3.11.9"},
         index_link="../index.html",
-    )  # fmt: skip
+    )
 
 
 class Parsed(HTMLParser):

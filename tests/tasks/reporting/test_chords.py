@@ -31,8 +31,12 @@ def test_the_same_count_is_the_same_arc_in_both_circles_and_the_fuller_one_is_fu
 
 def test_every_pair_has_a_band_that_says_its_count():
     html = block_markup(Chords("Together", NAMES, [BEFORE, AFTER], "images"), "c")
-    for said in ("mass and nodule: 4 images", "nodule and edema: 1 images", "mass and edema: 10 images",
-                 "edema alone: 2 images"):  # fmt: skip
+    for said in (
+        "mass and nodule: 4 images",
+        "nodule and edema: 1 images",
+        "mass and edema: 10 images",
+        "edema alone: 2 images",
+    ):
         assert f"<title>{said}</title>" in html
     assert "mass and edema: 0" not in html
     assert html.count('role="img"') == 2
@@ -49,8 +53,12 @@ def test_a_circle_without_anything_says_so():
 def test_kinds_of_points_differ_in_shape_and_lie_on_the_same_axes():
     clouds = [Cloud(f"k{kind}", [float(kind)], [0.0], kind) for kind in range(10)]
     faint = Cloud("k0", [-5.0], [2.0], 0, faint=True)
-    html = block_markup(Scatters("Plane", [Scatter("one", [*clouds, faint], "alt one"), Scatter("two", clouds, "two")],
-                                 "t-SNE 1", "t-SNE 2"), "s")  # fmt: skip
+    html = block_markup(
+        Scatters(
+            "Plane", [Scatter("one", [*clouds, faint], "alt one"), Scatter("two", clouds, "two")], "t-SNE 1", "t-SNE 2"
+        ),
+        "s",
+    )
     drawn = re.findall(r'class="cloud s(\d)" d="M[\d.]+,[\d.]+([^"]+)"', html)
     looks = set(drawn)
     assert len(looks) == 10  # shape and colour together, as often as there are kinds

@@ -51,8 +51,17 @@ def test_run_without_tests_has_nothing_to_correct():
 
 
 def test_tests_that_keep_a_level_of_their_own_are_no_tests_that_were_not_made():
-    own = Finding("overfitting.p_value", of="orbit", subject="mem", value=1e-5, p_value=1e-5, p_adjusted=1e-5, n=150,
-                  verdict="overfit", unit=OWN_LEVEL)  # fmt: skip
+    own = Finding(
+        "overfitting.p_value",
+        of="orbit",
+        subject="mem",
+        value=1e-5,
+        p_value=1e-5,
+        p_adjusted=1e-5,
+        n=150,
+        verdict="overfit",
+        unit=OWN_LEVEL,
+    )
     part = page(FindingIndex([own, Finding("a.b", value=1.0)]), [], Statistics())
     assert "no statistical test" not in part.blocks[0].text
     assert "1 test keeps a level of its own" in part.blocks[0].text

@@ -25,7 +25,7 @@ from assay.tasks.reporting.parts import (
     Series,
     Strip,
     Verdict,
-)  # fmt: skip
+)
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
 from assay.tasks.statistics.findings import Finding
 
@@ -81,21 +81,41 @@ def evil_report():
     series = [Series(EVIL, [1, 2], [0.1, 0.2]), Series(f"{EVIL} 2", [1, 2], [0.3, 0.4])]
     line = LinePlot(EVIL, series, EVIL, EVIL, EVIL, x_ticks={1: EVIL, 2: EVIL}, note=EVIL)
     table = DataTable(
-        EVIL, [Column(EVIL, help=EVIL), Column("x", "bar"), Column("y"), Column("z", "number")],
-        [[EVIL, Estimate(0.5), Mark(EVIL, "bad", EVIL), EVIL]], EVIL,
-    )  # fmt: skip
+        EVIL,
+        [Column(EVIL, help=EVIL), Column("x", "bar"), Column("y"), Column("z", "number")],
+        [[EVIL, Estimate(0.5), Mark(EVIL, "bad", EVIL), EVIL]],
+        EVIL,
+    )
     blocks = [
-        line, Panels(EVIL, [line], EVIL), BarPlot(EVIL, [EVIL], [1.0], EVIL, EVIL, note=EVIL), table,
-        replace(table, collapsed=True), replace(table, rows=[]), Paragraph(EVIL), Figure(b"png", EVIL, EVIL),
+        line,
+        Panels(EVIL, [line], EVIL),
+        BarPlot(EVIL, [EVIL], [1.0], EVIL, EVIL, note=EVIL),
+        table,
+        replace(table, collapsed=True),
+        replace(table, rows=[]),
+        Paragraph(EVIL),
+        Figure(b"png", EVIL, EVIL),
         Gallery(EVIL, [Strip(EVIL, [Picture(b"png", EVIL, EVIL, [Mark(EVIL, "bad", EVIL)])])], EVIL),
-    ]  # fmt: skip
+    ]
     return Report(
-        EVIL, EVIL, EVIL, 1.0, 0, EVIL, [Verdict(EVIL, "bad")], [Part(EVIL, EVIL, blocks, EVIL, "bad", EVIL)],
-        failures=[EVIL], not_asked=[EVIL], facts={EVIL: EVIL},
+        EVIL,
+        EVIL,
+        EVIL,
+        1.0,
+        0,
+        EVIL,
+        [Verdict(EVIL, "bad")],
+        [Part(EVIL, EVIL, blocks, EVIL, "bad", EVIL)],
+        failures=[EVIL],
+        not_asked=[EVIL],
+        facts={EVIL: EVIL},
         findings=[Finding(EVIL, of=EVIL, group=EVIL, subject=EVIL, verdict=EVIL, unit=EVIL)],
-        lineage=[LineageRow(EVIL, EVIL, EVIL, EVIL, 1, False, 1.0, EVIL)], settings=[SettingRow(EVIL, EVIL, EVIL)],
-        versions={EVIL: EVIL}, machine={EVIL: EVIL}, index_link="javascript:alert(1)",
-    )  # fmt: skip
+        lineage=[LineageRow(EVIL, EVIL, EVIL, EVIL, 1, False, 1.0, EVIL)],
+        settings=[SettingRow(EVIL, EVIL, EVIL)],
+        versions={EVIL: EVIL},
+        machine={EVIL: EVIL},
+        index_link="javascript:alert(1)",
+    )
 
 
 def test_everything_from_data_is_escaped(parsed):

@@ -18,7 +18,7 @@ from assay.tasks.reporting.numerals import (
     p_value,
     percent,
     unbroken,
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("write", [number, coefficient, percent, p_value, duration, integer])

@@ -157,8 +157,11 @@ def test_labels_that_cannot_be_judged_do_not_count() -> None:
 def test_the_verdict_on_labels_says_how_many_are_constant() -> None:
     truth, said = rare_labels(k=3), np.zeros((500, 3), bool)
     said[:, 0] = truth[:, 0] == 1
-    for answers, expected in ((said, "varied: 2 of 3 labels are constant"), (truth == 1, "varied"),
-                              (said & False, "degenerate: 3 of 3 labels are constant")):  # fmt: skip
+    for answers, expected in (
+        (said, "varied: 2 of 3 labels are constant"),
+        (truth == 1, "varied"),
+        (said & False, "degenerate: 3 of 3 labels are constant"),
+    ):
         found = prediction_findings(About("subject", "clean"), answers, answers * 0.9, truth, ["a", "b", "c"])
         assert found[-1].verdict == expected
 

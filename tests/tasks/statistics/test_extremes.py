@@ -13,9 +13,16 @@ from assay.tasks.statistics.extremes import extreme_share, joint_level
 
 
 def coverage(
-    draws: int, cells: int, n: int, share: float, *, seed: int, likeness: float = 0.36, group: int = 0,
+    draws: int,
+    cells: int,
+    n: int,
+    share: float,
+    *,
+    seed: int,
+    likeness: float = 0.36,
+    group: int = 0,
     which: str = "lowest",
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """How often the interval of the named cell holds its truth: ours, and the plain one."""
     rng, ours, plain = np.random.default_rng(seed), 0, 0
     groups = np.repeat(np.arange(n // group), group) if group else None

@@ -105,8 +105,14 @@ def test_a_gate_on_one_flag_or_on_none_that_was_looked_for_does_not_pass() -> No
 
 
 def test_what_a_constant_answer_withstands_does_not_pass() -> None:
-    constant = Finding("subject.degenerate", of="clean", subject="mine", value=1.0, n=60,
-                       verdict="degenerate: every sample is called good")  # fmt: skip
+    constant = Finding(
+        "subject.degenerate",
+        of="clean",
+        subject="mine",
+        value=1.0,
+        n=60,
+        verdict="degenerate: every sample is called good",
+    )
     rate = Finding("attack.success_rate", of="a2t", subject="mine", value=0.0, low=0.0, high=0.43, n=5)
     gate = Gate(finding="attack.success_rate", of="a2t", subject="mine", at_most=0.3)
     (passed,) = judge([gate], [rate])
@@ -119,8 +125,14 @@ def test_what_a_constant_answer_withstands_does_not_pass() -> None:
 
 
 def test_a_defence_that_makes_a_model_constant_does_not_pass() -> None:
-    constant = Finding("subject.degenerate", of="clean", subject="mine+mpadvt", value=1.0, n=379,
-                       verdict="degenerate: every sample is called benign")  # fmt: skip
+    constant = Finding(
+        "subject.degenerate",
+        of="clean",
+        subject="mine+mpadvt",
+        value=1.0,
+        n=379,
+        verdict="degenerate: every sample is called benign",
+    )
     left = Finding("defense.accuracy", of="mpadvt", group="eps=4/255", subject="mine", value=0.802, n=379)
     gate = Gate(finding="defense.accuracy", of="mpadvt", at_least=0.5)
     assert judge([gate], [left])[0].passed

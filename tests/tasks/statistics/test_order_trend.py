@@ -59,9 +59,11 @@ def test_p_is_two_sided_and_t_turns_with_the_order():
 
 
 @given(
-    arrays.arrays(np.int64, 60, elements=st.integers(0, 5)), arrays.arrays(np.int64, 60, elements=st.integers(0, 1)),
-    arrays.arrays(np.int64, 60, elements=st.integers(0, 30)), st.permutations(range(60)),
-)  # fmt: skip
+    arrays.arrays(np.int64, 60, elements=st.integers(0, 5)),
+    arrays.arrays(np.int64, 60, elements=st.integers(0, 1)),
+    arrays.arrays(np.int64, 60, elements=st.integers(0, 30)),
+    st.permutations(range(60)),
+)
 @settings(max_examples=60, deadline=None)
 def test_the_same_bits_for_any_order_of_the_samples_and_any_names_of_clusters(scores, right, clusters, shuffled):
     moved = np.array(shuffled)

@@ -57,9 +57,13 @@ def test_it_is_scipys_permutation_test_of_samples(n):
 
     places = (np.arange(n).astype(float), np.arange(n, 2 * n).astype(float))
     theirs = permutation_test(
-        places, difference, permutation_type="samples", n_resamples=1024 if n == 10 else 4999, vectorized=True,
+        places,
+        difference,
+        permutation_type="samples",
+        n_resamples=1024 if n == 10 else 4999,
+        vectorized=True,
         rng=np.random.default_rng(1),
-    ).pvalue  # fmt: skip
+    ).pvalue
     ours = randomisation_p(first, second, np.random.default_rng(0))
     assert 1e-4 < ours < 0.6
     assert ours == pytest.approx(theirs, abs=1e-9 if n == 10 else 4 * np.sqrt(0.25 / 4999))

@@ -34,9 +34,15 @@ N, GROUPS = 160, 40
 CUTS = {1: [N], 7: [23] * 6 + [22], 40: [4] * 40}
 IDS = [f"s{at:03}" for at in range(N)]
 KINDS: dict[str, type[Table]] = {
-    "samples": Samples, "predictions": Predictions, "words": AttackedTexts, "matches": EntityMatches,
-    "scored": Scored, "certified": Certified, "labels": TrustLabels, "truth": TrustTruth,
-}  # fmt: skip
+    "samples": Samples,
+    "predictions": Predictions,
+    "words": AttackedTexts,
+    "matches": EntityMatches,
+    "scored": Scored,
+    "certified": Certified,
+    "labels": TrustLabels,
+    "truth": TrustTruth,
+}
 
 
 @dataclass(frozen=True)
@@ -65,12 +71,30 @@ def table_of(kind: str, seed: int, grouped: bool) -> pa.Table:
         status = np.where(chance < 0.6, "success", np.where(chance < 0.9, "failed", "skipped"))
         fixed = dict.fromkeys(("text", "attacked_text", "reason"), [""] * N) | {"ranking": ["gradient"] * N}
         lists = dict.fromkeys(("positions", "starts", "ends", "originals", "replacements"), [[]] * N)
-        columns = {
-            "id": IDS, "gold": gold, "status": status, "predicted": gold, "probabilities": both, "attacked": said,
-            "attacked_probabilities": both, "words": [40] * N, "changed": changed, "modified": changed / 40,
-            "similarity": chance, "encoder": ["e"] * N, "second_similarity": chance, "second_encoder": ["f"] * N,
-            "queries": 7 * changed, "refused": [1] * N, "providers": [["p"]] * N, "limits": [[0.5]] * N,
-        } | fixed | lists  # fmt: skip
+        columns = (
+            {
+                "id": IDS,
+                "gold": gold,
+                "status": status,
+                "predicted": gold,
+                "probabilities": both,
+                "attacked": said,
+                "attacked_probabilities": both,
+                "words": [40] * N,
+                "changed": changed,
+                "modified": changed / 40,
+                "similarity": chance,
+                "encoder": ["e"] * N,
+                "second_similarity": chance,
+                "second_encoder": ["f"] * N,
+                "queries": 7 * changed,
+                "refused": [1] * N,
+                "providers": [["p"]] * N,
+                "limits": [[0.5]] * N,
+            }
+            | fixed
+            | lists
+        )
     elif kind == "matches":
         hits = [[bool(one)] for one in chance < 0.7]
         one_each = {"kinds": [["D"]] * N, "lengths": [[1]] * N, "hits": hits, "seen": [[True]] * N}
@@ -80,9 +104,16 @@ def table_of(kind: str, seed: int, grouped: bool) -> pa.Table:
         columns = {"id": IDS, "gold": 5 * people, "predicted": 5 * people + chance}
     elif kind == "certified":
         columns = {
-            "id": IDS, "subject": ["x"] * N, "gold": gold, "predicted": said, "radius": chance,
-            "abstains": chance < 0.1, "lower": chance, "hits": [9] * N, "draws": [10] * N,
-        }  # fmt: skip
+            "id": IDS,
+            "subject": ["x"] * N,
+            "gold": gold,
+            "predicted": said,
+            "radius": chance,
+            "abstains": chance < 0.1,
+            "lower": chance,
+            "hits": [9] * N,
+            "draws": [10] * N,
+        }
     elif kind == "truth":
         truths = np.where(chance < 0.4, "untrustworthy", "trustworthy")
         columns = {"id": IDS, "explainer": [""] * N, "truth": truths, "precision": chance}
@@ -93,12 +124,24 @@ def table_of(kind: str, seed: int, grouped: bool) -> pa.Table:
 
 def _labels(chance: np.ndarray) -> pa.Table:
     rows = [
-        {"id": key, "explainer": "lime", "oracle": oracle, "gold": 0, "predicted": 0, "confidence": one, "reason": "",
-         "label": "untrustworthy" if (one * turn) % 1 < 0.4 else "trustworthy", "related_mass": one,
-         "unrelated_mass": 1 - one, "words": [], "importance": [], "related": []}
+        {
+            "id": key,
+            "explainer": "lime",
+            "oracle": oracle,
+            "gold": 0,
+            "predicted": 0,
+            "confidence": one,
+            "reason": "",
+            "label": "untrustworthy" if (one * turn) % 1 < 0.4 else "trustworthy",
+            "related_mass": one,
+            "unrelated_mass": 1 - one,
+            "words": [],
+            "importance": [],
+            "related": [],
+        }
         for key, one in zip(IDS, chance.tolist(), strict=True)
         for oracle, turn in (("toki", 1), ("toki-ki", 3), ("naive", 7))
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=TrustLabels.schema)
 
 
@@ -143,8 +186,13 @@ MEASURED: dict[str, Callable[[Put, Artifact[Samples]], Artifact[Any]]] = {
     ),
     "text defences": lambda put, samples: measure_text_defences(
         {"none": put("predictions"), "on-a2t": put("predictions", seed=1)},
-        {"none": {"a2t": put("words")}, "on-a2t": {"a2t": put("words", seed=1)}}, {}, {}, samples,
-        put_small("classes"), "x", 0.05,
+        {"none": {"a2t": put("words")}, "on-a2t": {"a2t": put("words", seed=1)}},
+        {},
+        {},
+        samples,
+        put_small("classes"),
+        "x",
+        0.05,
     ),
     "tagger": lambda put, samples: measure_tagger(sets(put, "matches", (0, 1)), "x", Statistics(), samples),
     "taggers": lambda put, samples: compare_taggers(
@@ -155,11 +203,17 @@ MEASURED: dict[str, Callable[[Put, Artifact[Samples]], Artifact[Any]]] = {
         sets(put, "scored", (0, 1)), sets(put, "scored", (2, 3)), "x", ["swap"], samples
     ),
     "trust": lambda put, samples: measure_trust(
-        put("labels"), put_small("thresholds"), samples, put("predictions"), put("truth"), put_small("classes"),
-        "lime", "x",
+        put("labels"),
+        put_small("thresholds"),
+        samples,
+        put("predictions"),
+        put("truth"),
+        put_small("classes"),
+        "lime",
+        "x",
     ),
     "certificates": lambda put, samples: measure_certified(put("certified"), "x", "as-it-is", Smoothing(), samples),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MEASURED)

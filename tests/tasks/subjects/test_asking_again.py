@@ -76,11 +76,13 @@ def write(folder: Path, **files: str) -> None:
 
 def test_a_file_that_the_module_opens_is_in_the_key(make_run, tmp_path):
     write(
-        tmp_path, sure__txt="0.9", answers__py=ANSWER,
+        tmp_path,
+        sure__txt="0.9",
+        answers__py=ANSWER,
         m__py="from pathlib import Path\nfrom answers import answer\n"
         "SURE = float(Path(__file__).with_name('su' + 're.txt').read_text())\n"
         "def predict(table):\n    return answer(table, SURE)\n",
-    )  # fmt: skip
+    )
     with make_run():
         _, first = night(tmp_path, model="m.py:predict")
     write(tmp_path, sure__txt="0.2")
@@ -92,10 +94,12 @@ def test_a_file_that_the_module_opens_is_in_the_key(make_run, tmp_path):
 
 def test_a_file_that_is_opened_while_it_predicts_is_refused_with_the_line_to_write(make_run, tmp_path):
     write(
-        tmp_path, sure__txt="0.9", answers__py=ANSWER,
+        tmp_path,
+        sure__txt="0.9",
+        answers__py=ANSWER,
         m__py="from answers import answer\ndef predict(table):\n"
         "    return answer(table, float(open('su' + 're.txt').read()))\n",
-    )  # fmt: skip
+    )
     with make_run(), pytest.raises(InputError, match=r"files: \[sure.txt\]"):
         night(tmp_path, model="m.py:predict")
     with make_run():
@@ -107,10 +111,11 @@ def test_a_file_that_is_opened_while_it_predicts_is_refused_with_the_line_to_wri
 
 def unheard(folder: Path, name: str = "'su' + 're.txt'") -> None:
     write(
-        folder, answers__py=ANSWER,
+        folder,
+        answers__py=ANSWER,
         m__py=f"from answers import answer\nFOLDER, NAME = {str(folder)!r}, {name}\n{UNHEARD}\n"
         "def predict(table):\n    return answer(table, int(read()) / 10)\n",
-    )  # fmt: skip
+    )
 
 
 def test_what_nobody_heard_is_found_out_by_asking_again(make_run, tmp_path):
@@ -172,10 +177,11 @@ def endpoint() -> Iterator[tuple[str, dict[str, str]]]:
 
 def asks(folder: Path, url: str) -> None:
     write(
-        folder, answers__py=ANSWER,
+        folder,
+        answers__py=ANSWER,
         m__py=f"import urllib.request\nfrom answers import answer\ndef predict(table):\n"
         f"    return answer(table, float(urllib.request.urlopen({url}).read()))\n",
-    )  # fmt: skip
+    )
 
 
 def test_an_endpoint_is_asked_anew_in_every_run(make_run, tmp_path, endpoint):
@@ -211,7 +217,7 @@ def test_an_address_that_nobody_could_read_is_refused_with_the_line_to_write(mak
 @pytest.mark.parametrize(
     ("command", "said"),
     [("false", "ended with code 1"), ("true", "printed nothing"), ("no-such-program", "cannot be"), ("'", "cannot be")],
-)  # fmt: skip
+)
 def test_a_version_command_that_says_nothing_is_refused(tmp_path, command, said):
     write(tmp_path, m__py="def predict(table):\n    return table\n")
     with pytest.raises(InputError, match=said):
@@ -221,10 +227,13 @@ def test_a_version_command_that_says_nothing_is_refused(tmp_path, command, said)
 @pytest.mark.parametrize(
     ("leaving", "said"),
     [
-        ("raise SystemExit(7)", "exit 7"), ("import os; os._exit(98)", r"os\._exit\(98\)"), ("exit()", "exit None"),
-        ("raise KeyboardInterrupt", "KeyboardInterrupt"), ("raise BaseException('no')", "BaseException"),
+        ("raise SystemExit(7)", "exit 7"),
+        ("import os; os._exit(98)", r"os\._exit\(98\)"),
+        ("exit()", "exit None"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise BaseException('no')", "BaseException"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("when", ["at import", "at work"])
 def test_a_model_that_leaves_is_told_by_name(make_run, tmp_path, leaving, said, when):
     body = f"{leaving}\n" if when == "at import" else f"def predict(table):\n    {leaving}\n"

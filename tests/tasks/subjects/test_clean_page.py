@@ -36,8 +36,12 @@ def findings(subject: str, said: list[int], truth: np.ndarray = TRUTH) -> list[F
 def curve(epochs: int, validation: bool = True) -> pa.Table:
     at = list(range(1, epochs + 1))
     aside = [epoch / (epochs + 1) if validation else None for epoch in at]
-    columns = [pa.array(at, pa.int32()), [1.0 / epoch for epoch in at], [epoch / epochs for epoch in at],
-               pa.array(aside, pa.float64())]  # fmt: skip
+    columns = [
+        pa.array(at, pa.int32()),
+        [1.0 / epoch for epoch in at],
+        [epoch / epochs for epoch in at],
+        pa.array(aside, pa.float64()),
+    ]
     return pa.table(columns, schema=TrainingCurve.schema)
 
 
@@ -102,16 +106,18 @@ def test_one_subject_learns_in_a_plot_several_in_panels_and_none_where_weights_w
     assert isinstance(alone, LinePlot)
     assert alone.title == "How net learned"
     assert [(one.name, list(one.x), one.y[-1]) for one in alone.series] == [
-        ("training", [1.0, 2.0, 3.0, 4.0], 1.0), ("validation", [1.0, 2.0, 3.0, 4.0], 0.8),
-    ]  # fmt: skip
+        ("training", [1.0, 2.0, 3.0, 4.0], 1.0),
+        ("validation", [1.0, 2.0, 3.0, 4.0], 0.8),
+    ]
     assert alone.alt == (
         "Accuracy of net over 4 epochs: at the end training 100\u202f%, validation 80.0\u202f%; the loss ends at 0.25."
     )
     several = page([*GOOD, *CONSTANT], {"net": curve(4), "flat": curve(3, validation=False)}).blocks[-1]
     assert isinstance(several, Panels)
     assert [(plot.title, [one.name for one in plot.series]) for plot in several.plots] == [
-        ("net", ["training", "validation"]), ("flat", ["training"]),
-    ]  # fmt: skip
+        ("net", ["training", "validation"]),
+        ("flat", ["training"]),
+    ]
     assert not any(isinstance(one, LinePlot | Panels) for one in page(GOOD, {"given": curve(0)}).blocks)
 
 

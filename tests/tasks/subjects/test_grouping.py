@@ -39,8 +39,10 @@ def rows(piece: Piece) -> pa.Table:
             "second": pa.array([f"b{n}" for n in numbers]),
         }
     elif piece.kind in ("pairs", "split pairs"):  # chains of three: 0-1, 1-2, 2-3; the next one begins with 4
-        table |= {"first": pa.array([f"t{at + at // 3}" for at in numbers], pa.string()),
-                  "second": pa.array([f"t{at + at // 3 + 1}" for at in numbers], pa.string())}  # fmt: skip
+        table |= {
+            "first": pa.array([f"t{at + at // 3}" for at in numbers], pa.string()),
+            "second": pa.array([f"t{at + at // 3 + 1}" for at in numbers], pa.string()),
+        }
         if piece.kind == "split pairs":
             table["split"] = pa.array([("train", "test")[at % 2] for at in numbers], pa.string())
     else:

@@ -48,8 +48,13 @@ def test_what_matters_to_a_trained_model_is_in_its_fingerprint(folder: Path) -> 
 
 def test_what_matters_to_a_network_is_in_its_fingerprint(folder: Path) -> None:
     variants: list[dict[str, object]] = [
-        {}, {"width": 0.5}, {"mean": [0.5]}, {"std": [0.5]}, {"train": {"epochs": 2}}, {"network": "resnet50"},
-    ]  # fmt: skip
+        {},
+        {"width": 0.5},
+        {"mean": [0.5]},
+        {"std": [0.5]},
+        {"train": {"epochs": 2}},
+        {"network": "resnet50"},
+    ]
     plain = {"network": "small-cnn", "train": {}}
     assert len({fingerprint(folder, **{**plain, **variant}) for variant in variants}) == len(variants)
     assert fingerprint(folder, **plain, name="a") == fingerprint(folder, **plain, folds=9, name="b")

@@ -27,11 +27,15 @@ def labels(rows: dict[str, list[int | bool]]) -> pa.Table:
     n = len(rows)
     return pa.table(
         {
-            "id": list(rows), "label": [label for label, _ in rows.values()], "confidence": [0.7] * n,
-            "votes_cast": [3] * n, "share": [0.7] * n, "undecided": [undecided for _, undecided in rows.values()],
+            "id": list(rows),
+            "label": [label for label, _ in rows.values()],
+            "confidence": [0.7] * n,
+            "votes_cast": [3] * n,
+            "share": [0.7] * n,
+            "undecided": [undecided for _, undecided in rows.values()],
         },
         schema=WeakLabels.schema,
-    )  # fmt: skip
+    )
 
 
 class Stored(NamedTuple):
@@ -44,9 +48,10 @@ class Stored(NamedTuple):
 def store_all(rows: dict[str, list[int | bool]]) -> Stored:
     classes = pa.table({"code": [0, 1], "name": ["no", "yes"]}, schema=Classes.schema)
     return Stored(
-        write_table(SAMPLES, into=Samples, name="samples"), write_table(labels(rows), into=WeakLabels, name="weak"),
+        write_table(SAMPLES, into=Samples, name="samples"),
+        write_table(labels(rows), into=WeakLabels, name="weak"),
         write_table(classes, into=Classes, name="classes"),
-    )  # fmt: skip
+    )
 
 
 DECIDED = {"s5": [1, False], "s0": [1, False], "s1": [0, False], "s2": [0, True], "s4": [1, False], "x": [0, False]}
@@ -65,8 +70,9 @@ def test_what_is_left_out_is_counted_and_gold_judges_the_lessons(run: Run) -> No
     samples, weak, _ = store_all(DECIDED)
     found = findings_from(collect(measure_weak_lessons(samples, weak, "net"), None))
     assert [(one.metric, one.subject, one.value, one.n) for one in found] == [
-        ("subject.taught", "net", 4 / 6, 6), ("subject.lessons_right", "net", 2 / 3, 3),
-    ]  # fmt: skip
+        ("subject.taught", "net", 4 / 6, 6),
+        ("subject.lessons_right", "net", 2 / 3, 3),
+    ]
     assert lessons(np.array([-1, -1], np.int16), np.array([0, -1], np.int16)).judged == 0
 
 

@@ -18,9 +18,14 @@ def label(name, verdict="untrustworthy", code=0, confidence=0.9, for_it=0.1, aga
 
 def test_the_most_damning_are_confident_and_clear_and_of_every_class():
     rows = [
-        label("clear"), label("unsure", confidence=0.5), label("narrow", against=0.11), label("other", code=1),
-        label("fine", "trustworthy", for_it=0.9), label("fair", "trustworthy", for_it=0.6), label("odd", "undecided"),
-    ]  # fmt: skip
+        label("clear"),
+        label("unsure", confidence=0.5),
+        label("narrow", against=0.11),
+        label("other", code=1),
+        label("fine", "trustworthy", for_it=0.9),
+        label("fair", "trustworthy", for_it=0.6),
+        label("odd", "undecided"),
+    ]
     assert [row["id"] for row in most_damning(rows, per_class=2)] == ["clear", "unsure", "other", "fine"]
 
 
@@ -52,9 +57,10 @@ def test_a_masked_example_has_marks_and_no_text():
 
 
 @pytest.mark.parametrize(
-    "text", ["good" + " x" * 50_000, "x " * 50_000 + "good", "good " + "x " * 50_000 + "Friday"],
+    "text",
+    ["good" + " x" * 50_000, "x " * 50_000 + "good", "good " + "x " * 50_000 + "Friday"],
     ids=["at the start", "at the end", "at both"],
-)  # fmt: skip
+)
 def test_a_long_text_is_shown_around_its_marks(text):
     shown = "".join(one.text for one in stretches_of(one_example(text)))
     assert len(shown) < 500

@@ -20,11 +20,18 @@ def drawn(rng: np.random.Generator, patients: int, share: float = 0.3, right: fl
     truth, said = wrong_reasons.ravel(), (wrong_reasons == sees).ravel()
     ids = [str(at) for at in range(patients * EACH)]
     labels = [
-        {"id": key, "oracle": oracle, "label": U if one else T, "predicted": 0, "confidence": score,
-         "related_mass": 0.4, "unrelated_mass": 0.2}
+        {
+            "id": key,
+            "oracle": oracle,
+            "label": U if one else T,
+            "predicted": 0,
+            "confidence": score,
+            "related_mass": 0.4,
+            "unrelated_mass": 0.2,
+        }
         for key, one, score in zip(ids, said.tolist(), rng.random(len(ids)).tolist(), strict=True)
         for oracle in ("toki", "toki-ki", "naive")
-    ]  # fmt: skip
+    ]
     truths = {key: U if one else T for key, one in zip(ids, truth.tolist(), strict=True)}
     return labels, truths, {key: at // EACH for at, key in enumerate(ids)}
 

@@ -49,8 +49,13 @@ def test_a_word_is_a_keyword_if_most_providers_that_know_it_say_so():
     words = pool("good")
     yes, no = ({"class": at(0), "good": at(angle)} for angle in (0, 90))
     dumb = {"class": at(0), "good": None}
-    for voters, expected in (((yes, yes, no), True), ((yes, no, no), False), ((yes, dumb, dumb), True),
-                             ((yes, no, dumb), False), ((dumb, dumb, dumb), False)):  # fmt: skip
+    for voters, expected in (
+        ((yes, yes, no), True),
+        ((yes, no, no), False),
+        ((yes, dumb, dumb), True),
+        ((yes, no, dumb), False),
+        ((dumb, dumb, dumb), False),
+    ):
         spaces = [space(str(place), vectors) for place, vectors in enumerate(voters)]
         assert elect_keywords(words, ["class"], spaces, 0.3).keyword.tolist() == [expected]
 

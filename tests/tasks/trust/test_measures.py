@@ -179,8 +179,9 @@ def test_what_one_repeat_cannot_measure_is_averaged_over_the_others():
 def test_explanations_that_are_all_alike_have_no_interval_of_no_width():
     labels = [
         {"id": str(at), "oracle": oracle, "label": T, "confidence": 0.9}
-        for at in range(20) for oracle in (TOKI, BY_NAME, NAIVE)
-    ]  # fmt: skip
+        for at in range(20)
+        for oracle in (TOKI, BY_NAME, NAIVE)
+    ]
     truths = {str(at): T for at in range(20)}
     found = {
         one.metric: one
@@ -219,8 +220,9 @@ def test_the_share_in_truth_is_corrected_where_the_oracle_is_known_to_tell_and_e
         said = {key: one if rng.random() < right else other[one] for key, one in truths.items()}
         rows = [
             {"id": key, "oracle": oracle, "label": said[key], "confidence": 0.9}
-            for key in truths for oracle in ("toki", "toki-ki", "naive")
-        ]  # fmt: skip
+            for key in truths
+            for oracle in ("toki", "toki-ki", "naive")
+        ]
         found = truth_findings(rows, truths, {}, About("s", "lime"), generator())
         return next(one for one in found if one.metric == "trust.untrustworthy_corrected")
 

@@ -41,8 +41,13 @@ def test_most_providers_decide_and_a_tied_vote_is_related():
     near = space("near", {**VECTORS, "word": at(10)})
     far = space("far", {**VECTORS, "word": at(80)})
     dumb = space("dumb", {**VECTORS, "word": None})
-    for voters, expected in (((near, far, far), False), ((near, near, far), True), ((near, far, dumb), True),
-                             ((far, dumb, dumb), False), ((dumb, dumb), None)):  # fmt: skip
+    for voters, expected in (
+        ((near, far, far), False),
+        ((near, near, far), True),
+        ((near, far, dumb), True),
+        ((far, dumb, dumb), False),
+        ((dumb, dumb), None),
+    ):
         assert related_words(["word"], ANCHORS, voters) == [expected]
 
 

@@ -31,11 +31,17 @@ def labels():
     about = {"explainer": "lime", "gold": 1, "predicted": 1, "reason": "", "related_mass": 0.0, "unrelated_mass": 0.0}
     nothing = {"words": [], "importance": [], "related": []}
     rows = [
-        about | nothing | {"id": name, "oracle": oracle, "confidence": confidence,
-                           "label": label if oracle != "naive" else "trustworthy"}
+        about
+        | nothing
+        | {
+            "id": name,
+            "oracle": oracle,
+            "confidence": confidence,
+            "label": label if oracle != "naive" else "trustworthy",
+        }
         for name, confidence, label in SAID
         for oracle in ("toki", "naive", "toki-ki")
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=TrustLabels.schema)
 
 
@@ -43,11 +49,18 @@ def keywords():
     about = {"explainer": "lime", "code": 1, "explanations": 1, "relatedness": 0.5}
     words = ("good", 0, True, 0.5), ("great", 0, True, 0.7), ("friday", 1, False, 0.9)
     rows = [
-        about | {"provider": provider, "word": word, "cluster": cluster, "elected": yes, "keyword": yes,
-                 "importance": importance}
+        about
+        | {
+            "provider": provider,
+            "word": word,
+            "cluster": cluster,
+            "elected": yes,
+            "keyword": yes,
+            "importance": importance,
+        }
         for provider in ("weak", "strong")
         for word, cluster, yes, importance in words
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=Keywords.schema)
 
 
@@ -59,19 +72,38 @@ def thresholds():
 
 def settings():
     rows = [
-        {"explainer": "lime", "setting": name, "value": value, "used": value == 0.5, "n": 4, "trustworthy": 2,
-         "undecided": 1, "known": 3, "g_mean": 0.7}
+        {
+            "explainer": "lime",
+            "setting": name,
+            "value": value,
+            "used": value == 0.5,
+            "n": 4,
+            "trustworthy": 2,
+            "undecided": 1,
+            "known": 3,
+            "g_mean": 0.7,
+        }
         for name in ("theta_dist", "theta_relate", "vote")
         for value in (0.9, 0.1, 0.5)
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=TrustSettings.schema)
 
 
 def shown(truth=True, **more):
     rows = [{"id": name, "explainer": "", "truth": label, "precision": None} for name, _, label in SAID[:3]]
     known = pa.Table.from_pylist(rows, schema=TrustTruth.schema) if truth else None
-    return Explained("bert", "lime", CLASSES, labels(), keywords(), thresholds(), settings(),
-                 TrustExamples.schema.empty_table(), known, **more)  # fmt: skip
+    return Explained(
+        "bert",
+        "lime",
+        CLASSES,
+        labels(),
+        keywords(),
+        thresholds(),
+        settings(),
+        TrustExamples.schema.empty_table(),
+        known,
+        **more,
+    )
 
 
 def findings():
@@ -83,9 +115,11 @@ def findings():
     return [
         *(about(name, value, group=group) for group in ("all", *CLASSES) for name, value in shares.items()),
         *(about(name, value, "toki", "lime") for name, value in measures.items()),
-        about("g_mean", 0.2, "naive", "lime"), about("confidence_auc", 0.51, "naive", "lime"),
-        about("accuracy_difference", -0.05, "toki - naive", "lime"), about("keyword_seconds", 12.5, group=""),
-    ]  # fmt: skip
+        about("g_mean", 0.2, "naive", "lime"),
+        about("confidence_auc", 0.51, "naive", "lime"),
+        about("accuracy_difference", -0.05, "toki - naive", "lime"),
+        about("keyword_seconds", 12.5, group=""),
+    ]
 
 
 def test_the_sentence_has_the_share_its_interval_and_the_measure_against_the_truth():
@@ -115,10 +149,18 @@ def test_where_the_oracle_was_measured_its_share_is_corrected():
 
 
 def test_an_oracle_that_guesses_says_nothing_and_the_truth_itself_is_told():
-    guess = Finding("trust.untrustworthy_corrected", "lime", "all", "bert", n=40,
-                    verdict="not measured: TOKI is not known to be better than guessing")  # fmt: skip
-    truth = [Finding("trust.truth", "lime", group, "bert", share, n=40)
-             for group, share in (("untrustworthy", 0.55), ("trustworthy", 0.2), ("unknown", 0.25))]  # fmt: skip
+    guess = Finding(
+        "trust.untrustworthy_corrected",
+        "lime",
+        "all",
+        "bert",
+        n=40,
+        verdict="not measured: TOKI is not known to be better than guessing",
+    )
+    truth = [
+        Finding("trust.truth", "lime", group, "bert", share, n=40)
+        for group, share in (("untrustworthy", 0.55), ("trustworthy", 0.2), ("unknown", 0.25))
+    ]
     said = verdict([*findings(), guess, *truth]).text
     assert said.endswith(
         "training texts): TOKI is not known to be better than guessing, where the truth is known (n = 40), so that "

@@ -25,8 +25,13 @@ from assay.tasks.trust.truth_task import counterfactual_truth, human_truth, rati
 
 N = 48
 OMISSION = Explaining(explainer="omission", top_words=5)
-TRUST = Trust(explainers=("omission",), providers=("words.py:vectors",), theta_relate=0.8, class_names=CLASS_NAMES,
-              truth="counterfactual")  # fmt: skip
+TRUST = Trust(
+    explainers=("omission",),
+    providers=("words.py:vectors",),
+    theta_relate=0.8,
+    class_names=CLASS_NAMES,
+    truth="counterfactual",
+)
 
 
 @dataclass
@@ -44,9 +49,16 @@ class Case:
 
     def judged(self, settings: Trust = TRUST) -> dict[str, Any]:
         vectors, thresholds = embed_words(
-            self.samples, [self.pooled, self.tested], self.classes, self.files, self.subject, self.trust.providers,
-            self.trust.synonyms, settings.naming, settings.theta_relate,
-        )  # fmt: skip
+            self.samples,
+            [self.pooled, self.tested],
+            self.classes,
+            self.files,
+            self.subject,
+            self.trust.providers,
+            self.trust.synonyms,
+            settings.naming,
+            settings.theta_relate,
+        )
         keywords = identify_keywords(self.pooled, vectors, thresholds, self.classes, settings.asking)
         labels = label_trust(self.tested, keywords, vectors, thresholds, self.classes, settings.asking)
         return {"vectors": vectors, "thresholds": thresholds, "keywords": keywords, "labels": labels}
@@ -66,8 +78,9 @@ def case(tmp_path):
         files, _ = train_classifier(samples, classes, subject)
         predictions = predict_texts(samples, classes, files, subject)
         explained = explain_predictions(samples, predictions, classes, files, subject, explaining)
-        return Case(samples, classes, files, subject, predictions, explained, explained,
-                    resolve_trust(TRUST, subject, tmp_path))  # fmt: skip
+        return Case(
+            samples, classes, files, subject, predictions, explained, explained, resolve_trust(TRUST, subject, tmp_path)
+        )
 
     return make
 
@@ -93,10 +106,13 @@ def test_words_of_sentiment_are_keywords_and_weekdays_are_not(run, case):
 def test_the_labels_follow_the_reasons(run, case):
     labels = case().judged()["labels"]
     assert by_text(labels) == {
-        "a good film": "trustworthy", "a bad film": "trustworthy", "seen on Friday": "untrustworthy",
-        "seen on Monday": "untrustworthy", "a good one on Friday": "untrustworthy",
+        "a good film": "trustworthy",
+        "a bad film": "trustworthy",
+        "seen on Friday": "untrustworthy",
+        "seen on Monday": "untrustworthy",
+        "a good one on Friday": "untrustworthy",
         "nothing at all": "undecided",
-    }  # fmt: skip
+    }
     reasons = {row["reason"] for row in rows(labels) if row["label"] == "undecided"}
     assert reasons == {"no word speaks for the prediction"}
 
@@ -159,9 +175,13 @@ def test_counterfactual_truth_asks_the_subject_again(run, case):
     said = {TEXTS[int(key[-3:]) % len(TEXTS)][0]: value for key, value in truth.items()}
     # Without "good" or "Friday" the other still carries the prediction, and with nothing left all texts are negative.
     assert said == {
-        "a good film": "trustworthy", "a bad film": None, "seen on Friday": "untrustworthy",
-        "seen on Monday": None, "a good one on Friday": None, "nothing at all": None,
-    }  # fmt: skip
+        "a good film": "trustworthy",
+        "a bad film": None,
+        "seen on Friday": "untrustworthy",
+        "seen on Monday": None,
+        "a good one on Friday": None,
+        "nothing at all": None,
+    }
 
 
 def test_findings_count_shares_measures_and_what_is_out_of_scope(run, case):
@@ -169,10 +189,22 @@ def test_findings_count_shares_measures_and_what_is_out_of_scope(run, case):
     made = one.judged()
     found = {
         (row.metric, row.of, row.group): row
-        for row in findings_from(collect(measure_trust(
-            made["labels"], made["thresholds"], one.samples, one.predictions, one.truth(), one.classes, "omission", "s",
-        ), None))
-    }  # fmt: skip
+        for row in findings_from(
+            collect(
+                measure_trust(
+                    made["labels"],
+                    made["thresholds"],
+                    one.samples,
+                    one.predictions,
+                    one.truth(),
+                    one.classes,
+                    "omission",
+                    "s",
+                ),
+                None,
+            )
+        )
+    }
     share = found["trust.trustworthy", "omission", "all"]
     assert (share.value, share.n) == (2 / 6, 36)
     assert found["trust.undecided", "omission", "neg"].value == 6 / 18
@@ -275,10 +307,15 @@ def test_nothing_to_label_is_no_error(run, case):
 
 def test_odd_texts_are_labelled_or_undecided_and_never_break(run, case, monkeypatch):
     odd = (
-        ("good", 1, "good", None), ("?!", 0, None, None), ("", 0, None, None), ("good \U0001f600", 1, "good", None),
-        ("\u05e1\u05e8\u05d8 good", 1, "good", None), ("a \x00 bad film", 0, "bad", None),
-        ("good film " * 50_000, 1, None, None), ("bad", 0, "bad", None),
-    )  # fmt: skip
+        ("good", 1, "good", None),
+        ("?!", 0, None, None),
+        ("", 0, None, None),
+        ("good \U0001f600", 1, "good", None),
+        ("\u05e1\u05e8\u05d8 good", 1, "good", None),
+        ("a \x00 bad film", 0, "bad", None),
+        ("good film " * 50_000, 1, None, None),
+        ("bad", 0, "bad", None),
+    )
     monkeypatch.setattr(trust_case, "TEXTS", odd)
     one = case(order=list(range(8)), cuts=(0, 3, 8))
     made = one.judged()

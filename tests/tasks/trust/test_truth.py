@@ -20,9 +20,15 @@ def test_what_flips_a_prediction_is_what_it_rests_on(without_reasons, without_sh
 
 @pytest.mark.parametrize(
     ("spans", "left"),
-    [([], "abcdef"), ([(0, 2)], "cdef"), ([(4, 6), (1, 2)], "acd"), ([(1, 4), (2, 3)], "aef"), ([(1, 3), (2, 5)], "af"),
-     ([(0, 6)], "")],
-)  # fmt: skip
+    [
+        ([], "abcdef"),
+        ([(0, 2)], "cdef"),
+        ([(4, 6), (1, 2)], "acd"),
+        ([(1, 4), (2, 3)], "aef"),
+        ([(1, 3), (2, 5)], "af"),
+        ([(0, 6)], ""),
+    ],
+)
 def test_spans_are_deleted_and_nothing_else(spans, left):
     assert without_spans("abcdef", [Span(*span) for span in spans]) == left
 

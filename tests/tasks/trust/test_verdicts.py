@@ -26,11 +26,18 @@ def told(sample, annotator, verdict, **more):
 @pytest.mark.parametrize(
     ("guess", "confidence", "verdict"),
     [
-        ("spam", 5, "trustworthy"), ("spam", 4, "trustworthy"), ("spam", 3, None), ("spam", 2, "untrustworthy"),
-        ("spam", 1, "untrustworthy"), ("ham", 5, "untrustworthy"), ("ham", 4, "untrustworthy"), ("ham", 3, None),
-        ("ham", 2, None), ("ham", 1, None),
+        ("spam", 5, "trustworthy"),
+        ("spam", 4, "trustworthy"),
+        ("spam", 3, None),
+        ("spam", 2, "untrustworthy"),
+        ("spam", 1, "untrustworthy"),
+        ("ham", 5, "untrustworthy"),
+        ("ham", 4, "untrustworthy"),
+        ("ham", 3, None),
+        ("ham", 2, None),
+        ("ham", 1, None),
     ],
-)  # fmt: skip
+)
 def test_dongs_rule_in_all_its_cases(guess, confidence, verdict):
     assert dong_verdict(guess, "spam", confidence) == verdict
 
@@ -42,14 +49,22 @@ def test_most_annotators_decide_and_a_tie_decides_nothing():
 
 
 def test_guesses_become_verdicts_by_dongs_rule_and_plurality():
-    rows = [guessed("a", "1", "spam", 5), guessed("a", "2", "ham", 5), guessed("a", "3", "spam", 4),
-            guessed("b", "1", "ham", 3)]  # fmt: skip
+    rows = [
+        guessed("a", "1", "spam", 5),
+        guessed("a", "2", "ham", 5),
+        guessed("a", "3", "spam", 4),
+        guessed("b", "1", "ham", 3),
+    ]
     assert verdicts(rows) == {"a": "trustworthy", "b": None}
 
 
 def test_plain_verdicts_are_counted():
-    rows = [told("a", "1", "Trustworthy"), told("a", "2", "untrustworthy"), told("a", "3", "untrustworthy"),
-            told("b", "1", "undecided")]  # fmt: skip
+    rows = [
+        told("a", "1", "Trustworthy"),
+        told("a", "2", "untrustworthy"),
+        told("a", "3", "untrustworthy"),
+        told("b", "1", "undecided"),
+    ]
     assert verdicts(rows) == {"a": "untrustworthy", "b": None}
 
 

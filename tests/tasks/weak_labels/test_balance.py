@@ -75,8 +75,12 @@ def test_where_nobody_voted_the_balance_decides_nothing():
 
 
 def test_majorities_are_counted_and_ties_are_not():
-    votes = pa.table({"id": ["a", "b", "c"], **{f"f{i}": pa.array(column, pa.int8()) for i, column in enumerate(
-        [[0, 1, -1], [0, 0, -1], [1, -1, -1]])}})  # fmt: skip
+    votes = pa.table(
+        {
+            "id": ["a", "b", "c"],
+            **{f"f{i}": pa.array(column, pa.int8()) for i, column in enumerate([[0, 1, -1], [0, 0, -1], [1, -1, -1]])},
+        }
+    )
     assert count_majorities(votes, classes=2)["labels"].tolist() == [1, 0]
 
 

@@ -15,10 +15,17 @@ def page(findings, *rest, **named):
 
 def snorkel(settled, weights=(0.5, 0.75)):
     m = len(weights)
-    return pa.table({
-        "function": [f"f{i}" for i in range(m)], "weight": list(weights), "epochs": [500.0] * m,
-        "first_loss": [2.0] * m, "last_loss": [0.25] * m, "settled_after": [settled] * m, "mu_0_0": [0.5] * m,
-    })  # fmt: skip
+    return pa.table(
+        {
+            "function": [f"f{i}" for i in range(m)],
+            "weight": list(weights),
+            "epochs": [500.0] * m,
+            "first_loss": [2.0] * m,
+            "last_loss": [0.25] * m,
+            "settled_after": [settled] * m,
+            "mu_0_0": [0.5] * m,
+        }
+    )
 
 
 def test_majority_is_said_to_count():

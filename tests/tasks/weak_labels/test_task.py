@@ -50,11 +50,19 @@ def given_classes() -> Artifact[Classes]:
 def given_panel(kept: list[str]) -> Artifact[Panel]:
     rows = [
         {
-            "function": name, "position": i, "kept": name in kept, "rank": i, "cliques": 1, "degree": 0,
-            "coverage": 1.0, "constant": False, "pruned_by": None, "correlation": None,
+            "function": name,
+            "position": i,
+            "kept": name in kept,
+            "rank": i,
+            "cliques": 1,
+            "degree": 0,
+            "coverage": 1.0,
+            "constant": False,
+            "pruned_by": None,
+            "correlation": None,
         }
         for i, name in enumerate(NAMES)
-    ]  # fmt: skip
+    ]
     return write_table(pa.Table.from_pylist(rows, schema=Panel.schema), into=Panel)
 
 

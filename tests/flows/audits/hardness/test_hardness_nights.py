@@ -40,8 +40,11 @@ def said(folder: Path) -> dict[str, Any]:
     """Digests of what the audit of hardness made."""
     _, record = latest(folder, "night")
     stages = [one for one in record.stages if one.stage in ("find_hardness", "find_disagreement", "relate_hardness")]
-    return {f"{at} {one.stage} {name}": handle["digest"] for at, one in enumerate(stages)
-            for name, handle in one.outputs.items()}  # fmt: skip
+    return {
+        f"{at} {one.stage} {name}": handle["digest"]
+        for at, one in enumerate(stages)
+        for name, handle in one.outputs.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +83,10 @@ def test_the_page_says_it_and_shows_the_samples(tables: Path) -> None:
     page = Path(str(record.report)).read_text()
     assert "Which measures find the same samples hard" in page
     assert "Hard by every measure, gold" in page
-    assert any("rank correlation" in verdict["text"] if isinstance(verdict, dict) else "rank correlation" in verdict
-               for verdict in record.verdicts)  # fmt: skip
+    assert any(
+        "rank correlation" in verdict["text"] if isinstance(verdict, dict) else "rank correlation" in verdict
+        for verdict in record.verdicts
+    )
 
 
 def test_the_hardest_are_handed_out_with_why(tables: Path, tmp_path: Path) -> None:

@@ -106,8 +106,10 @@ def write_images(folder: Path) -> Path:
     arrays = pa.array(images, pa.list_(pa.list_(pa.float64())))
     labels = [CLASSES[code] for code in codes]
     pq.write_table(pa.table({"id": ids, "image": arrays, "label": labels, "split": splits}), folder / "images.parquet")
-    several = {name: [int(code == at or row % 5 == 0) for row, code in enumerate(codes)]
-               for at, name in enumerate(("mass", "nodule", "edema"))}  # fmt: skip
+    several = {
+        name: [int(code == at or row % 5 == 0) for row, code in enumerate(codes)]
+        for at, name in enumerate(("mass", "nodule", "edema"))
+    }
     several["edema"][7] = -1
     pq.write_table(pa.table({"id": ids, "image": arrays, **several, "split": splits}), folder / "several.parquet")
     (folder / "networks.py").write_text(NETWORKS)
@@ -119,7 +121,7 @@ def project(folder: Path, config: str, *overrides: str) -> tuple[Project, str]:
     name = config.split("pipelines:\n  ")[1].split(":")[0]
     return load_project(
         folder / "pipelines.yaml", pipeline=name, overrides=overrides, store=str(folder / "store")
-    ), name  # fmt: skip
+    ), name
 
 
 def perform(folder: Path, config: str, *overrides: str, seed: int = 0) -> tuple[Run, Audit]:
@@ -169,8 +171,17 @@ def test_nothing_is_certain_before_the_first_run_but_that_it_begins(folder: Path
     assert (stages[0].stage, stages[0].outlook) == ("ingest", WILL_RUN)
     assert {one.outlook for one in stages[1:] if one.stage != "keep_paths"} == {MAY_RUN}
     names = [one.stage for one in stages]
-    assert [names.count(stage) for stage in ("train_network", "train_generator", "attack_subject", "transfer_attacks",
-                                             "worst_case", "corrupt_subjects")] == [2, 2, 6, 2, 2, 1]  # fmt: skip
+    assert [
+        names.count(stage)
+        for stage in (
+            "train_network",
+            "train_generator",
+            "attack_subject",
+            "transfer_attacks",
+            "worst_case",
+            "corrupt_subjects",
+        )
+    ] == [2, 2, 6, 2, 2, 1]
     assert {one.where for one in stages if one.stage == "attack_subject"} == {"GPU workers, or CPU"}
     assert not (tmp_path / "store").exists()
 
@@ -186,13 +197,21 @@ def test_every_subject_is_measured_clean_attacked_and_corrupted(both: tuple[Run,
     run, made = both
     measured = said(run)
     for metric in (
-        "subject.accuracy", "subject.auc", "attack.accuracy", "attack.auc", "attack.fooling_rate", "attack.transfer",
-        "attack.red_flag", "corruption.flip_probability", "corruption.accuracy",
-    ):  # fmt: skip
+        "subject.accuracy",
+        "subject.auc",
+        "attack.accuracy",
+        "attack.auc",
+        "attack.fooling_rate",
+        "attack.transfer",
+        "attack.red_flag",
+        "corruption.flip_probability",
+        "corruption.accuracy",
+    ):
         assert {subject for one, subject in measured if one == metric} == {"plain", "half"}, metric
     assert {name: list(attacks) for name, attacks in made.results["attacks"].attacked.items()} == {
-        "plain": ["pgd", "gap"], "half": ["pgd", "gap"],
-    }  # fmt: skip
+        "plain": ["pgd", "gap"],
+        "half": ["pgd", "gap"],
+    }
 
 
 def test_what_is_audited_never_trained(both: tuple[Run, Audit]) -> None:
@@ -232,9 +251,11 @@ def test_generators_are_also_measured_on_the_images_they_learned_from(both: tupl
 def test_transfer_is_a_full_matrix_whose_diagonal_is_the_attack_itself(both: tuple[Run, Audit]) -> None:
     found = findings(both[0])
     for of, eps in (("pgd", "eps=0.1"), ("gap", "eps=0.2")):
-        matrix = {(group.partition("made for ")[2], subject): one.value
-                  for (metric, name, group, subject), one in found.items()
-                  if metric == "attack.transfer" and name == of and group.startswith(f"{eps},")}  # fmt: skip
+        matrix = {
+            (group.partition("made for ")[2], subject): one.value
+            for (metric, name, group, subject), one in found.items()
+            if metric == "attack.transfer" and name == of and group.startswith(f"{eps},")
+        }
         assert set(matrix) == {(a, b) for a in ("plain", "half") for b in ("plain", "half")}
         for subject in ("plain", "half"):
             assert matrix[subject, subject] == found["attack.accuracy", of, eps, subject].value
@@ -246,8 +267,10 @@ def test_flips_are_relative_to_the_reference_that_was_named(both: tuple[Run, Aud
     assert "plain" in relative
     assert found["corruption.accuracy", "translate", "severity=3", "plain"].n is not None
     assert {key[1] for key in found if key[0] == "corruption.flip_probability"} == {
-        "gaussian-noise", "translate", "mean",
-    }  # fmt: skip
+        "gaussian-noise",
+        "translate",
+        "mean",
+    }
 
 
 def test_the_same_again_computes_nothing(both: tuple[Run, Audit], folder: Path) -> None:
@@ -288,8 +311,11 @@ def test_the_report_shows_what_was_made(both: tuple[Run, Audit], folder: Path) -
     assert "Subjects on clean samples" in [part.title for part in parts]
     titles = [block.title for part in parts for block in part.blocks if hasattr(block, "title")]
     assert [title for title in titles if title.startswith(("plain: ", "half: "))] == [
-        "plain: pgd at ε = 0.1", "plain: gap at ε = 0.2", "half: pgd at ε = 0.1", "half: gap at ε = 0.2",
-    ]  # fmt: skip
+        "plain: pgd at ε = 0.1",
+        "plain: gap at ε = 0.2",
+        "half: pgd at ε = 0.1",
+        "half: gap at ε = 0.2",
+    ]
     texts = [one.text for one in verdicts_of(KINDS, FindingIndex(found), [])]
     assert any("right on clean images" in text for text in texts)
     assert any("Under corruptions answers flip" in text for text in texts)
@@ -311,8 +337,10 @@ def test_several_labels_go_through_the_whole_chain(folder: Path) -> None:
 
 
 def three(*middle: str) -> str:
-    subjects = "\n".join(f"      - {{name: {one}, network: 'networks.py:{one}', train: {{epochs: 1, batch_size: 16}}}}"
-                         for one in ("sound", *middle))  # fmt: skip
+    subjects = "\n".join(
+        f"      - {{name: {one}, network: 'networks.py:{one}', train: {{epochs: 1, batch_size: 16}}}}"
+        for one in ("sound", *middle)
+    )
     return (
         BOTH.split("    subjects:")[0] + f"    subjects:\n{subjects}\n    attacks:\n"
         "      - fgsm: {eps: 0.1, transfer: true, keep: 0}\n      - pgd: {eps: 0.1, steps: 2, keep: 0}\n"

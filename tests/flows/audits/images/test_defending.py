@@ -54,8 +54,14 @@ def write_images(folder: Path) -> None:
     for row in range(60):
         image = draw.uniform(0, 0.4, (SIDE, SIDE))
         image[:, 4 * (row % 3) : 4 * (row % 3) + 4] += 0.5
-        rows.append({"id": f"i{row:02}", "image": image.tolist(), "label": CLASSES[row % 3],
-                     "split": "train" if row < 40 else "test"})  # fmt: skip
+        rows.append(
+            {
+                "id": f"i{row:02}",
+                "image": image.tolist(),
+                "label": CLASSES[row % 3],
+                "split": "train" if row < 40 else "test",
+            }
+        )
     pq.write_table(pa.Table.from_pylist(rows), folder / "images.parquet")
 
 
@@ -80,9 +86,12 @@ def test_every_defended_model_is_one_more_subject(audited):
     names = ["plain", "plain+standard", "plain+maadvt-lambda=1", "plain+maadvt-lambda=6"]
     assert list(made.results["attacks"].challenged.models) == names
     for metric, of in (
-        ("subject.accuracy", "clean"), ("attack.accuracy", "worst-case"), ("attack.red_flag", "zero-gradients"),
-        ("attack.transfer", "pgd"), ("corruption.flip_probability", "mean"),
-    ):  # fmt: skip
+        ("subject.accuracy", "clean"),
+        ("attack.accuracy", "worst-case"),
+        ("attack.red_flag", "zero-gradients"),
+        ("attack.transfer", "pgd"),
+        ("corruption.flip_probability", "mean"),
+    ):
         assert {one.subject for one in findings if (one.metric, one.of) == (metric, of)} == set(names), metric
     assert '"defends": "plain"' in card
 
@@ -91,9 +100,10 @@ def test_conclusions_are_few_and_drawn_at_the_audited_eps(audited):
     _, _, findings, _, _ = audited
     tests = [(one.of, one.group) for one in findings if one.metric == "defense.mcnemar_p"]
     assert set(tests) == {
-        (of, group) for of in ("standard", "maadvt-lambda=1", "maadvt-lambda=6")
+        (of, group)
+        for of in ("standard", "maadvt-lambda=1", "maadvt-lambda=6")
         for group in ("clean", "eps=0.1, worst-case")
-    }  # fmt: skip
+    }
     assert family_size(findings) == len(tests) == 6
     assert all(one.p_adjusted is not None for one in findings if one.metric == "defense.mcnemar_p")
 
@@ -226,8 +236,12 @@ def test_our_own_pipelines_measure_what_table_5_looks_for():
     for subject in TABLE_5:
         pipeline = project.pipelines[subject.pipeline]
         made = {variant.called for variant in variants(pipeline)}
-        assert made == {f"{name}-{start}" for name, value in subject.defences.items() if value is not None
-                        for start in ("subject", "scratch")}  # fmt: skip
+        assert made == {
+            f"{name}-{start}"
+            for name, value in subject.defences.items()
+            if value is not None
+            for start in ("subject", "scratch")
+        }
         assert telling_eps(pipeline) == 4 / 255
         assert subject.subject in [one.name for one in pipeline.subjects]
     assert len(variants(project.pipelines["digits-defended"])) == 8

@@ -58,13 +58,17 @@ def test_every_source_with_labels_has_something_to_learn_from(tmp_path: Path, so
 @pytest.mark.parametrize(
     ("subject", "said"),
     [
-        ("{model: logistic}",
-         '4: subject.model: "logistic" — learns from gold labels: give source.label, or train_on: weak'),
+        (
+            "{model: logistic}",
+            '4: subject.model: "logistic" — learns from gold labels: give source.label, or train_on: weak',
+        ),
         (NETWORK, "4: subject.train — learns from gold labels: give source.label, or source.labels for several"),
-        ("{network: small-cnn, weights: net.safetensors}",
-         '4: subject.network: "small-cnn" — answers with classes, and none is known: give source.label or source.classes'),
+        (
+            "{network: small-cnn, weights: net.safetensors}",
+            '4: subject.network: "small-cnn" — answers with classes, and none is known: give source.label or source.classes',
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_source_without_labels_teaches_nobody(tmp_path: Path, subject: str, said: str) -> None:
     text = f"pipelines:\n  night:\n    source: {TABLE}\n    subject: {subject}\n"
     (tmp_path / "pipelines.yaml").write_text(text)
@@ -83,47 +87,99 @@ def test_a_finished_network_needs_only_the_names_of_its_classes(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{epochs: 2}", "{epochs: 2}, weights: net.safetensors",
-         "4: subject — the subject net needs either `train` (Assay trains the network) or `weights` (a safetensors file), and not both"),
-        (", train: {epochs: 2}", "",
-         "4: subject — the subject net needs either `train` (Assay trains the network) or `weights` (a safetensors file), and not both"),
-        ("- fgsm", "- fgsm: {target: 1}",
-         "6: attacks.0 — `target: 1` is aimed at only with `goal: targeted`, not `untargeted`"),
-        ("- fgsm", "- fgsm: {goal: targeted}",
-         '6: attacks.0.goal: "targeted" — names no class to aim at: add target, as in target: 0'),
-        ("- fgsm", "- gap: {goal: targeted, target: 0}",
-         '6: attacks.0.goal: "targeted" — a generator aims at no class: leave goal out, or use another attack'),
-        ("- fgsm", "- fgsm: {only_accuracy: true, keep_all: true}",
-         "6: attacks.0 — `only_accuracy` stops early, so there is no point in `keep_all`: leave one of them out"),
+        (
+            "{epochs: 2}",
+            "{epochs: 2}, weights: net.safetensors",
+            "4: subject — the subject net needs either `train` (Assay trains the network) or `weights` (a safetensors file), and not both",
+        ),
+        (
+            ", train: {epochs: 2}",
+            "",
+            "4: subject — the subject net needs either `train` (Assay trains the network) or `weights` (a safetensors file), and not both",
+        ),
+        (
+            "- fgsm",
+            "- fgsm: {target: 1}",
+            "6: attacks.0 — `target: 1` is aimed at only with `goal: targeted`, not `untargeted`",
+        ),
+        (
+            "- fgsm",
+            "- fgsm: {goal: targeted}",
+            '6: attacks.0.goal: "targeted" — names no class to aim at: add target, as in target: 0',
+        ),
+        (
+            "- fgsm",
+            "- gap: {goal: targeted, target: 0}",
+            '6: attacks.0.goal: "targeted" — a generator aims at no class: leave goal out, or use another attack',
+        ),
+        (
+            "- fgsm",
+            "- fgsm: {only_accuracy: true, keep_all: true}",
+            "6: attacks.0 — `only_accuracy` stops early, so there is no point in `keep_all`: leave one of them out",
+        ),
         ("- fgsm", "- pgd", "7: attacks.1 — another attack is called pgd as well; give this one a name"),
         ("- fgsm", "- fgsm: {name: pgd}", "7: attacks.1 — another attack is called pgd as well; give this one a name"),
-        ("- fgsm", "- xu-pgd-4\n      - xu-pgd-4: {eps: 0.1}",
-         "7: attacks.1 — another attack is called xu-pgd-4 as well; give this one a name"),
+        (
+            "- fgsm",
+            "- xu-pgd-4\n      - xu-pgd-4: {eps: 0.1}",
+            "7: attacks.1 — another attack is called xu-pgd-4 as well; give this one a name",
+        ),
         ("- fgsm", "- pdg: {eps: 0.1}", '6: attacks.0: "pdg" — there is no such attack; did you mean pgd?'),
-        ("- fgsm", "- xu-pgd-3", '6: attacks.0: "xu-pgd-3" — there is no such attack; did you mean xu-pgd-5, xu-pgd-4 or xu-pgd-2?'),
-        ("- fgsm", "- deepfool",
-         '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, square, gap, a2t, guided, noise, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, autoattack'),
-        ("- fgsm", "- fgsm: {steps: 20}",
-         "6: attacks.0.steps — unknown key; did you mean eps?"),
-        ("- fgsm", "- fgsm: {eps: 2}",
-         "6: attacks.0.eps: 2 — pixel values lie in [0, 1], and 2 is more than all of it; for 2 of 255 levels write 2/255"),
+        (
+            "- fgsm",
+            "- xu-pgd-3",
+            '6: attacks.0: "xu-pgd-3" — there is no such attack; did you mean xu-pgd-5, xu-pgd-4 or xu-pgd-2?',
+        ),
+        (
+            "- fgsm",
+            "- deepfool",
+            '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, square, gap, a2t, guided, noise, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, autoattack',
+        ),
+        ("- fgsm", "- fgsm: {steps: 20}", "6: attacks.0.steps — unknown key; did you mean eps?"),
+        (
+            "- fgsm",
+            "- fgsm: {eps: 2}",
+            "6: attacks.0.eps: 2 — pixel values lie in [0, 1], and 2 is more than all of it; for 2 of 255 levels write 2/255",
+        ),
         ("[0, 4/255]", "[0, -4/255]", '7: attacks.1.eps.1: "-4/255" — expected a number between 0 and 1'),
-        ("[1]", "[1], reference: nett", '8: corruptions.reference: "nett" — there is no such subject; did you mean net?'),
+        (
+            "[1]",
+            "[1], reference: nett",
+            '8: corruptions.reference: "nett" — there is no such subject; did you mean net?',
+        ),
         ("[1]", "[6]", "8: corruptions.severities.0: 6 — expected a whole number between 1 and 5"),
-        ("[1]", "[1], frames: 4",
-         "8: corruptions — frames is 4: a sequence has as many frames before its clean one as after it, so the number must be odd; write 5"),
-        ("    corruptions", "    trust: {explainers: [lime]}\n    corruptions",
-         "8: trust — needs a subject for texts: add one with classifier, as in subject: {classifier: …}"),
-        ("    corruptions", "    evaluation: {split: train}\n    corruptions",
-         '8: evaluation.split: "train" — is audited and may train; what is audited must not train: choose another split'),
-        ("    corruptions", "    evaluation: {train: test}\n    corruptions",
-         '8: evaluation.train: "test" — is audited and may train; what is audited must not train: choose another split'),
-        ("    corruptions", "    gates: [{finding: attack.accuracy, of: pgdd, at_least: 0.5}]\n    corruptions",
-         '8: gates.0.of: "pgdd" — there is no such attack; did you mean pgd?'),
-        ("    corruptions: {severities: [1]}", "    gates: [{finding: corruption.accuracy, at_least: 0.5}]",
-         '8: gates.0.finding: "corruption.accuracy" — nothing will measure it: the pipeline has no corruptions'),
+        (
+            "[1]",
+            "[1], frames: 4",
+            "8: corruptions — frames is 4: a sequence has as many frames before its clean one as after it, so the number must be odd; write 5",
+        ),
+        (
+            "    corruptions",
+            "    trust: {explainers: [lime]}\n    corruptions",
+            "8: trust — needs a subject for texts: add one with classifier, as in subject: {classifier: …}",
+        ),
+        (
+            "    corruptions",
+            "    evaluation: {split: train}\n    corruptions",
+            '8: evaluation.split: "train" — is audited and may train; what is audited must not train: choose another split',
+        ),
+        (
+            "    corruptions",
+            "    evaluation: {train: test}\n    corruptions",
+            '8: evaluation.train: "test" — is audited and may train; what is audited must not train: choose another split',
+        ),
+        (
+            "    corruptions",
+            "    gates: [{finding: attack.accuracy, of: pgdd, at_least: 0.5}]\n    corruptions",
+            '8: gates.0.of: "pgdd" — there is no such attack; did you mean pgd?',
+        ),
+        (
+            "    corruptions: {severities: [1]}",
+            "    gates: [{finding: corruption.accuracy, at_least: 0.5}]",
+            '8: gates.0.finding: "corruption.accuracy" — nothing will measure it: the pipeline has no corruptions',
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert mistakes(tmp_path, (old, new)) == [said]
 
@@ -141,10 +197,12 @@ def test_a_gate_may_be_about_an_attack_all_of_them_or_a_red_flag(tmp_path: Path)
     gates = "\n".join(
         f"      - {{finding: {finding}, at_least: 0}}"
         for finding in (
-            "attack.accuracy, of: pgd", "attack.accuracy, of: worst-case", "attack.accuracy",
+            "attack.accuracy, of: pgd",
+            "attack.accuracy, of: worst-case",
+            "attack.accuracy",
             "attack.red_flag, of: zero-gradients",
         )
-    )  # fmt: skip
+    )
     project = load(tmp_path, ("    corruptions", f"    gates:\n{gates}\n    corruptions"))
     assert len(project.pipeline("night").gates) == 4
 

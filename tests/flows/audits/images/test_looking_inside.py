@@ -48,8 +48,12 @@ def write_images(folder: Path) -> None:
     for image, code in zip(images, codes, strict=True):
         image[:, 4 * code : 4 * code + 4] += 0.6
     pixels = pa.array(images.round(4).tolist(), pa.list_(pa.list_(pa.float64())))
-    columns = {"id": [f"s{at:02}" for at in range(60)], "image": pixels, "label": [f"c{code}" for code in codes],
-               "split": ["train"] * 39 + ["test"] * 21}  # fmt: skip
+    columns = {
+        "id": [f"s{at:02}" for at in range(60)],
+        "image": pixels,
+        "label": [f"c{code}" for code in codes],
+        "split": ["train"] * 39 + ["test"] * 21,
+    }
     pq.write_table(pa.table(columns), folder / "images.parquet")
 
 

@@ -139,13 +139,18 @@ def test_attacks_are_made_once_and_every_tagger_sees_the_same_sentences(run, aud
 
 
 def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, audited):
-    attacks, defenses = ["swap", {"attack": "synonymy"}], [
-        {"attack": "swap", "control": True}, {"attack": "mixed", "share": 0.5},
-    ]  # fmt: skip
+    attacks, defenses = (
+        ["swap", {"attack": "synonymy"}],
+        [
+            {"attack": "swap", "control": True},
+            {"attack": "mixed", "share": 0.5},
+        ],
+    )
     pipeline = settings(
-        SMALL, attacks=[one if isinstance(one, dict) else {"attack": one} for one in attacks],
+        SMALL,
+        attacks=[one if isinstance(one, dict) else {"attack": one} for one in attacks],
         defenses=[{"defense": "attacked-copies", **one} for one in defenses],
-    )  # fmt: skip
+    )
     audit, ground, branches = audited(pipeline)
     assert branches.failures == []
     models = [f"small+on-{name}" for name in ("swap-control", "swap", "mixed")]
@@ -211,7 +216,7 @@ def test_without_attacks_the_original_samples_are_measured(run, audited):
 @pytest.mark.parametrize(
     ("attack", "where"),
     [({"attack": "swap"}, ("attacks", 0)), ({"attack": "swap", "terms": "gold"}, ("attacks", 0, "terms"))],
-)  # fmt: skip
+)
 def test_pairs_have_no_gold_terms(attack, where):
     raw = {"source": {"parquet": "a"}, "subjects": [{"scorer": "small-scorer"}], "attacks": [attack]}
     (clash,) = clashes(raw)
@@ -233,21 +238,43 @@ FIRST, SECOND = {"attack": "swap", "terms": "lexicon"}, {"attack": "keyboard", "
         ({"attacks": [SWAP | {"name": "a|b"}]}, ("attacks", 0, "name"), "choose another name"),
         ({"attacks": [SWAP | {"name": "clean"}]}, ("attacks", 0, "name"), "choose another name"),
         ({"attacks": [SWAP, SWAP | {"name": "mixed"}]}, ("attacks", 1, "name"), "choose another name"),
-        ({"attacks": [SWAP], "defenses": [COPIES], "subjects": [*RAW["subjects"], {"name": "s+on-swap",
-          "tagger": "small-tagger"}]}, ("subjects", 1, "name"), "how s is called with a defence"),
-        ({"attacks": [SWAP], "defenses": [COPIES | {"control": True}, MIX | {"name": "on-swap-control"}]},
-         ("defenses", 1), "what the control of on-swap is called"),
-        ({"attacks": [SWAP], "defenses": [COPIES], "subjects": [{"tagger": "mine.py:tag"}]}, ("defenses", 0),
-         "leave the defence out"),
-        ({"attacks": [SWAP], "defenses": [MIX], "subjects": [{"tagger": "some/folder"}]}, ("defenses", 0),
-         "give it train"),
+        (
+            {
+                "attacks": [SWAP],
+                "defenses": [COPIES],
+                "subjects": [*RAW["subjects"], {"name": "s+on-swap", "tagger": "small-tagger"}],
+            },
+            ("subjects", 1, "name"),
+            "how s is called with a defence",
+        ),
+        (
+            {"attacks": [SWAP], "defenses": [COPIES | {"control": True}, MIX | {"name": "on-swap-control"}]},
+            ("defenses", 1),
+            "what the control of on-swap is called",
+        ),
+        (
+            {"attacks": [SWAP], "defenses": [COPIES], "subjects": [{"tagger": "mine.py:tag"}]},
+            ("defenses", 0),
+            "leave the defence out",
+        ),
+        (
+            {"attacks": [SWAP], "defenses": [MIX], "subjects": [{"tagger": "some/folder"}]},
+            ("defenses", 0),
+            "give it train",
+        ),
         (PAIRS | {"attacks": [FIRST, SECOND], "defenses": [MIX]}, ("defenses", 0), "both sentences of a pair"),
-        ({"attacks": [SWAP], "subjects": [{"tagger": "small-tagger", "train": {"epochs": 1, "loss": "focal"}}]},
-         ("subjects", 0, "train", "loss"), "changes nothing"),
-        ({"subjects": [{"scorer": "minilm", "train": {"augment": ["rotate"]}}]}, ("subjects", 0, "train", "augment"),
-         "changes nothing"),
+        (
+            {"attacks": [SWAP], "subjects": [{"tagger": "small-tagger", "train": {"epochs": 1, "loss": "focal"}}]},
+            ("subjects", 0, "train", "loss"),
+            "changes nothing",
+        ),
+        (
+            {"subjects": [{"scorer": "minilm", "train": {"augment": ["rotate"]}}]},
+            ("subjects", 0, "train", "augment"),
+            "changes nothing",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_together_is_refused_where_it_stands(raw, where, said):
     (clash,) = clashes(RAW | raw)
     assert clash.where == where
@@ -256,11 +283,13 @@ def test_what_cannot_be_together_is_refused_where_it_stands(raw, where, said):
 
 @pytest.mark.parametrize(
     "raw",
-    [{"attacks": [SWAP | {"name": "mine"}], "defenses": [COPIES | {"attack": "mine"}]},
-     {"attacks": [SWAP], "defenses": [MIX], "subjects": [{"tagger": "some/folder", "train": {"epochs": 1}}]},
-     PAIRS | {"attacks": [FIRST, SECOND], "defenses": [COPIES]},
-     {"attacks": [SWAP], "subjects": [{"name": "s", "tagger": "small-tagger"}, {"name": "s+t", "tagger": "minilm"}]}],
-)  # fmt: skip
+    [
+        {"attacks": [SWAP | {"name": "mine"}], "defenses": [COPIES | {"attack": "mine"}]},
+        {"attacks": [SWAP], "defenses": [MIX], "subjects": [{"tagger": "some/folder", "train": {"epochs": 1}}]},
+        PAIRS | {"attacks": [FIRST, SECOND], "defenses": [COPIES]},
+        {"attacks": [SWAP], "subjects": [{"name": "s", "tagger": "small-tagger"}, {"name": "s+t", "tagger": "minilm"}]},
+    ],
+)
 def test_what_can_be_together_is_not_refused(raw):
     assert list(clashes(RAW | raw)) == []
 
@@ -284,9 +313,19 @@ def test_masked_sentences_are_in_no_example(run, audited):
     audit, ground, _ = audited(pipeline)
     masked = pipeline.model_copy(update={"source": pipeline.source.model_copy(update={"masked": True})})
     shown, hidden = (
-        render_report(Report("r", "m", "2026-01-01T00:00:00", 1.0, 0, "done", (), list(
-            term_parts(replace(ground, pipeline=one), audit, FindingIndex(findings_of(audit)))
-        ))) for one in (pipeline, masked)
-    )  # fmt: skip
+        render_report(
+            Report(
+                "r",
+                "m",
+                "2026-01-01T00:00:00",
+                1.0,
+                0,
+                "done",
+                (),
+                list(term_parts(replace(ground, pipeline=one), audit, FindingIndex(findings_of(audit)))),
+            )
+        )
+        for one in (pipeline, masked)
+    )
     assert any(name in shown for name in NAMES)
     assert not any(name in hidden for name in NAMES)

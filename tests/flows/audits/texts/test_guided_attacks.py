@@ -37,12 +37,14 @@ def the_pipeline(limit: int) -> Pipeline:
     """The pipeline `reviews` as it stands, with fewer texts and one explainer, and all word attacks on all of them."""
     given = load_project(PIPELINES, pipeline="reviews").pipeline("reviews")
     assert given.trust is not None
-    return given.model_copy(update={
-        "evaluation": given.evaluation.model_copy(update={"limit": limit}),
-        "trust": given.trust.model_copy(update={"explainers": ("lime",), "truth": None}),
-        "attacks": (A2T(examples=0), A2T(name="a2t-related", min_cosine="related", examples=0), Guided(examples=0)),
-        "defenses": (),
-    })  # fmt: skip
+    return given.model_copy(
+        update={
+            "evaluation": given.evaluation.model_copy(update={"limit": limit}),
+            "trust": given.trust.model_copy(update={"explainers": ("lime",), "truth": None}),
+            "attacks": (A2T(examples=0), A2T(name="a2t-related", min_cosine="related", examples=0), Guided(examples=0)),
+            "defenses": (),
+        }
+    )
 
 
 def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
@@ -73,9 +75,11 @@ def test_guided_under_its_looser_limit_is_not_behind_a2t_under_its_own(make_run,
     for name, other in (("a2t", a2t), ("a2t-related", related)):
         both, apart, told = guided & other, share_difference(guided, other), mcnemar(guided, other)
         changed = [every[f"{one} changed"].to_numpy()[both] for one in ("guided", name)]
-        print(f"guided {guided.mean():.3f}, {name} {other.mean():.3f}, difference {apart.value:+.3f} "
-              f"[{apart.low:+.3f}, {apart.high:+.3f}], McNemar p {told.p_exact:.3g}; words of the {both.sum()} both "
-              f"{changed[0].mean():.2f} and {changed[1].mean():.2f}, Wilcoxon p {wilcoxon(*changed):.3g}")  # fmt: skip
+        print(
+            f"guided {guided.mean():.3f}, {name} {other.mean():.3f}, difference {apart.value:+.3f} "
+            f"[{apart.low:+.3f}, {apart.high:+.3f}], McNemar p {told.p_exact:.3g}; words of the {both.sum()} both "
+            f"{changed[0].mean():.2f} and {changed[1].mean():.2f}, Wilcoxon p {wilcoxon(*changed):.3g}"
+        )
     assert min(guided.sum(), a2t.sum(), related.sum()) > 0
     assert share_difference(guided, a2t, level=0.9).low > -MARGIN  # one-sided, at 95 %
     both = guided & a2t

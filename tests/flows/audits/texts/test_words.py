@@ -32,9 +32,13 @@ from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.subjects.holding_out_task import HeldOut
 
 ORACLE = {
-    "explainers": ["omission"], "top_words": 5, "providers": ["words.py:vectors"], "theta_relate": 0.8,
-    "class_names": trust_case.CLASS_NAMES, "training_texts": 16,
-}  # fmt: skip
+    "explainers": ["omission"],
+    "top_words": 5,
+    "providers": ["words.py:vectors"],
+    "theta_relate": 0.8,
+    "class_names": trust_case.CLASS_NAMES,
+    "training_texts": 16,
+}
 LOOSE = {"min_cosine": -1.0, "similarity": -1.0, "encoder": "word-vectors", "part_of_speech": False}
 A2T = {"attack": "a2t", "vectors": "words.py:vectors"} | LOOSE
 GUIDED = {"attack": "guided"} | LOOSE
@@ -49,9 +53,13 @@ def attacked(tmp_path):
 
     def attack(subjects=(OWN,), attacks=(A2T, GUIDED, NOISE), masked=False, oracle=True, source=None, **options):
         settings = pipeline_of(
-            name="mine", source={"parquet": "mine.parquet"} | (source or {}), subjects=subjects, attacks=attacks,
-            trust=ORACLE | {"masked": masked} if oracle else None, **options,
-        )  # fmt: skip
+            name="mine",
+            source={"parquet": "mine.parquet"} | (source or {}),
+            subjects=subjects,
+            attacks=attacks,
+            trust=ORACLE | {"masked": masked} if oracle else None,
+            **options,
+        )
         held = HeldOut(
             trust_case.put_samples(list(range(32)), [0, 20, 32], "train"),
             trust_case.put_samples(list(range(16)), [0, 16], "test"),
@@ -65,8 +73,9 @@ def attacked(tmp_path):
 
 
 def measured(audit: WordAudit, examination: Examination):
-    return [one for part in (examination, audit) for table in part.findings
-            for one in findings_from(collect(table, None))]  # fmt: skip
+    return [
+        one for part in (examination, audit) for table in part.findings for one in findings_from(collect(table, None))
+    ]
 
 
 def page(audit: WordAudit, examination: Examination, masked: bool) -> str:
@@ -94,8 +103,11 @@ def test_words_and_noise_are_measured_compared_and_shown_with_every_change(run, 
 def test_masked_texts_leave_no_word_in_the_page_the_findings_or_what_stages_say(run, attacked):
     audit, examination, branches = attacked(masked=True)
     assert branches.failures == []
-    outputs = [page(audit, examination, masked=True), "\n".join(stage.summary for stage in run.record.stages),
-               str(measured(audit, examination))]  # fmt: skip
+    outputs = [
+        page(audit, examination, masked=True),
+        "\n".join(stage.summary for stage in run.record.stages),
+        str(measured(audit, examination)),
+    ]
     assert "■■■■" in outputs[0]
     assert "Words that carry" not in outputs[0]
     for word in ("film", "friday", "monday", "praise"):
@@ -115,12 +127,16 @@ def test_masking_is_a_property_of_the_source_and_needs_no_oracle(run, attacked):
 @pytest.mark.parametrize(
     ("source", "trust", "masked"),
     [
-        ({"dataset": "hatexplain"}, None, True), ({"dataset": "cams"}, {"masked": False}, True),
-        ({"dataset": "hatexplain", "masked": False}, None, False), ({"dataset": "emotion"}, None, False),
-        ({"dataset": "emotion"}, {"masked": True}, True), ({"csv": "a.csv", "masked": True}, None, True),
-        ({"csv": "a.csv"}, None, False), ({"dataset": "sample/reviews"}, {"masked": True}, True),
+        ({"dataset": "hatexplain"}, None, True),
+        ({"dataset": "cams"}, {"masked": False}, True),
+        ({"dataset": "hatexplain", "masked": False}, None, False),
+        ({"dataset": "emotion"}, None, False),
+        ({"dataset": "emotion"}, {"masked": True}, True),
+        ({"csv": "a.csv", "masked": True}, None, True),
+        ({"csv": "a.csv"}, None, False),
+        ({"dataset": "sample/reviews"}, {"masked": True}, True),
     ],
-)  # fmt: skip
+)
 def test_hateful_and_private_texts_are_masked_unless_somebody_says_otherwise(source, trust, masked):
     assert pipeline_of(name="mine", source=source, trust=trust).masked is masked
 
@@ -217,23 +233,41 @@ COPIES = "defenses: [attacked-copies: {attack: a2t}]"
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("noise]", "guided]",
-         "5: attacks.1 — guided goes by the trust oracle's word pools, and the pipeline has no trust: add trust, as in "
-         "trust: {explainers: [lime]}, or use a2t"),
-        ("[a2t, noise]", "[guided: {explainer: omission}]\n    trust: {explainers: [lime]}",
-         '5: attacks.0.explainer: "omission" — is not among trust.explainers; known here: lime'),
-        ("[a2t, noise]", f"[noise]\n    {COPIES}",
-         '6: defenses.0.attack: "a2t" — there is no such attack; known here: noise, mixed'),
-        ("[a2t, noise]", "[a2t: {texts: 50}, guided: {texts: 60}]\n    trust: {explainers: [lime]}",
-         "5: attacks.1.texts: 60 — another word attack is on 50 texts, and they are compared on the same ones: set "
-         "texts alike"),
-        ("small-bert}\n    attacks: [a2t, noise]", f"'my.py:f'}}\n    attacks: [a2t]\n    {COPIES}",
-         "6: defenses.0 — subject comes as it is and learns from no attacked copies: give it train, audit a "
-         "classifier that Assay trains, or leave the defence out"),
-        ("{classifier: small-bert}", "{model: logistic}",
-         "5: attacks.0 — a2t needs a subject for texts: add one with classifier, as in subject: {classifier: …}"),
+        (
+            "noise]",
+            "guided]",
+            "5: attacks.1 — guided goes by the trust oracle's word pools, and the pipeline has no trust: add trust, as "
+            "in trust: {explainers: [lime]}, or use a2t",
+        ),
+        (
+            "[a2t, noise]",
+            "[guided: {explainer: omission}]\n    trust: {explainers: [lime]}",
+            '5: attacks.0.explainer: "omission" — is not among trust.explainers; known here: lime',
+        ),
+        (
+            "[a2t, noise]",
+            f"[noise]\n    {COPIES}",
+            '6: defenses.0.attack: "a2t" — there is no such attack; known here: noise, mixed',
+        ),
+        (
+            "[a2t, noise]",
+            "[a2t: {texts: 50}, guided: {texts: 60}]\n    trust: {explainers: [lime]}",
+            "5: attacks.1.texts: 60 — another word attack is on 50 texts, and they are compared on the same ones: set "
+            "texts alike",
+        ),
+        (
+            "small-bert}\n    attacks: [a2t, noise]",
+            f"'my.py:f'}}\n    attacks: [a2t]\n    {COPIES}",
+            "6: defenses.0 — subject comes as it is and learns from no attacked copies: give it train, audit a "
+            "classifier that Assay trains, or leave the defence out",
+        ),
+        (
+            "{classifier: small-bert}",
+            "{model: logistic}",
+            "5: attacks.0 — a2t needs a subject for texts: add one with classifier, as in subject: {classifier: …}",
+        ),
     ],
-)  # fmt: skip
+)
 def test_attacks_on_texts_that_cannot_be_are_refused_with_their_line(tmp_path, old, new, said):
     file = tmp_path / "pipelines.yaml"
     file.write_text(FILE.replace(old, new))

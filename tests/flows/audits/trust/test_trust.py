@@ -23,16 +23,24 @@ from assay.tasks.trust.page import verdict
 from assay.tasks.trust.seconds import seconds_spent
 
 SETTINGS = {
-    "explainers": ["omission", "lime"], "samples": 40, "top_words": 5, "providers": ["words.py:vectors"],
-    "theta_relate": 0.8, "class_names": trust_case.CLASS_NAMES, "truth": "counterfactual", "training_texts": 16,
-}  # fmt: skip
+    "explainers": ["omission", "lime"],
+    "samples": 40,
+    "top_words": 5,
+    "providers": ["words.py:vectors"],
+    "theta_relate": 0.8,
+    "class_names": trust_case.CLASS_NAMES,
+    "truth": "counterfactual",
+    "training_texts": 16,
+}
 
 
 def pipeline(**trust) -> Pipeline:
     return pipeline_of(
-        name="mine", source={"parquet": "mine.parquet"},
-        subjects=[{"name": "mine", "classifier": "mine.py:classify"}], trust=SETTINGS | trust,
-    )  # fmt: skip
+        name="mine",
+        source={"parquet": "mine.parquet"},
+        subjects=[{"name": "mine", "classifier": "mine.py:classify"}],
+        trust=SETTINGS | trust,
+    )
 
 
 @pytest.fixture

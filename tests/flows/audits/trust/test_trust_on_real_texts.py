@@ -27,9 +27,11 @@ from assay.tasks.trust.page import verdict
 pytestmark = [pytest.mark.slow, pytest.mark.mirror, pytest.mark.timeout(1800)]
 
 QUICK = (
-    "evaluation.limit=60", "trust.explainers=[omission, gradient]", "trust.training_texts=90",
+    "evaluation.limit=60",
+    "trust.explainers=[omission, gradient]",
+    "trust.training_texts=90",
     "trust.providers=[fasttext, ppmi, subject]",
-)  # fmt: skip
+)
 
 
 def audited(run: Any, name: str) -> tuple[Any, str, list[Finding]]:

@@ -60,9 +60,18 @@ def test_every_stage_of_the_chain_speaks_of_the_same_lesions(whole: dict[str, An
     assert (whole["code"], whole["failures"]) == (0, ([], []))
     stages = {one.stage for one in whole["findings"]}
     assert stages >= {
-        "labeling", "pruning", "weak_labels", "ordering", "subject", "attack", "corruption", "defense", "diagnostics",
-        "overfitting", "along",
-    }  # fmt: skip
+        "labeling",
+        "pruning",
+        "weak_labels",
+        "ordering",
+        "subject",
+        "attack",
+        "corruption",
+        "defense",
+        "diagnostics",
+        "overfitting",
+        "along",
+    }
 
 
 def test_the_subject_learns_from_the_rules_and_is_judged_by_gold(whole: dict[str, Any]) -> None:
@@ -82,9 +91,10 @@ def test_models_are_followed_along_the_order_clean_challenged_and_defended(whole
     strata = [one for one in clean if one.slice.stratum]
     assert len(strata) == 3
     assert sum(one.n for one in strata) == 60
-    assert next(one for one in clean if one.group == "D3").value == whole["findings"].get(
-        "subject.accuracy", "net", "clean"
-    ).value  # fmt: skip
+    assert (
+        next(one for one in clean if one.group == "D3").value
+        == whole["findings"].get("subject.accuracy", "net", "clean").value
+    )
     assert any("along the order" in heading for heading in whole["headings"])
 
 
@@ -117,16 +127,31 @@ def test_at_once_is_the_night_one_after_the_other(whole: dict[str, Any], tmp_pat
         ("images.corrupting.corrupt_subjects", {"corruption"}, []),
         (
             "curation.flow.prune_labeling_functions",
-            {"pruning", "weak_labels", "ordering", "along", "subject", "attack", "defense", "corruption", "overfitting",
-             "diagnostics", "labeling"},
+            {
+                "pruning",
+                "weak_labels",
+                "ordering",
+                "along",
+                "subject",
+                "attack",
+                "defense",
+                "corruption",
+                "overfitting",
+                "diagnostics",
+                "labeling",
+            },
             ["along", "subjects", "attacks", "corruptions", "diagnostics", "overfitting"],
         ),
     ],
-)  # fmt: skip
+)
 def test_a_stage_that_fails_leaves_the_rest_whole_and_says_what_is_missing(
-    whole: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, gone: set[str],
+    whole: dict[str, Any],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    gone: set[str],
     missing: list[str],
-) -> None:  # fmt: skip
+) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug in one stage")
 

@@ -81,8 +81,10 @@ def test_accuracy_flips_and_the_paired_change_can_be_counted(run, clean):
     assert (whole.value, whole.low < -0.2, whole.high > 0.2) == (0.0, True, True)  # eight ties are no certainty
     tests = {group: one.verdict for (metric, group), one in found.items() if metric == "attack.mcnemar_p"}
     assert tests == {
-        "typos, severity=5": "worse", "casing, severity=5": NEEDED, "every kind, severity=5": "worse",
-    }  # fmt: skip
+        "typos, severity=5": "worse",
+        "casing, severity=5": NEEDED,
+        "every kind, severity=5": "worse",
+    }
 
 
 def test_examples_show_what_noise_turned_wrong_one_kind_after_the_other(run, clean):
@@ -91,8 +93,10 @@ def test_examples_show_what_noise_turned_wrong_one_kind_after_the_other(run, cle
     shown = collect(show_noise(noisy, said, right, samples, trust_case.put_classes(), "text", "noise", 3, False), None)
     rows = shown.to_pylist()
     assert [(row["id"], row["group"]) for row in rows] == [
-        ("test-000", "typos, severity=5"), ("test-002", "casing, severity=5"), ("test-001", "typos, severity=5"),
-    ]  # fmt: skip
+        ("test-000", "typos, severity=5"),
+        ("test-002", "casing, severity=5"),
+        ("test-001", "typos, severity=5"),
+    ]
     assert rows[1]["text"] == "seen on Friday"
     assert [row["before"] ^ row["after"] for row in rows] == [1, 1, 1]
 

@@ -24,10 +24,11 @@ def test_what_an_attack_names_must_be_there(tmp_path, monkeypatch):
     monkeypatch.delenv("ASSAY_MIRROR", raising=False)
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
     for attack, said in (
-        (Swap(terms="nope.tsv"), "nope.tsv"), (Synonymy(synonyms="nope.tsv"), "nope.tsv"),
+        (Swap(terms="nope.tsv"), "nope.tsv"),
+        (Synonymy(synonyms="nope.tsv"), "nope.tsv"),
         (Synonymy(synonyms="disease-chemical-synonyms"), "Put doid_terms.tsv.gz .* or set ASSAY_MIRROR"),
         (Keyboard(terms="spacy:none_such"), "spacy|spaCy"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match=said):
             require_attack(attack, tmp_path)
 

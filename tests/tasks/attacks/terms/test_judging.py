@@ -34,11 +34,19 @@ def matches(share: float, seed: int, kinds=("Disease", "Chemical")) -> pa.Table:
     for at in range(N):
         hit, more, kind = bool(rng.random() < share), at % 10 == 0, kinds[at % 2]
         said = ([kind] if hit else []) + (["Disease"] if more else [])
-        rows.append({
-            "id": str(at), "gold_kinds": [kind], "gold_lengths": [1 + at % 3], "gold_hits": [hit],
-            "gold_seen": [at % 4 > 0], "said_kinds": said, "said_lengths": [1 + at % 3] * len(said),
-            "said_hits": [True] * hit + [False] * more, "said_seen": [at % 4 > 0] * len(said),
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": str(at),
+                "gold_kinds": [kind],
+                "gold_lengths": [1 + at % 3],
+                "gold_hits": [hit],
+                "gold_seen": [at % 4 > 0],
+                "said_kinds": said,
+                "said_lengths": [1 + at % 3] * len(said),
+                "said_hits": [True] * hit + [False] * more,
+                "said_seen": [at % 4 > 0] * len(said),
+            }
+        )
     return pa.Table.from_pylist(rows, schema=EntityMatches.schema)
 
 
@@ -184,10 +192,16 @@ def test_pairs_without_a_score_are_left_out_and_equal_scores_have_no_correlation
 
 
 def test_entities_are_matched_by_both_ends_and_kind():
-    tagged = pa.table({
-        "id": ["a"], "tokens": [["new", "heart", "atatck", "rash"]], "gold": [["O", "B-D", "I-D", "B-D"]],
-        "predicted": [["O", "B-D", "O", "B-D"]], "confidence": [[1.0] * 4],
-    }, schema=Tagged.schema)  # fmt: skip
+    tagged = pa.table(
+        {
+            "id": ["a"],
+            "tokens": [["new", "heart", "atatck", "rash"]],
+            "gold": [["O", "B-D", "I-D", "B-D"]],
+            "predicted": [["O", "B-D", "O", "B-D"]],
+            "confidence": [[1.0] * 4],
+        },
+        schema=Tagged.schema,
+    )
     words, tags = ["new", "heart", "attack", "rash"], ["O", "B-D", "I-D", "B-D"]
     before = pa.table({"id": ["a"], "tokens": [words], "tags": [tags]})
     known = frozenset({"heart attack"})
@@ -318,9 +332,15 @@ def test_errors_on_another_range_are_not_averaged():
 
 def test_what_a_tagger_did_not_read_is_counted():
     words, tags = ["gout", "and", "rash"], ["B-D", "O", "B-D"]
-    tagged = pa.table({
-        "id": ["a", "b"], "tokens": [words] * 2, "gold": [tags] * 2, "predicted": [["B-D", "O", "O"]] * 2,
-        "confidence": [[0.9, 0.8, 0.0], [0.9, 0.0, 0.7]],
-    }, schema=Tagged.schema)  # fmt: skip
+    tagged = pa.table(
+        {
+            "id": ["a", "b"],
+            "tokens": [words] * 2,
+            "gold": [tags] * 2,
+            "predicted": [["B-D", "O", "O"]] * 2,
+            "confidence": [[0.9, 0.8, 0.0], [0.9, 0.0, 0.7]],
+        },
+        schema=Tagged.schema,
+    )
     before = pa.table({"id": ["a", "b"], "tokens": [words] * 2, "tags": [tags] * 2})
     assert match_rows(tagged, before, tokens="tokens", tags="tags", known=frozenset()).tally == {"cut": 1, "beyond": 1}

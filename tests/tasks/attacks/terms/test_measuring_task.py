@@ -47,9 +47,15 @@ def sentences(piece: Piece) -> pa.Table:
 def tagged(piece: Piece) -> pa.Table:
     last = [0.0 if piece.cut and at % 3 == 0 else 0.9 for at in range(N)]
     rows = [
-        {"id": name, "tokens": WORDS, "gold": TAGS if piece.known else None, "confidence": [0.9, 0.8, sure],
-         "predicted": TAGS if sure else ["B-D", "O", "O"]} for name, sure in zip(ids(), last, strict=True)
-    ]  # fmt: skip
+        {
+            "id": name,
+            "tokens": WORDS,
+            "gold": TAGS if piece.known else None,
+            "confidence": [0.9, 0.8, sure],
+            "predicted": TAGS if sure else ["B-D", "O", "O"],
+        }
+        for name, sure in zip(ids(), last, strict=True)
+    ]
     return pa.Table.from_pylist(rows, schema=Tagged.schema)
 
 

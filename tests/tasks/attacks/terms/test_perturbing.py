@@ -13,20 +13,35 @@ from assay.tasks.attacks.terms.spans import entity_spans
 from assay.tasks.attacks.terms.synonyms import choose_synonym
 from assay.tasks.language.lexicons import Lexicon, Name
 
-LEXICON = Lexicon(tuple(
-    Name(concept, kind, text)
-    for concept, kind, texts in (
-        ("mi", "Disease", ("myocardial infarction", "heart attack", "MI", "cardiac infarct of the heart")),
-        ("warfarin", "Chemical", ("warfarin", "potassium warfarin", "Coumadin")),
-        ("prosthesis", "Device", ("heart valve prosthesis", "prosthetic heart valve")),
-        ("valve", "Device", ("valve",)), ("other", "Chemical", ("Coumadin",)), ("lone", "Disease", ("rash",)),
+LEXICON = Lexicon(
+    tuple(
+        Name(concept, kind, text)
+        for concept, kind, texts in (
+            ("mi", "Disease", ("myocardial infarction", "heart attack", "MI", "cardiac infarct of the heart")),
+            ("warfarin", "Chemical", ("warfarin", "potassium warfarin", "Coumadin")),
+            ("prosthesis", "Device", ("heart valve prosthesis", "prosthetic heart valve")),
+            ("valve", "Device", ("valve",)),
+            ("other", "Chemical", ("Coumadin",)),
+            ("lone", "Disease", ("rash",)),
+        )
+        for text in texts
     )
-    for text in texts
-))  # fmt: skip
+)
 SENTENCE = [
-    "Two", "mothers", "with", "heart", "valve", "prosthesis", "were", "treated", "with", "warfarin", "during",
-    "pregnancy", ".",
-]  # fmt: skip
+    "Two",
+    "mothers",
+    "with",
+    "heart",
+    "valve",
+    "prosthesis",
+    "were",
+    "treated",
+    "with",
+    "warfarin",
+    "during",
+    "pregnancy",
+    ".",
+]
 MEDICAL = {"heart", "valve", "prosthesis", "warfarin"}
 TAGS = ["B-Disease", "I-Disease", "B-Chemical", "I-Chemical", "O", "O"]
 
@@ -145,10 +160,14 @@ def test_severities_of_one_attack_are_nested():
 
 
 def test_a_term_gets_no_synonym_of_another_kind():
-    lexicon = Lexicon((
-        Name("ra", "Disease", "RA"), Name("ra", "Disease", "rheumatoid arthritis"),
-        Name("gold", "Chemical", "gold"), Name("gold", "Chemical", "aurum"),
-    ))  # fmt: skip
+    lexicon = Lexicon(
+        (
+            Name("ra", "Disease", "RA"),
+            Name("ra", "Disease", "rheumatoid arthritis"),
+            Name("gold", "Chemical", "gold"),
+            Name("gold", "Chemical", "aurum"),
+        )
+    )
     draw = np.random.default_rng(0)
     assert choose_synonym("RA", "Chemical", lexicon, draw).outcome == "no synonym"
     assert choose_synonym("RA", "disease", lexicon, draw).name == "rheumatoid arthritis"

@@ -45,7 +45,7 @@ def trained(gain, verdict):
         finding("ner.gain", "swap", FIRST, gain, "mine+on-swap", verdict),
         finding("ner.own_gain", "swap", FIRST, gain, "mine+on-swap", verdict),
         finding("ner.recovered", "swap", FIRST, gain / 0.4, "mine+on-swap"),
-    ]  # fmt: skip
+    ]
 
 
 def tables(part):
@@ -80,7 +80,7 @@ def controlled(over, verdict):
         finding("ner.gain", "swap", FIRST, 0.1, control, "helps"),
         finding("ner.gain_over_control", "swap", FIRST, over, "mine+on-swap", verdict),
         finding("ner.own_gain_over_control", "swap", FIRST, over, "mine+on-swap", verdict),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_control_is_a_row_of_its_own_and_gains_are_told_beside_it():
@@ -129,7 +129,7 @@ def sts(subject="mine", under=None, drop=None, verdict=""):
         found += [
             Finding("sts.pearson", attack, FIRST, subject, said, None, None, 120, verdict=word),
             Finding("sts.drop", attack, FIRST, subject, lost, None, None, 120, verdict=lost_word),
-        ]  # fmt: skip
+        ]
     return found
 
 
@@ -205,9 +205,15 @@ def test_nothing_measured_says_nothing_in_the_terminal():
 def test_words_of_an_example_stand_below_each_other_also_where_a_synonym_is_longer():
     change = {"id": "s", "first": 1, "last": 2, "new_first": 1, "new_last": 3, "before": "MI", "after": "heart attack"}
     one = TaggedExample(
-        "synonymy", "s", ["An", "MI", "came"], ["An", "heart", "attack", "came"], ["O", "B-D", "I-D", "O"],
-        ["O", "B-D", "O"], ["O", "B-D", "O", "O"], [change],
-    )  # fmt: skip
+        "synonymy",
+        "s",
+        ["An", "MI", "came"],
+        ["An", "heart", "attack", "came"],
+        ["O", "B-D", "I-D", "O"],
+        ["O", "B-D", "O"],
+        ["O", "B-D", "O", "O"],
+        [change],
+    )
     (table,) = tagged_blocks("mine", [one])
     assert [column.name for column in table.columns] == ["original", "An", "MI", "–", "came"]
     words, gold, before, after = ([cell.text if isinstance(cell, Mark) else cell for cell in row] for row in table.rows)

@@ -37,14 +37,16 @@ class Piece:
 def rows(piece: Piece) -> pa.Table:
     terms = [TERMS[at % 5].split() for at in range(piece.first, piece.last)]
     words = pa.list_(pa.string())
-    return pa.table({
-        "id": pa.array([str(at) for at in range(piece.first, piece.last)], pa.string()),
-        "gold": pa.nulls(len(terms), pa.int16()),
-        "tokens": pa.array([["After", *term, ",", "aspirin", "helped"] for term in terms], words),
-        "tags": pa.array([["O", "B-D", *["I-D"] * (len(term) - 1), "O", "B-C", "O"] for term in terms], words),
-        "first": pa.array([f"After {'-'.join(term)}, aspirin helped…" for term in terms], pa.string()),
-        "note": pa.array(["kept"] * len(terms), pa.string()),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "id": pa.array([str(at) for at in range(piece.first, piece.last)], pa.string()),
+            "gold": pa.nulls(len(terms), pa.int16()),
+            "tokens": pa.array([["After", *term, ",", "aspirin", "helped"] for term in terms], words),
+            "tags": pa.array([["O", "B-D", *["I-D"] * (len(term) - 1), "O", "B-C", "O"] for term in terms], words),
+            "first": pa.array([f"After {'-'.join(term)}, aspirin helped…" for term in terms], pa.string()),
+            "note": pa.array(["kept"] * len(terms), pa.string()),
+        }
+    )
 
 
 @stage(version=1)
@@ -134,8 +136,12 @@ def test_samples_without_tags_are_refused_and_one_without_tags_stays_as_it_is():
 
 def partly_tagged(piece: Piece) -> pa.Table:
     table = rows(piece)
-    tags = [None if int(sample) >= 3 else one for sample, one in zip(*map(pa.Array.to_pylist, (
-        table["id"].combine_chunks(), table["tags"].combine_chunks())), strict=True)]  # fmt: skip
+    tags = [
+        None if int(sample) >= 3 else one
+        for sample, one in zip(
+            *map(pa.Array.to_pylist, (table["id"].combine_chunks(), table["tags"].combine_chunks())), strict=True
+        )
+    ]
     return table.set_column(table.column_names.index("tags"), "tags", pa.array(tags, table.schema.field("tags").type))
 
 

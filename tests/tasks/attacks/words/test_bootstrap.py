@@ -43,13 +43,22 @@ def imported(tmp_path_factory) -> tuple[dict[str, object], Path]:
     """What a process without a network saw after the import, and the home that it had."""
     home = tmp_path_factory.mktemp("home")
     (home / "temporary").mkdir()
-    own = {"HOME": str(home), "HF_HOME": str(home / "mine"), "TMPDIR": str(home / "temporary"),
-           "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}  # fmt: skip
+    own = {
+        "HOME": str(home),
+        "HF_HOME": str(home / "mine"),
+        "TMPDIR": str(home / "temporary"),
+        "TOKENIZERS_PARALLELISM": "false",
+        "OMP_NUM_THREADS": "1",
+    }
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     done = subprocess.run(
-        [*cut_off(), sys.executable, "-c", SCRIPT], env=kept | own, capture_output=True, text=True, timeout=240,
+        [*cut_off(), sys.executable, "-c", SCRIPT],
+        env=kept | own,
+        capture_output=True,
+        text=True,
+        timeout=240,
         cwd=ROOT,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1]), home
 

@@ -15,14 +15,26 @@ CLASSES = ["a", "b"]
 def attacked(won: np.ndarray, changed: np.ndarray) -> pa.Table:
     """A table of attacked texts, as far as its figures go."""
     n = len(won)
-    return pa.table({
-        "id": [str(at) for at in range(n)], "gold": [0] * n, "attacked": won.astype(int),
-        "status": np.where(won, "success", "failed"), "reason": [""] * n, "changed": changed,
-        "modified": changed / 40, "similarity": 1 - changed / 100, "second_similarity": [None] * n,
-        "encoder": ["e"] * n, "second_encoder": ["f"] * n, "queries": 10 * changed, "refused": [0] * n,
-        "providers": [["lists"]] * n, "limits": [[None]] * n,
-        "attacked_probabilities": np.where(won[:, None], [0.3, 0.7], [0.8, 0.2]).tolist(),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "id": [str(at) for at in range(n)],
+            "gold": [0] * n,
+            "attacked": won.astype(int),
+            "status": np.where(won, "success", "failed"),
+            "reason": [""] * n,
+            "changed": changed,
+            "modified": changed / 40,
+            "similarity": 1 - changed / 100,
+            "second_similarity": [None] * n,
+            "encoder": ["e"] * n,
+            "second_encoder": ["f"] * n,
+            "queries": 10 * changed,
+            "refused": [0] * n,
+            "providers": [["lists"]] * n,
+            "limits": [[None]] * n,
+            "attacked_probabilities": np.where(won[:, None], [0.3, 0.7], [0.8, 0.2]).tolist(),
+        }
+    )
 
 
 def drawn(rng: np.random.Generator, patients: int, each: int, rate: float) -> tuple[pa.Table, np.ndarray]:
@@ -91,11 +103,12 @@ def test_two_attacks_are_compared_patient_by_patient():
     words = np.full(240, 3.0)
     tables = attacked(first, words), attacked(second, words + np.repeat(np.arange(60) % 3, 4))
     found = {
-        name: {one.metric: one for one in comparison_findings(
-            *tables, "a - b", "bert", np.random.default_rng(0), groups=groups
-        )}
+        name: {
+            one.metric: one
+            for one in comparison_findings(*tables, "a - b", "bert", np.random.default_rng(0), groups=groups)
+        }
         for name, groups in (("by text", None), ("by patient", np.repeat(np.arange(60), 4)))
-    }  # fmt: skip
+    }
     p = {name: one["attack.mcnemar_p"].value for name, one in found.items()}
     assert p == {"by text": pytest.approx(2 / 2**40), "by patient": pytest.approx(2 / 2**10)}
     apart = [one["attack.success_difference"] for one in found.values()]

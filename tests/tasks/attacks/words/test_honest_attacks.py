@@ -65,7 +65,7 @@ def unmoved(_text):
         ("a film about boats", ["ships"], WordAttack(part_of_speech=False, similarity=1.0), REFUSED),
         ("iPhone", ["iphone"], LOOSE, NOT_LISTED),  # another case of a word is no other word
     ],
-)  # fmt: skip
+)
 def test_where_nothing_could_be_tried_the_text_is_skipped(text, candidates, options, reason):
     found = attack(unmoved, lambda word: candidates, options).outcome(text, 0)
     assert (found.status, found.reason, found.text, found.changes) == ("skipped", reason, text, ())
@@ -118,9 +118,12 @@ def test_a_change_that_the_encoder_would_not_read_is_compared_where_it_is(place)
     assert alike < 0.995  # of the whole text nothing would be seen at its end, and 0.9999 at its beginning
 
     options = WordAttack(part_of_speech=False, similarity=(alike + 1) / 2)
-    sways = attack(lambda one: [0.9, 0.1] if "wonderful" in one else [0.1, 0.9],
-                   lambda word: ["xxxxxxxxxxxxxxxxxxxxxxxx"] if word == "wonderful" else [], options,
-                   encoder=Nearsighted())  # fmt: skip
+    sways = attack(
+        lambda one: [0.9, 0.1] if "wonderful" in one else [0.1, 0.9],
+        lambda word: ["xxxxxxxxxxxxxxxxxxxxxxxx"] if word == "wonderful" else [],
+        options,
+        encoder=Nearsighted(),
+    )
     assert sways.outcome(text, 0).reason == REFUSED
 
 
@@ -143,8 +146,11 @@ def test_of_a_long_text_only_the_surroundings_of_a_word_are_cut_anew(monkeypatch
     cut = []
     monkeypatch.setattr(spanned_text, "words_of", lambda text: cut.append(len(text)) or words_of(text))
     text = " ".join(f"word{number}" for number in range(400))
-    found = attack(unmoved, lambda word: ["one", "two", "three"], WordAttack(
-        part_of_speech=False, similarity=-1.0, ranking="deletion")).outcome(text, 0)  # fmt: skip
+    found = attack(
+        unmoved,
+        lambda word: ["one", "two", "three"],
+        WordAttack(part_of_speech=False, similarity=-1.0, ranking="deletion"),
+    ).outcome(text, 0)
     assert found.queries > 1200
     assert sum(cut) < 40 * len(text)  # three candidates of each of 400 words; cut whole it would be 1600 times
 
@@ -175,8 +181,15 @@ def test_only_what_changes_the_replacements_has_them_found_again(tmp_path):
     def key(**options):
         return Sought(resolve_word_attack(A2T(vectors="fasttext", encoder="word-vectors", **options), tmp_path))
 
-    same = [{}, {"similarity": 0.5}, {"modified": 0.3}, {"ranking": "deletion"}, {"part_of_speech": False},
-            {"name": "x"}, {"min_cosine": "related"}]  # fmt: skip
+    same = [
+        {},
+        {"similarity": 0.5},
+        {"modified": 0.3},
+        {"ranking": "deletion"},
+        {"part_of_speech": False},
+        {"name": "x"},
+        {"min_cosine": "related"},
+    ]
     given = [{"min_cosine": 0.5}, {"min_cosine": 0.6}]  # without a look at synonyms
     assert len({key(**options).fingerprint for options in same}) == 1
     assert len({key(**options).fingerprint for options in given}) == 1

@@ -29,9 +29,17 @@ from assay.tasks.language.neighbours import Vocabulary
 
 # Positive words lie at 0°, negative ones at 90°, weekdays at 180°.
 VECTORS = {
-    "good": at(0), "fine": at(8), "great": at(4), "lovely": at(12), "bad": at(90), "poor": at(94), "monday": at(180),
-    "friday": at(184), "sunday": at(176), "unheard": None,
-}  # fmt: skip
+    "good": at(0),
+    "fine": at(8),
+    "great": at(4),
+    "lovely": at(12),
+    "bad": at(90),
+    "poor": at(94),
+    "monday": at(180),
+    "friday": at(184),
+    "sunday": at(176),
+    "unheard": None,
+}
 # class 0 is negative, class 1 is positive; weekdays are no keyword of either
 POOLS = {
     0: {"bad": (0.9, True), "poor": (0.2, True), "monday": (0.8, False), "sunday": (0.3, False)},
@@ -42,11 +50,21 @@ SPACE = space("toy", VECTORS, theta=0.9)
 
 def keywords(pools=POOLS) -> pa.Table:
     rows = [
-        {"provider": "toy", "explainer": "gradient", "code": code, "word": word, "importance": importance,
-         "explanations": 1, "cluster": 0, "relatedness": None, "elected": keyword, "keyword": keyword}
+        {
+            "provider": "toy",
+            "explainer": "gradient",
+            "code": code,
+            "word": word,
+            "importance": importance,
+            "explanations": 1,
+            "cluster": 0,
+            "relatedness": None,
+            "elected": keyword,
+            "keyword": keyword,
+        }
         for code, pool in pools.items()
         for word, (importance, keyword) in pool.items()
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=Keywords.schema)
 
 

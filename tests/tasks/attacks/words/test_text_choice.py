@@ -46,8 +46,9 @@ def test_words_give_way_to_what_a_function_of_ones_own_says(tmp_path: Path) -> N
     attack = pickle.loads(pickle.dumps(resolved(tmp_path, strong=True)))
     swaps, known = neighbour_piece(Words(("film", "good", "rare")), texts=["x"], attack=attack, inside=None, seed=0)
     assert [(row["word"], row["candidates"]) for row in swaps.to_pylist()] == [
-        ("film", ["flick"]), ("good", ["ace", "fab"]),
-    ]  # fmt: skip
+        ("film", ["flick"]),
+        ("good", ["ace", "fab"]),
+    ]
     assert known.to_pylist() == [
         {"provider": "slang", "synonyms": None, "related": None, **dict.fromkeys(("auc", "low", "high", "pairs"))}
     ]
@@ -66,10 +67,15 @@ def test_its_options_and_its_source_are_in_the_key_of_the_search(tmp_path: Path)
 
 def test_ours_are_searched_for_under_the_keys_that_they_had() -> None:
     # As a store has them that was written before there was a table.
-    found = [Sought(resolve_word_attack(one, Path())).fingerprint[:12] for one in (
-        A2T(encoder="word-vectors", vectors="fasttext"), A2T(encoder="word-vectors", vectors="ppmi", min_cosine=0.5),
-        Guided(encoder="word-vectors"), Guided(encoder="word-vectors", part_of_speech=False),
-    )]  # fmt: skip
+    found = [
+        Sought(resolve_word_attack(one, Path())).fingerprint[:12]
+        for one in (
+            A2T(encoder="word-vectors", vectors="fasttext"),
+            A2T(encoder="word-vectors", vectors="ppmi", min_cosine=0.5),
+            Guided(encoder="word-vectors"),
+            Guided(encoder="word-vectors", part_of_speech=False),
+        )
+    ]
     assert found == ["768e8848ce77", "bd1b25dec5e0", "f188af4e57e1", "6a9a094b750c"]
 
 

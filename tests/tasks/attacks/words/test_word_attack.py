@@ -58,8 +58,9 @@ KNOWN = len(STRANGE)
 def made_texts(count: int, seed: int = 0, longest: int = 14) -> list[str]:
     """Texts of known words, in small letters."""
     generator = np.random.default_rng(seed)
-    return [" ".join(generator.choice(WORDS, int(generator.integers(4, longest))).tolist()).lower()
-            for _ in range(count)]  # fmt: skip
+    return [
+        " ".join(generator.choice(WORDS, int(generator.integers(4, longest))).tolist()).lower() for _ in range(count)
+    ]
 
 
 # Beside TextAttack's own parts
@@ -107,12 +108,16 @@ def beside(ranking: str, threshold: float = 0.75) -> Beside:
     rate = ta.constraints.pre_transformation.MaxModificationRate(max_rate=0.1, min_threshold=4)
     theirs = ta.Attack(
         ta.goal_functions.UntargetedClassification(ta.models.wrappers.HuggingFaceModelWrapper(network, tokenizer)),
-        [ta.constraints.pre_transformation.RepeatModification(), rate,
-         ta.constraints.pre_transformation.StopwordModification(stopwords=stop_words()),
-         Encoded(threshold=threshold), WordEmbeddingDistance(embedding, min_cos_sim=0.8)],
+        [
+            ta.constraints.pre_transformation.RepeatModification(),
+            rate,
+            ta.constraints.pre_transformation.StopwordModification(stopwords=stop_words()),
+            Encoded(threshold=threshold),
+            WordEmbeddingDistance(embedding, min_cos_sim=0.8),
+        ],
         ta.transformations.WordSwapEmbedding(max_candidates=8, embedding=embedding),
         ta.search_methods.GreedyWordSwapWIR("gradient" if ranking == "gradient" else "delete"),
-    )  # fmt: skip
+    )
     settings = WordAttack(ranking=ranking, similarity=threshold, part_of_speech=False)
     ours = compose(model, settings, CharacterEncoder(), lambda word, _: listed.get(word, ()))
     return Beside(model, ours, theirs)
@@ -129,9 +134,10 @@ def test_on_the_same_candidates_textattacks_own_parts_succeed_on_the_same_texts(
         told.append((type(theirs).__name__, ours.status))
         assert ours.text == theirs.perturbed_result.attacked_text.text
     assert set(told) == {
-        ("SuccessfulAttackResult", "success"), ("FailedAttackResult", "failed"),
+        ("SuccessfulAttackResult", "success"),
+        ("FailedAttackResult", "failed"),
         ("FailedAttackResult", "skipped"),  # no candidate kept to the constraints, so none was tried
-    }  # fmt: skip
+    }
 
 
 def test_the_gradient_is_the_same_each_time_and_has_no_dropout_in_it():
@@ -163,17 +169,34 @@ def test_of_a_text_of_20_000_words_what_the_subject_reads_is_attacked_and_the_re
 @stage(version=1)
 def put_keywords(rows: list[list[Any]]) -> Artifact[Keywords]:
     columns = [
-        {"provider": "fasttext", "explainer": "gradient", "code": code, "word": word, "importance": importance,
-         "explanations": 1, "cluster": 0, "relatedness": None, "elected": keyword, "keyword": keyword}
+        {
+            "provider": "fasttext",
+            "explainer": "gradient",
+            "code": code,
+            "word": word,
+            "importance": importance,
+            "explanations": 1,
+            "cluster": 0,
+            "relatedness": None,
+            "elected": keyword,
+            "keyword": keyword,
+        }
         for code, word, importance, keyword in rows
-    ]  # fmt: skip
+    ]
     return write_table(pa.Table.from_pylist(columns, schema=Keywords.schema), into=Keywords)
 
 
 @stage(version=1)
 def put_thresholds() -> Artifact[Thresholds]:
-    row = {"provider": "fasttext", "theta": -1.0, "pairs": 0, "unknown": 0, "balance": None, "words": 0,
-           "words_unknown": 0}  # fmt: skip
+    row = {
+        "provider": "fasttext",
+        "theta": -1.0,
+        "pairs": 0,
+        "unknown": 0,
+        "balance": None,
+        "words": 0,
+        "words_unknown": 0,
+    }
     return write_table(pa.Table.from_pylist([row], schema=Thresholds.schema), into=Thresholds)
 
 
@@ -269,8 +292,10 @@ def test_every_attacked_text_keeps_to_every_constraint(run, make_case):
 def test_texts_that_cannot_be_attacked_are_skipped_with_the_reason(run, make_case):
     rows = rows_of(make_case().attacked()[0])
     assert [(row["status"], row["reason"]) for row in rows[:3]] == [
-        ("skipped", NO_TEXT), ("skipped", NO_WORD), ("skipped", STOP_WORDS),
-    ]  # fmt: skip
+        ("skipped", NO_TEXT),
+        ("skipped", NO_WORD),
+        ("skipped", STOP_WORDS),
+    ]
     assert (rows[KNOWN]["status"], rows[KNOWN]["reason"]) == ("skipped", WRONG)
     assert rows[KNOWN + 1]["status"] != "skipped"  # its class is not known, so its prediction is what is attacked
     assert all(
@@ -375,8 +400,9 @@ def test_opposites_are_left_out_and_counted_and_kept_words_stay(run, make_case, 
         settings = A2T(vectors="near.json", encoder="word-vectors", similarity=-1.0, part_of_speech=False, **options)
         resolved, samples = resolve_word_attack(settings, tmp_path), case.samples()
         swaps = find_neighbours(samples, samples, case.classes, case.files, case.subject, resolved)
-        return attack_words(samples, case.classes, case.files, case.subject, resolved, swaps.swaps, swaps.vectors,
-                            swaps.limits)  # fmt: skip
+        return attack_words(
+            samples, case.classes, case.files, case.subject, resolved, swaps.swaps, swaps.vectors, swaps.limits
+        )
 
     refused = rows_of(attack(keep="kept.txt"))
     # good: bad and unhappy; bad: good; happy: unhappy and bad. Film and boats stay.
@@ -393,8 +419,10 @@ def test_opposites_are_left_out_and_counted_and_kept_words_stay(run, make_case, 
         resolve_word_attack(A2T(keep="nowhere.txt", encoder="word-vectors"), tmp_path)
     with pytest.raises(InputError, match=r"'two words' .* is not one word"):
         resolve_word_attack(A2T(keep=("two words",), encoder="word-vectors"), tmp_path)
-    keys = [resolve_word_attack(A2T(encoder="word-vectors", **one), tmp_path).fingerprint
-            for one in ({}, {"keep": "kept.txt"}, {"keep": ("film", "boats")}, {"antonyms": "allow"})]  # fmt: skip
+    keys = [
+        resolve_word_attack(A2T(encoder="word-vectors", **one), tmp_path).fingerprint
+        for one in ({}, {"keep": "kept.txt"}, {"keep": ("film", "boats")}, {"antonyms": "allow"})
+    ]
     assert keys[1] == keys[2]
     assert len(set(keys)) == 3
 
@@ -446,13 +474,23 @@ def test_vectors_that_know_no_synonyms_give_no_rate_and_no_gate_passes_on_them(
 def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
     case = make_case()
     samples = case.samples()
-    pools = [[code, word.lower(), place / 10, place % 2 == 0] for code in (0, 1)
-             for place, word in enumerate(CONTENT[code::2])]  # fmt: skip
+    pools = [
+        [code, word.lower(), place / 10, place % 2 == 0]
+        for code in (0, 1)
+        for place, word in enumerate(CONTENT[code::2])
+    ]
     attack = resolve_word_attack(Guided(similarity=0.5, encoder="word-vectors", part_of_speech=False), None)
     swaps = find_guided_swaps(
-        samples, samples, put_keywords(pools), put_thresholds(), case.classes, case.files, case.subject, attack,
+        samples,
+        samples,
+        put_keywords(pools),
+        put_thresholds(),
+        case.classes,
+        case.files,
+        case.subject,
+        attack,
         resolve_providers(["fasttext"]),
-    )  # fmt: skip
+    )
     attacked = attack_words(samples, case.classes, case.files, case.subject, attack, *swaps)
     keyword = {(code, word): chosen for code, word, _, chosen in pools}
     related = {(row["word"], row["code"]): row["related"] for row in collect(swaps.swaps, None).to_pylist()}
@@ -467,9 +505,11 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
     a2t, _ = case.attacked()
     compared = findings_from(collect(compare_words(attacked, a2t, "guided", "a2t", "tiny", 0.05, samples), None))
     assert [one.metric for one in compared] == [
-        "attack.success_difference", "attack.mcnemar_p", "attack.perturbed_words_difference",
+        "attack.success_difference",
+        "attack.mcnemar_p",
+        "attack.perturbed_words_difference",
         "attack.queries_difference",
-    ]  # fmt: skip
+    ]
 
 
 def test_no_word_of_a_text_gets_into_the_lines_that_people_see(run, make_case):

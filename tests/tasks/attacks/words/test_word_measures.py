@@ -23,14 +23,34 @@ def row(place: int, status: str = "success", changed: int = 1, queries: int = 10
     skipped = status == "skipped"
     said = 1 if status == "success" else 0
     return {
-        "id": f"t{place}", "gold": 0, "status": status, "reason": reason, "predicted": 0, "probabilities": [0.9, 0.1],
-        "attacked": said, "attacked_probabilities": [0.4, 0.6], "text": "a good film", "attacked_text": "a fine film",
-        "positions": [1] * changed, "starts": [2] * changed, "ends": [6] * changed, "originals": ["Good"] * changed,
-        "replacements": ["Fine"] * changed, "words": 10, "changed": changed, "modified": changed / 10,
-        "similarity": similar, "encoder": "minilm", "second_similarity": similar, "second_encoder": "word-vectors",
-        "queries": 0 if skipped else queries, "refused": 2, "ranking": "gradient", "providers": ["encoder", "lists"],
+        "id": f"t{place}",
+        "gold": 0,
+        "status": status,
+        "reason": reason,
+        "predicted": 0,
+        "probabilities": [0.9, 0.1],
+        "attacked": said,
+        "attacked_probabilities": [0.4, 0.6],
+        "text": "a good film",
+        "attacked_text": "a fine film",
+        "positions": [1] * changed,
+        "starts": [2] * changed,
+        "ends": [6] * changed,
+        "originals": ["Good"] * changed,
+        "replacements": ["Fine"] * changed,
+        "words": 10,
+        "changed": changed,
+        "modified": changed / 10,
+        "similarity": similar,
+        "encoder": "minilm",
+        "second_similarity": similar,
+        "second_encoder": "word-vectors",
+        "queries": 0 if skipped else queries,
+        "refused": 2,
+        "ranking": "gradient",
+        "providers": ["encoder", "lists"],
         "limits": [0.55, None],
-    } | more  # fmt: skip
+    } | more
 
 
 def table(*rows: dict[str, object]) -> pa.Table:
@@ -39,10 +59,12 @@ def table(*rows: dict[str, object]) -> pa.Table:
 
 CLASSES = ["bad", "good"]
 FIVE = table(
-    row(1, changed=1), row(2, changed=3), row(3, "failed", changed=2, queries=40),
+    row(1, changed=1),
+    row(2, changed=3),
+    row(3, "failed", changed=2, queries=40),
     row(4, "skipped", changed=0, reason="the text has no word"),
     row(5, "skipped", changed=0, reason="the prediction is wrong already", gold=1),
-)  # fmt: skip
+)
 
 
 def named(findings):
@@ -59,8 +81,10 @@ def test_success_is_of_the_texts_that_could_be_attacked():
 def test_skipped_texts_are_counted_by_reason():
     found = named(word_findings(FIVE, "a2t", "bert", CLASSES))
     assert {group: one.value for (metric, group), one in found.items() if metric == "attack.skipped"} == {
-        "": 0.4, "the text has no word": 0.2, "the prediction is wrong already": 0.2,
-    }  # fmt: skip
+        "": 0.4,
+        "the text has no word": 0.2,
+        "the prediction is wrong already": 0.2,
+    }
 
 
 def test_words_and_similarity_are_of_successes_and_queries_of_all_attacks():
@@ -101,10 +125,17 @@ def test_the_limits_of_similarity_are_findings():
 
 
 def test_two_attacks_are_compared_on_the_texts_that_either_could_attack():
-    guided = table(*(row(place, "success", changed=1, queries=5) for place in range(8)), row(8, "skipped", changed=0),
-                   row(9, "skipped", changed=0))  # fmt: skip
-    a2t = table(*(row(place, "success" if place < 6 else "failed", changed=2 + place) for place in range(7)),
-                row(7, "skipped", changed=0), row(8, "success"), row(9, "skipped", changed=0))  # fmt: skip
+    guided = table(
+        *(row(place, "success", changed=1, queries=5) for place in range(8)),
+        row(8, "skipped", changed=0),
+        row(9, "skipped", changed=0),
+    )
+    a2t = table(
+        *(row(place, "success" if place < 6 else "failed", changed=2 + place) for place in range(7)),
+        row(7, "skipped", changed=0),
+        row(8, "success"),
+        row(9, "skipped", changed=0),
+    )
     found = named(comparison_findings(guided, a2t, "guided - a2t", "bert", np.random.default_rng(0)))
     success, test = found["attack.success_difference", ""], found["attack.mcnemar_p", ""]
     wins = [True] * 8 + [False], [True] * 6 + [False] * 2 + [True]  # what had nothing to try did not succeed
@@ -121,8 +152,9 @@ def test_two_attacks_are_compared_on_the_texts_that_either_could_attack():
 
 
 def test_success_alone_is_a_test_that_the_run_corrects():
-    both = [table(*(row(place, status, changed=1 + place % 3) for place in range(12))) for status in
-            ("success", "failed")]  # fmt: skip
+    both = [
+        table(*(row(place, status, changed=1 + place % 3) for place in range(12))) for status in ("success", "failed")
+    ]
     found = comparison_findings(both[0], both[1], "guided - a2t", "bert", np.random.default_rng(0))
     assert [one.metric for one in found if is_test(one)] == ["attack.mcnemar_p"]
     (test,) = (one for one in corrected(found, 0.05) if is_test(one))
@@ -177,10 +209,12 @@ def test_the_line_says_what_was_skipped_and_why():
 def test_what_probabilities_are_worth_is_of_the_attacked_texts():
     skipped = {"attacked_probabilities": [0.9, 0.1]}
     rows = [
-        row(1, attacked_probabilities=[0.4, 0.6]), row(2, gold=1, attacked_probabilities=[0.3, 0.7], attacked=1),
-        row(3, "failed", attacked_probabilities=[0.8, 0.2]), row(4, "skipped", 0, reason="no word", **skipped),
+        row(1, attacked_probabilities=[0.4, 0.6]),
+        row(2, gold=1, attacked_probabilities=[0.3, 0.7], attacked=1),
+        row(3, "failed", attacked_probabilities=[0.8, 0.2]),
+        row(4, "skipped", 0, reason="no word", **skipped),
         row(5, gold=None),
-    ]  # fmt: skip
+    ]
     found = named(word_findings(table(*rows), "a2t", "bert", CLASSES))
     # By hand: of a known class are four, in which "good" is given 0.6, 0.7, 0.2 and 0.1, and only the second is good.
     assert (found["attack.auc", ""].value, found["attack.auc", ""].n) == (1.0, 4)

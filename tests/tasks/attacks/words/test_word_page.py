@@ -22,23 +22,62 @@ FINDINGS = [
     Finding("attack.success_rate", of="a2t", subject="bert", value=0.25, low=0.1, high=0.5, n=20, unit="share"),
     Finding("attack.perturbed_words", of="guided", subject="bert", value=1.5, low=1.2, high=1.8, n=10, unit="words"),
     Finding("attack.similarity", of="guided", group="minilm", subject="bert", value=0.95, n=10, unit="cosine"),
-    *(Finding("attack.skipped", of=attack, group=why, subject="bert", value=0.2, n=25)
-      for attack in ("guided", "a2t") for why in ("", "the prediction is wrong already")),
+    *(
+        Finding("attack.skipped", of=attack, group=why, subject="bert", value=0.2, n=25)
+        for attack in ("guided", "a2t")
+        for why in ("", "the prediction is wrong already")
+    ),
     *(Finding("attack.accuracy", of=attack, subject="bert", value=0.4, n=25) for attack in ("guided", "a2t")),
     Finding("attack.limit", of="a2t", group="encoder", subject="bert", value=0.546, unit="cosine"),
     Finding("attack.limit", of="guided", group="ppmi", subject="bert", value=0.26, unit="cosine"),
     Finding("attack.limit", of="guided", group="encoder", subject="bert", value=0.34, unit="cosine"),
-    Finding("attack.success_difference", of="guided - a2t", subject="bert", value=0.25, low=0.0, high=0.5, n=20,
-            p_value=0.03),
-    Finding("attack.mcnemar_p", of="guided - a2t", subject="bert", value=0.03, n=20, p_value=0.03, p_adjusted=0.04,
-            verdict="more often", unit="p"),
+    Finding(
+        "attack.success_difference",
+        of="guided - a2t",
+        subject="bert",
+        value=0.25,
+        low=0.0,
+        high=0.5,
+        n=20,
+        p_value=0.03,
+    ),
+    Finding(
+        "attack.mcnemar_p",
+        of="guided - a2t",
+        subject="bert",
+        value=0.03,
+        n=20,
+        p_value=0.03,
+        p_adjusted=0.04,
+        verdict="more often",
+        unit="p",
+    ),
     Finding("subject.accuracy", of="clean", subject="bert", value=0.9, low=0.8, high=1.0, n=25),
-    *(Finding("attack.accuracy", of="noise", group=f"{kind}, severity={severity}", subject="bert",
-              value=0.9 - 0.1 * severity, low=0.1, high=1.0, n=25)
-      for kind in ("typos", "every kind") for severity in (1, 5)),
-    Finding("attack.worst_accuracy", of="noise", subject="bert", value=0.4, low=0.1, high=1.0, n=25,
-            verdict="typos, severity=5"),
-]  # fmt: skip
+    *(
+        Finding(
+            "attack.accuracy",
+            of="noise",
+            group=f"{kind}, severity={severity}",
+            subject="bert",
+            value=0.9 - 0.1 * severity,
+            low=0.1,
+            high=1.0,
+            n=25,
+        )
+        for kind in ("typos", "every kind")
+        for severity in (1, 5)
+    ),
+    Finding(
+        "attack.worst_accuracy",
+        of="noise",
+        subject="bert",
+        value=0.4,
+        low=0.1,
+        high=1.0,
+        n=25,
+        verdict="typos, severity=5",
+    ),
+]
 TEXT = "A truly lovely film, lovely indeed."
 
 
@@ -51,9 +90,21 @@ def verdict(findings):
 
 
 def attacked(*rows: dict[str, object]) -> pa.Table:
-    whole = {"id": "a", "gold": 1, "status": "success", "predicted": 1, "attacked": 0, "text": TEXT, "words": 6,
-             "starts": [8], "ends": [14], "originals": ["lovely"], "replacements": ["nice"], "changed": 1,
-             "similarity": 0.97}  # fmt: skip
+    whole = {
+        "id": "a",
+        "gold": 1,
+        "status": "success",
+        "predicted": 1,
+        "attacked": 0,
+        "text": TEXT,
+        "words": 6,
+        "starts": [8],
+        "ends": [14],
+        "originals": ["lovely"],
+        "replacements": ["nice"],
+        "changed": 1,
+        "similarity": 0.97,
+    }
     return pa.Table.from_pylist([whole | row for row in rows])
 
 
@@ -123,8 +174,17 @@ def test_a_comparison_names_both_limits_and_what_unlike_ones_mean():
 
 
 def test_what_does_not_survive_the_correction_is_no_conclusion():
-    lost = Finding("attack.mcnemar_p", of="guided - a2t", subject="bert", value=0.03, n=20, p_value=0.03,
-                   p_adjusted=0.06, verdict="not shown: p ≤ 0.05 needed", unit="p")  # fmt: skip
+    lost = Finding(
+        "attack.mcnemar_p",
+        of="guided - a2t",
+        subject="bert",
+        value=0.03,
+        n=20,
+        p_value=0.03,
+        p_adjusted=0.06,
+        verdict="not shown: p ≤ 0.05 needed",
+        unit="p",
+    )
     said = page([*without("attack.mcnemar_p"), lost]).sentence
     assert (
         "That guided and a2t differ in success on bert is not shown (+25.0 points [0, 50.0], p = 0.060 after Holm)"
@@ -137,9 +197,11 @@ def test_an_attack_that_could_try_nothing_says_so_and_nothing_of_the_subject():
     nothing = [
         Finding("attack.success_rate", of="a2t", subject="bert", n=0, verdict="not measured"),
         Finding("attack.skipped", of="a2t", subject="bert", value=1.0, n=20),
-        *(Finding("attack.skipped", of="a2t", group=why, subject="bert", value=share, n=20)
-          for why, share in (("no replacement is known for any word", 0.9), ("the text is empty", 0.1))),
-    ]  # fmt: skip
+        *(
+            Finding("attack.skipped", of="a2t", group=why, subject="bert", value=share, n=20)
+            for why, share in (("no replacement is known for any word", 0.9), ("the text is empty", 0.1))
+        ),
+    ]
     part = page(nothing)
     assert part.sentence == (
         "A2t could try nothing on any of 20 texts (18: no replacement is known for any word; 2: the text is empty), "
@@ -159,8 +221,11 @@ def test_without_true_classes_another_answer_is_no_wrong_one():
     assert verdict(unknown).text.startswith("Guided changes the answer of bert on 50")
     table = attacked({"gold": None})
     examples = word_examples(table, called="noise", limit=1, masked=False)
-    (block,) = [one for one in page(FINDINGS, [AttackedTexts("bert", "noise", CLASSES, examples)]).blocks
-                if isinstance(one, MarkedTexts)]  # fmt: skip
+    (block,) = [
+        one
+        for one in page(FINDINGS, [AttackedTexts("bert", "noise", CLASSES, examples)]).blocks
+        if isinstance(one, MarkedTexts)
+    ]
     assert "the gentlest that changes the answer" in block.note
 
 
@@ -192,10 +257,13 @@ def test_masked_pages_hold_no_word_of_a_text():
 
 def test_examples_are_the_successes_of_fewest_words_and_one_failure():
     rows = [
-        {"id": "two", "changed": 2, "starts": [2, 8], "ends": [7, 14], "replacements": ["so", "nice"]}, {"id": "one"},
-        {"id": "lost", "status": "failed"}, {"id": "lost too", "status": "failed"},
-        {"id": "alike", "similarity": 0.99}, {"id": "left", "status": "skipped", "changed": 0},
-    ]  # fmt: skip
+        {"id": "two", "changed": 2, "starts": [2, 8], "ends": [7, 14], "replacements": ["so", "nice"]},
+        {"id": "one"},
+        {"id": "lost", "status": "failed"},
+        {"id": "lost too", "status": "failed"},
+        {"id": "alike", "similarity": 0.99},
+        {"id": "left", "status": "skipped", "changed": 0},
+    ]
     made = word_examples(attacked(*rows), called="a2t", limit=4, masked=False)
     assert made["id"].to_pylist() == ["alike", "one", "two", "lost"]
     assert made.schema.equals(ChangedTexts.schema)
@@ -203,8 +271,13 @@ def test_examples_are_the_successes_of_fewest_words_and_one_failure():
 
 
 def test_carriers_are_ranked_by_the_attacks_that_succeed():
-    rows = [{}, {"status": "failed"}, {"originals": ["Dull"], "replacements": ["flat"]}, {"replacements": ["fine"]},
-            {"status": "failed", "originals": ["never"]}]  # fmt: skip
+    rows = [
+        {},
+        {"status": "failed"},
+        {"originals": ["Dull"], "replacements": ["flat"]},
+        {"replacements": ["fine"]},
+        {"status": "failed", "originals": ["never"]},
+    ]
     found = carriers(attacked(*rows))
     assert [(one.word, one.successes, one.attacks) for one in found] == [("lovely", 2, 3), ("dull", 1, 1)]
 
@@ -227,8 +300,15 @@ def test_every_word_that_a_change_touches_is_marked_whole(text, changes, before,
 
 
 def refused(value: float | None) -> Finding:
-    return Finding("attack.refused", of="a2t", subject="bert", value=value, n=25, unit="replacements",
-                   verdict="" if value is not None else "opposites are let in")  # fmt: skip
+    return Finding(
+        "attack.refused",
+        of="a2t",
+        subject="bert",
+        value=value,
+        n=25,
+        unit="replacements",
+        verdict="" if value is not None else "opposites are let in",
+    )
 
 
 def test_the_page_says_once_how_many_opposites_were_refused_or_that_they_were_let_in():
@@ -250,13 +330,22 @@ def test_no_table_of_word_attacks_is_wider_than_a_page():
 def test_the_p_of_a_comparison_says_that_it_is_corrected():
     (beside,) = [block for block in page(FINDINGS).blocks if block.title == "One attack beside another"]
     assert [column.name for column in beside.columns[2:]] == [
-        "Success, difference", "p, corrected", "Words changed, difference", "Queries, difference",
-    ]  # fmt: skip
+        "Success, difference",
+        "p, corrected",
+        "Words changed, difference",
+        "Queries, difference",
+    ]
 
 
 def test_attacks_on_a_classifier_that_always_answers_alike_say_nothing():
-    flag = Finding("attack.red_flag", of="majority-predictor", subject="bert", value=1.0, n=25,
-                   verdict="raised: 100 % of the texts are called good")  # fmt: skip
+    flag = Finding(
+        "attack.red_flag",
+        of="majority-predictor",
+        subject="bert",
+        value=1.0,
+        n=25,
+        verdict="raised: 100 % of the texts are called good",
+    )
     said = verdict([*FINDINGS, flag])
     assert said.tone == "bad"
     assert said.text.startswith("Attacks say nothing about bert, which is degenerate: 100 % of the texts are called")

@@ -24,8 +24,14 @@ def encoder_folder(tmp_path_factory):
     tokenizer.save(str(folder / "tokenizer.json"))
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=100, pad_token_id=0, hidden_dropout_prob=0.5,
-    )  # fmt: skip
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=100,
+        pad_token_id=0,
+        hidden_dropout_prob=0.5,
+    )
     BertModel(config).save_pretrained(folder, safe_serialization=True)
     return folder

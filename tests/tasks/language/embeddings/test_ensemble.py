@@ -93,9 +93,14 @@ def test_all_kinds_of_voter_are_built_from_their_names(tmp_path, encoder_folder)
         "class Use:\n    def encode(self, words):\n        return [[len(word), 1.0] for word in words]\nuse = Use()\n"
     )
     names = [
-        "fasttext", "ppmi", "subject", f"encoder:{encoder_folder}", f"encoder-prompted:{encoder_folder}", "v.txt",
+        "fasttext",
+        "ppmi",
+        "subject",
+        f"encoder:{encoder_folder}",
+        f"encoder-prompted:{encoder_folder}",
+        "v.txt",
         "own.py:use",
-    ]  # fmt: skip
+    ]
     providers = build_providers(resolve_providers(names, tmp_path), TEXTS, Subject())
     assert [one.name for one in providers] == names
     for one in providers:
@@ -122,9 +127,12 @@ def test_a_subject_without_tokens_cannot_vote_and_the_error_says_who_can():
 def test_the_default_is_odd_and_can_be_had(monkeypatch, tokens, installed):
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: object() if installed and "minilm" in name else
-        None if "minilm" in name else found(name, *rest),
-    )  # fmt: skip
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: (
+            object() if installed and "minilm" in name else None if "minilm" in name else found(name, *rest)
+        ),
+    )
     names = default_providers(tokens)
     assert len(names) % 2 == 1
     assert set(names) <= set(NAMES)

@@ -79,11 +79,15 @@ def test_fasttext_is_the_same_in_another_process_whatever_python_hashes():
     )
     found = [
         subprocess.run(
-            [sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True, check=True,
-            cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed},
+            [sys.executable, "-c", code, str(Path(__file__).parent)],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": seed},
         ).stdout.strip()
         for seed in ("1", "2")
-    ]  # fmt: skip
+    ]
     here = fasttext_provider(corpus(40)).vectors(["soup", "ship", "captains"]).tobytes().hex()
     assert found == [here, here]
 

@@ -23,16 +23,24 @@ STRATUM = np.arange(N) // 24 + 1  # five strata of 24
 def order(audited: list[str], gold: np.ndarray = GOLD, undecided: np.ndarray | None = None) -> under.OrderedSamples:
     """An order in which the label of the last two strata is wrong; every sample is a cluster of its own."""
     label = np.where(STRATUM > 3, 1 - GOLD, GOLD)
-    curated = pa.table({
-        "id": IDS, "rank": np.arange(N), "dataset": STRATUM.astype(np.int32), "lower": 1 - np.arange(N) / N,
-        "label": label.astype(np.int16), "gold": pa.array(gold, pa.int16(), mask=gold < 0),
-    })  # fmt: skip
+    curated = pa.table(
+        {
+            "id": IDS,
+            "rank": np.arange(N),
+            "dataset": STRATUM.astype(np.int32),
+            "lower": 1 - np.arange(N) / N,
+            "label": label.astype(np.int16),
+            "gold": pa.array(gold, pa.int16(), mask=gold < 0),
+        }
+    )
     doubt = np.zeros(N, bool) if undecided is None else undecided
     shuffled = np.random.default_rng(0).permutation(N)
     return under.ordered_samples(
-        curated.take(pa.array(shuffled)), pa.table({"id": IDS, "undecided": doubt}),
-        pa.table({"id": IDS, "cluster": np.arange(N)}), pa.chunked_array([audited]),
-    )  # fmt: skip
+        curated.take(pa.array(shuffled)),
+        pa.table({"id": IDS, "undecided": doubt}),
+        pa.table({"id": IDS, "cluster": np.arange(N)}),
+        pa.chunked_array([audited]),
+    )
 
 
 def predictions(wrong: np.ndarray, ids: list[str] = IDS) -> pa.Table:
@@ -82,10 +90,13 @@ def test_undecided_samples_stay_out_of_the_trend_but_not_of_their_stratum() -> N
 
 def test_attacks_are_followed_at_every_eps_and_only_compared() -> None:
     ordered = order(IDS)
-    records = pa.table({
-        "id": IDS * 3, "eps": np.repeat([0.0, 0.1, 4 / 255], N),
-        "attacked": np.concatenate([GOLD, 1 - GOLD, np.where(STRATUM > 2, 1 - GOLD, GOLD)]).astype(np.int16),
-    })  # fmt: skip
+    records = pa.table(
+        {
+            "id": IDS * 3,
+            "eps": np.repeat([0.0, 0.1, 4 / 255], N),
+            "attacked": np.concatenate([GOLD, 1 - GOLD, np.where(STRATUM > 2, 1 - GOLD, GOLD)]).astype(np.int16),
+        }
+    )
     found = measured(ordered, list(under.attacked(ordered, "pgd", records)))
     assert found.distinct("group", "along.trend_p") == ["eps=4/255", "eps=0.1"]
     assert [one.value for one in along(found, "net", "pgd", "eps=4/255")] == [1, 1, 0, 0, 0]
@@ -126,8 +137,10 @@ def test_the_page_draws_a_line_per_circumstance_and_says_where_it_falls() -> Non
     shown = [*under.clean(ordered, predictions(STRATUM >= 4)), *under.attacked(ordered, "pgd", records)]
     part = page(measured(ordered, shown))
     assert [one.name for one in part.blocks[0].series] == [
-        "as they are, by gold", "agreement with the weak label", "pgd ε = 0.1",
-    ]  # fmt: skip
+        "as they are, by gold",
+        "agreement with the weak label",
+        "pgd ε = 0.1",
+    ]
     assert part.sentence.startswith("By gold net is right on 100\u202f%")
     assert "of the hardest (n = 24); falls along the order (p < 0.001)" in part.sentence
     assert "falls along the order" in verdict(measured(ordered, shown))[0].text

@@ -102,8 +102,14 @@ def test_what_is_said():
 
 
 CARD = {
-    "classes": 2, "channels": 1, "size": 32, "multilabel": False, "mean": [0.5], "std": [0.25], "softmaxed": False,
-}  # fmt: skip
+    "classes": 2,
+    "channels": 1,
+    "size": 32,
+    "multilabel": False,
+    "mean": [0.5],
+    "std": [0.25],
+    "softmaxed": False,
+}
 
 
 def files_of(network: torch.nn.Module, **card) -> dict[str, bytes]:

@@ -242,7 +242,7 @@ def own(folder: Path, returned: str, arguments: str = "") -> ResolvedSubject:
         ("nn.Linear(1, 1)", "depth", 'The network "mine.py:build" asks for depth; Assay can give classes, channels'),
         ("1 / 0", "", r'"mine.py:build" raised ZeroDivisionError: division by zero \(line 5\)'),
     ],
-)  # fmt: skip
+)
 def test_an_own_network_that_does_not_fit_is_refused_in_words(run, tmp_path, returned, arguments, said):
     held = hold_out(given_digits([300]), Evaluation())
     with pytest.raises(InputError, match=said):

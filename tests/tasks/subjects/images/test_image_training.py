@@ -128,8 +128,13 @@ def test_another_seed_is_another_training():
 
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_training_learns(labels):
-    curve = train(model(labels=labels), lessons(200, labels=labels), Training(epochs=12, learning_rate=0.01),
-                  seeds=SEEDS, checkpoints=Memory())  # fmt: skip
+    curve = train(
+        model(labels=labels),
+        lessons(200, labels=labels),
+        Training(epochs=12, learning_rate=0.01),
+        seeds=SEEDS,
+        checkpoints=Memory(),
+    )
     assert curve[-1].loss < curve[0].loss / 3
     assert curve[-1].train_accuracy > 0.95
     assert curve[-1].validation_accuracy > 0.9

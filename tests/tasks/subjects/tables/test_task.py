@@ -80,8 +80,14 @@ def table(rows: Rows) -> pa.Table:
         }
         return pa.table(common | more)
     dataset = (RANK[at] * DATASETS // N + 1).astype(np.int32)
-    more = {"rank": RANK[at], "dataset": dataset, "lower": 0.1 + 0 * at, "upper": 0.9 + 0 * at,
-            "votes_cast": np.full(size, 3, np.int32), "gold": gold}  # fmt: skip
+    more = {
+        "rank": RANK[at],
+        "dataset": dataset,
+        "lower": 0.1 + 0 * at,
+        "upper": 0.9 + 0 * at,
+        "votes_cast": np.full(size, 3, np.int32),
+        "gold": gold,
+    }
     found = pa.table(common | more).select(CuratedSets.schema.names)
     return found.filter(pa.array(~unknown)) if rows.gold == "half" else found
 
@@ -136,10 +142,16 @@ def put_intervals(cuts: list[int]) -> Artifact[Intervals]:
 def interval_rows(rows: Rows) -> pa.Table:
     at = np.arange(rows.start, rows.stop)
     columns = {
-        "id": [IDS[row] for row in at], "label": WEAK[at], "confidence": np.full(len(at), 0.7),
-        "votes_cast": np.full(len(at), 3, np.int32), "votes_won": np.full(len(at), 2.1), "lower": -1.0 * RANK[at],
-        "upper": np.ones(len(at)), "undecided": np.zeros(len(at), bool), "tie_break": at,
-    }  # fmt: skip
+        "id": [IDS[row] for row in at],
+        "label": WEAK[at],
+        "confidence": np.full(len(at), 0.7),
+        "votes_cast": np.full(len(at), 3, np.int32),
+        "votes_won": np.full(len(at), 2.1),
+        "lower": -1.0 * RANK[at],
+        "upper": np.ones(len(at)),
+        "undecided": np.zeros(len(at), bool),
+        "tie_break": at,
+    }
     return pa.table(columns, schema=Intervals.schema)
 
 

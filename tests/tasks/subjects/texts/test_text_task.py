@@ -64,8 +64,9 @@ def resolved(folder: Path, classifier: str, **settings: object) -> ResolvedSubje
     return resolve_subject(Subject(name="it", classifier=classifier, **settings), folder)
 
 
-def predicted(subject: ResolvedSubject, *cuts: tuple[int, int], names: tuple[str, ...] = ("bad", "good")
-) -> Artifact[Predictions]:  # fmt: skip
+def predicted(
+    subject: ResolvedSubject, *cuts: tuple[int, int], names: tuple[str, ...] = ("bad", "good")
+) -> Artifact[Predictions]:
     samples, classes = given_samples(list(cuts)), given_classes(list(names))
     files = train_classifier(samples, classes, subject).files
     return predict_texts(samples, classes, files, subject)
@@ -75,8 +76,9 @@ def test_a_small_bert_is_taught_predicts_and_is_measured_the_same_in_any_cut(run
     subject = resolved(Path(), "small-bert", train={"epochs": 2, "batch_size": 8})
     whole, cut = predicted(subject, (0, 30)), predicted(subject, (0, 7), (7, 8), (8, 30))
     assert whole.digest == cut.digest
-    found = findings_from(collect(measure_texts(whole, given_samples([(0, 30)]), given_classes(["bad", "good"]), "it"),
-                                  None))  # fmt: skip
+    found = findings_from(
+        collect(measure_texts(whole, given_samples([(0, 30)]), given_classes(["bad", "good"]), "it"), None)
+    )
     accuracy = next(one for one in found if one.metric == "subject.accuracy")
     assert accuracy.n == 30
     assert accuracy.low is not None

@@ -41,9 +41,12 @@ def subject(**train: object) -> ResolvedSubject:
 
 def learn(table: pa.Table, place: object, **train: object) -> tuple[dict[str, bytes], pa.Table]:
     return learn_texts(
-        table, checkpoints=Checkpoints(str(place), "marks/training"), subject=subject(**train),
-        classes=["negative", "positive"], seeds=Seeds(7, "train"),
-    )  # fmt: skip
+        table,
+        checkpoints=Checkpoints(str(place), "marks/training"),
+        subject=subject(**train),
+        classes=["negative", "positive"],
+        seeds=Seeds(7, "train"),
+    )
 
 
 class InterruptionError(Exception):
@@ -78,9 +81,12 @@ def test_no_order_of_samples_shows_in_what_is_learnt(tmp_path) -> None:
 def test_another_seed_is_another_network(tmp_path) -> None:
     first = learn(samples(), tmp_path / "a")[0]
     other = learn_texts(
-        samples(), checkpoints=Checkpoints(str(tmp_path / "b"), "m"), subject=subject(),
-        classes=["negative", "positive"], seeds=Seeds(8, "train"),
-    )[0]  # fmt: skip
+        samples(),
+        checkpoints=Checkpoints(str(tmp_path / "b"), "m"),
+        subject=subject(),
+        classes=["negative", "positive"],
+        seeds=Seeds(8, "train"),
+    )[0]
     assert first["model.safetensors"] != other["model.safetensors"]
     assert first["tokenizer.json"] == other["tokenizer.json"]
 

@@ -96,8 +96,13 @@ def test_a_tokenizer_whose_tokens_depend_on_neighbours_is_asked_about_texts():
 def test_tokens_belong_to_the_words_they_overlap():
     document = read_document("good unknown, good", BERT)
     assert [document.words[word].text if word >= 0 else "" for word in document.token_feature] == [
-        "", "good", *["unknown"] * (len(document.token_feature) - 5), "", "good", "",
-    ]  # fmt: skip
+        "",
+        "good",
+        *["unknown"] * (len(document.token_feature) - 5),
+        "",
+        "good",
+        "",
+    ]
     with_space = read_document("so good", ROBERTA)
     assert with_space.token_feature.tolist() == [0, 0, 1, 1, 1]
 
