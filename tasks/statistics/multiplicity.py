@@ -9,6 +9,7 @@ beside its ρ) describes that number and takes no part in any correction.
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,7 +41,11 @@ def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list
 
     if not p_values or correction == "none":
         return [float(p) for p in p_values]
-    return [float(p) for p in multipletests(p_values, method=correction)[1]]
+    gc.freeze()  # multipletests collects garbage, which takes most of a second where much is in memory
+    try:
+        return [float(p) for p in multipletests(p_values, method=correction)[1]]
+    finally:
+        gc.unfreeze()
 
 
 def corrected(findings: Sequence[Finding], significance: float, correction: Correction = "holm") -> list[Finding]:

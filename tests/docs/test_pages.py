@@ -103,7 +103,7 @@ def test_the_stages_in_the_readme_are_those_of_a_real_run(tmp_path: Path) -> Non
     planned = iter([stage.title for stage in plan(project, project.pipeline("first-night"), 0)])
     output = next(block.text for block in blocks(ROOT / "README.md") if block.text.startswith("first-night · run"))
     shown = [line[2:14].strip() for line in output.splitlines() if line.startswith("  ") and line[2] not in " …"]
-    assert len(shown) > 8
+    assert len(shown) > 4
     for title in shown:
         assert title in planned, f"{title} is no stage of first-night, or not in this place"
 

@@ -10,11 +10,11 @@ from assay.infra.errors import InputError
 from assay.infra.given_files import content_of, require_regular
 
 
-def test_what_is_no_ordinary_file_is_named_for_what_it_is(tmp_path: Path) -> None:
+def test_what_is_no_ordinary_file_is_named_for_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/zero")
     with socket.socket(socket.AF_UNIX) as listening:
-        os.chdir(tmp_path)  # the address of a socket may not be long
+        monkeypatch.chdir(tmp_path)  # the address of a socket may not be long
         listening.bind("sock")
         for name, kind in (("pipe", "a named pipe"), ("sock", "a socket"), ("link", "a device"), (".", "a folder")):
             with pytest.raises(InputError, match=f"weights is {kind}, and only ordinary files"):

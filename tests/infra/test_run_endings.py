@@ -20,7 +20,7 @@ def test_a_run_whose_record_cannot_be_written_closes_its_engine_and_gives_its_le
     run, engine = make_run(), Held()
     run._open_engine = lambda: engine
 
-    def full(record: object) -> None:
+    def full(*_: object) -> None:
         raise OSError("No space left on device")
 
     run.__enter__()
