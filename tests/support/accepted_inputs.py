@@ -28,6 +28,7 @@ ACCEPTED = (
     Accepted(r"damaged_text: \w+, (escapes|a quote|noise)", "letters that a text may have; shown escaped"),
     Accepted(r"damaged_text: \w+, cut", "cut between two rows nobody can see it; cut within one, that row is rejected"),
     Accepted(r"damaged_text: jsonl, a carriage return", "white space between two fields"),
+    Accepted(r"damaged_text: iob, NULs", "in a word, which may hold any letter; shown escaped"),
     Accepted(
         r"damaged_text: \w+, (NULs|a byte order mark within|a carriage return|a row of delimiters|an endless line)"
         r"(, .*)?",
@@ -75,6 +76,7 @@ ACCEPTED = (
         r"|no text|zone), (split|group)",
         "values by which samples can be parted",
     ),
+    Accepted(r"odd_parquet: infinite, label", "a class called inf; of one that is alone it is said"),
     Accepted(r"odd_parquet: (decimal|decimal256|half|uint64|nan|bool), score", "numbers"),
     Accepted(r"odd_parquet: (half|uint64|large|decimal|bool|nan), (id|label|predicted)", "the same values otherwise"),
     # images
