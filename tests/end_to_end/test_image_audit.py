@@ -54,7 +54,7 @@ def night(team: Path, home: Path) -> Night:
     """`assay run scans --json`, in which a worker dies while a network learns, and another in an attack."""
     store = team / "artifacts"
     kill_when(team, "training", store, "stages/train_network/*/marks/*/step-000002.json")
-    kill_when(team, "attack", store, "stages/attack_subject/*/marks/*/0*.json")
+    kill_when(team, "attack", store, "stages/train_network/*/manifest.json")
     command = Command.start(
         ["run", "scans", "--json"], folder=team, env=environment(home, TEAM_MARKS=str(team / "marks"))
     )
