@@ -125,27 +125,29 @@ def truth_findings(
     confident = [by_oracle[NAIVE][key]["confidence"] for key in ids]
     found.append(_confidence_auc(confident, known, about, groups))
     if precisions:
-        values, together = list(precisions.values()), about.groups(list(precisions))
-        nothing = np.zeros(len(values))
-        if together is None:
-            mean = bootstrap_difference(values, nothing, generator, RESAMPLES)
-        else:
-            mean = mean_difference_by_cluster(values, nothing, together, generator)
-        units = mean.n if together is None else len(np.unique(together))
-        low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, units)
-        found.append(
-            Finding(
-                "trust.explanation_precision",
-                of=about.explainer,
-                subject=about.subject,
-                value=mean.value,
-                low=max(0.0, low),
-                high=high,
-                n=mean.n,
-                unit="share",
-            )
-        )
+        found.append(_explanation_precision(precisions, about, generator))
     return found
+
+
+def _explanation_precision(precisions: Mapping[str, float], about: About, generator: np.random.Generator) -> Finding:
+    """The mean share of an explanation's words that people name too, with its bootstrap interval, by group if any."""
+    values, together = list(precisions.values()), about.groups(list(precisions))
+    nothing = np.zeros(len(values))
+    if together is None:
+        mean, units = bootstrap_difference(values, nothing, generator, RESAMPLES), len(values)
+    else:
+        mean, units = mean_difference_by_cluster(values, nothing, together, generator), len(np.unique(together))
+    low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, units)
+    return Finding(
+        "trust.explanation_precision",
+        of=about.explainer,
+        subject=about.subject,
+        value=mean.value,
+        low=max(0.0, low),
+        high=high,
+        n=mean.n,
+        unit="share",
+    )
 
 
 def _corrected(called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups) -> list[Finding]:
