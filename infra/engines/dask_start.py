@@ -29,6 +29,7 @@ from assay.infra.settings import Compute
 LOOPBACK = "127.0.0.1"
 CONNECT_SECONDS = 30
 RESTART_SECONDS = 15
+SLOW_SCRATCH = "Creating scratch directories is taking"  # how Dask's warning about a busy disk begins
 HERE = "this machine"
 LEAST_MEMORY = 256 << 20  # Python with Arrow, NumPy and Dask, before it has read a row
 
@@ -70,6 +71,10 @@ def quiet() -> None:
         logging.getLogger(name).setLevel(level)
     warnings.filterwarnings("ignore", category=VersionMismatchWarning)
     warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+    warnings.filterwarnings("ignore", message=SLOW_SCRATCH, category=UserWarning)
+    filters = os.environ.get("PYTHONWARNINGS", "")
+    if SLOW_SCRATCH not in filters:  # worker processes read this one as they start
+        os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [filters, f"ignore:{SLOW_SCRATCH}"]))
 
 
 def start_here(settings: Compute) -> SpecCluster:
