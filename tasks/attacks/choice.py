@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assay.tasks.attacks.ledger import Ledger
     from assay.tasks.subjects.images.lessons import Lessons
     from assay.tasks.subjects.images.model import ImageModel
-    from assay.tasks.subjects.images.training import Checkpoints
+    from assay.tasks.subjects.learning_state import Checkpoints
 
     Perturb = Callable[[Tensor, float], Tensor]  # what a trained generator does: images [n, c, h, w] and ε → images
 

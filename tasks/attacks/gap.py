@@ -26,7 +26,7 @@ from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.learning_state import learning_files, restore
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.images.training import Checkpoints
+    from assay.tasks.subjects.learning_state import Checkpoints
 
 CARD, WEIGHTS = "card.json", "generator.safetensors"
 

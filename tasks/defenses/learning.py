@@ -22,7 +22,8 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.images.training import BatchHook, Checkpoints
+    from assay.tasks.subjects.images.training import BatchHook
+    from assay.tasks.subjects.learning_state import Checkpoints
 
 
 def defend_images(

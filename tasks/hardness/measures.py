@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 CONFIDENCE, MARGIN, THETA, DISAGREEMENT = "confidence", "margin", "theta_l", "disagreement"
+DYNAMICS = "dynamics"
 _ORACLE = "toki"
 _SUM_TOLERANCE = 1e-3
 
@@ -151,6 +152,13 @@ MEASURES: Mapping[str, Measure] = {
     CONFIDENCE: Measure("unsure", "what the subject is unsure of", "1 − confidence", unsure, negated=False),
     MARGIN: Measure(
         "narrow margin", "what the subject decides by a narrow margin", "1 − margin", narrow, negated=False
+    ),
+    DYNAMICS: Measure(
+        "learned late",
+        "what the subject learned late",
+        "1 − confidence over its training",
+        _rows_as_they_are,
+        negated=False,
     ),
     "eps": Measure("small ε", "what falls at a small ε", "ε", fallen),
     "flips": Measure("flips", "what flips under corruption", "flips", flipped, negated=False),

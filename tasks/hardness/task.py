@@ -11,11 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.classes import class_names
 from assay.data.hardness_schemas import HardestSamples, HardnessPairs, SampleHardness
-from assay.data.schemas import Clusters, Findings, Predictions, Samples
+from assay.data.schemas import Classes, Clusters, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, reduce_partitions
+from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, write_table
+from assay.tasks.hardness.dynamics import late_rows
 from assay.tasks.hardness.hardest import hardest_samples
 from assay.tasks.hardness.measures import CONFIDENCE, MARGIN, disagreement_rows, hardness_rows, rows_with_several
 from assay.tasks.hardness.relating import Answers, area_findings, association_findings, pair_rows
@@ -25,6 +27,8 @@ from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.snapshots import kept_epochs
 
 
 class Related(NamedTuple):
@@ -46,6 +50,21 @@ def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[
             hardness_rows, table, into=SampleHardness, measure=measure, subject=subject, several=several
         )
     say(f"{measure}{f' · {subject}' if subject else ''} · {plural(found.rows, 'sample')}")
+    return found
+
+
+@stage(version=1, title="training dynamics", gpu=True)
+def find_dynamics(
+    evaluation: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
+) -> Artifact[SampleHardness]:
+    """How late a subject came to its answer to every sample, by the snapshots of its training."""
+    names = tuple(class_names(collect(classes, None)))
+    found: Artifact[SampleHardness] = map_partitions(
+        late_rows, evaluation, into=SampleHardness, subject=subject, files=read_files(files), classes=names
+    )
+    train = subject.settings.train
+    asked = 0 if train is None else len(kept_epochs(train))
+    say(f"{subject.settings.name} after {plural(asked, 'earlier epoch')} · {plural(found.rows, 'sample')}")
     return found
 
 

@@ -20,7 +20,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.images.training import Checkpoints
+    from assay.tasks.subjects.learning_state import Checkpoints
 
 
 def fit_to_test_set(

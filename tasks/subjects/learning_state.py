@@ -7,12 +7,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
-_NETWORK, _OPTIMIZER, _CURVE = "network.safetensors", "optimizer.safetensors", "curve.json"
+NETWORK, _OPTIMIZER, _CURVE = "network.safetensors", "optimizer.safetensors", "curve.json"
+
+
+class Checkpoints(Protocol):
+    """Where a training leaves what it needs to go on."""
+
+    def latest(self) -> tuple[int, dict[str, bytes]] | None:
+        """The last step that was saved, and its files."""
+        ...
+
+    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
+        """Keeps the files of a step, of so many in all."""
+        ...
 
 
 def weights_of(network: nn.Module) -> bytes:
@@ -29,7 +41,7 @@ def learning_files(network: nn.Module, optimizer: torch.optim.Optimizer, curve: 
     state = optimizer.state_dict()["state"]
     tensors = {f"{place}.{name}": value for place, entries in state.items() for name, value in entries.items()}
     return {
-        _NETWORK: weights_of(network),
+        NETWORK: weights_of(network),
         _OPTIMIZER: _pack({name: value for name, value in tensors.items() if value is not None}),
         _CURVE: json.dumps(curve).encode(),
     }
@@ -39,7 +51,7 @@ def restore(network: nn.Module, optimizer: torch.optim.Optimizer, files: Mapping
     """Puts network and optimizer where `learning_files` left them, and gives the curve."""
     from safetensors.torch import load
 
-    network.load_state_dict(load(files[_NETWORK]))
+    network.load_state_dict(load(files[NETWORK]))
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, value in load(files[_OPTIMIZER]).items():
         place, _, entry = name.partition(".")

@@ -75,6 +75,10 @@ class Training(Settings):
     validation: float = Field(default=0.1, ge=0, lt=1)
     """The share of the training samples that is set aside for the validation curve; it chooses nothing by default."""
 
+    snapshots: int = Field(default=0, ge=0, le=50, exclude_if=lambda snapshots: not snapshots)
+    """After how many epochs on the way, evenly spaced, weights are kept as well: for `hardness`, which then knows how
+    late a `network` or `classifier` came to its answer to each sample (`dynamics`)."""
+
 
 class Evaluation(Settings):
     """Which samples are audited, and which may train. No sample is ever in both."""
@@ -258,6 +262,8 @@ class Subject(StandsOn):
             )
         if self.train is not None and self.classifier is not None:
             self._require_trainable(self.classifier)
+        if self.train is not None and self.train.snapshots and self.network is self.classifier is None:
+            raise ValueError(f"the subject {self.name} has `snapshots`, which are kept of a network or a classifier")
         if self.crop is not None and self.network is None:
             raise ValueError(f"the subject {self.name} has `crop`, which is about images, but no `network`")
         if self.crop is None and self.train is not None and "window" in self.train.augment:

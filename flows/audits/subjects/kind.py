@@ -62,8 +62,14 @@ def hard_for_tables(_ground: Ground, subjects: TableSubjects) -> Iterator[Artifa
 
 
 def hard_for_learners(_ground: Ground, examination: Examination) -> Iterator[Artifact[SampleHardness]]:
-    """What subjects of images and texts are unsure of, and disagree on."""
+    """What subjects of images and texts are unsure of, learned late, and disagree on."""
+    from assay.tasks.hardness.task import find_dynamics
+
     yield from _unsure(examination.predictions)
+    for one in examination.subjects.values():
+        train = one.resolved.settings.train
+        if train is not None and train.snapshots:
+            yield find_dynamics(examination.evaluation, *one.model)
 
 
 def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[SampleHardness]]:

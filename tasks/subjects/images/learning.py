@@ -19,7 +19,8 @@ from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.images.training import BatchHook, Checkpoints
+    from assay.tasks.subjects.images.training import BatchHook
+    from assay.tasks.subjects.learning_state import Checkpoints
     from assay.tasks.subjects.settings import Training
 
 PROBED = 32  # images from which one sees whether a network's output is a softmax already
@@ -135,13 +136,15 @@ def trained(
     """
     from assay.tasks.subjects.images.training import plainly, train
     from assay.tasks.subjects.learning_state import weights_of
+    from assay.tasks.subjects.snapshots import Snapshots, kept_epochs
 
     curve: list[Epoch] = []
+    snapshots = Snapshots(checkpoints, frozenset() if options is None or about else kept_epochs(options))
     if options is not None:
-        curve = train(model, lessons, options, seeds=seeds, checkpoints=checkpoints, hook=hook or plainly)
+        curve = train(model, lessons, options, seeds=seeds, checkpoints=snapshots, hook=hook or plainly)
     card = _card(model, lessons, options, subject, classes) | dict(about or {})
     encoded = json.dumps(card, indent=2, sort_keys=True, ensure_ascii=False).encode()
-    return {CARD: encoded, WEIGHTS: weights_of(model.network)}, curve_table(curve)
+    return {CARD: encoded, WEIGHTS: weights_of(model.network), **snapshots.kept}, curve_table(curve)
 
 
 def _softmaxed(model: ImageModel, lessons: Lessons) -> ImageModel:

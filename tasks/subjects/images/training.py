@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,23 +24,11 @@ from assay.tasks.subjects.images.augmentation import augment
 from assay.tasks.subjects.images.lessons import Lessons
 from assay.tasks.subjects.images.losses import Loss, loss_for
 from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
-from assay.tasks.subjects.learning_state import learning_files, restore
+from assay.tasks.subjects.learning_state import Checkpoints, learning_files, restore
 from assay.tasks.subjects.schedules import learning_rate
 from assay.tasks.subjects.settings import Training
 
 Rows = npt.NDArray[np.int64]
-
-
-class Checkpoints(Protocol):
-    """Where a training leaves what it needs to go on."""
-
-    def latest(self) -> tuple[int, dict[str, bytes]] | None:
-        """The last step that was saved, and its files."""
-        ...
-
-    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
-        """Keeps the files of a step, of so many in all."""
-        ...
 
 
 @dataclass(frozen=True)

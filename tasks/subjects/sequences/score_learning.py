@@ -25,7 +25,7 @@ from assay.tasks.subjects.token_networks.hugging_face import pad_of
 from assay.tasks.subjects.token_networks.starts import Start, start_from, start_small
 
 if TYPE_CHECKING:
-    from assay.infra.trainings import Checkpoints
+    from assay.tasks.subjects.learning_state import Checkpoints
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from assay.tasks.subjects.token_networks.starts import Start, start_from, start_
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from assay.infra.trainings import Checkpoints
+    from assay.tasks.subjects.learning_state import Checkpoints
 
 
 @dataclass(frozen=True)

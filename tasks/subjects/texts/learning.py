@@ -15,7 +15,7 @@ from assay.tasks.subjects.texts.rows import labelled_codes, origins_of, texts_of
 from assay.tasks.subjects.token_networks.cards import sealed_card
 
 if TYPE_CHECKING:
-    from assay.infra.trainings import Checkpoints
+    from assay.tasks.subjects.learning_state import Checkpoints
     from assay.tasks.subjects.token_networks.starts import Start
 
 CUT = "texts beyond `limit` tokens are cut after it"
@@ -25,6 +25,7 @@ def learn_texts(
     training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, classes: Sequence[str], seeds: Seeds
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The subject's files and its curve: a small BERT from scratch, or a Hugging Face model trained further."""
+    from assay.tasks.subjects.snapshots import Snapshots, kept_epochs
     from assay.tasks.subjects.texts.exercise import TextExercise
     from assay.tasks.subjects.token_networks.computing import ids_of, make_ready, tokenizer_in
     from assay.tasks.subjects.token_networks.epochs import learn_here, validating
@@ -36,20 +37,21 @@ def learn_texts(
     tokenizer, pad = tokenizer_in(start.files), int(start.network.config.pad_token_id or 0)
     make_ready(start.network, tokenizer, start.limit)
     ids = [ids_of(tokenizer, text, pad) for text in texts]
+    snapshots = Snapshots(checkpoints, kept_epochs(options))
     curve = learn_here(
         start.network,
         TextExercise(start.network, ids, codes, pad, focal=options.loss == "focal"),
         validating(origins_of(samples, texts), options.validation),
         options,
         seeds=seeds,
-        checkpoints=checkpoints,
+        checkpoints=snapshots,
         judged=options.batch_size,
     )
     about = start.about(options, len(texts)) | {
         "vocabulary": tokenizer.get_vocab_size(),
         "columns": list(range(len(classes))),
     }
-    files = start.trained_files()
+    files = start.trained_files() | snapshots.kept
     return files | card_file(subject, classes, files, about), curve_table(curve)
 
 

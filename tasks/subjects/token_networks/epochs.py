@@ -19,10 +19,9 @@ import torch
 from assay.infra.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
-from assay.infra.trainings import Checkpoints
 from assay.tasks.subjects.curves import Epoch
 from assay.tasks.subjects.folds import drawn
-from assay.tasks.subjects.learning_state import learning_files, restore
+from assay.tasks.subjects.learning_state import Checkpoints, learning_files, restore
 from assay.tasks.subjects.schedules import learning_rate
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.token_networks.blocks import IntArray
