@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,15 +50,19 @@ def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | N
 
 
 def _cut_anew(files: Sequence[Mapping[int, PartFile]], rows: int, inputs: Sequence[Artifact[Any]]) -> list[Cut]:
-    """Partitions of `rows` rows over all that the inputs hold; a last one of what is left, one where there is none."""
+    """Partitions of at most `rows` rows over all that the inputs hold, as few and as even as can be; at least one.
+
+    Even, because the last to end is what a stage waits for.
+    """
     totals = {sum(file.rows for file in found.values()) for found in files}
     if len(totals) > 1:
         raise _not_alike(inputs)
     total = totals.pop()
-    starts = range(0, max(1, total), rows)
+    pieces = max(1, -(-total // rows))
+    ends = [total * piece // pieces for piece in range(pieces + 1)]
     return [
-        Cut(index, min(rows, total - start), tuple(_beside(found, start, min(rows, total - start)) for found in files))
-        for index, start in enumerate(starts)
+        Cut(index, end - start, tuple(_beside(found, start, end - start) for found in files))
+        for index, (start, end) in enumerate(pairwise(ends))
     ]
 
 

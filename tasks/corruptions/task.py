@@ -31,6 +31,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 
 _PIXELS = 1 << 18  # of the images of one partition: each is seen in up to 2170 frames, by every subject
 _MOST_ROWS = 128
+_FEWEST = 4  # partitions, so that there is something for every worker of a small night
 
 
 class Corrupted(NamedTuple):
@@ -61,7 +62,7 @@ def corrupt_subjects(
         evaluation,
         into=(FrameFlips, CorruptedImages),
         aligned={"shown": shown},
-        rows=reduce_partitions(rows_at_a_time, evaluation).value,
+        rows=min(reduce_partitions(rows_at_a_time, evaluation).value, max(1, -(-evaluation.rows // _FEWEST))),
         onlookers=tuple(Onlooker(name, subjects[name], found) for name, found in contents.items()),
         classes=tuple(class_names(collect(classes, None))),
         settings=settings,
