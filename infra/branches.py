@@ -73,7 +73,8 @@ _started: ContextVar[list[Branch[Any]] | None] = ContextVar("assay_branches", de
 def start(what: str, work: Callable[..., R | None], *args: Any, **kwargs: Any) -> Branch[R]:
     """Starts work as a branch of the run. Branches among the arguments are waited for, and what they made is handed in.
 
-    A failure is written down in the run's record, as `what`; branches that stand on one that failed are not begun.
+    A failure is written down in the run's record, as `what`; branches that stand on one that failed are not begun. Of
+    mappings among the arguments, the branches that made something are handed in, and the others left out.
     """
     run = current_run()
     run.stop.check()
@@ -122,4 +123,9 @@ def waited_for() -> Iterator[None]:
 
 
 def _settled(value: object) -> object:
-    return value.outcome() if isinstance(value, Branch) else value
+    if isinstance(value, Branch):
+        return value.outcome()
+    if isinstance(value, Mapping) and any(isinstance(one, Branch) for one in value.values()):
+        settled = {name: _settled(one) for name, one in value.items()}
+        return {name: one for name, one in settled.items() if one is not None}
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from assay.data.schemas import Findings
 from assay.flows.audits.subjects.flow import Examined
@@ -54,11 +54,15 @@ class Medium(Protocol[A, D, T, M]):
     def attack(self, model: Examined, original: Examined, attack: A) -> T:
         """One attack on one model; a defended one has an `original`, others are their own."""
 
-    def across(self, attack: A, attacked: Mapping[str, T], models: Mapping[str, Examined]) -> Artifact[Findings] | None:
-        """What an attack made against each model does to the others, where that is asked for."""
+    @property
+    def transferred(self) -> Sequence[A]:
+        """The attacks of which is asked what those made against each model do to the others."""
 
-    def measure(self, model: Examined, attacked: Mapping[str, T], across: Sequence[Artifact[Findings]]) -> M:
-        """What all attacks on one model come to."""
+    def across(self, attack: A, attacked: Mapping[str, T], models: Mapping[str, Examined]) -> Artifact[Findings] | None:
+        """What an attack made against each model does to the others, if there are any."""
+
+    def measure(self, model: Examined, attacked: Mapping[str, T], across: Mapping[str, Artifact[Findings]]) -> M:
+        """What all attacks on one model come to; `across` is what was found of the transferred ones, by attack."""
 
     def defend(self, subject: Examined, defence: D) -> Examined:
         """The subject, trained anew to withstand more."""
@@ -107,20 +111,34 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Chall
         for defence in medium.defences(subject)
     }
     originals = {subject.name: subject for subject in subjects}
-    attacking = {name: _attack_all(medium, subject, subject, name) for name, subject in originals.items()}
-    for (name, defence), branch in training.items():
-        attacking[f"{name}+{defence}"] = _attack_all(medium, branch, originals[name], f"{name}+{defence}")
+    whole: dict[str, Examined | Branch[Examined]] = {**originals}
+    whole |= {f"{name}+{defence}": branch for (name, defence), branch in training.items()}
+    copied = {f"{name}+{defence}": originals[name] for name, defence in training}
+    attacking = {
+        name: {
+            attack.called: start(f"{attack.called} on {name}", medium.attack, model, copied.get(name, model), attack)
+            for attack in medium.attacks
+        }
+        for name, model in whole.items()
+    }
+    crossing = {
+        attack.called: start(
+            f"transfer of {attack.called}",
+            medium.across,
+            attack,
+            {name: branches[attack.called] for name, branches in attacking.items()},
+            whole,
+        )
+        for attack in medium.transferred
+    }
+    measuring = {
+        name: start(f"attacks on {name}", medium.measure, model, attacking[name], crossing)
+        for name, model in whole.items()
+    }
     defended = outcomes(training)
     models = {**originals, **{copy.name: copy for copy in defended.values()}}
     attacked = {name: outcomes(branches) for name, branches in attacking.items() if name in models}
-    across = outcomes({one.called: _across(medium, one, attacked, models) for one in medium.attacks})
-    transfers = list(across.values())
-    measures = outcomes(
-        {
-            name: start(f"attacks on {name}", medium.measure, models[name], by_attack, transfers)
-            for name, by_attack in attacked.items()
-        }
-    )
+    across, measures = outcomes(crossing), outcomes(measuring)
     by_subject: dict[str, dict[str, Examined]] = {}
     for (name, defence), copy in defended.items():
         by_subject.setdefault(name, {})[defence] = copy
@@ -133,19 +151,3 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Chall
         }
     )
     return Challenged(attacked, measures, models, names, across, gains)
-
-
-def _attack_all(
-    medium: Medium[A, D, T, M], model: Examined | Branch[Examined], original: Examined, name: str
-) -> dict[str, Branch[T]]:
-    return {
-        attack.called: start(f"{attack.called} on {name}", medium.attack, model, original, attack)
-        for attack in medium.attacks
-    }
-
-
-def _across(
-    medium: Medium[A, D, T, M], attack: Any, attacked: Mapping[str, Mapping[str, T]], models: Mapping[str, Examined]
-) -> Branch[Artifact[Findings]]:
-    by_model = {name: by_attack[attack.called] for name, by_attack in attacked.items() if attack.called in by_attack}
-    return start(f"transfer of {attack.called}", medium.across, attack, by_model, models)

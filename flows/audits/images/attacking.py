@@ -121,11 +121,16 @@ class Images:
         learned = None if generators is None else dict(generators)
         return attack_subject(samples, *model.model, attack.for_attacking(), model.name, learned)
 
+    @property
+    def transferred(self) -> Sequence[AnyImageAttack]:
+        """The attacks that ask for it."""
+        return [attack for attack in self.attacks if attack.transfer]
+
     def across(
         self, attack: AnyImageAttack, attacked: Mapping[str, ImageAttack], models: Mapping[str, Examined]
     ) -> Artifact[Findings] | None:
         """Show the images that were made against each model to all of them."""
-        if not attack.transfer or len(attacked) < 2:
+        if len(attacked) < 2:
             return None
         generators = {name: dict(one.generators) for name, one in attacked.items() if one.generators is not None}
         return transfer_attacks(
@@ -138,7 +143,7 @@ class Images:
         )
 
     def measure(
-        self, model: Examined, attacked: Mapping[str, ImageAttack], across: Sequence[Artifact[Findings]]
+        self, model: Examined, attacked: Mapping[str, ImageAttack], across: Mapping[str, Artifact[Findings]]
     ) -> ImageMeasures:
         """Whether the model can be attacked honestly, and what the attacks come to, their worst case included."""
         if not self.attacks:
@@ -152,7 +157,7 @@ class Images:
             tables.append(worst)
         classes, listed = self.examination.classes, list(self.attacks)
         measured = measure_attacks(
-            tables, classes, listed, model.name, list(across), evaluation=self.examination.evaluation
+            tables, classes, listed, model.name, list(across.values()), evaluation=self.examination.evaluation
         )
         findings = [probed, measured]
         learned_from = [one.on_training.attacked for one in attacked.values() if one.on_training is not None]

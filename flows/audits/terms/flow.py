@@ -119,13 +119,18 @@ class Terms:
         learned_from = model.learned_from if learns(model.resolved) else None
         return match_entities(cast("Artifact[Tagged]", answers), self.examination.evaluation, learned_from, columns)
 
+    @property
+    def transferred(self) -> tuple[()]:
+        """None: what was made against one model is shown to no other."""
+        return ()
+
     def across(
         self, _attack: AnyTermAttack, _attacked: Mapping[str, SetsAsked], _models: Mapping[str, Examined]
     ) -> None:
         """Nothing: the attacked samples are the same for all models as it is."""
 
     def measure(
-        self, model: Examined, attacked: Mapping[str, SetsAsked], _across: Sequence[Artifact[Findings]]
+        self, model: Examined, attacked: Mapping[str, SetsAsked], _across: Mapping[str, Artifact[Findings]]
     ) -> TermMeasures:
         """What a model says of the original samples and of the attacked ones, and what that comes to."""
         sets = {ORIGINAL: Asked(model.answers, self.matches(model, model.answers))}

@@ -184,11 +184,16 @@ class Texts:
 
         return predict_texts(samples, *model.model)
 
+    @property
+    def transferred(self) -> tuple[()]:
+        """None: what was made against one model is shown to no other."""
+        return ()
+
     def across(self, *_: object) -> None:
         """Nothing: attacked texts are shown to no other model."""
 
     def measure(
-        self, model: Examined, attacked: Mapping[str, TextAttack], _across: Sequence[Artifact[Findings]]
+        self, model: Examined, attacked: Mapping[str, TextAttack], _across: Mapping[str, Artifact[Findings]]
     ) -> Shares:
         """Whether a model always answers alike, so that attacks say nothing; attacks alone and beside each other."""
         if not self.attacks:
