@@ -27,14 +27,8 @@ from assay.tasks.attacks.words.flagging_task import flag_texts
 from assay.tasks.attacks.words.resolved import resolve_word_attack
 from assay.tasks.attacks.words.settings import WordAttack
 from assay.tasks.attacks.words.showing_task import limit_texts, show_words
-from assay.tasks.attacks.words.task import (
-    Swaps,
-    attack_words,
-    compare_words,
-    find_guided_swaps,
-    find_neighbours,
-    measure_words,
-)
+from assay.tasks.attacks.words.swaps_task import Swaps, find_guided_swaps, find_neighbours
+from assay.tasks.attacks.words.task import attack_words, compare_words, measure_words
 from assay.tasks.defenses.comparing import NONE
 from assay.tasks.defenses.copies_task import draw_samples, put_texts
 from assay.tasks.defenses.text_settings import AttackedCopies

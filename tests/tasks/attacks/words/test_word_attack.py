@@ -27,13 +27,8 @@ from assay.tasks.attacks.words.resolved import resolve_word_attack
 from assay.tasks.attacks.words.settings import A2T, Guided, WordAttack
 from assay.tasks.attacks.words.similarity import CharacterEncoder, similarity
 from assay.tasks.attacks.words.space_findings import BLIND
-from assay.tasks.attacks.words.task import (
-    attack_words,
-    compare_words,
-    find_guided_swaps,
-    find_neighbours,
-    measure_words,
-)
+from assay.tasks.attacks.words.swaps_task import find_guided_swaps, find_neighbours
+from assay.tasks.attacks.words.task import attack_words, compare_words, measure_words
 from assay.tasks.language.embeddings.ensemble import resolve_providers
 from assay.tasks.language.embeddings.table import TableProvider
 from assay.tasks.language.neighbours import Vocabulary
