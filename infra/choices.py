@@ -279,14 +279,3 @@ class TaggedChoices(Choices[T]):
 
     def _settled(self, choice: T, origin: Origin) -> T:
         return replace(choice, settings=tagged_settings(self.tag, choice.word, origin))
-
-
-def references_among(items: object, tag: str) -> list[str]:
-    """The `module:object`s in a list of the configuration, written as a word or under the tag.
-
-    >>> references_among(["fgsm", {"attack": "waves.py:WAVES", "eps": 0.1}, "mine:BLUR"], "attack")
-    ['waves.py:WAVES', 'mine:BLUR']
-    """
-    listed = items if isinstance(items, list | tuple) else []
-    words = [item.get(tag) if isinstance(item, dict) else item for item in listed]
-    return [word for word in words if isinstance(word, str) and ":" in word]

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.language.embeddings.provider import Provider, Vectors
-from assay.tasks.language.words import words_of
 
 FEWEST_PAIRS = 10
 """With fewer synonym pairs than this, a threshold would be a guess."""
@@ -88,16 +87,6 @@ def mean_vector(vectors: Vectors) -> Vectors:
     known = known[~np.isnan(known).any(axis=1)]
     mean = known.mean(axis=0) if len(known) else np.full(np.shape(vectors)[1], np.nan)
     return mean.astype(np.float32)
-
-
-def name_vector(provider: Provider, name: str) -> Vectors:
-    """The vector of a class name of one or several words, [d]: the mean of those the provider knows."""
-    words = [word.normalised for word in words_of(name)]
-    if not words:
-        raise InputError(
-            f"The class name {name!r} has no word in it; say what the class is about in trust.class_names."
-        )
-    return mean_vector(provider.vectors(words))
 
 
 def theta_relate(provider: Provider, pairs: Sequence[tuple[str, str]], seed: int = 0) -> Theta:

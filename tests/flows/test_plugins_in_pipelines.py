@@ -11,7 +11,6 @@ from assay.flows.configuration.short_forms import write_out
 from assay.flows.configuration.validation import validate
 from assay.flows.configuration.yaml_source import read_yaml
 from assay.flows.pipeline import Pipeline, pipeline_model
-from assay.infra.choices import references_among
 from assay.infra.plugins import with_types
 from assay.tasks.attacks.menu import ATTACKS
 from assay.tasks.corruptions.settings import Corruptions
@@ -60,9 +59,9 @@ def read(folder: Path, text: str) -> tuple[Pipeline | None, list[str]]:
     document = read_yaml(text, "pipelines.yaml")
     write_out(document, ("attacks",), "attack", ATTACKS.fields)
     write_out(document, ("defenses",), "defense", DEFENCES.fields)
-    attacks = ATTACKS.with_plugins(folder, references_among(document.found(("attacks",)), "attack"))
-    defenses = DEFENCES.with_plugins(folder, references_among(document.found(("defenses",)), "defense"))
-    listed = references_among(document.found(("corruptions", "perturbations")), "")
+    attacks = ATTACKS.with_plugins(folder, ["mine.py:WAVES"])
+    defenses = DEFENCES.with_plugins(folder, ["mine.py:CALM"])
+    listed = ["mine.py:FADE"]
     corruptions = CORRUPTIONS.with_plugins(folder, listed).settings_with(Corruptions, "perturbations")
     types = {
         "attacks": tuple[attacks.union, ...],

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from assay.infra.choices import Named, NamedChoices, Tagged, TaggedChoices, references_among
+from assay.infra.choices import Named, NamedChoices, Tagged, TaggedChoices
 from assay.infra.errors import InputError
 from assay.infra.keys import ingredient
 from assay.infra.settings import Settings
@@ -203,7 +203,3 @@ def test_two_plug_ins_of_one_name_are_refused(folder: Path) -> None:
 def test_no_such_choice_is_said_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r'There is no such colour: "bleu"; did you mean blue\?'):
         COLOURS.named("bleu")
-
-
-def test_references_are_told_from_names_and_options() -> None:
-    assert references_among([{"sound": "a.b:C"}, "quiet", {"hum.py:HUM": {"hertz": 3}}, 3], "sound") == ["a.b:C"]

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from assay.data.text_schemas import WordVectors
 from assay.tasks.language.embeddings.provider import Provider
-from assay.tasks.language.embeddings.table import TableProvider
 
 
 def word_vectors(provider: Provider, words: Sequence[str]) -> pa.Table:
@@ -20,17 +19,3 @@ def word_vectors(provider: Provider, words: Sequence[str]) -> pa.Table:
     lists = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1]).cast(pa.list_(pa.float32()))
     column = pa.compute.if_else(pa.array(unknown), pa.scalar(None, lists.type), lists) if unknown.any() else lists
     return pa.table([[provider.name] * len(distinct), distinct, column], schema=WordVectors.schema)
-
-
-def stored_providers(table: pa.Table) -> list[TableProvider]:
-    """The providers that `word_vectors` wrote down, in alphabetical order of their names."""
-    import pyarrow.compute as pc
-
-    made = []
-    for name in sorted(table["provider"].unique().to_pylist()):
-        rows = table.filter(pc.equal(table["provider"], name))
-        known = rows.filter(pc.is_valid(rows["vector"]))
-        flat = pc.list_flatten(known["vector"]).to_numpy()
-        vectors = flat.reshape(len(known), -1) if len(known) else np.zeros((0, 1), dtype=np.float32)
-        made.append(TableProvider(name, known["word"].to_pylist(), vectors))
-    return made

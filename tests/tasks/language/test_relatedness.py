@@ -11,7 +11,6 @@ from assay.tasks.language.relatedness import (
     balanced_threshold,
     cosines,
     mean_vector,
-    name_vector,
     pair_cosines,
     random_pairs,
     theta_relate,
@@ -145,10 +144,7 @@ def test_an_unknown_or_empty_vector_has_no_cosine():
     assert cosines(vectors[:0], vectors).shape == (0, 3)
 
 
-def test_a_class_name_of_several_words_is_their_mean_and_unknown_ones_do_not_count():
-    provider = TableProvider("x", ["sci", "tech"], np.array([[1, 0], [0, 1]], dtype=np.float32))
-    assert name_vector(provider, "Sci/Tech magic").tolist() == [0.5, 0.5]
-    assert np.isnan(name_vector(provider, "sports")).all()
+def test_a_mean_counts_what_is_known():
+    known = np.array([[1, 0], [np.nan, np.nan], [0, 1]], dtype=np.float32)
+    assert mean_vector(known).tolist() == [0.5, 0.5]
     assert np.isnan(mean_vector(np.zeros((0, 3), dtype=np.float32))).all()
-    with pytest.raises(InputError, match=r"no word in it.*trust\.class_names"):
-        name_vector(provider, "?!")
