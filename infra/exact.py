@@ -88,6 +88,42 @@ class ExactSum:
         return ExactSum(self.units + other.units)
 
 
+@dataclass(frozen=True, eq=False)
+class SparseSum:
+    """Whole numbers that add up place by place, of which only those that are not 0 are kept.
+
+    >>> total = merge(SparseSum.of([7, 2, 7], [1, 5, 2]), SparseSum.of([2, 9], [1, 4]))
+    >>> total.places.tolist(), total.values.tolist()
+    ([2, 7, 9], [6, 3, 4])
+    """
+
+    places: Integers  # ascending, each once
+    values: Integers
+
+    @classmethod
+    def of(cls, places: npt.ArrayLike, values: npt.ArrayLike) -> SparseSum:
+        """The sum of these values at these places, in any order; a place may stand there several times."""
+        at, counted = _int64(np.asarray(places), "the places"), _int64(np.asarray(values), "the values")
+        order = np.argsort(at, kind="stable")  # two runs that are sorted already, as in a merge, cost one pass
+        at, counted = at[order], counted[order]
+        first = np.flatnonzero(np.diff(at, prepend=at[:1] - 1)) if len(at) else np.zeros(0, dtype=np.int64)
+        summed = np.add.reduceat(counted, first) if len(at) else counted
+        kept = summed != 0
+        return cls(at[first][kept], summed[kept])
+
+    def __add__(self, other: SparseSum) -> SparseSum:
+        return SparseSum.of(np.concatenate([self.places, other.places]), np.concatenate([self.values, other.values]))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SparseSum)
+            and np.array_equal(self.places, other.places)
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # as arrays have none
+
+
 def _units(values: npt.NDArray[np.float64]) -> int:
     """The sum in units of 2^-1126: mantissas added per exponent in two halves, each half exact in float64."""
     mantissas, exponents = np.frexp(values)
@@ -128,7 +164,7 @@ def _canonical(value: object, where: str) -> object:
         return int(value)
     if isinstance(value, np.ndarray):
         return _int64(value, where)
-    if isinstance(value, frozenset | ExactSum | Least | Greatest):
+    if isinstance(value, frozenset | ExactSum | SparseSum | Least | Greatest):
         return value
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
@@ -137,7 +173,9 @@ def _canonical(value: object, where: str) -> object:
     if isinstance(value, float | np.floating):
         raise _inexact(where, "a float", "use ExactSum.of(...) for a sum, Least or Greatest, or collect the column")
     raise _inexact(
-        where, f"a {type(value).__name__}", "use int, an integer array, frozenset, Least, Greatest, ExactSum or dict"
+        where,
+        f"a {type(value).__name__}",
+        "use int, an integer array, frozenset, Least, Greatest, ExactSum, SparseSum or dict",
     )
 
 
@@ -153,6 +191,8 @@ def _merge(one: object, other: object, where: str) -> object:
     if isinstance(one, frozenset) and isinstance(other, frozenset):
         return one | other
     if isinstance(one, ExactSum) and isinstance(other, ExactSum):
+        return one + other
+    if isinstance(one, SparseSum) and isinstance(other, SparseSum):
         return one + other
     if isinstance(one, dict) and isinstance(other, dict):
         keys = sorted(one.keys() | other.keys())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import eye_array, kron
 
 from assay.tasks.statistics.vote_counts import VoteCounts
 
+Integers = npt.NDArray[np.int64]
 Correlations = npt.NDArray[np.float64]  # [m, m]
 
 
@@ -23,24 +27,35 @@ def correlations(counts: VoteCounts) -> Correlations:
 
 
 def _of_signed_votes(counts: VoteCounts) -> Correlations:
-    m = len(counts.functions)
-    signs = np.array([-1, 1], dtype=np.int64)
-    sums = counts.votes @ signs  # Σ x_i
-    products = np.einsum("iyjz,y,z->ij", counts.together.reshape(m, 2, m, 2), signs, signs)  # Σ x_i x_j
-    return _pearson(counts.n, sums, products)
+    signs = kron(eye_array(len(counts.functions), dtype=np.int64), np.array([[-1], [1]]), format="csr")  # [2m, m]
+    products = (signs.T @ counts.matrix @ signs).toarray()  # Σ x_i·x_j
+    moments = _Moments(counts.votes @ np.array([-1, 1], dtype=np.int64), products.diagonal())
+    return _pearson(counts.n, moments, moments, products)
 
 
 def _of_class_indicators(counts: VoteCounts) -> Correlations:
     m, k = len(counts.functions), counts.classes
-    r = np.abs(_pearson(counts.n, counts.votes.ravel(), counts.together))
-    strongest: Correlations = r.reshape(m, k, m, k).max(axis=(1, 3))
+    matrix, votes, strongest = counts.matrix, counts.votes.ravel(), np.zeros((m, m))
+    for i in range(m):  # a function at a time: all cells by all cells are too many to be looked at together
+        own = slice(i * k, (i + 1) * k)
+        indicators, others = _Moments(votes[own], votes[own]), _Moments(votes, votes)
+        r = np.abs(_pearson(counts.n, indicators, others, matrix[own].toarray()))
+        strongest[i] = r.reshape(k, m, k).max(axis=(0, 2))
     return strongest
 
 
-def _pearson(n: int, sums: npt.NDArray[np.int64], products: npt.NDArray[np.int64]) -> Correlations:
-    """r from Σx_i and Σx_i·x_j in integers up to the one division, so that an r of exactly δ is exactly δ."""
-    covariance = n * products - np.multiply.outer(sums, sums)  # n² times the covariance
-    variance = np.diagonal(covariance).astype(np.float64)
-    scale = np.sqrt(np.multiply.outer(variance, variance))
+class _Moments(NamedTuple):
+    """Σx and Σx² of some variables."""
+
+    sums: Integers
+    squares: Integers
+
+
+def _pearson(n: int, one: _Moments, other: _Moments, products: Integers) -> Correlations:
+    """r of every variable with every other, [a, b], given Σx_i·x_j: integers up to the one division, so that an r of
+    exactly δ is exactly δ."""
+    covariance = n * products - np.multiply.outer(one.sums, other.sums)  # n² times the covariance
+    variances = [(n * each.squares - each.sums**2).astype(np.float64) for each in (one, other)]
+    scale = np.sqrt(np.multiply.outer(*variances))
     r = np.divide(covariance, scale, out=np.zeros(covariance.shape), where=scale > 0)
     return np.clip(r, -1.0, 1.0)

@@ -1,38 +1,90 @@
 """How often labelling functions vote together, as integers: all that pruning and Snorkel need of the rows.
 
 The table of one-hot votes L_ind [n, m·k] enters both only through C = L_indᵀ L_ind and n. Counts of partitions add up
-to the counts of the whole, exactly and in any order, so nothing here grows with n.
+to the counts of the whole, exactly and in any order, so nothing here grows with n; and only pairs of votes that occur
+are kept, since of many functions and many classes most never do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.infra.exact import Least
+from assay.infra.exact import Least, SparseSum
 
-_BLOCK = 8192  # rows whose one-hot votes are in memory at a time; far below 2**24, so float32 products are exact
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_BLOCK = 8192  # rows whose votes are looked at together; far below 2**24, so float32 products are exact
+_MOST_CELLS = 4096  # of which a dense matrix of counts is made; beyond, only pairs that occur are
+_DENSE_PER_SPARSE = 600  # products that a dense matrix product does while a sparse one does one (measured)
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class VoteCounts:
-    """n rows of m functions and k classes; `together[i·k + y, j·k + z]` of them have i voting y and j voting z."""
+    """n rows of m functions and k classes, and how often two votes are cast on one row.
+
+    The vote of function i for class y is the cell i·k + y. Of cells a ≤ b the place a·m·k + b holds on how many rows
+    both are cast; so a·m·k + a holds the votes of the cell.
+    """
 
     functions: tuple[str, ...]
     classes: int
     n: int
-    together: npt.NDArray[np.int64]  # [m·k, m·k], symmetric
+    pairs: SparseSum
+
+    @classmethod
+    def of_matrix(cls, functions: tuple[str, ...], classes: int, n: int, together: npt.NDArray[np.int64]) -> VoteCounts:
+        """From the whole symmetric matrix of counts, [m·k, m·k].
+
+        >>> counts = VoteCounts.of_matrix(("f", "g"), 1, 9, np.array([[5, 2], [2, 3]]))
+        >>> counts.votes.tolist(), counts.together.tolist()
+        ([[5], [3]], [[5, 2], [2, 3]])
+        """
+        first, second = np.nonzero(np.triu(together))
+        return cls(functions, classes, n, SparseSum.of(first * len(together) + second, together[first, second]))
 
     @property
-    def votes(self) -> npt.NDArray[np.int64]:
+    def cells(self) -> int:
+        """How many votes there could be: m·k."""
+        return len(self.functions) * self.classes
+
+    @property
+    def together(self) -> Integers:
+        """C = L_indᵀ L_ind, [m·k, m·k], symmetric; large where there are many functions and classes."""
+        dense: Integers = self.matrix.toarray()
+        return dense
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """C, of which only what is not 0 is kept."""
+        from scipy.sparse import coo_array
+
+        first, second = np.divmod(self.pairs.places, max(1, self.cells))
+        other = first != second
+        rows, columns = np.concatenate([first, second[other]]), np.concatenate([second, first[other]])
+        values = np.concatenate([self.pairs.values, self.pairs.values[other]])
+        return coo_array((values, (rows, columns)), shape=(self.cells, self.cells)).tocsr()
+
+    @property
+    def votes(self) -> Integers:
         """How often each function votes each class, [m, k]."""
-        counts: npt.NDArray[np.int64] = np.diagonal(self.together).reshape(len(self.functions), self.classes).copy()
-        return counts
+        first, second = np.divmod(self.pairs.places, max(1, self.cells))
+        own = first == second
+        counts = np.zeros(self.cells, dtype=np.int64)
+        counts[first[own]] = self.pairs.values[own]
+        return counts.reshape(len(self.functions), self.classes)
 
     @property
     def coverage(self) -> npt.NDArray[np.float64]:
@@ -52,9 +104,16 @@ class VoteCounts:
         missing = sorted(set(functions) - set(self.functions))
         if missing:
             raise InputError(f"There are no votes of {missing[0]}; the functions that voted are {self.functions}.")
-        where = np.array([self.functions.index(name) for name in functions], dtype=np.int64)
-        cells = (where[:, None] * self.classes + np.arange(self.classes)).ravel()
-        return VoteCounts(tuple(functions), self.classes, self.n, self.together[np.ix_(cells, cells)])
+        place = {name: position for position, name in enumerate(functions)}
+        now = np.array([place.get(name, -1) for name in self.functions], dtype=np.int64)  # [m], −1 where left out
+        first, second = np.divmod(self.pairs.places, max(1, self.cells))
+        rows, columns = now[first // self.classes], now[second // self.classes]
+        kept = (rows >= 0) & (columns >= 0)
+        one = rows[kept] * self.classes + first[kept] % self.classes
+        other = columns[kept] * self.classes + second[kept] % self.classes
+        width = len(functions) * self.classes
+        places = np.minimum(one, other) * width + np.maximum(one, other)
+        return VoteCounts(tuple(functions), self.classes, self.n, SparseSum.of(places, self.pairs.values[kept]))
 
 
 def functions_of(votes: pa.Table) -> tuple[str, ...]:
@@ -62,41 +121,74 @@ def functions_of(votes: pa.Table) -> tuple[str, ...]:
     return tuple(name for name in votes.column_names if name != "id")
 
 
-def count_votes(votes: pa.Table, classes: int) -> dict[str, int | npt.NDArray[np.int64]]:
-    """n and the co-occurrences C = L_indᵀ L_ind of one partition of votes, to be added up over partitions.
+def count_votes(votes: pa.Table, classes: int) -> VoteCounts:
+    """The counts of one partition of votes.
 
     >>> table = pa.table({"id": ["a", "b"], "f": pa.array([0, 1], pa.int8()), "g": pa.array([-1, 1], pa.int8())})
-    >>> count_votes(table, classes=2)["together"].tolist()
+    >>> count_votes(table, classes=2).together.tolist()
     [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 1, 0, 1]]
     """
     names = functions_of(votes)
     columns = [votes.column(name).to_numpy().astype(np.int8, copy=False) for name in names]
     for name, column in zip(names, columns, strict=True):
         _require_classes(name, column, classes, votes)
-    width = len(names) * classes
-    together = np.zeros((width, width), dtype=np.int64)
-    for start in range(0, votes.num_rows, _BLOCK):
-        size = min(_BLOCK, votes.num_rows - start)
-        voted = np.empty((width, size), dtype=np.float32)  # L_indᵀ
+    count = _count_sparse if _is_sparse(columns, classes) else _count_dense
+    return VoteCounts(names, classes, votes.num_rows, count(columns, classes, votes.num_rows))
+
+
+def _is_sparse(columns: Sequence[npt.NDArray[np.int8]], classes: int) -> bool:
+    """Whether few enough votes are cast that it is quicker to go from vote to vote than from cell to cell."""
+    cells = len(columns) * classes
+    if cells > _MOST_CELLS or not columns:
+        return True
+    per_row = np.add.reduce([column[:_BLOCK] >= 0 for column in columns], axis=0, dtype=np.int64)
+    return bool(_DENSE_PER_SPARSE * (per_row**2).mean() < cells**2) if len(per_row) else True
+
+
+def _count_dense(columns: Sequence[npt.NDArray[np.int8]], classes: int, rows: int) -> SparseSum:
+    cells = len(columns) * classes
+    together = np.zeros((cells, cells), dtype=np.int64)
+    for start in range(0, rows, _BLOCK):
+        size = min(_BLOCK, rows - start)
+        voted = np.empty((cells, size), dtype=np.float32)  # L_indᵀ
         for position, column in enumerate(columns):
             for y in range(classes):
                 np.equal(column[start : start + size], y, out=voted[position * classes + y], casting="unsafe")
         together += (voted @ voted.T).astype(np.int64)
-    return {"n": votes.num_rows, "together": together}
+    first, second = np.nonzero(np.triu(together))
+    return SparseSum.of(first * cells + second, together[first, second])
+
+
+def _count_sparse(columns: Sequence[npt.NDArray[np.int8]], classes: int, rows: int) -> SparseSum:
+    from scipy.sparse import csr_array
+
+    cells, total = len(columns) * classes, SparseSum.of(_NONE, _NONE)
+    for start in range(0, rows, _BLOCK):
+        block = np.stack([column[start : start + _BLOCK] for column in columns], axis=1)  # [rows, m]
+        row, function = np.nonzero(block >= 0)
+        voted = csr_array(
+            (np.ones(len(row), np.int32), (row, function * classes + block[row, function])), (len(block), cells)
+        )
+        products = (voted.T @ voted).tocoo()
+        upper = products.row <= products.col
+        places = products.row[upper].astype(np.int64) * cells + products.col[upper]
+        total += SparseSum.of(places, products.data[upper])
+    return total
 
 
 def count_partition(votes: pa.Table, classes: int) -> dict[str, object]:
     """What `vote_counts` needs of one partition of votes, ready to be merged with the others'."""
-    return {"functions": Least(functions_of(votes)), **count_votes(votes, classes)}
+    counts = count_votes(votes, classes)
+    return {"functions": Least(counts.functions), "n": counts.n, "pairs": counts.pairs}
 
 
 def vote_counts(merged: Mapping[str, object], classes: int) -> VoteCounts:
     """The counts of the whole, once those of `count_partition` are merged."""
-    functions, n, together = merged["functions"], merged["n"], merged["together"]
+    functions, n, pairs = merged["functions"], merged["n"], merged["pairs"]
     assert isinstance(functions, Least)
     assert isinstance(n, int)
-    assert isinstance(together, np.ndarray)
-    return VoteCounts(tuple(functions.value), classes, n, together)
+    assert isinstance(pairs, SparseSum)
+    return VoteCounts(tuple(functions.value), classes, n, pairs)
 
 
 def _require_classes(name: str, column: npt.NDArray[np.int8], classes: int, votes: pa.Table) -> None:

@@ -75,7 +75,7 @@ def _check_learning(
 ) -> None:
     names = tuple(f"rule_{number}" for number in range(FUNCTIONS))
     hot = (votes[:, :, None] == np.arange(CLASSES)).reshape(len(votes), -1).astype(np.int64)
-    counts = VoteCounts(names, CLASSES, len(votes), hot.T @ hot)
+    counts = VoteCounts.of_matrix(names, CLASSES, len(votes), hot.T @ hot)
     first, second = (learn(counts, _Brief()) for _ in range(2))
     if first.functions != names or first.weights.shape != (FUNCTIONS,) or not np.isfinite(first.weights).all():
         raise InputError(

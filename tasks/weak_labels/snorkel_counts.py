@@ -1,13 +1,14 @@
 """Snorkel's label model, trained from counts of votes instead of the votes.
 
 `LabelModel.fit` uses the rows only through O = L_indᵀ L_ind / n, n, and the coverages. So does this, step by step with
-Snorkel's own loss, optimizer and post-processing: the same μ and weights to the last bit, from any partitioning.
+Snorkel's own loss, optimizer and post-processing: the same μ and weights to the last bit, from any partitioning. Where
+O would not fit into memory the same loss is taken from what of it is not 0 (`snorkel_objective`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +24,7 @@ _MOMENTUM = 0.9  # of Snorkel's optimizer, torch.optim.SGD; importing that drags
 _PRECISION = 0.7  # Snorkel's prior guess of P(class y | i votes y)
 _SETTLED = 1e-3  # once no conditional probability moves further than this until the end, training has settled
 _TAIL = 0.1  # training must have settled this share of its epochs before the end to have converged
+_MOST_CELLS = 6144  # m·k up to which O is a matrix as in Snorkel: there its loss needs under a gigabyte
 _LOCK = threading.Lock()
 
 
@@ -32,7 +34,7 @@ def snorkel(counts: VoteCounts, settings: Options, balance: Sequence[float] | No
     Where nothing can be learned (fewer than three functions, or no vote at all) every vote weighs one, as in majority,
     and the labeler carries no training.
     """
-    if len(counts.functions) < FEWEST_FUNCTIONS or not counts.together.any():
+    if len(counts.functions) < FEWEST_FUNCTIONS or not counts.votes.any():
         return majority(counts.functions)
     with _one_torch_thread():
         model, losses, steps = _trained(counts, settings, balance)
@@ -67,17 +69,16 @@ def _trained(
     velocity = None
     losses: list[float] = []
     steps: list[float] = []
+    loss_at = _snorkels_loss if model.d <= _MOST_CELLS else _sparse_loss(counts, model)
     for _ in range(settings.epochs):
-        model.mu.grad = None
-        loss = model._loss_mu(l2=0.0)
-        losses.append(loss.item())
+        loss, gradient = loss_at(model)
+        losses.append(loss)
         if not np.isfinite(losses[-1]):
             raise InputError(
                 f"Training Snorkel's label model diverged in epoch {len(losses)}; "
                 f"lower weak_labels.learning_rate (now {settings.learning_rate:g})."
             )
-        loss.backward()
-        gradient, mu = model.mu.grad, model.mu.detach()
+        mu = model.mu.detach()
         before = mu.clone()
         velocity = gradient.clone() if velocity is None else velocity.mul_(_MOMENTUM).add_(gradient)
         mu.add_(velocity, alpha=-settings.learning_rate)
@@ -86,6 +87,27 @@ def _trained(
     model._break_col_permutation_symmetry()
     model.eval()
     return model, losses, steps
+
+
+def _snorkels_loss(model: Any) -> tuple[float, Any]:
+    model.mu.grad = None
+    loss = model._loss_mu(l2=0.0)
+    loss.backward()
+    return loss.item(), model.mu.grad
+
+
+def _sparse_loss(counts: VoteCounts, model: Any) -> Callable[[Any], tuple[float, Any]]:
+    import torch
+
+    from assay.tasks.weak_labels.snorkel_objective import objective
+
+    at = objective(counts, model.p)
+
+    def loss_at(model: Any) -> tuple[float, Any]:
+        loss, gradient = at(model.mu.detach().numpy().astype(np.float64))
+        return loss, torch.from_numpy(gradient).float()
+
+    return loss_at
 
 
 def _untrained(counts: VoteCounts, settings: Options, balance: Sequence[float] | None) -> Any:
@@ -103,10 +125,12 @@ def _untrained(counts: VoteCounts, settings: Options, balance: Sequence[float] |
     model.n, model.m, model.d = counts.n, m, m * k
     model.coverage = counts.votes.sum(axis=1) / counts.n
     model._set_class_balance(None if balance is None else np.asarray(balance))
-    model.O = torch.from_numpy(counts.together / counts.n).float()
-    model.mask = ~torch.from_numpy(np.kron(np.eye(m, dtype=np.bool_), np.ones((k, k), dtype=np.bool_)))
+    if model.d <= _MOST_CELLS:
+        model.O = torch.from_numpy(counts.together / counts.n).float()
+        model.mask = ~torch.from_numpy(np.kron(np.eye(m, dtype=np.bool_), np.ones((k, k), dtype=np.bool_)))
+    said = torch.from_numpy(counts.votes.ravel() / counts.n).float()  # diag O
     shares = torch.from_numpy(np.tile(model.p.astype(np.float32), m)) if balance is not None else 1 / k
-    guess = torch.clamp(torch.diag(model.O) * (_PRECISION * torch.ones(m * k)) / shares, 0, 1)
+    guess = torch.clamp(said * (_PRECISION * torch.ones(m * k)) / shares, 0, 1)
     own_class = torch.from_numpy(np.tile(np.eye(k, dtype=np.float32), (m, 1)))  # [m·k, k]
     model.mu_init = guess[:, None] * own_class
     model.mu = torch.nn.Parameter(model.mu_init.clone() * np.random.RandomState(settings.seed).random_sample())

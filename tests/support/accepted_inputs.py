@@ -61,6 +61,7 @@ ACCEPTED = (
     Accepted(r"odd_values: x, .*, csv", "text in place of numbers; where most are numbers it is said"),
     Accepted(r"odd_values: x, .*, jsonl", "rows of another type are rejected; where all are text, it is text"),
     Accepted(r"odd_votes: \[(None, 1|-1, 0, 1|-2, 0|-1, 0, 5000)\], .*", "votes"),
+    Accepted(r"odd_votes: \[(0, 1, 2|1, 1|0)\], .*, classes given", "what 0 means was said, so nobody abstains"),
     Accepted(r"odd_votes: \[(0, 1, 2|1, 1|0)\], .*", "functions that always vote", SAID_TO_VOTE),
     # Parquet
     Accepted(r"damaged_parquet: .*, 60", "whole, and a column may have any name; shown escaped"),

@@ -379,11 +379,10 @@ def odd_votes(draw: Draw, folder: Path) -> Pipeline:
     if draw.random() < 0.7:
         table["truth"] = pa.array(["a", "b"] * (ROWS // 2)) if draw.random() < 0.5 else pa.array([0, 1] * (ROWS // 2))
     pq.write_table(pa.table(table), folder / "votes.parquet")
-    source = (
-        {"votes": "votes.parquet"}
-        | ({"label": "truth"} if draw.random() < 0.5 else {})
-        | ({"classes": ["a", "b"]} if draw.random() < 0.4 else {})
-    )
+    source: dict[str, Any] = {"votes": "votes.parquet"} | ({"label": "truth"} if draw.random() < 0.5 else {})
+    if draw.random() < 0.4:
+        draw.kind.append("classes given")
+        source["classes"] = ["a", "b"]
     return {"source": source, "weak_labels": {"labelers": ["majority"]}, "ordering": {"datasets": 5}}
 
 

@@ -13,7 +13,7 @@ from assay.tasks.statistics.vote_counts import VoteCounts
 def counts_of(votes: np.ndarray, classes: int) -> VoteCounts:
     one_hot = np.stack([votes == y for y in range(classes)], axis=2).reshape(len(votes), -1).astype(np.int64)
     names = tuple(f"f{i}" for i in range(votes.shape[1]))
-    return VoteCounts(names, classes, len(votes), one_hot.T @ one_hot)
+    return VoteCounts.of_matrix(names, classes, len(votes), one_hot.T @ one_hot)
 
 
 def vote_matrices(classes: int):

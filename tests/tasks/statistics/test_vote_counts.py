@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from assay.infra.errors import InputError
-from assay.tasks.statistics.vote_counts import count_partition, count_votes, vote_counts
+from assay.tasks.statistics.vote_counts import (
+    _count_dense,
+    _count_sparse,
+    _is_sparse,
+    count_partition,
+    count_votes,
+    vote_counts,
+)
 
 
 def table_of(votes: np.ndarray) -> pa.Table:
@@ -25,9 +32,27 @@ def test_counts_of_parts_add_up_to_the_counts_of_the_whole(votes, cut):
     whole = count_votes(table_of(votes), 3)
     head, tail = count_votes(table_of(votes[:cut]), 3), count_votes(table_of(votes[cut:]), 3)
     one_hot = np.stack([votes == y for y in range(3)], axis=2).reshape(len(votes), -1).astype(np.int64)
-    assert whole["n"] == head["n"] + tail["n"] == len(votes)
-    np.testing.assert_array_equal(whole["together"], head["together"] + tail["together"])
-    np.testing.assert_array_equal(whole["together"], one_hot.T @ one_hot)
+    assert whole.n == head.n + tail.n == len(votes)
+    assert whole.pairs == head.pairs + tail.pairs
+    np.testing.assert_array_equal(whole.together, one_hot.T @ one_hot)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 5)), elements=st.integers(-1, 4)),
+)
+def test_from_vote_to_vote_and_from_cell_to_cell_is_the_same(votes):
+    columns = list(np.ascontiguousarray(votes.T))
+    assert _count_sparse(columns, 5, len(votes)) == _count_dense(columns, 5, len(votes))
+
+
+def test_few_votes_are_counted_from_vote_to_vote():
+    generator = np.random.default_rng(0)
+    rare = [np.where(generator.random(500) < 0.01, 1, -1).astype(np.int8) for _ in range(200)]
+    usual = [generator.integers(0, 2, 500).astype(np.int8) for _ in range(200)]
+    assert _is_sparse(rare, 2)
+    assert not _is_sparse(usual, 2)
+    assert _is_sparse(usual, 56)  # eleven thousand cells: a matrix of all would fill the memory
 
 
 def test_counts_are_exact_beyond_one_block_of_rows():
@@ -42,7 +67,7 @@ def test_the_counts_of_some_functions_are_those_of_their_votes_alone():
     table = table_of(votes)
     whole = vote_counts(count_partition(table, 3), 3)
     part = table.select(["id", "f3", "f1"])
-    np.testing.assert_array_equal(whole.of(["f3", "f1"]).together, count_votes(part, 3)["together"])
+    np.testing.assert_array_equal(whole.of(["f3", "f1"]).together, count_votes(part, 3).together)
     with pytest.raises(InputError, match="no votes of nobody"):
         whole.of(["nobody"])
 

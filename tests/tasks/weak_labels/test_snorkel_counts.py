@@ -12,10 +12,12 @@ import torch
 from assay.infra.errors import InputError
 from assay.infra.exact import merge
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, functions_of, vote_counts
+from assay.tasks.weak_labels import snorkel_counts
 from assay.tasks.weak_labels.labels import weak_labels
 from assay.tasks.weak_labels.models import labeler_from
 from assay.tasks.weak_labels.settings import WeakLabelling
 from assay.tasks.weak_labels.snorkel_counts import snorkel
+from assay.tasks.weak_labels.snorkel_objective import objective
 
 SHAPES = [(200, 5, 2), (569, 30, 2), (1000, 12, 3), (500, 8, 5), (37, 3, 3), (2000, 60, 2)]
 
@@ -57,6 +59,28 @@ def test_weights_and_conditional_probabilities_are_those_of_label_model_fit(n, m
     ours = snorkel(counted(votes, k), options)
     np.testing.assert_array_equal(ours.mu, theirs.mu.detach().numpy().reshape(m, k, k))
     np.testing.assert_array_equal(ours.weights, theirs.get_weights())
+
+
+@pytest.mark.parametrize(("n", "m", "k"), SHAPES)
+def test_the_loss_of_what_is_not_zero_is_snorkels_and_so_is_its_gradient(n, m, k):
+    counts, balance = counted(simulated_votes(n, m, k), k), np.random.default_rng(0).dirichlet(np.ones(k))
+    model = snorkel_counts._untrained(counts, WeakLabelling(), balance)
+    loss = model._loss_mu(l2=0.0)
+    loss.backward()
+    ours, gradient = objective(counts, balance)(model.mu.detach().numpy().astype(np.float64))
+    assert ours == pytest.approx(loss.item(), rel=1e-5)
+    np.testing.assert_allclose(gradient, model.mu.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(569, 30, 2), (500, 8, 5)])
+def test_where_the_matrix_would_be_too_large_the_same_is_learned(n, m, k, monkeypatch):
+    counts, options = counted(simulated_votes(n, m, k), k), WeakLabelling(epochs=100)
+    whole = snorkel(counts, options)
+    monkeypatch.setattr(snorkel_counts, "_MOST_CELLS", 0)
+    monkeypatch.setattr(VoteCounts, "together", property(lambda _: pytest.fail("the matrix was made")))
+    sparse = snorkel(counts, options)
+    np.testing.assert_allclose(sparse.weights, whole.weights, atol=1e-4)
+    np.testing.assert_allclose(sparse.mu, whole.mu, atol=1e-4)
 
 
 @pytest.mark.parametrize(("n", "m", "k"), SHAPES)
