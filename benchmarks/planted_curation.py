@@ -22,7 +22,7 @@ FUNCTIONS, SEED = 60, 0
 LABELERS = ("majority", "snorkel")
 
 
-def curation(rows: int, partitions: int, workers: int, memory: str = "2GiB") -> dict[str, object]:
+def curation(rows: int, partitions: int, workers: int, memory: str = "2GiB", *further: str) -> dict[str, object]:
     """What the chain took and made on so many rows, over an empty store that is thrown away afterwards."""
     with tempfile.TemporaryDirectory() as store:
         command = [
@@ -38,6 +38,7 @@ def curation(rows: int, partitions: int, workers: int, memory: str = "2GiB") -> 
             memory,
             "--store",
             store,
+            *further,
         ]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
@@ -57,6 +58,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", default="2GiB")
     parser.add_argument("--store", required=True)
+    parser.add_argument("--functions", type=int, default=FUNCTIONS)
+    parser.add_argument("--classes", type=int, default=2)
+    parser.add_argument("--coverage", type=float, nargs=2, default=(0.1, 0.6), help="the least and the greatest share")
+    parser.add_argument("--labelers", nargs="+", default=LABELERS)
+    parser.add_argument("--to", choices=("labels", "validity"), default="validity", help="where the chain ends")
     options = parser.parse_args()
     from assay.infra.environment import prepare_environment
 
@@ -78,7 +84,7 @@ def _run(options: argparse.Namespace) -> dict[str, object]:
         began = time.perf_counter()
         _ = run.engine
         started = time.perf_counter()
-        _chain(options.rows, options.partitions)
+        _chain(options)
         ended = time.perf_counter()
         stages = [(record.title, record.summary, record.seconds) for record in run.record.stages]
         digests = [output["digest"] for record in run.record.stages for output in record.outputs.values()]
@@ -93,7 +99,7 @@ def _run(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def _chain(rows: int, partitions: int) -> None:
+def _chain(options: argparse.Namespace) -> None:
     """Votes → pruning → both labelers → weak labels → intervals → order → validity, as the curation flow does it."""
     from planted_votes import plant_votes
 
@@ -106,11 +112,15 @@ def _chain(rows: int, partitions: int) -> None:
     from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 
     ordering, labelling = Ordering(), WeakLabelling()
-    samples, votes, classes = plant_votes(rows, FUNCTIONS, partitions, SEED)
+    samples, votes, classes = plant_votes(
+        options.rows, options.functions, options.partitions, SEED, options.classes, tuple(options.coverage)
+    )
     panel = prune_labeling_functions(votes, classes, Pruning()).panel
-    for labeler in LABELERS:
+    for labeler in options.labelers:
         model = train_labeler(votes, panel, classes, labelling, labeler, "panel")
         labels = label_probabilistically(votes, model, classes, labelling)
+        if options.to == "labels":
+            continue
         intervals = bound_confidence(labels, ordering)
         order_adversarially(intervals, samples, ordering, labeler)
         measure_ordering(intervals, samples, ordering, OURS.name, labeler)

@@ -26,9 +26,10 @@ _BLOCK = 8192  # rows whose votes are looked at together; far below 2**24, so fl
 _MOST_CELLS = 4096  # of which a dense matrix of counts is made; beyond, only pairs that occur are
 _DENSE_PER_SPARSE = 600  # products that a dense matrix product does while a sparse one does one (measured)
 
-_NONE = np.zeros(0, dtype=np.int64)
+_SPARSE_PRODUCTS = 4e6  # of which a block of rows has no more, where only pairs that occur are kept
 
 Integers = npt.NDArray[np.int64]
+Votes = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -128,58 +129,16 @@ def count_votes(votes: pa.Table, classes: int) -> VoteCounts:
     >>> count_votes(table, classes=2).together.tolist()
     [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 1, 0, 1]]
     """
-    names = functions_of(votes)
-    columns = [votes.column(name).to_numpy().astype(np.int8, copy=False) for name in names]
-    for name, column in zip(names, columns, strict=True):
-        _require_classes(name, column, classes, votes)
-    count = _count_sparse if _is_sparse(columns, classes) else _count_dense
-    return VoteCounts(names, classes, votes.num_rows, count(columns, classes, votes.num_rows))
-
-
-def _is_sparse(columns: Sequence[npt.NDArray[np.int8]], classes: int) -> bool:
-    """Whether few enough votes are cast that it is quicker to go from vote to vote than from cell to cell."""
-    cells = len(columns) * classes
-    if cells > _MOST_CELLS or not columns:
-        return True
-    per_row = np.add.reduce([column[:_BLOCK] >= 0 for column in columns], axis=0, dtype=np.int64)
-    return bool(_DENSE_PER_SPARSE * (per_row**2).mean() < cells**2) if len(per_row) else True
-
-
-def _count_dense(columns: Sequence[npt.NDArray[np.int8]], classes: int, rows: int) -> SparseSum:
-    cells = len(columns) * classes
-    together = np.zeros((cells, cells), dtype=np.int64)
-    for start in range(0, rows, _BLOCK):
-        size = min(_BLOCK, rows - start)
-        voted = np.empty((cells, size), dtype=np.float32)  # L_indᵀ
-        for position, column in enumerate(columns):
-            for y in range(classes):
-                np.equal(column[start : start + size], y, out=voted[position * classes + y], casting="unsafe")
-        together += (voted @ voted.T).astype(np.int64)
-    first, second = np.nonzero(np.triu(together))
-    return SparseSum.of(first * cells + second, together[first, second])
-
-
-def _count_sparse(columns: Sequence[npt.NDArray[np.int8]], classes: int, rows: int) -> SparseSum:
-    from scipy.sparse import csr_array
-
-    cells, total = len(columns) * classes, SparseSum.of(_NONE, _NONE)
-    for start in range(0, rows, _BLOCK):
-        block = np.stack([column[start : start + _BLOCK] for column in columns], axis=1)  # [rows, m]
-        row, function = np.nonzero(block >= 0)
-        voted = csr_array(
-            (np.ones(len(row), np.int32), (row, function * classes + block[row, function])), (len(block), cells)
-        )
-        products = (voted.T @ voted).tocoo()
-        upper = products.row <= products.col
-        places = products.row[upper].astype(np.int64) * cells + products.col[upper]
-        total += SparseSum.of(places, products.data[upper])
-    return total
+    return vote_counts(count_partition(votes, classes), classes)
 
 
 def count_partition(votes: pa.Table, classes: int) -> dict[str, object]:
     """What `vote_counts` needs of one partition of votes, ready to be merged with the others'."""
-    counts = count_votes(votes, classes)
-    return {"functions": Least(counts.functions), "n": counts.n, "pairs": counts.pairs}
+    names = functions_of(votes)
+    columns = [votes.column(name).to_numpy().astype(np.int8, copy=False) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        _require_classes(name, column, classes, votes)
+    return {"functions": Least(names), "n": votes.num_rows, "pairs": _count(columns, classes, votes.num_rows)}
 
 
 def vote_counts(merged: Mapping[str, object], classes: int) -> VoteCounts:
@@ -187,11 +146,70 @@ def vote_counts(merged: Mapping[str, object], classes: int) -> VoteCounts:
     functions, n, pairs = merged["functions"], merged["n"], merged["pairs"]
     assert isinstance(functions, Least)
     assert isinstance(n, int)
+    names = tuple(functions.value)
+    if isinstance(pairs, np.ndarray):
+        return VoteCounts.of_matrix(names, classes, n, pairs)
     assert isinstance(pairs, SparseSum)
-    return VoteCounts(tuple(functions.value), classes, n, pairs)
+    return VoteCounts(names, classes, n, pairs)
 
 
-def _require_classes(name: str, column: npt.NDArray[np.int8], classes: int, votes: pa.Table) -> None:
+def _count(columns: Sequence[Votes], classes: int, rows: int) -> Integers | SparseSum:
+    """The whole matrix of counts, or, where there are many cells, the pairs that occur."""
+    cells, often = len(columns) * classes, _products_per_row(columns)
+    if cells > _MOST_CELLS:
+        block = int(np.clip(_SPARSE_PRODUCTS / max(often, 1.0), 1, _BLOCK))
+        return _pairs_that_occur(columns, classes, rows, block)
+    products = _from_vote_to_vote if _DENSE_PER_SPARSE * often < cells**2 else _from_cell_to_cell
+    together = np.zeros((cells, cells), dtype=np.int64)
+    for start in range(0, rows, _BLOCK):
+        together += products([column[start : start + _BLOCK] for column in columns], classes)
+    return together
+
+
+def _products_per_row(columns: Sequence[Votes]) -> float:
+    """How many pairs of votes there are on a row, by the first rows."""
+    if not columns or not len(columns[0]):
+        return 0.0
+    cast = np.add.reduce([column[:_BLOCK] >= 0 for column in columns], axis=0, dtype=np.int64)
+    return float((cast**2).mean())
+
+
+def _from_cell_to_cell(columns: Sequence[Votes], classes: int) -> Integers:
+    voted = np.empty((len(columns) * classes, len(columns[0]) if columns else 0), dtype=np.float32)  # L_indᵀ
+    for position, column in enumerate(columns):
+        for y in range(classes):
+            np.equal(column, y, out=voted[position * classes + y], casting="unsafe")
+    return (voted @ voted.T).astype(np.int64)
+
+
+def _from_vote_to_vote(columns: Sequence[Votes], classes: int) -> Integers:
+    voted = _one_hot(columns, classes)
+    products: Integers = (voted.T @ voted).toarray()
+    return products
+
+
+def _pairs_that_occur(columns: Sequence[Votes], classes: int, rows: int, block: int) -> SparseSum:
+    cells, total = len(columns) * classes, SparseSum.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    for start in range(0, rows, block):
+        voted = _one_hot([column[start : start + block] for column in columns], classes)
+        products = (voted.T @ voted).tocoo()
+        upper = products.row <= products.col
+        places = products.row[upper].astype(np.int64) * cells + products.col[upper]
+        total += SparseSum.of(places, products.data[upper])
+    return total
+
+
+def _one_hot(columns: Sequence[Votes], classes: int) -> csr_array:
+    """L_ind, of which only the votes that are cast are kept."""
+    from scipy.sparse import csr_array
+
+    votes = np.stack(columns, axis=1)  # [rows, m]
+    row, function = np.nonzero(votes >= 0)
+    cast = np.ones(len(row), np.int32), (row, function * classes + votes[row, function])
+    return csr_array(cast, shape=(len(votes), len(columns) * classes))
+
+
+def _require_classes(name: str, column: Votes, classes: int, votes: pa.Table) -> None:
     wrong = np.flatnonzero((column < -1) | (column >= classes))
     if len(wrong):
         row = int(wrong[0])

@@ -25,6 +25,8 @@ _PRECISION = 0.7  # Snorkel's prior guess of P(class y | i votes y)
 _SETTLED = 1e-3  # once no conditional probability moves further than this until the end, training has settled
 _TAIL = 0.1  # training must have settled this share of its epochs before the end to have converged
 _MOST_CELLS = 6144  # m·k up to which O is a matrix as in Snorkel: there its loss needs under a gigabyte
+_MANY_CELLS = 1024  # m·k from which the matrix is slow, and worth it only where Snorkel could run too
+_SNORKELS_BYTES = 16 << 30  # of one-hot votes, 8 bytes each: with more Snorkel is taken not to run
 _LOCK = threading.Lock()
 
 
@@ -69,7 +71,7 @@ def _trained(
     velocity = None
     losses: list[float] = []
     steps: list[float] = []
-    loss_at = _snorkels_loss if model.d <= _MOST_CELLS else _sparse_loss(counts, model)
+    loss_at = _snorkels_loss if _as_snorkel(counts) else _sparse_loss(counts, model)
     for _ in range(settings.epochs):
         loss, gradient = loss_at(model)
         losses.append(loss)
@@ -87,6 +89,13 @@ def _trained(
     model._break_col_permutation_symmetry()
     model.eval()
     return model, losses, steps
+
+
+def _as_snorkel(counts: VoteCounts) -> bool:
+    """Whether the loss is Snorkel's own, to the last bit: wherever Snorkel could be run on these votes."""
+    if counts.cells <= _MANY_CELLS:
+        return True
+    return counts.cells <= _MOST_CELLS and 8 * counts.n * counts.cells <= _SNORKELS_BYTES
 
 
 def _snorkels_loss(model: Any) -> tuple[float, Any]:
@@ -125,7 +134,7 @@ def _untrained(counts: VoteCounts, settings: Options, balance: Sequence[float] |
     model.n, model.m, model.d = counts.n, m, m * k
     model.coverage = counts.votes.sum(axis=1) / counts.n
     model._set_class_balance(None if balance is None else np.asarray(balance))
-    if model.d <= _MOST_CELLS:
+    if _as_snorkel(counts):
         model.O = torch.from_numpy(counts.together / counts.n).float()
         model.mask = ~torch.from_numpy(np.kron(np.eye(m, dtype=np.bool_), np.ones((k, k), dtype=np.bool_)))
     said = torch.from_numpy(counts.votes.ravel() / counts.n).float()  # diag O

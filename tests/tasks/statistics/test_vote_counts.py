@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from assay.infra.errors import InputError
+from assay.infra.exact import SparseSum
 from assay.tasks.statistics.vote_counts import (
-    _count_dense,
-    _count_sparse,
-    _is_sparse,
+    VoteCounts,
+    _from_cell_to_cell,
+    _from_vote_to_vote,
+    _pairs_that_occur,
     count_partition,
     count_votes,
     vote_counts,
@@ -41,18 +43,23 @@ def test_counts_of_parts_add_up_to_the_counts_of_the_whole(votes, cut):
 @given(
     arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 5)), elements=st.integers(-1, 4)),
 )
-def test_from_vote_to_vote_and_from_cell_to_cell_is_the_same(votes):
+def test_from_vote_to_vote_from_cell_to_cell_and_without_a_matrix_is_the_same(votes):
     columns = list(np.ascontiguousarray(votes.T))
-    assert _count_sparse(columns, 5, len(votes)) == _count_dense(columns, 5, len(votes))
+    names = tuple(f"f{i}" for i in range(len(columns)))
+    dense = _from_cell_to_cell(columns, 5)
+    np.testing.assert_array_equal(_from_vote_to_vote(columns, 5), dense)
+    pairs = _pairs_that_occur(columns, 5, len(votes), block=7)
+    assert VoteCounts(names, 5, len(votes), pairs) == VoteCounts.of_matrix(names, 5, len(votes), dense)
 
 
-def test_few_votes_are_counted_from_vote_to_vote():
+def test_of_many_cells_only_pairs_that_occur_are_kept():
     generator = np.random.default_rng(0)
-    rare = [np.where(generator.random(500) < 0.01, 1, -1).astype(np.int8) for _ in range(200)]
-    usual = [generator.integers(0, 2, 500).astype(np.int8) for _ in range(200)]
-    assert _is_sparse(rare, 2)
-    assert not _is_sparse(usual, 2)
-    assert _is_sparse(usual, 56)  # eleven thousand cells: a matrix of all would fill the memory
+    votes = np.where(generator.random((300, 120)) < 0.02, generator.integers(0, 56, (300, 120)), -1).astype(np.int8)
+    counted = count_partition(table_of(votes), 56)
+    assert isinstance(counted["pairs"], SparseSum)
+    assert len(counted["pairs"].places) < 300 * 20
+    counts = vote_counts(counted, 56)
+    np.testing.assert_array_equal(counts.votes, np.stack([(votes == y).sum(axis=0) for y in range(56)], axis=1))
 
 
 def test_counts_are_exact_beyond_one_block_of_rows():

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from assay.infra.errors import InputError
-from assay.infra.exact import merge
+from assay.infra.exact import SparseSum, merge
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, functions_of, vote_counts
 from assay.tasks.weak_labels import snorkel_counts
 from assay.tasks.weak_labels.labels import weak_labels
@@ -76,11 +76,21 @@ def test_the_loss_of_what_is_not_zero_is_snorkels_and_so_is_its_gradient(n, m, k
 def test_where_the_matrix_would_be_too_large_the_same_is_learned(n, m, k, monkeypatch):
     counts, options = counted(simulated_votes(n, m, k), k), WeakLabelling(epochs=100)
     whole = snorkel(counts, options)
-    monkeypatch.setattr(snorkel_counts, "_MOST_CELLS", 0)
+    monkeypatch.setattr(snorkel_counts, "_as_snorkel", lambda _: False)
     monkeypatch.setattr(VoteCounts, "together", property(lambda _: pytest.fail("the matrix was made")))
     sparse = snorkel(counts, options)
     np.testing.assert_allclose(sparse.weights, whole.weights, atol=1e-4)
     np.testing.assert_allclose(sparse.mu, whole.mu, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "k", "whether"),
+    [(10**8, 60, 2, True), (20_000, 1800, 2, True), (1_700_000, 1800, 2, False), (1000, 1200, 56, False)],
+)
+def test_it_is_snorkels_own_wherever_snorkel_could_run(n, m, k, whether):
+    nothing = SparseSum.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    counts = VoteCounts(tuple(f"f{i}" for i in range(m)), k, n, nothing)
+    assert snorkel_counts._as_snorkel(counts) is whether
 
 
 @pytest.mark.parametrize(("n", "m", "k"), SHAPES)
