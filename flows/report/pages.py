@@ -19,10 +19,10 @@ from assay.infra.manifests import RunRecord
 from assay.infra.plugins import called
 from assay.infra.runs import Run, current_run
 from assay.tasks.reporting.appendix import settings_rows
-from assay.tasks.reporting.index import entry_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
+from assay.tasks.reporting.run_entry import entry_of
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult
 

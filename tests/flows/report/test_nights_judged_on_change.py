@@ -98,6 +98,8 @@ def test_an_accepted_run_is_what_later_ones_are_held_against(
     index = (folder / "store" / "reports" / "index.html").read_text()
     assert "accepted by ada" in index
     assert "new scanner" in index
+    assert f"<title>Baseline: {runs[2]}, accepted by ada on" in index
+    assert f"<title>{runs[2]}: subject.accuracy (" in index
     perform_night(folder, "night")
     record = latest(folder, "night")[1]
     assert "new scanner" in (folder / "store" / "reports" / record.id / "index.html").read_text()
