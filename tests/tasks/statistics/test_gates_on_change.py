@@ -59,6 +59,17 @@ def test_a_stricter_level_alarms_less_and_detects_less() -> None:
     assert strict.detectable > looked(1000, 34).detectable > 0.02
 
 
+@pytest.mark.parametrize(("n", "bound", "level"), [(500, 0.0, 1e-3), (500, 0.02, 1e-3), (2000, 0.0, USUAL_LEVEL)])
+def test_a_drop_that_it_says_it_detects_raises_an_alarm_in_eight_of_ten_nights(
+    n: int, bound: float, level: float
+) -> None:
+    draw = np.random.default_rng(5)
+    seen = looked(n, n // 100, n // 100, bound, level).detectable
+    lost = draw.binomial(n, 0.01 + seen, 200)
+    alarms = [looked(n, int(one), int(draw.binomial(n, 0.01)), bound, level).raw == "failed" for one in lost]
+    assert 0.75 < np.mean(alarms) < 0.95
+
+
 def test_what_should_not_rise_is_judged_the_other_way() -> None:
     one, two = (
         Finding("attack.success_rate", value=value, low=value - 0.02, high=value + 0.02, n=900) for value in (0.2, 0.4)
