@@ -210,9 +210,13 @@ def _seconds_of(store: Store, records: Sequence[RunRecord]) -> dict[str, float]:
 
 
 def _lump(changes: Changes) -> str:
-    """What cannot be told apart, by what it holds."""
+    """What could not be put back as it was, by what it holds.
+
+    >>> _lump(Changes(None, None, (PartChange("weights", "the weights (big.pt)", lost="big.pt is too large"),)))
+    'what could not be put back, the weights (big.pt)'
+    """
     held = " and ".join(one.words for one in changes.lost)
-    return held or "what no record holds"
+    return f"what could not be put back, {held}" if held else "what no record holds"
 
 
 def _generator(question: Question) -> np.random.Generator:
