@@ -36,6 +36,8 @@ class Look:
     sentence: str
     n: int
     identical: bool
+    change: float
+    """How far the finding went the way that the gate forbids."""
     detectable: float
     """The smallest true change against the bound that such a look raises an alarm at in 80 % of cases."""
 
@@ -64,17 +66,18 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     told = f"{shown} ({_paired(one)})"
     if one.identical:
         sentence = f"{named(compared.finding)} is the same on every one of {one.n} samples as in {against}."
-        return Look("passed", sentence, one.n, True, detectable)
+        return Look("passed", sentence, one.n, True, loss, detectable)
     if least > bound:
-        return Look("failed", f"{told}: more than {bound:g}.", one.n, False, detectable)
+        return Look("failed", f"{told}: more than {bound:g}.", one.n, False, loss, detectable)
     if most <= bound:
-        return Look("passed", f"{told}: not more than {bound:g}.", one.n, False, detectable)
+        return Look("passed", f"{told}: not more than {bound:g}.", one.n, False, loss, detectable)
     needed = _needed(loss, least, most, bound, one.n)
     return Look(
         "inconclusive",
         f"{told}: too few samples to tell whether by more than {bound:g}; {needed}.",
         one.n,
         False,
+        loss,
         detectable,
     )
 
