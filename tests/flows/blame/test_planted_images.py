@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,11 @@ def test_the_sentence_names_both(nights) -> None:
     assert told.startswith("attack.accuracy (own, pgd, eps=2/255): of \N{MINUS SIGN}")
     assert "the weights (weights.safetensors)" in told
     assert "60 altered samples" in told
+
+
+def test_what_has_no_single_outcomes_is_shared_out_without_intervals(nights) -> None:
+    folder, ran = nights
+    found = shared(folder, ran[()], ran["labels", "epoch"], finding="subject.auc", of="clean", group="")
+    assert {one.part for one in found.shares} == set(PARTS.values())
+    assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)
+    assert all(math.isnan(one.interval.low) for one in found.shares)
