@@ -51,7 +51,7 @@ def history_in_words(store: Store, pipeline: str, finding: str | None, slices: S
     nights, trials = _nights(table)
     if not nights:
         raise InputError(f"The history of {pipeline} has trials (--set) only: assay history {pipeline} --csv has them.")
-    missed = [("", f"{due:%Y-%m-%d %H:%M}", MISSED, []) for due in missed_nights(store).get(pipeline, [])]
+    missed: Nights = [("", f"{due:%Y-%m-%d %H:%M}", MISSED, []) for due in missed_nights(store).get(pipeline, [])]
     shown = sorted([*nights, *missed], key=lambda night: night[1])[-last:]
     series = _followed(shown) if metric is None else _slices(shown, metric, slices)
     if not series:
