@@ -127,7 +127,7 @@ def apart(before: Night, after: Night) -> bool:
 
 def unpaired(before: Night, after: Night) -> bool:
     """The difference of both intervals, as if the samples were others, is not 0 at 2.5 %."""
-    found = by_intervals(*(_interval(one.hits, len(one.ids)) for one in (before, after)))
+    found = by_intervals(_interval(before.hits, len(before.ids)), _interval(after.hits, len(after.ids)))
     return found is not None and found.high < 0
 
 
@@ -180,7 +180,7 @@ def main() -> None:
             counted = [false_alarms(ways, n, fresh, rng) for _ in range(years)]
             waited = {drop: [nights_until_found(ways, n, drop, fresh, rng) for _ in range(drops)] for drop in DROPS}
             for name in ways:
-                line = {"way": name, "n": n, "new every night": fresh, "years": years}
+                line: dict[str, object] = {"way": name, "n": n, "new every night": fresh, "years": years}
                 line |= _mean([one[name] for one in counted])
                 line |= {f"drop {drop:g}": _found([one[name] for one in each]) for drop, each in waited.items()}
                 print(json.dumps(line), flush=True)
