@@ -143,6 +143,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     run.record.worst = "" if worst is None else worst.text
     run.record.judged = {"passed": passed, "failed": len(gates) - passed}
     run.save()
+    write_index(run.store)  # of this night it tells what its record says, judged gates among it
     run.progress.close()
     _say_verdict(run.progress, run.record)
     if made.failures:

@@ -177,16 +177,16 @@ def _with_ends(shares: Floats, found: int) -> Floats:
 def _kinds_below(project: Project, question: Question) -> list[str] | None:
     """The kinds of audit that the finding stands on: whose outcomes it is, and those below it."""
     pipeline = project.pipeline(question.later.pipeline)
+    stage = question.after.metric.partition(".")[0]
+    behind = [one for one in question.later.outcomes if one["subject"] == question.after.subject]
     wanted = {
         str(one["audit"])
-        for one in question.later.outcomes
-        if one["metric"] == question.after.metric
-        and one["subject"] == question.after.subject
-        and one["of"] in ("", question.after.of)
+        for one in behind
+        if one["metric"] == question.after.metric and one["of"] in ("", question.after.of)
     }
-    if not wanted:
-        stage = question.after.metric.partition(".")[0]
-        wanted = {kind.name for kind in pipeline.kinds if stage in {one.stage for one in kind.measures}}
+    if not wanted:  # findings without single outcomes stand on what their neighbours stand on
+        wanted = {str(one["audit"]) for one in behind if one["metric"].partition(".")[0] == stage}
+        wanted |= {kind.name for kind in pipeline.kinds if stage in {one.stage for one in kind.measures}}
     kinds, waiting = {kind.name: kind for kind in pipeline.kinds}, list(wanted)
     while waiting:
         kind = kinds.get(waiting.pop())
@@ -210,9 +210,13 @@ def _seconds_of(store: Store, records: Sequence[RunRecord]) -> dict[str, float]:
 
 
 def _lump(changes: Changes) -> str:
-    """What cannot be told apart, by what it holds."""
+    """What could not be put back as it was, by what it holds.
+
+    >>> _lump(Changes(None, None, (PartChange("weights", "the weights (big.pt)", lost="big.pt is too large"),)))
+    'what could not be put back, the weights (big.pt)'
+    """
     held = " and ".join(one.words for one in changes.lost)
-    return held or "what no record holds"
+    return f"what could not be put back, {held}" if held else "what no record holds"
 
 
 def _generator(question: Question) -> np.random.Generator:

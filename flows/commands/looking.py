@@ -51,26 +51,16 @@ def list_pipelines(config: str) -> None:
 @config_option
 @store_option
 def runs(pipeline: str | None, last: int, config: str, store: str | None) -> None:
-    """List the latest runs, newest first."""
+    """List the latest runs, newest first, and the nights between them that were due and did not come."""
     from assay.flows.operations.stores import open_store
+    from assay.flows.report.records import listed
 
     opened = open_store(config, store)
-    found = opened.runs(pipeline)[::-1][:last]
-    if not found:
+    rows = listed(opened, pipeline)[:last]
+    if not rows:
         of = "" if pipeline is None else f" of {pipeline}"
         echo(f"There is no run{of} in {opened.url} yet.  (assay run NAME makes one)")
         return
-    rows = [
-        [
-            one.id,
-            one.pipeline,
-            one.status,
-            round(one.seconds, 1),
-            one.seed,
-            one.worst or (one.verdicts or one.failures or [""])[0],
-        ]
-        for one in found
-    ]
     echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
 
 

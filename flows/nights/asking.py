@@ -12,6 +12,7 @@ from assay.flows.commands.answers import columns
 from assay.flows.configuration.loading import load_usable
 from assay.flows.nights.history import read
 from assay.flows.nights.message import trial_message
+from assay.flows.nights.missed import missed_nights
 from assay.flows.nights.notifiers import notifiers_of
 from assay.flows.nights.telling import tell
 from assay.flows.nights.trend import Point, ends, interval_bar, sparkline
@@ -20,6 +21,7 @@ from assay.infra.errors import InputError
 from assay.infra.store import Store
 from assay.infra.suggestions import suggestion
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.reporting.run_entry import MISSED
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
 Slices = Mapping[str, str | None]
@@ -49,14 +51,16 @@ def history_in_words(store: Store, pipeline: str, finding: str | None, slices: S
     nights, trials = _nights(table)
     if not nights:
         raise InputError(f"The history of {pipeline} has trials (--set) only: assay history {pipeline} --csv has them.")
-    shown = nights[-last:]
+    missed: Nights = [("", f"{due:%Y-%m-%d %H:%M}", MISSED, []) for due in missed_nights(store).get(pipeline, [])]
+    shown = sorted([*nights, *missed], key=lambda night: night[1])[-last:]
     series = _followed(shown) if metric is None else _slices(shown, metric, slices)
     if not series:
         raise InputError(_nothing(pipeline, metric, slices, nights))
-    heading = f"{pipeline} · {plural(len(shown), 'run')}, {shown[0][1]} to {shown[-1][1]} UTC"
+    heading = f"{pipeline} · {plural(len(shown), 'night')}, {shown[0][1]} to {shown[-1][1]} UTC"
     heading += f" · {plural(trials, 'trial')} (--set) not drawn" if trials else ""
-    states = "".join({"done": "✓", "gate failed": "✗"}.get(status, "!") for _, _, status, _ in shown)
-    lines = [heading, "", f"runs  {states}   ✓ done  ✗ gate failed  ! broken, refused or crashed", ""]
+    states = "".join({"done": "✓", "gate failed": "✗", MISSED: "–"}.get(status, "!") for _, _, status, _ in shown)
+    key = "✓ done  ✗ gate failed  ! broken, refused or crashed  – no run came"
+    lines = [heading, "", f"nights  {states}   {key}", ""]
     if metric is not None and len(series) == 1:
         return "\n".join([*lines, _night_by_night(shown, *next(iter(series.items())))])
     rows = [[name, *_ends_of(points), sparkline([one.value for one in points])] for name, points in series.items()]

@@ -48,9 +48,11 @@ class Worse:
         metric, of, group, subject = self.change.key
         about = ", ".join(part for part in (subject, of, group) if part)
         interval = "" if self.interval is None else f" [{self.interval[0]:+.3g}, {self.interval[1]:+.3g}]"
+        measured = self.change.difference
+        shared = f" on {measured.n} samples that both have" if measured is not None and measured.left_out else ""
         return (
             f"{metric}{f' ({about})' if about else ''}: {value(self.change.before)} → {value(self.change.after)}, "
-            f"{self.moved:+.3g}{interval}"
+            f"{self.moved:+.3g}{interval}{shared}"
         )
 
     def as_json(self) -> dict[str, object]:
@@ -191,4 +193,6 @@ def _worse(change: Change, ways: Mapping[str, Better | None]) -> Worse | None:
     if change.before is None or change.after is None or change.before.value is None or change.after.value is None:
         return None
     way, moved = ways.get(change.key[0]), change.after.value - change.before.value
-    return None if way is None or moved == 0 or (moved > 0) == (way == "higher") else Worse(change, moved)
+    if way is None or moved == 0 or (moved > 0) == (way == "higher"):
+        return None
+    return Worse(change, moved if change.moved is None else change.moved)

@@ -13,7 +13,7 @@ from assay.flows.report.all_nights import entries_of
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
-from assay.tasks.reporting.index import RunEntry
+from assay.tasks.reporting.run_entry import RunEntry
 
 STATUSES = ("done", "gate failed", "refused", "broken", "crashed")
 _HELP = {

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from assay.flows.nights.message import message_of
+from assay.flows.nights.missed import missed_since_the_last_run
 from assay.flows.nights.notifiers import Notifier, notifiers_of
 from assay.flows.nights.states import Night, changed, nights_of
 from assay.infra.manifests import RunRecord
@@ -24,7 +25,7 @@ from assay.infra.sweep import is_alive
 if TYPE_CHECKING:
     from assay.flows.pipeline import Project
 
-TOLD, WATCHED, _LOCK = "notify/told.json", "notify/watched.json", "notify/lock.json"
+TOLD, _LOCK = "notify/told.json", "notify/lock.json"
 _LOCK_SECONDS = 900.0  # longer than all deliveries together may take
 _LONGEST_PAUSE = 60  # minutes between tries of what could not be delivered
 
@@ -43,7 +44,7 @@ def tell(
         if not mine:
             return []  # somebody else is sending, of the same records
         records = store.runs()
-        nights, told = nights_of(records, missed_in(store)), store.folder.read_json(TOLD) or {}
+        nights, told = nights_of(records, missed_since_the_last_run(store)), store.folder.read_json(TOLD) or {}
         said: list[str] = []
         for notifier in notifiers_of(project.notify):
             known = _told_to(told, notifier)
@@ -97,17 +98,6 @@ def _waits(
     if not news or now - min(night.since for night in news) >= timedelta(minutes=at_latest):
         return False
     return due_soon or any(one.status == "running" and is_alive(store, one.id) for one in records)
-
-
-def missed_in(store: Store) -> dict[str, datetime]:
-    """The nights that did not happen, as `assay serve` noticed them: when each was due."""
-    watched = store.folder.read_json(WATCHED) or {}
-    found = {}
-    for name, seen in watched.items():
-        due = seen.get("missed") if isinstance(seen, dict) else None
-        if isinstance(due, str) and due:
-            found[name] = datetime.fromisoformat(due)
-    return found
 
 
 @contextmanager

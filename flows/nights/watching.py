@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.flows.nights.missed import WATCHED, missed_nights, noted
 from assay.flows.nights.states import ended
-from assay.flows.nights.telling import WATCHED, tell
+from assay.flows.nights.telling import tell
+from assay.flows.report.all_nights import write_index
 from assay.infra.errors import AssayError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
@@ -23,6 +25,8 @@ TICK = 30.0
 GRACE = 30
 """Minutes of grace where the project has no `notify`."""
 _SOON = timedelta(minutes=10)
+_AT_ONCE = 1000
+"""So many missed nights are noted in one look; after a long sleep with many of them, the next look goes on."""
 
 
 class Watch:
@@ -77,35 +81,44 @@ def look(project: Project, say: Callable[[str], None], now: datetime | None = No
     close_crashed_runs(store)
     grace = timedelta(minutes=project.notify.grace if project.notify else GRACE)
     scheduled = [one for one in project.pipelines.values() if one.schedule]
-    records = store.runs()
+    records, before = store.runs(), missed_nights(store)
     watched: dict[str, Any] = store.folder.read_json(WATCHED) or {}
-    seen = {one.name: _watched(one, watched.get(one.name), records, now, grace) for one in scheduled}
+    unwatched = {name: {"nights": one.get("nights", [])} for name, one in watched.items() if isinstance(one, dict)}
+    seen = unwatched | {one.name: _watched(one, watched.get(one.name), records, now, grace) for one in scheduled}
     for name, state in seen.items():
-        if state["missed"] and state["missed"] != (watched.get(name) or {}).get("missed"):
+        if state.get("missed") and state["missed"] != (watched.get(name) or {}).get("missed"):
             say(f"No run of {name} came for {state['missed'][:16]}Z, {grace.total_seconds() / 60:.0f} minutes ago.")
     if seen != watched:
         store.folder.write_json(WATCHED, seen)
+    if missed_nights(store) != before:
+        write_index(store)
     soon = any(now < due_after(str(one.schedule), now) <= now + _SOON for one in scheduled)
     return tell(project, store, now=now, due_soon=soon)
 
 
 def _watched(
-    pipeline: Pipeline, known: dict[str, str] | None, records: list[RunRecord], now: datetime, grace: timedelta
-) -> dict[str, str]:
-    """Since when a pipeline's schedule is watched, and the last night that it missed, if no run has come since."""
+    pipeline: Pipeline, known: dict[str, Any] | None, records: list[RunRecord], now: datetime, grace: timedelta
+) -> dict[str, Any]:
+    """Since when a pipeline's schedule is watched, the nights that it missed, and the first since its last run.
+
+    A night has come if some run was under way between its time and the end of the grace: one that still runs makes the
+    next one skip.
+    """
     schedule = str(pipeline.schedule)
     if known is None or known.get("schedule") != schedule:
-        known = {"schedule": schedule, "since": now.isoformat(), "missed": (known or {}).get("missed", "")}
-    mine = [one for one in records if one.pipeline == pipeline.name]
-    if any(one.status == "running" for one in mine):
-        return known  # a night that still runs makes the next one skip
-    seen = max([datetime.fromisoformat(known["since"]), *(ended(one) for one in mine)])
-    missed = datetime.fromisoformat(known["missed"]) if known["missed"] else None
-    if missed is not None and missed < seen:
-        missed = None
-    if missed is None and (due := due_after(schedule, seen)) + grace <= now:
-        missed = due  # the first of several: since when nothing has come
-    return {**known, "missed": missed.isoformat() if missed else ""}
+        known = {**(known or {}), "schedule": schedule, "since": now.isoformat(), "checked": ""}
+    spans = [
+        (datetime.fromisoformat(one.started), now if one.status == "running" else ended(one))
+        for one in records
+        if one.pipeline == pipeline.name
+    ]
+    since = datetime.fromisoformat(known["since"])
+    oldest = min((began for began, _ in spans), default=since)  # of what was before, runs may have been cleaned away
+    after = max(since, oldest, datetime.fromisoformat(known.get("checked") or known["since"]))
+    due = _dates(schedule, after, now - grace, _AT_ONCE)
+    missed = [one for one in due if not any(began <= one + grace and end >= one for began, end in spans)]
+    seen = max([since, *(end for _, end in spans)])
+    return noted(known | ({"checked": due[-1].isoformat()} if due else {}), seen, missed)
 
 
 def due_after(schedule: str, when: datetime) -> datetime:
@@ -114,7 +127,13 @@ def due_after(schedule: str, when: datetime) -> datetime:
     >>> due_after("0 2 * * *", datetime(2026, 11, 22, 2, 0, 7, tzinfo=UTC)).isoformat()
     '2026-11-23T02:00:00+00:00'
     """
+    return _dates(schedule, when, None, 1)[0]
+
+
+def _dates(schedule: str, after: datetime, until: datetime | None, count: int) -> list[datetime]:
+    """The first dates of a cron line after one moment and up to another."""
     from prefect.server.schemas.schedules import CronSchedule
 
-    dates = asyncio.run(CronSchedule(cron=schedule).get_dates(2, start=when))
-    return next(datetime.fromisoformat(str(date)) for date in dates if datetime.fromisoformat(str(date)) > when)
+    found = asyncio.run(CronSchedule(cron=schedule).get_dates(count + 1, start=after, end=until))
+    dates = [datetime.fromisoformat(str(date)) for date in found]
+    return [date for date in dates if date > after][:count]

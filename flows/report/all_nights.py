@@ -4,31 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.flows.report.alarm_budget import budget_in_words, detectable_in_words
+from assay.flows.nights.missed import missed_nights, no_run_came
+from assay.flows.report.alarm_budget import budget_in_words, detectable_in_words, looks_of
 from assay.flows.report.baselines import accepted_in_words
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.infra.sweep import acceptances
-from assay.tasks.reporting.index import RunEntry, render_index
+from assay.tasks.reporting.index import render_index
+from assay.tasks.reporting.run_entry import MISSED, RunEntry
 
 
 def write_index(store: Store) -> None:
-    """The page, from the line that every report left beside it and the records of runs that ended without a report."""
+    """The page, from the line that every report left beside it, the records of runs that ended without a report, and
+    what is known of nights that did not come."""
     shown: list[RunEntry] | None = None
-    while (entries := entries_of(store)) != shown:  # another run may have ended while this one wrote
+    while (
+        entries := [*entries_of(store), *_missed(store)]
+    ) != shown:  # another run may have ended while this one wrote
         runs = store.runs()
-        notes = {name: notes_on(store, name, runs) for name in {entry.pipeline for entry in entries}}
-        page = render_index(entries, notes, budget_in_words(store, runs))
+        names = {entry.pipeline for entry in entries}
+        notes = {name: notes_on(store, name, runs) for name in names}
+        page = render_index(_marked(entries, store, runs), notes, budget_in_words(store, runs))
         store.folder.write("reports/index.html", page.encode())
         shown = entries
 
 
 def entries_of(store: Store) -> list[RunEntry]:
-    """What the page lists; a run that is still going is not listed yet."""
+    """The runs that the page lists; one that is still going is not listed yet."""
     lines = (store.folder.read_json(f"reports/{name}/entry.json") for name in store.folder.folders("reports"))
     reported = [entry for line in lines if line and (entry := _entry(line)) is not None]
     known = {entry.run for entry in reported}
     return reported + [_without_report(run) for run in store.runs() if run.id not in known and run.status != "running"]
+
+
+def _missed(store: Store) -> list[RunEntry]:
+    """The nights that were due and did not come."""
+    return [
+        RunEntry(
+            run="",
+            pipeline=name,
+            started=due.isoformat(),
+            seconds=0.0,
+            status=MISSED,
+            link="",
+            verdict=no_run_came(due),
+        )
+        for name, nights in missed_nights(store).items()
+        for due in nights
+    ]
+
+
+def _marked(entries: Sequence[RunEntry], store: Store, runs: Sequence[RunRecord]) -> list[RunEntry]:
+    """The entries with what the trends mark: which runs somebody accepted, and in which a gate found a change."""
+    pipelines = {entry.pipeline for entry in entries}
+    baselines = {one["run"]: accepted_in_words(one) for name in pipelines for one in acceptances(store, name)}
+    judged = {
+        run.id: tuple(str(one["sentence"]) for one in looks_of(run) if one.get("raw") == "failed") for run in runs
+    }
+    return [
+        entry.model_copy(update={"accepted": baselines.get(entry.run, ""), "judged": judged.get(entry.run, ())})
+        for entry in entries
+    ]
 
 
 def notes_on(store: Store, pipeline: str, runs: Sequence[RunRecord]) -> list[str]:

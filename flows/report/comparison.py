@@ -59,6 +59,15 @@ class Change:
         return 0 if self.beyond_chance else 1 if self.turned else 2 if came else 3
 
     @property
+    def moved(self) -> float | None:
+        """How far the value moved, on the samples that the difference's interval is of: where some are in one run only,
+        on the others alone."""
+        if self.difference is not None and self.difference.left_out:
+            return self.difference.value
+        values = [None if one is None else one.value for one in (self.before, self.after)]
+        return None if values[0] is None or values[1] is None else values[1] - values[0]
+
+    @property
     def _told(self) -> str:
         """The difference's interval, and on which samples it was tested."""
         if self.difference is None:
@@ -80,7 +89,7 @@ class Change:
             return "new" if self.before is None else "gone"
         parts = []
         if self.before.value is not None and self.after.value is not None and self.before.value != self.after.value:
-            parts.append(f"{self.after.value - self.before.value:+.4g}{self._told}")
+            parts.append(f"{self.moved:+.4g}{self._told}")
         if self.before.verdict != self.after.verdict:
             parts.append(f"{self.before.verdict or 'no verdict'} → {self.after.verdict or 'no verdict'}")
         return ", ".join(parts) or ("same value, other interval or n" if self.changed else "")

@@ -91,9 +91,9 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
 
 
 def _decided(gate: Gate, looks: Sequence[tuple[Finding, Look]], against: str, level: float) -> GateResult:
-    """What the looks of one gate come to: the worst of them decides."""
+    """What the looks of one gate come to: the worst of them decides, of several alike the furthest change."""
     rank = ("failed", "inconclusive", "passed")
-    finding, worst = min(looks, key=lambda one: rank.index(one[1].raw))
+    finding, worst = min(looks, key=lambda one: (rank.index(one[1].raw), -one[1].change))
     sentence = worst.sentence
     if worst.raw == "passed" and len(looks) > 1:
         sentence = f"{gate.title()}: none of {len(looks)} findings changed by more against run {against}."

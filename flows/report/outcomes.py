@@ -83,6 +83,13 @@ class KeptOutcomes:
             found.setdefault((one.metric, one.subject), []).append(one)
         return found
 
+    @cached_property
+    def results(self) -> frozenset[tuple[str, str]]:
+        """The digest of everything that the stages of the run came to: where all are the same, nothing differs."""
+        return frozenset(
+            (one.stage, str(out.get("digest"))) for one in self.record.stages for out in one.outputs.values()
+        )
+
     def of(self, finding: Finding) -> Sampled | None:
         """What single samples add to a finding; None where nobody says, or it is in the store no more."""
         kinds = {kind.name: kind for kind in self.kinds}
@@ -107,7 +114,10 @@ def between(
     if was is not None and now is not None:
         name = "/".join((finding_after.metric, finding_after.subject, finding_after.of, finding_after.group))
         return difference(was, now, _generator(name), level)
-    return by_intervals(finding_before, finding_after, level)
+    found = by_intervals(finding_before, finding_after, level)
+    if found is None or before.results != after.results:
+        return found
+    return replace(found, identical=True)
 
 
 def _generator(name: str) -> np.random.Generator:

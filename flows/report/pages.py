@@ -10,7 +10,6 @@ from assay.flows.audit import Audit
 from assay.flows.audits.kind import Ground
 from assay.flows.audits.table import AnyKind
 from assay.flows.pipeline import Pipeline
-from assay.flows.report.all_nights import write_index
 from assay.flows.report.at_a_glance import followed_in, verdicts_of
 from assay.flows.report.baselines import accepted, accepted_in_words
 from assay.infra.errors import told
@@ -19,10 +18,10 @@ from assay.infra.manifests import RunRecord
 from assay.infra.plugins import called
 from assay.infra.runs import Run, current_run
 from assay.tasks.reporting.appendix import settings_rows
-from assay.tasks.reporting.index import entry_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
+from assay.tasks.reporting.run_entry import entry_of
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult
 
@@ -30,7 +29,7 @@ from assay.tasks.statistics.gates import GateResult
 def write_report(
     run: Run, pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult], status: str
 ) -> tuple[tuple[Verdict, ...], str]:
-    """The lines of verdict, and where the page now lies; the index over all nights is brought up to date."""
+    """The lines of verdict, and where the page now lies."""
     index = FindingIndex(findings)
     verdicts = verdicts_of(pipeline.kinds, index, gates)
     record = run.record
@@ -58,7 +57,6 @@ def write_report(
     run.store.folder.write(f"{place}/index.html", render_report(report).encode())
     entry = entry_of(report, f"{run.id}/index.html")
     run.store.folder.write(f"{place}/entry.json", entry.model_dump_json(indent=1).encode())
-    write_index(run.store)
     return verdicts, f"{run.store.url}/{place}/index.html"
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from assay.flows.nights.missed import missed_nights, no_run_came
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.store import Store
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.reporting.run_entry import MISSED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +25,20 @@ def find_run(store: Store, name: str) -> RunRecord:
     asked = runs if name == "latest" else [run for run in runs if run.pipeline == name]
     ended = [run for run in asked if run.status != "running"]
     return (ended or asked)[-1] if asked else store.run(name)
+
+
+def listed(store: Store, pipeline: str | None = None) -> list[list[object]]:
+    """A row per run (its name, pipeline, status, seconds, seed and the line of its verdict that says most), and per
+    night that was due and did not come; newest first."""
+    rows: list[tuple[datetime, str, list[object]]] = []
+    for run in store.runs(pipeline):
+        said = run.worst or (run.verdicts or run.failures or [""])[0]
+        row = [run.id, run.pipeline, run.status, round(run.seconds, 1), run.seed, said]
+        rows.append((datetime.fromisoformat(run.started), run.id, row))
+    for name, nights in missed_nights(store).items():
+        if pipeline in (None, name):
+            rows += [(due, "", ["no run", name, MISSED, None, None, no_run_came(due)]) for due in nights]
+    return [row for *_, row in sorted(rows, key=lambda one: one[:2], reverse=True)]
 
 
 def tables_of(store: Store, record: RunRecord, kind: str) -> list[tuple[StageRecord, str, pa.Table]]:

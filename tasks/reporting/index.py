@@ -5,67 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from assay.infra.settings import Settings
-from assay.tasks.reporting import numerals, svg
+from assay.tasks.reporting import numerals
 from assay.tasks.reporting.following import Headline
-from assay.tasks.reporting.headline import red_flags, worst_of
 from assay.tasks.reporting.layout import anchors, badge, document, safe_link, status_tone
 from assay.tasks.reporting.markup import Markup, join, tag, text
 from assay.tasks.reporting.parts import Part
-from assay.tasks.reporting.report import Report
-from assay.tasks.reporting.scales import Linear, nice_range
+from assay.tasks.reporting.run_entry import MISSED, RunEntry
 from assay.tasks.reporting.tables import scroller
-from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.reporting.trends import trend
 
 _TRENDS, _RUNS, _STRIP, _FLAGS = 9, 90, 14, 3
+_KEY = (
+    "A filled square is a run that ended well; a cross, here and under the trends, one that did not; a dashed square, "
+    "and a ring under the trends, a night that was due and did not come. "
+    "In the trends a dotted line is a baseline that somebody accepted, a triangle a change that a gate found."
+)
 _NO_NOTES: Mapping[str, Sequence[str]] = MappingProxyType({})
-
-
-class RunEntry(Settings):
-    """What the index knows of one run; it lies as JSON beside the run's report."""
-
-    run: str
-    """The run's name."""
-
-    pipeline: str
-    """The pipeline it ran."""
-
-    started: str
-    """When it started, as an ISO time."""
-
-    seconds: float
-    """How long it took."""
-
-    status: str
-    """How it ended."""
-
-    link: str
-    """Where its report is, relative to the index; empty where there is none."""
-
-    verdict: str = ""
-    """The line of its verdict that says most; of a run that did not get so far, what ended it."""
-
-    flags: tuple[str, ...] = ()
-    """The red flags that it raised, each with its subject."""
-
-    headlines: tuple[Headline, ...] = ()
-    """Its numbers that are followed over the nights."""
-
-
-def entry_of(report: Report, link: str) -> RunEntry:
-    """The line that a report adds to the index."""
-    worst = worst_of(report.verdicts, report.status)
-    return RunEntry(
-        run=report.run,
-        pipeline=report.pipeline,
-        started=report.started,
-        seconds=report.seconds,
-        status=report.status,
-        link=link,
-        verdict="" if worst is None else worst.text,
-        flags=red_flags(FindingIndex(report.findings)),
-        headlines=tuple(report.followed),
-    )
 
 
 def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]] = _NO_NOTES, budget: str = "") -> str:
@@ -80,7 +35,9 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
     sections = [
         _pipeline(place, name, runs, notes.get(name, ())) for place, (name, runs) in zip(places, groups, strict=True)
     ]
-    said = f"{numerals.plural(len(ordered), 'run')} of {numerals.plural(len(names), 'pipeline')}"
+    missed = sum(entry.status == MISSED for entry in ordered)
+    said = f"{numerals.plural(len(ordered) - missed, 'run')} of {numerals.plural(len(names), 'pipeline')}"
+    said += f", {numerals.plural(missed, 'night')} missed" if missed else ""
     empty = None if ordered else tag("p", "No run has been reported yet.", class_="lead")
     links = [
         tag("li", tag("a", name, href=f"#{place}"), tag("span", _sign(runs[-1]), class_="sign"))
@@ -93,6 +50,7 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
         tag("h1", "All nights"),
         tag("p", said, class_="lead"),
         tag("p", budget, class_="note") if budget else None,
+        tag("p", _KEY, class_="note") if ordered else None,
     )
     states = _at_a_glance(list(zip(places, groups, strict=True))) if len(groups) > 1 else None
     page = tag("div", nav, tag("main", head, empty, states, *sections, id="report"), class_="page")
@@ -103,9 +61,8 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
 def _at_a_glance(groups: Sequence[tuple[str, tuple[str, Sequence[RunEntry]]]]) -> Markup:
     """Every pipeline in a row: how its last nights ended, and what its last one says; the bad ones first."""
     ordered = sorted(groups, key=lambda group: status_tone(group[1][1][-1].status) == "good")
-    key = "A filled square is a run that ended well; a cross, here and under the trends, one that did not."
     rows = [_state(place, name, runs) for place, (name, runs) in ordered]
-    return join([tag("ul", *rows, class_="states"), tag("p", key, class_="note")])
+    return tag("ul", *rows, class_="states")
 
 
 def _state(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
@@ -134,8 +91,8 @@ def _strip(runs: Sequence[RunEntry]) -> Markup:
     shown = runs[-_STRIP:]
     side = 12.0
     marks = [_square(at * side, entry) for at, entry in enumerate(shown)]
-    told = "; ".join(f"{entry.run} {entry.status}" for entry in shown[-7:])
-    label = f"The last {numerals.plural(len(shown), 'run')}, oldest first: {told}"
+    told = "; ".join(f"{entry.named} {entry.status}" for entry in shown[-7:])
+    label = f"The last {numerals.plural(len(shown), 'night')}, oldest first: {told}"
     return tag(
         "svg",
         *marks,
@@ -150,9 +107,10 @@ def _strip(runs: Sequence[RunEntry]) -> Markup:
 
 def _square(left: float, entry: RunEntry) -> Markup:
     tone = status_tone(entry.status)
-    square = tag("rect", x=f"{left + 1:g}", y="1", width="10", height="10", rx="2", class_=f"night {tone}")
-    hint = tag("title", f"{entry.run}: {entry.status}")
-    if tone == "good":
+    kind = MISSED if entry.status == MISSED else tone
+    square = tag("rect", x=f"{left + 1:g}", y="1", width="10", height="10", rx="2", class_=f"night {kind}")
+    hint = tag("title", f"{entry.named}: {entry.status}")
+    if kind in ("good", MISSED):
         return tag("g", hint, square)
     cross = tag("path", d=f"M{left + 3.5:g} 3.5l5 5m0-5l-5 5", class_="crossed")
     return tag("g", hint, square, cross)
@@ -196,58 +154,6 @@ def _folded(trends: Sequence[Markup]) -> Markup:
     return tag("details", tag("summary", title), tag("div", *trends, class_="trends"))
 
 
-def trend(place: str, index: int, title: str, runs: Sequence[RunEntry]) -> Markup:
-    """One finding over the nights: its latest value large, a sparkline with its intervals, first and last night."""
-    points = [(position, one) for position, run in enumerate(runs) for one in run.headlines if one.name == title]
-    latest = points[-1][1]
-    interval = numerals.interval(latest.low, latest.high, latest.scale)
-    count = f" n = {numerals.integer(latest.n)}" if latest.n is not None else ""
-    number = tag("div", _written(latest), " ", tag("small", f"{interval}{count}".strip()), class_="latest")
-    return tag("div", tag("h3", title), number, _sparkline(f"{place}-{index}", title, points, runs), class_="trend")
-
-
-def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]], runs: Sequence[RunEntry]) -> Markup:
-    width, height = 260.0, 74.0
-    low, high = nice_range([value for _, one in points for value in (one.value, one.low, one.high)])
-    x, y = Linear(0, max(len(runs) - 1, 1), 5, width - 5), Linear(low, high, height - 20, 6)
-    nights = [float(at) for at in range(len(runs))]  # a night without the number is a gap in the line
-    values, lows, highs = (
-        [known.get(at) for at in range(len(runs))]
-        for known in (
-            {at: one.value for at, one in points},
-            {at: one.low for at, one in points},
-            {at: one.high for at, one in points},
-        )
-    )
-    stretches = [run for run in svg.runs(nights, lows, highs) if len(run) > 1]
-    lines = [svg.band([(x(at), y(lower), y(upper)) for at, lower, upper in run]) for run in stretches]
-    for run in svg.runs(nights, values):
-        places = [(x(at), y(value)) for at, value in run]
-        lines.append(svg.polyline(places, "line") if len(places) > 1 else svg.mark(*places[0], 0))
-    lines.append(svg.mark(x(points[-1][0]), y(points[-1][1].value), 0))
-    lines += [svg.target(x(at), y(one.value), f"{runs[at].run}: {_written(one)}") for at, one in points]
-    ends = svg.words(0, height - 3, _day(runs[points[0][0]].started), "tick")
-    if len(points) > 1:
-        ends = join([ends, svg.words(width, height - 3, _day(runs[points[-1][0]].started), "tick", "end")])
-    base = svg.stroke("base", 0, height - 17, width, height - 17)
-    states = [_state_mark(x(at), height - 17, entry) for at, entry in enumerate(runs)]
-    told = "; ".join(f"{runs[at].run} {_written(one)}" for at, one in points[-14:])
-    said = f"{title} over {numerals.plural(len(points), 'run')}, oldest first: {told}."
-    return tag(
-        "div",
-        svg.drawing(width, height, title, said, identity, base, *states, tag("g", *lines, class_="s1"), ends),
-        class_="spark",
-    )
-
-
-def _state_mark(x: float, y: float, entry: RunEntry) -> Markup:
-    """A cross on the base line under a night that did not end well."""
-    if status_tone(entry.status) == "good":
-        return join([])
-    cross = tag("path", d=f"M{x - 3:.1f} {y - 3:.1f}l6 6m0-6l-6 6", class_="crossed")
-    return tag("g", tag("title", f"{entry.run}: {entry.status}"), cross)
-
-
 def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
     heads = [
         tag("th", head, scope="col", class_=kind)
@@ -260,24 +166,16 @@ def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
 
 
 def _run(entry: RunEntry) -> Markup:
-    name = tag("a", entry.run, href=entry.link) if safe_link(entry.link) else text(entry.run)
+    name = tag("a", entry.run, href=entry.link) if safe_link(entry.link) else text(entry.run or "no run")
     return tag(
         "tr",
         tag("th", name, scope="row"),
         tag("td", numerals.moment(entry.started)),
-        tag("td", numerals.duration(entry.seconds), class_="num"),
+        tag("td", numerals.duration(entry.seconds if entry.run else None), class_="num"),
         tag("td", badge(status_tone(entry.status), entry.status)),
         tag("td", numerals.unbroken(entry.verdict), _flags(entry)),
     )
 
 
-def _written(headline: Headline) -> str:
-    return numerals.scaled(headline.value, headline.scale)
-
-
 def _sign(entry: RunEntry) -> str:
     return {"good": "✓", "bad": "✗"}.get(status_tone(entry.status), "•")
-
-
-def _day(started: str) -> str:
-    return started[:10]

@@ -47,6 +47,7 @@ _STATUS: dict[str, Tone] = {
     "broken": "bad",
     "crashed": "bad",
     "failed": "bad",
+    "missed": "bad",
 }
 
 

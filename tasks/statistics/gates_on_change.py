@@ -36,6 +36,8 @@ class Look:
     sentence: str
     n: int
     identical: bool
+    change: float
+    """How far the finding went the way that the gate forbids."""
     detectable: float
     """The smallest true change against the bound that such a look raises an alarm at in 80 % of cases."""
 
@@ -54,9 +56,9 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     bound = gate.change_at_most
     loss, _, most = _lost(gate, compared.usual)
     _, least, _ = _lost(gate, compared.strict)
-    usual = float(norm.isf(0.025))
-    spread = (compared.usual.high - compared.usual.low) / (2 * usual)
-    detectable = bound + float(norm.isf(level) + norm.isf(1 - POWER)) * spread
+    spread = (compared.usual.high - compared.usual.low) / (2 * float(norm.isf(0.025)))
+    reach = float(norm.isf(level) + norm.isf(1 - POWER))
+    detectable = _detectable(bound, reach, spread, compared.usual)
     one, way = compared.usual, "fell" if gate.drop_at_most is not None else "rose"
     shown = (
         f"{named(compared.finding)} {way} by {_rounded(loss)} [{_rounded(least)}, {_rounded(most)}] against {against}"
@@ -64,19 +66,37 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     told = f"{shown} ({_paired(one)})"
     if one.identical:
         sentence = f"{named(compared.finding)} is the same on every one of {one.n} samples as in {against}."
-        return Look("passed", sentence, one.n, True, detectable)
+        return Look("passed", sentence, one.n, True, loss, detectable)
     if least > bound:
-        return Look("failed", f"{told}: more than {bound:g}.", one.n, False, detectable)
+        return Look("failed", f"{told}: more than {bound:g}.", one.n, False, loss, detectable)
     if most <= bound:
-        return Look("passed", f"{told}: not more than {bound:g}.", one.n, False, detectable)
+        return Look("passed", f"{told}: not more than {bound:g}.", one.n, False, loss, detectable)
     needed = _needed(loss, least, most, bound, one.n)
     return Look(
         "inconclusive",
         f"{told}: too few samples to tell whether by more than {bound:g}; {needed}.",
         one.n,
         False,
+        loss,
         detectable,
     )
+
+
+def _detectable(bound: float, reach: float, spread: float, one: RunDifference) -> float:
+    """The change δ that lies `reach` standard errors beyond the bound, with the standard error that it would have.
+
+    Of paired samples those that are lost differ, and what differs is what spreads: σ² grows by (δ − what changed
+    already) / n, so that δ = bound + reach·√(σ² + (δ − change) / n).
+
+    >>> few, many = (RunDifference(0.0, -0.01, 0.01, 1.0, n, "McNemar") for n in (450, 45_000))
+    >>> round(_detectable(0.0, 4.0, 0.0067, few), 3), round(_detectable(0.0, 4.0, 0.0067, many), 3)
+    (0.05, 0.027)
+    """
+    if not one.is_paired or not math.isfinite(spread):
+        return bound + reach * spread
+    grown = spread**2 + max(0.0, bound - abs(one.value)) / one.n
+    half = reach**2 / (2 * one.n)
+    return bound + half + math.sqrt(half**2 + reach**2 * grown)
 
 
 def _lost(gate: Gate, one: RunDifference) -> tuple[float, float, float]:

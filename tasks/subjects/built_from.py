@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BuiltFrom:
-    """A subject and its files; two are the same when the fingerprint in their cards is, and what they may say aloud."""
+    """A subject and its files; two are the same when the fingerprint in their cards is, what they may say aloud, and
+    the folder that code of the user's reads from: on another night other files may lie there."""
 
     fingerprint: str
     subject: ResolvedSubject
@@ -31,5 +32,7 @@ class BuiltFrom:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[str, int, bool]:
-        return self.fingerprint, self.classes, self.subject.masked
+    def _key(self) -> tuple[str, int, bool, str, str]:
+        code = self.subject.code
+        home, beside = ("", "") if code is None else (code.home, code.beside)
+        return self.fingerprint, self.classes, self.subject.masked, home, beside

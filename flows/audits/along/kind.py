@@ -13,10 +13,12 @@ from assay.tasks.subjects.along.metrics import METRICS
 if TYPE_CHECKING:
     from assay.flows.audits.along.flow import AlongTheOrder
     from assay.flows.audits.kind import Written
+    from assay.flows.audits.outcomes import Outcomes, Tables
     from assay.flows.configuration.mistakes import Where
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
+    from assay.tasks.statistics.sampled import Sampled
 
 
 def asked(pipeline: Pipeline) -> bool:
@@ -57,6 +59,20 @@ def gate(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clash]:
         )
 
 
+def outcomes(ground: Ground, result: AlongTheOrder) -> Iterator[Outcomes]:
+    """The answers of every model along the order."""
+    from assay.flows.audits.along.outcomes import outcomes as of_models
+
+    return of_models(ground, result)
+
+
+def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
+    """Which samples of a stratum a model is right on."""
+    from assay.flows.audits.along.outcomes import sampled as of_answers
+
+    return of_answers(outcomes, tables, of, group)
+
+
 ALONG = AuditKind(
     "along",
     asked,
@@ -66,4 +82,6 @@ ALONG = AuditKind(
     measures=(Measured("along", METRICS, ("ordering",), gate=gate),),
     page=page,
     verdict=verdict,
+    outcomes=outcomes,
+    sampled=sampled,
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import blamed
 import pytest
 from direct_nights import perform_night, project_in
 from planted_changes import PARTS, in_the_population, plant
 
-from assay.flows.blame.question import question_about
-from assay.flows.blame.sharing import Blame, Sharing, sharing
+from assay.flows.blame.sharing import Blame, Sharing
+from assay.flows.blame.words import sentence
 from assay.infra.progress import SilentProgress
 from assay.infra.store import Store
 
@@ -28,11 +29,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[s
 
 def asked(nights: tuple[Path, dict[tuple[str, ...], str]], *changes: str, of: str, group: str = "D5") -> Sharing:
     folder, ran = nights
-    project = project_in(folder, "night")
-    store = Store(project.store)
-    finding = {"finding": "subject.accuracy", "of": of, "group": group}
-    about = question_about(store, str(folder / "pipelines.yaml"), store.run(ran[changes]), store.run(ran[()]), finding)
-    return sharing(store, project, about)
+    return blamed.asked(folder, ran[()], ran[changes], finding="subject.accuracy", of=of, group=group)
 
 
 def shared(nights: tuple[Path, dict[tuple[str, ...], str]], *changes: str, of: str, group: str = "D5") -> Blame:
@@ -111,9 +108,10 @@ def test_what_was_not_kept_is_one_lump_and_the_rest_is_shared_out(nights, tmp_pa
     assert [(one.part, one.words) for one in found.shares] == [
         ("samples", "40 altered samples"),
         ("rules", "the rules (rules.py)"),
-        ("not swapped", "the weights (epoch.txt)"),
+        ("not swapped", "what could not be put back, the weights (epoch.txt)"),
     ]
     assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)
+    assert "from what could not be put back, the weights (epoch.txt)" in sentence(found)
     lump = found.shares[-1].interval
     assert lump.low <= in_the_population("gold")["epoch"] <= lump.high
     assert [one.lost for one in found.changes.lost] == [f"epoch.txt is too large and was not kept with run {ran[()]}"]
@@ -132,7 +130,9 @@ def test_rules_that_cannot_read_the_old_samples_change_together_with_them(tmp_pa
     after = perform_night(folder, "night").run
     found = shared((folder, {(): before, ("labels",): after}), "labels", of="weak")
     assert [(one.part, one.interval.value) for one in found.shares] == [("not swapped", found.total.value)]
-    assert found.shares[0].words == "other columns of the samples (oxygen) and the rules (rules.py)"
+    assert found.shares[0].words == (
+        "what could not be put back, other columns of the samples (oxygen) and the rules (rules.py)"
+    )
     assert "oxygen" in found.changes.lost[0].lost
 
 

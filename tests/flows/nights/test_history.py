@@ -86,7 +86,7 @@ def test_the_trend_is_drawn_with_intervals(store: Store, capsys: pytest.CaptureF
     for number, status in enumerate(("done", "gate failed", "broken", "done")):
         append(store, night(store, number, status=status, accuracy=None if status == "broken" else 0.9 - number / 10))
     drawn = said(capsys, "history", "digits", "subject.accuracy")
-    assert "4 runs, 2026-11-20 02:00 to 2026-11-23 02:00 UTC" in drawn
+    assert "4 nights, 2026-11-20 02:00 to 2026-11-23 02:00 UTC" in drawn
     assert "✓✗!✓" in drawn
     rows = [line for line in drawn.splitlines() if line.startswith("2026-")]
     assert [row.count("●") for row in rows] == [1, 1, 0, 1]
@@ -108,7 +108,7 @@ def test_trials_are_counted_and_not_drawn(store: Store, capsys: pytest.CaptureFi
     append(store, night(store, 0))
     append(store, night(store, 1, overrides=["attacks.0.steps"]))
     drawn = said(capsys, "history", "digits", "subject.accuracy")
-    assert "1 run," in drawn
+    assert "1 night," in drawn
     assert "1 trial (--set) not drawn" in drawn
     assert "attacks.0.steps" in said(capsys, "history", "digits", "--csv")
 

@@ -15,7 +15,7 @@ from assay.flows.pipeline import Project
 from assay.infra.settings import Compute
 from assay.infra.store import Store
 from assay.tasks.reporting.following import Headline
-from assay.tasks.reporting.index import RunEntry
+from assay.tasks.reporting.run_entry import RunEntry
 
 LINE = re.compile(r'[a-z_]+\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\} \S+')
 

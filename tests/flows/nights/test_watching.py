@@ -11,7 +11,10 @@ import pytest
 from loopback_hooks import Hook, hook
 from nights_on_record import FIRST, night
 
+from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
+from assay.flows.nights.history import append
+from assay.flows.nights.missed import missed_nights
 from assay.flows.nights.watching import Watch, look
 from assay.flows.pipeline import Project
 from assay.infra.store import Store
@@ -91,6 +94,43 @@ def test_nights_missed_while_nobody_served_are_noticed(project: Project, server:
     look(project, heard.append, FIRST + 100 * HOURS)
     assert len(heard) == 1
     assert titles(server) == ["Assay: digits missed its night"]
+    missed = missed_nights(Store(project.store).open())["digits"]
+    assert missed == [FIRST + number * 24 * HOURS for number in range(5)]
+
+
+def test_missed_nights_stand_between_the_runs_on_the_page_in_the_list_and_in_the_trend(
+    project: Project, server: Hook, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.file.parent)
+    store = Store(project.store).open()
+    look(project, print, FIRST - HOURS)
+    for number in (0, 3):
+        append(store, night(store, number))
+        look(project, print, FIRST + (24 * number + 23) * HOURS)
+    look(project, print, FIRST + 96 * HOURS + timedelta(minutes=40))
+    page = store.folder.read("reports/index.html").decode()
+    assert "2 runs of 1 pipeline, 3 nights missed" in page
+    rows = [row.split("</tr>")[0] for row in page.split("<tbody>")[1].split("<tr>")[1:]]
+    assert ["missed" in row for row in rows] == [True, False, True, True, False]
+    assert "No run came for 2026-11-22 02:00 UTC." in rows[2]
+    assert ">missed</span>" in page.split('class="section-head"')[1].split("</div>")[0]  # how it stands now
+    capsys.readouterr()
+    assert answer(["runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.startswith("no run") for line in lines] == [True, False, True, True, False]
+    assert lines[0].endswith("No run came for 2026-11-24 02:00 UTC.")
+    assert answer(["history", "digits", "subject.accuracy"]) == 0
+    drawn = capsys.readouterr().out
+    assert "nights  ✓––✓–" in drawn
+    assert drawn.count("missed") == 3
+
+
+def test_a_night_that_was_missed_stays_on_record_when_its_schedule_goes(project: Project, server: Hook) -> None:
+    look(project, print, FIRST - HOURS)
+    look(project, print, FIRST + HOURS)
+    unscheduled = project.pipelines["digits"].model_copy(update={"schedule": None})
+    look(replace(project, pipelines={"digits": unscheduled}), print, FIRST + 50 * HOURS)
+    assert missed_nights(Store(project.store).open()) == {"digits": [FIRST]}
 
 
 def test_a_killed_run_is_told_as_broken(project: Project, server: Hook) -> None:

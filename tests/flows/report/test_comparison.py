@@ -1,7 +1,13 @@
 """Two runs side by side: what changed, what is new, what is gone."""
 
-from assay.flows.report.comparison import changes, result_changes, setting_changes, summary
+from dataclasses import replace
+
+import pytest
+
+from assay.flows.nights.message import Worse
+from assay.flows.report.comparison import Change, changes, result_changes, setting_changes, summary
 from assay.infra.manifests import RunRecord, StageRecord
+from assay.tasks.statistics.between_runs import RunDifference
 from assay.tasks.statistics.findings import Finding
 
 
@@ -82,3 +88,12 @@ def test_without_an_interval_nothing_is_said_to_exceed_chance() -> None:
     found = changes([Finding("attack.steps", value=1.0)], [Finding("attack.steps", value=100.0)])
     assert not found[0].beyond_chance
     assert "1 have no intervals" in summary(found)
+
+
+def test_a_change_is_that_of_the_samples_which_its_interval_is_of() -> None:
+    before, after = Finding("a.b", value=0.9, n=100), Finding("a.b", value=0.6, n=100)
+    on_shared = RunDifference(-0.05, -0.1, -0.01, 0.03, 60, "McNemar", left_out=80)
+    change = Change(("a.b", "", "", ""), before, after, on_shared)
+    assert change.in_words == "-0.05 [-0.1, -0.01] McNemar, n=60, 80 in one run only"
+    assert Change(("a.b", "", "", ""), before, after, replace(on_shared, left_out=0)).moved == pytest.approx(-0.3)
+    assert Worse(change, -0.05).in_words().endswith(", -0.05 [-0.1, -0.01] on 60 samples that both have")

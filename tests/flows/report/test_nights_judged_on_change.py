@@ -6,7 +6,9 @@ import pytest
 
 from assay.flows.cli import answer
 from assay.flows.report.judgement import judge_run
+from assay.flows.report.outcomes import KeptOutcomes, between
 from assay.infra.sweep import clean
+from assay.tasks.statistics.run_findings import findings_of
 from tests.support.direct_nights import latest, perform_night
 from tests.support.team_project import team_project
 
@@ -51,12 +53,25 @@ def test_an_identical_night_never_alarms(nights) -> None:
     assert ended[1] == "done"
 
 
+def test_everything_that_a_night_found_is_identical_on_the_next_where_nothing_changed(nights) -> None:
+    folder, _, _ = nights
+    store = latest(folder, "night")[0]
+    one, other = store.runs("night")[:2]
+    before, after = KeptOutcomes(store, one), KeptOutcomes(store, other)
+    pairs = zip(findings_of(store, one), findings_of(store, other), strict=True)
+    found = {was.metric: difference for was, now in pairs if (difference := between(before, after, was, now))}
+    assert {"subject.accuracy", "subject.auc"} <= found.keys()  # with single outcomes, and without
+    assert all(difference.identical for difference in found.values())
+
+
 def test_a_worse_model_fails_the_night_warns_where_asked_and_waits_for_a_second_night(nights) -> None:
     folder, gates, ended = nights
     failed, warned, waiting, _ = gates[2]
     assert (failed["outcome"], warned["outcome"], waiting["outcome"]) == ("failed", "warned", "warned")
     assert "paired on 400 samples" in failed["sentence"]
     assert "Concerns ada." in failed["sentence"]
+    page = (folder / "store" / "reports" / "index.html").read_text()
+    assert f": {failed['sentence'].split(':')[0]}" in page  # of this night, not of the one before
     assert "Failed on 1 of the latest 3 nights; 2 fail the run." in waiting["sentence"]
     assert ended[2] == "gate failed"
     perform_night(folder, "night")
@@ -98,6 +113,8 @@ def test_an_accepted_run_is_what_later_ones_are_held_against(
     index = (folder / "store" / "reports" / "index.html").read_text()
     assert "accepted by ada" in index
     assert "new scanner" in index
+    assert f"<title>Baseline: {runs[2]}, accepted by ada on" in index
+    assert f"<title>{runs[2]}: subject.accuracy (" in index
     perform_night(folder, "night")
     record = latest(folder, "night")[1]
     assert "new scanner" in (folder / "store" / "reports" / record.id / "index.html").read_text()

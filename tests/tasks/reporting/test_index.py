@@ -4,7 +4,8 @@ import re
 from datetime import datetime, timedelta
 
 from assay.tasks.reporting.following import Headline
-from assay.tasks.reporting.index import RunEntry, entry_of, render_index
+from assay.tasks.reporting.index import render_index
+from assay.tasks.reporting.run_entry import RunEntry, entry_of
 
 
 def entry(night, pipeline="breast-cancer", **more):
@@ -109,6 +110,30 @@ def test_a_night_that_did_not_end_well_is_marked_under_the_trend():
     page = render_index([entry(0), entry(1, status="gate failed"), entry(2)])
     assert page.count('class="crossed"') == 1
     assert "<title>run-1: gate failed</title>" in page
+
+
+def test_a_night_that_did_not_come_has_a_square_a_line_and_a_gap_in_the_trend(parsed):
+    gone = {"link": "", "verdict": "No run came.", "headlines": (), "seconds": 0.0}
+    nights = [
+        entry(0),
+        entry(1),
+        RunEntry.model_validate({**entry(2, status="missed", **gone).model_dump(), "run": ""}),
+    ]
+    page = render_index([*nights, entry(3), entry(4), entry(0, "other")])
+    assert parsed(page).mistakes == []
+    assert "5 runs of 2 pipelines, 1 night missed" in page
+    assert page.count("<title>no run for 2026-11-03 02:00 UTC: missed</title>") == 2  # in the strip, under the trend
+    assert page.count('<path class="line"') == 2
+    assert "no run" in page.split("<tbody>")[1].split("<tr>")[3]
+
+
+def test_baselines_and_changes_that_gates_found_are_marked_in_the_trend(parsed):
+    marks = {"accepted": "run-1, accepted by <ada>", "judged": ("a.b fell by 0.1: more than 0.02.",)}
+    page = render_index([entry(0), entry(1, **marks), entry(2)])
+    assert parsed(page).mistakes == []
+    assert page.count('class="baseline"') == page.count('class="judged"') == 1
+    assert "<title>Baseline: run-1, accepted by &lt;ada&gt;</title>" in page
+    assert "<title>run-1: a.b fell by 0.1: more than 0.02.</title>" in page
 
 
 def test_what_a_run_says_is_escaped_at_a_glance():

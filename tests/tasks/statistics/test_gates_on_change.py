@@ -8,7 +8,7 @@ from assay.tasks.statistics.between_runs import by_intervals, difference
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import Gate, judge
 from assay.tasks.statistics.gates_on_change import USUAL_LEVEL, Compared, Look, look
-from assay.tasks.statistics.sampled import right_or_wrong
+from assay.tasks.statistics.sampled import Sampled, right_or_wrong
 
 NOW = Finding("attack.accuracy", of="worst-case", group="eps=0.1", value=0.8, low=0.78, high=0.82, n=1000)
 
@@ -53,10 +53,37 @@ def test_identical_outcomes_pass_whatever_the_bound() -> None:
     assert (seen.raw, seen.identical) == ("passed", True)
 
 
+@pytest.mark.parametrize("scored", [False, True])
+@pytest.mark.parametrize("level", [USUAL_LEVEL, 1e-4])
+def test_a_hundred_nights_of_the_same_outcomes_in_any_order_raise_no_alarm(scored: bool, level: float) -> None:
+    draw = np.random.default_rng(9)
+    for _ in range(100):
+        n = int(draw.integers(5, 60))
+        above = draw.random(n) if scored else draw.integers(0, 2, n).astype(np.float64)
+        groups = draw.integers(0, 8, n).astype(np.str_) if draw.random() < 0.5 else None
+        one = Sampled(np.arange(n).astype(np.str_), above, np.ones(n), groups)
+        sides = one, one.at(draw.permutation(n))
+        usual, strict = (difference(*sides, draw, width) for width in (0.95, 1 - 2 * level))
+        assert usual is not None
+        assert strict is not None
+        assert look(gate(drop_at_most=0.0), Compared(NOW, usual, strict), "run r1", level).raw == "passed"
+
+
 def test_a_stricter_level_alarms_less_and_detects_less() -> None:
     strict = looked(1000, 34, level=1e-4)
     assert (looked(1000, 34).raw, strict.raw) == ("failed", "inconclusive")
     assert strict.detectable > looked(1000, 34).detectable > 0.02
+
+
+@pytest.mark.parametrize(("n", "bound", "level"), [(500, 0.0, 1e-3), (500, 0.02, 1e-3), (2000, 0.0, USUAL_LEVEL)])
+def test_a_drop_that_it_says_it_detects_raises_an_alarm_in_eight_of_ten_nights(
+    n: int, bound: float, level: float
+) -> None:
+    draw = np.random.default_rng(5)
+    seen = looked(n, n // 100, n // 100, bound, level).detectable
+    lost = draw.binomial(n, 0.01 + seen, 200)
+    alarms = [looked(n, int(one), int(draw.binomial(n, 0.01)), bound, level).raw == "failed" for one in lost]
+    assert 0.75 < np.mean(alarms) < 0.95
 
 
 def test_what_should_not_rise_is_judged_the_other_way() -> None:

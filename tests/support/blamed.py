@@ -1,0 +1,34 @@
+"""What `blame` is asked about two nights of a planted project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from direct_nights import project_in
+
+from assay.flows.blame.question import question_about
+from assay.flows.blame.sharing import Blame, Sharing, sharing
+from assay.infra.progress import SilentProgress
+from assay.infra.store import Store
+
+
+def asked(folder: Path, earlier: str, later: str, **finding: str) -> Sharing:
+    """The question why a finding of the pipeline `night` is another than it was."""
+    project = project_in(folder, "night")
+    store = Store(project.store)
+    about = question_about(store, str(folder / "pipelines.yaml"), store.run(later), store.run(earlier), finding)
+    return sharing(store, project, about)
+
+
+def shared(folder: Path, earlier: str, later: str, **finding: str) -> Blame:
+    """Its answer."""
+    return asked(folder, earlier, later, **finding).share_out(SilentProgress())
+
+
+def attributed(found: Blame, parts: Mapping[str, str], truth: Mapping[str, float]) -> bool:
+    """Whether every planted change has its share, of which the interval holds the truth."""
+    shares = {share.part: share.interval for share in found.shares}
+    if set(shares) != set(parts.values()):
+        return False
+    return all(shares[part].low - 1e-12 <= truth[change] <= shares[part].high + 1e-12 for change, part in parts.items())
