@@ -48,6 +48,9 @@ class Medium(Protocol[A, D, T, M]):
     def attacks(self) -> Sequence[A]:
         """The attacks that are asked for."""
 
+    def attacks_on(self, subject: Examined) -> Sequence[A]:
+        """Those of them that the subject can be under."""
+
     def defences(self, subject: Examined) -> Sequence[D]:
         """The defences that the subject can have, each a training of its own."""
 
@@ -140,7 +143,7 @@ def _attack_all(
 ) -> dict[str, Branch[T]]:
     return {
         attack.called: start(f"{attack.called} on {name}", medium.attack, model, original, attack)
-        for attack in medium.attacks
+        for attack in medium.attacks_on(original)
     }
 
 

@@ -31,5 +31,5 @@ class BuiltFrom:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[str, int, bool]:
-        return self.fingerprint, self.classes, self.subject.masked
+    def _key(self) -> tuple[str, int, bool, str]:
+        return self.fingerprint, self.classes, self.subject.masked, self.subject.asked_in

@@ -14,6 +14,7 @@ from assay.flows.audits.subjects.flow import Examination, Examined, Model
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
+from assay.infra.runs import current_run
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.gap_task import train_generator
 from assay.tasks.attacks.judging_task import measure_attacks, probe_subject
@@ -93,8 +94,23 @@ class Images:
         """The attacks on images."""
         return self.pipeline.image_attacks
 
-    def defences(self, _subject: Examined) -> Sequence[AnyImageDefence]:
-        """Every model that the pipeline's defences make of a subject."""
+    def attacks_on(self, subject: Examined) -> Sequence[AnyImageAttack]:
+        """All of them, or, where a subject has no gradient, those that need none; what is left out is told."""
+        if subject.resolved.has_gradient:
+            return self.attacks
+        left_out = [one.called for one in self.attacks if not IMAGE_ATTACKS.of(one).black_box]
+        if left_out:
+            current_run().notice(
+                f"{subject.name} is only asked and has no gradient: {', '.join(left_out)} left out, which follow one; "
+                "what is left right is an upper bound, since a stronger attack may exist."
+            )
+        return [one for one in self.attacks if IMAGE_ATTACKS.of(one).black_box]
+
+    def defences(self, subject: Examined) -> Sequence[AnyImageDefence]:
+        """Every model that the pipeline's defences make of a subject; one that is only asked learns nothing."""
+        if not subject.resolved.has_gradient and variants(self.pipeline):
+            current_run().notice(f"{subject.name} comes as it is and learns nothing: it is not defended.")
+            return []
         return variants(self.pipeline)
 
     def attack(self, model: Examined, _original: Examined, attack: AnyImageAttack) -> ImageAttack:
