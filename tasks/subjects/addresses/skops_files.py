@@ -77,12 +77,11 @@ def _made(content: bytes, who: str) -> Any:
                 raise InputError(f"{who} unpacks to more than {MOST_BYTES >> 30} GiB; give a smaller model.")
         strangers = skops.io.get_untrusted_types(data=content)
         if strangers:
-            named = ", ".join(strangers[:_SHOWN]) + (
-                f" and {len(strangers) - _SHOWN} more" if strangers[_SHOWN:] else ""
-            )
+            named = ", ".join(strangers[:_SHOWN])
+            more = f" and {len(strangers) - _SHOWN} more" if strangers[_SHOWN:] else ""
             raise InputError(
-                f"{who} holds types that skops does not trust ({named}), and Assay makes none of them: save a model "
-                "without, or load it in a function of your own (file.py:object)."
+                f"{who} holds types that skops does not trust ({named}{more}), and Assay makes none of them: convert "
+                "the model to ONNX (skl2onnx), or load it in a function of your own (file.py:object)."
             )
         return skops.io.loads(content, trusted=[])
     except InputError:
