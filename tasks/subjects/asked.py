@@ -21,6 +21,9 @@ class Asked(Protocol):
     def asks_elsewhere(self) -> bool:
         """Whether a service answers, which is asked for what there is and for nothing twice."""
 
+    def __hash__(self) -> int:
+        """Equal where what answers is the same: each process makes it once."""
+
     def load(self) -> object:
         """The object that answers."""
 

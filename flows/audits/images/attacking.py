@@ -18,6 +18,7 @@ from assay.infra.runs import current_run
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.gap_task import train_generator
 from assay.tasks.attacks.judging_task import measure_attacks, probe_subject
+from assay.tasks.attacks.left_out import without_gradient
 from assay.tasks.attacks.settings import AnyImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import Attacks, attack_subject, transfer_attacks, worst_case
@@ -65,6 +66,10 @@ class Robustness:
         """The subjects and their defended copies."""
         return list(self.challenged.models.values())
 
+    def left_out(self, attacks: Sequence[AnyImageAttack]) -> dict[str, list[str]]:
+        """By model the attacks that follow gradients, where it has none."""
+        return {one.name: missing for one in self.models if (missing := left_out(attacks, one))}
+
     @property
     def attacked(self) -> dict[str, dict[str, Attacks]]:
         """By model and attack."""
@@ -96,15 +101,10 @@ class Images:
 
     def attacks_on(self, subject: Examined) -> Sequence[AnyImageAttack]:
         """All of them, or, where a subject has no gradient, those that need none; what is left out is told."""
-        if subject.resolved.has_gradient:
-            return self.attacks
-        left_out = [one.called for one in self.attacks if not IMAGE_ATTACKS.of(one).black_box]
-        if left_out:
-            current_run().notice(
-                f"{subject.name} is only asked and has no gradient: {', '.join(left_out)} left out, which follow one; "
-                "what is left right is an upper bound, since a stronger attack may exist."
-            )
-        return [one for one in self.attacks if IMAGE_ATTACKS.of(one).black_box]
+        missing = left_out(self.attacks, subject)
+        if missing:
+            current_run().notice(without_gradient({subject.name: missing}))
+        return [one for one in self.attacks if one.called not in missing]
 
     def defences(self, subject: Examined) -> Sequence[AnyImageDefence]:
         """Every model that the pipeline's defences make of a subject; one that is only asked learns nothing."""
@@ -212,6 +212,11 @@ class Images:
             self.pipeline.statistics.significance,
         )
         return Shares((gained,))
+
+
+def left_out(attacks: Sequence[AnyImageAttack], subject: Examined) -> list[str]:
+    """The attacks that a subject without a gradient cannot be under."""
+    return [one.called for one in attacks if not (subject.resolved.has_gradient or IMAGE_ATTACKS.of(one).black_box)]
 
 
 def _tables(challenged: Challenged[ImageAttack, ImageMeasures], model: str) -> list[Artifact[Attacked]]:

@@ -160,7 +160,7 @@ def _answering(outputs: Sequence[tuple[str, str]], who: str) -> str:
 
 def _column(column: pa.ChunkedArray, kind: str) -> npt.NDArray[Any]:
     """One feature as the graph takes it, [n, 1]; texts stay texts."""
-    values = column.to_numpy()
+    values: npt.NDArray[Any] = column.to_numpy()
     if kind == "tensor(string)":
         return values.astype(object).reshape(-1, 1)
     return values.astype(_TYPES.get(kind, np.float32)).reshape(-1, 1)

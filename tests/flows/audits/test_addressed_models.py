@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from model_files import onnx_of_columns, onnx_of_images, skops_of
 from model_server import ModelServer, model_server
 
 from assay.flows.audit import Audit, audit
+from assay.flows.audits.images.kind import IMAGES
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
@@ -20,7 +22,7 @@ from assay.infra.partitions import collect
 from assay.infra.progress import SilentProgress
 from assay.infra.runs import Run
 from assay.infra.store import Store
-from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 
 TABLES = """
 compute: {{engine: serial}}
@@ -50,7 +52,16 @@ RULES = [links, begs, neither]
 """
 
 
-def performed(folder: Path, name: str) -> tuple[Audit, list[Finding], Run]:
+class Night(NamedTuple):
+    """What a run made, and what its page says of attacks on images."""
+
+    made: Audit
+    findings: list[Finding]
+    run: Run
+    said: str
+
+
+def performed(folder: Path, name: str) -> Night:
     """One pipeline, run in this process; nothing fails."""
     project = load_project(folder / "pipelines.yaml", pipeline=name, overrides=["compute.engine=serial"])
     progress = SilentProgress()
@@ -60,8 +71,11 @@ def performed(folder: Path, name: str) -> tuple[Audit, list[Finding], Run]:
         assert made.failures == ()
         assert made.findings is not None
         findings = findings_from(collect(made.findings, None))
+        attacks = made.results.get("attacks")
+        pages = [] if attacks is None else IMAGES.page(made.ground, attacks, FindingIndex(findings))
+        said = " ".join(page.sentence for page in pages)
         run.record.status = "done"
-    return made, findings, run
+    return Night(made, findings, run, said)
 
 
 @pytest.fixture(scope="module")
@@ -99,23 +113,23 @@ def accuracies(findings: list[Finding]) -> dict[str, list[float | None]]:
 def test_four_addresses_of_tables_are_measured_and_a_second_night_asks_only_a_few(
     tables: Path, server: ModelServer
 ) -> None:
-    _, findings, _ = performed(tables, "night")
+    _, findings, _, _ = performed(tables, "night")
     found = accuracies(findings)
     assert set(found) == {"onnx", "skops", "plain", "kserve"}
     assert found["onnx"] == found["plain"] == found["kserve"]  # the same function, at three addresses
     first = server.samples()
     assert first == 8  # four rows that differ, of which each service was told once
-    _, again, run = performed(tables, "night")
+    _, again, run, _ = performed(tables, "night")
     assert accuracies(again) == found
     assert server.samples() == 2 * first  # a canary of the rows, by which a changed model would be noticed
     assert run.record.asked_again["plain"] == "32 samples, answered as before"
     server.serves(links=0.0, begs=0.0)  # the version says nothing of it
-    _, changed, run = performed(tables, "night")
+    _, changed, run, _ = performed(tables, "night")
     assert "answered otherwise than before" in run.record.asked_again["kserve"]
     assert accuracies(changed)["kserve"] != found["kserve"] == accuracies(changed)["onnx"]
 
 
-IMAGES = """
+PICTURES = """
 compute: {{engine: serial}}
 pipelines:
   asked:
@@ -145,7 +159,7 @@ pipelines:
 def images(tmp_path: Path, server: ModelServer) -> Path:
     image_project(tmp_path)
     onnx_of_images(tmp_path / "bands.onnx")
-    (tmp_path / "pipelines.yaml").write_text(IMAGES.format(url=server.url))
+    (tmp_path / "pipelines.yaml").write_text(PICTURES.format(url=server.url))
     server.serves()
     return tmp_path
 
@@ -157,12 +171,17 @@ def test_images_at_addresses_get_the_attacks_that_need_no_gradient(images: Path)
         .replace("autoattack: {eps: 0.5}", "pgd: {eps: 0.5}\n      - square: {eps: 0.5, queries: 20}")
     )
     (images / "pipelines.yaml").write_text(text)
-    _, findings, run = performed(images, "asked")
+    _, findings, run, said = performed(images, "asked")
     clean = {one.subject: one.value for one in findings if one.metric == "subject.accuracy" and one.of == "clean"}
     assert clean == {"onnx": 1.0, "served": 1.0}
     attacked = {(one.subject, one.of) for one in findings if one.metric == "attack.accuracy"}
     assert attacked == {("onnx", "square"), ("served", "square")}
-    assert any(one.startswith("onnx is only asked and has no gradient: pgd left out") for one in run.record.notices)
+    told = "is only asked and has no gradient: pgd, which follows one, was left out"
+    assert [one.partition(",")[0] for one in run.record.notices if told in one] == [
+        "onnx is only asked and has no gradient: pgd",
+        "served is only asked and has no gradient: pgd",
+    ]
+    assert "onnx and served are only asked and have no gradient: pgd, which follows one, was left out" in said
     flags = {
         one.of: (one.n, one.verdict) for one in findings if one.metric == "attack.red_flag" and one.subject == "onnx"
     }
@@ -171,7 +190,7 @@ def test_images_at_addresses_get_the_attacks_that_need_no_gradient(images: Path)
 
 
 def test_beside_a_network_only_the_network_is_attacked_by_its_gradient_and_looked_into(images: Path) -> None:
-    made, findings, _ = performed(images, "mixed")
+    made, findings, _, _ = performed(images, "mixed")
     attacked = {(one.subject, one.of) for one in findings if one.metric == "attack.accuracy"}
     assert {("theirs", "fgsm"), ("theirs", "square"), ("onnx", "square")} <= attacked
     assert ("onnx", "fgsm") not in attacked
@@ -242,7 +261,7 @@ def test_the_secret_of_an_endpoint_is_nowhere_in_the_store(
     secret = "asking: {headers: {Authorization: SPAM_AUTHORIZATION}}"
     subject = f'{{name: closed, model: "{server.url}/closed/predict", features: [links, begs], {secret}}}'
     (tables / "pipelines.yaml").write_text(text[: text.index("      - {name: onnx")] + f"      - {subject}\n")
-    _, findings, run = performed(tables, "night")
+    _, findings, run, _ = performed(tables, "night")
     assert set(accuracies(findings)) == {"closed"}
     written = [path for path in Path(run.store.url).rglob("*") if path.is_file()]
     assert written
