@@ -114,7 +114,9 @@ class Subject(StandsOn):
     `https://host/predict`, `model.onnx`, `model.skops`. An address may stand here whatever the model looks at: with a
     source of images it is a `network`, with `text` a `classifier`."""
 
-    asking: Asking | None = Field(default=None, exclude_if=lambda asking: asking is None)
+    asking: Asking | None = Field(
+        default=None, exclude_if=lambda asking: asking is None, examples=["{batch: 64, rate: 5}"]
+    )
     """How a model behind `https://…` is asked: its form, batches, retries, rate, and how often."""
 
     predictions: str | None = Field(default=None, min_length=1)

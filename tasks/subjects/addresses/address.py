@@ -26,8 +26,6 @@ class Address(Named):
     """The settings that may name it."""
     refer: Callable[[Subject, str, Path], GivenModel]
     """The model in hand; paths count from the folder. Raises in words where it cannot be had."""
-    opened: Callable[[GivenModel], Callable[..., object]]
-    """The function that answers."""
     extra: str = ""
     """The extra that brings the library, and `library` its module, where the base installation has none."""
     library: str = ""
@@ -35,7 +33,7 @@ class Address(Named):
     def require_library(self, written: str) -> None:
         """Raises unless what reads it is installed.
 
-        >>> Address("x", "m.x", str, (), None, None, "x", "json").require_library("m.x")
+        >>> Address("x", "m.x", str, (), None, "x", "json").require_library("m.x")
         """
         if self.library and find_spec(self.library) is None:
             raise InputError(

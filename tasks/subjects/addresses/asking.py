@@ -32,27 +32,27 @@ class Asking(Settings):
     """How often a request is made again that got no answer, or 429, 500, 502, 503 or 504: after half a second, then
     after twice as long each time, or as long as `Retry-After` says, up to a minute."""
 
-    rate: float | None = Field(default=None, gt=0, le=10_000)
+    rate: float | None = Field(default=None, gt=0, le=10_000, examples=["5"])
     """At most so many requests a second, of all workers together."""
 
-    requests: int | None = Field(default=None, ge=1)
+    requests: int | None = Field(default=None, ge=1, examples=["10000"])
     """At most so many requests in one run, retries included; the next one is refused, and what was answered is kept."""
 
-    price: float | None = Field(default=None, gt=0)
+    price: float | None = Field(default=None, gt=0, examples=["0.002"])
     """What a request costs."""
 
-    cost: float | None = Field(default=None, gt=0)
+    cost: float | None = Field(default=None, gt=0, examples=["5"])
     """At most so much may the requests of one run cost together, at their `price`."""
 
     headers: dict[str, VariableName] = Field(default={})
     """Headers that are sent, each with the name of the environment variable that holds its value, on workers too:
     `{Authorization: SPAM_AUTHORIZATION}`."""
 
-    version_header: str | None = Field(default=None, min_length=1)
+    version_header: str | None = Field(default=None, min_length=1, examples=["X-Model-Version"])
     """The header of answers that says which version answers: while it stays the same, answers are taken from the
     store. KServe says its versions by itself."""
 
-    output: str | None = Field(default=None, min_length=1)
+    output: str | None = Field(default=None, min_length=1, examples=["probabilities"])
     """The name of the output with the probabilities, where a model has several."""
 
     @property

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,10 @@ from assay.tasks.subjects.addresses.columns import columns_of, require_named
 from assay.tasks.subjects.addresses.given import ASKED_BY, GivenModel
 from assay.tasks.subjects.addresses.posting import Client, require_address, secret_headers, shown
 from assay.tasks.subjects.addresses.wire import Form, Item, form_of
-from assay.tasks.subjects.settings import Subject
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.settings import Subject
+
 
 _SUM_TOLERANCE = 1e-3
 _TOLERANCE = 1e-4  # the same model in another batch, or on another processor, agrees to more digits
@@ -46,7 +49,7 @@ def refer_to_endpoint(settings: Subject, written: str, beside: Path) -> GivenMod
     if settings.kind == "model":
         features = require_named(settings.features, f'The endpoint "{shown(written)}"')
     form = form_of(asking, Client(written, asking))
-    given = GivenModel(shown(written), "endpoint", settings.kind, features, url=written, asking=asking)
+    given = GivenModel(shown(written), "endpoint", settings.kind, open_endpoint, features, url=written, asking=asking)
     run, store, version = _tonight(f"{written}\0{given.fingerprint}", settings)
     vouched = settings.version is not None
     if vouched:

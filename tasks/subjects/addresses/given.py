@@ -7,13 +7,16 @@ whoever asks. It is no code of anybody's: nothing in it is executed or unpickled
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from assay.tasks.subjects.addresses.asking import Asking
-from assay.tasks.subjects.settings import KindName
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.settings import KindName
 
 ASKED_BY = "asked by run "
 """How the version of a service begins that names none."""
@@ -26,6 +29,8 @@ class GivenModel:
     written: str
     kind: str
     looks_at: KindName
+    opened: Callable[[GivenModel], Callable[..., object]]
+    """What makes the function that answers."""
     features: tuple[str, ...] | None = None
     """The columns it reads, in its order, where it looks at a table."""
     content: bytes = b""
@@ -87,9 +92,7 @@ class GivenModel:
 
     def load(self) -> object:
         """The function that answers for a table, a list of texts, or images [n, c, h, w]."""
-        from assay.tasks.subjects.addresses.table import ADDRESSES
-
-        return next(one for one in ADDRESSES if one.word == self.kind).opened(self)
+        return self.opened(self)
 
     @contextmanager
     def at_work(self, _what: str) -> Iterator[None]:

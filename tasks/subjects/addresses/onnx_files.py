@@ -21,11 +21,12 @@ from assay.infra.given_files import content_of, require_regular
 from assay.tasks.subjects.addresses.columns import columns_of, numbers_of, require_named
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.named_answers import NamedAnswers
-from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.tables.own import as_probabilities
 
 if TYPE_CHECKING:
     import onnxruntime
+
+    from assay.tasks.subjects.settings import Subject
 
 _ELSEWHERE = b"\x0a\x08location"  # the key of an entry that says in which file a tensor lies
 _TYPES = {
@@ -53,7 +54,7 @@ def refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
         )
     features = require_named(settings.features, who) if settings.kind == "model" else None
     read_by = f"onnxruntime {version('onnxruntime')}"
-    given = GivenModel(written, "onnx", settings.kind, features, content, read_by)
+    given = GivenModel(written, "onnx", settings.kind, open_onnx, features, content, read_by)
     open_onnx(given)
     return given
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,10 @@ from assay.infra.given_files import MOST_BYTES, content_of, require_regular
 from assay.tasks.subjects.addresses.columns import columns_of, numbers_of
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.named_answers import NamedAnswers
-from assay.tasks.subjects.settings import Subject
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.settings import Subject
+
 
 _SHOWN = 3
 
@@ -30,7 +33,7 @@ def refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel:
     if not path.is_file():
         raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
     read_by = f"skops {version('skops')}"
-    given = GivenModel(written, "skops", settings.kind, settings.features, content_of(path), read_by)
+    given = GivenModel(written, "skops", settings.kind, open_skops, settings.features, content_of(path), read_by)
     open_skops(given)
     return given
 

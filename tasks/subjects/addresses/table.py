@@ -22,34 +22,16 @@ def _refer_to_endpoint(settings: Subject, written: str, beside: Path) -> GivenMo
     return refer_to_endpoint(settings, written, beside)
 
 
-def _open_endpoint(given: GivenModel) -> Callable[..., object]:
-    from assay.tasks.subjects.addresses.endpoint import open_endpoint
-
-    return open_endpoint(given)
-
-
 def _refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
     from assay.tasks.subjects.addresses.onnx_files import refer_to_onnx
 
     return refer_to_onnx(settings, written, beside)
 
 
-def _open_onnx(given: GivenModel) -> Callable[..., object]:
-    from assay.tasks.subjects.addresses.onnx_files import open_onnx
-
-    return open_onnx(given)
-
-
 def _refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel:
     from assay.tasks.subjects.addresses.skops_files import refer_to_skops
 
     return refer_to_skops(settings, written, beside)
-
-
-def _open_skops(given: GivenModel) -> Callable[..., object]:
-    from assay.tasks.subjects.addresses.skops_files import open_skops
-
-    return open_skops(given)
 
 
 def _ends_in(suffix: str) -> Callable[[str], bool]:
@@ -63,12 +45,9 @@ ADDRESSES: tuple[Address, ...] = (
         lambda written: written.lower().startswith(("http://", "https://")),
         ("model", "network", "classifier"),
         _refer_to_endpoint,
-        _open_endpoint,
     ),
-    Address(
-        "onnx", "model.onnx", _ends_in(".onnx"), ("model", "network"), _refer_to_onnx, _open_onnx, "onnx", "onnxruntime"
-    ),
-    Address("skops", "model.skops", _ends_in(".skops"), ("model",), _refer_to_skops, _open_skops, "skops", "skops"),
+    Address("onnx", "model.onnx", _ends_in(".onnx"), ("model", "network"), _refer_to_onnx, "onnx", "onnxruntime"),
+    Address("skops", "model.skops", _ends_in(".skops"), ("model",), _refer_to_skops, "skops", "skops"),
 )
 
 _PICKLE = "a pickle can run code hidden in it when it is loaded, and Assay opens none: "
