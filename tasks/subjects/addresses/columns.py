@@ -14,7 +14,9 @@ from assay.tasks.subjects.tables.features import Matrix, feature_matrix, is_nume
 def require_named(features: Sequence[str] | None, who: str) -> tuple[str, ...]:
     """The columns that the settings name; raises where they name none: nothing leaves, or is guessed, unnamed."""
     if features is None:
-        raise InputError(f"{who} needs `features`: the columns it reads, in its order.")
+        raise InputError(
+            f"{who} needs `features`: the columns it reads, in its order; of images, name it as `network`."
+        )
     return tuple(features)
 
 
