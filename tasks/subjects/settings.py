@@ -111,7 +111,7 @@ class Subject(StandsOn):
 
     model: str | None = Field(default=None, min_length=1)
     """`logistic` (trained by Assay), or a model of your own as `module:object` or `file.py:object`, or by its address:
-    `https://host/predict`, `model.onnx`, `model.skops`. An address may stand here whatever the model looks at: with a
+    `https://host/predict`, `model.onnx`, `model.skops`, `models:/name@alias`. An address may stand here whatever the model looks at: with a
     source of images it is a `network`, with `text` a `classifier`."""
 
     asking: Asking | None = Field(

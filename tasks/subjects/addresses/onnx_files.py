@@ -45,7 +45,11 @@ def refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
     require_regular(path, "The ONNX file")
     if not path.is_file():
         raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
-    content = content_of(path)
+    return onnx_model(settings, written, content_of(path))
+
+
+def onnx_model(settings: Subject, written: str, content: bytes) -> GivenModel:
+    """The model in the content of an ONNX file."""
     who = f'The ONNX file "{written}"'
     if _ELSEWHERE in content:
         raise InputError(

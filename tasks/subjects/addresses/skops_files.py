@@ -32,8 +32,13 @@ def refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel:
     require_regular(path, "The skops file")
     if not path.is_file():
         raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
+    return skops_model(settings, written, content_of(path))
+
+
+def skops_model(settings: Subject, written: str, content: bytes) -> GivenModel:
+    """The model in the content of a skops file."""
     read_by = f"skops {version('skops')}"
-    given = GivenModel(written, "skops", settings.kind, open_skops, settings.features, content_of(path), read_by)
+    given = GivenModel(written, "skops", settings.kind, open_skops, settings.features, content, read_by)
     open_skops(given)
     return given
 

@@ -34,6 +34,12 @@ def _refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel
     return refer_to_skops(settings, written, beside)
 
 
+def _refer_to_mlflow(settings: Subject, written: str, beside: Path) -> GivenModel:
+    from assay.tasks.subjects.addresses.mlflow_models import refer_to_mlflow
+
+    return refer_to_mlflow(settings, written, beside)
+
+
 def _ends_in(suffix: str) -> Callable[[str], bool]:
     return lambda written: "://" not in written and PurePosixPath(written).suffix.lower() == suffix
 
@@ -45,6 +51,15 @@ ADDRESSES: tuple[Address, ...] = (
         lambda written: written.lower().startswith(("http://", "https://")),
         ("model", "network", "classifier"),
         _refer_to_endpoint,
+    ),
+    Address(
+        "mlflow",
+        "models:/name@alias",
+        lambda written: written.startswith("models:/"),
+        ("model", "network"),
+        _refer_to_mlflow,
+        "mlflow",
+        "mlflow",
     ),
     Address("onnx", "model.onnx", _ends_in(".onnx"), ("model", "network"), _refer_to_onnx, "onnx", "onnxruntime"),
     Address("skops", "model.skops", _ends_in(".skops"), ("model",), _refer_to_skops, "skops", "skops"),
@@ -68,8 +83,8 @@ REFUSED: dict[str, str] = {
 def address_of(written: str) -> Address | None:
     """The kind of address that this is; None for a name, a folder or code.
 
-    >>> [one and one.word for one in map(address_of, ("https://m/v2/models/x", "m.ONNX", "m.py:f", "logistic"))]
-    ['endpoint', 'onnx', None, None]
+    >>> [one and one.word for one in map(address_of, ("https://m/x", "models:/x@y", "m.ONNX", "m.py:f"))]
+    ['endpoint', 'mlflow', 'onnx', None]
     """
     return next((one for one in ADDRESSES if one.is_one(written)), None)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.tasks.subjects.addresses.given import GivenModel
 
 
-class AskedNetwork(nn.Module):
+class AskedNetwork(nn.Module):  # type: ignore[misc]
     """Gives what the model says of images [n, c, h, w]; it has no weights, and nothing can be followed through it."""
 
     def __init__(self, given: GivenModel) -> None:
