@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -76,12 +77,14 @@ class Turns:
     wait: Callable[[float], None] = time.sleep
     _last: int = 0
     _sent: float | None = None
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> None:
         """Wait until it is one's turn; raises where there is none left."""
         if self.rate is None and self.most is None:
             return
-        begin = self._claim()
+        with self._one_at_a_time:
+            begin = self._claim()
         if (pause := begin - self.now()) > 0:
             self.wait(pause)
 

@@ -6,9 +6,9 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from assay.infra.settings import Settings, StandsOn
 from assay.infra.suggestions import suggestion
-from assay.tasks.subjects.addresses.address import Address
 from assay.tasks.subjects.addresses.asking import Asking
-from assay.tasks.subjects.addresses.table import ADDRESSES, address_of, refused
+from assay.tasks.subjects.addresses.fitting import examples_for, out_of_place, wrong_address
+from assay.tasks.subjects.addresses.table import address_of
 
 NETWORKS = (
     "small-cnn",
@@ -40,9 +40,6 @@ KNOWN: dict[KindName, tuple[str, ...]] = {
     "predictions": (),
 }
 """What Assay knows by name, by the setting that names it."""
-
-_OF_TRAINING = ("weights", "train", "train_on", "folds", "width", "revision")
-_EXAMPLES = {way: " or ".join(one.example for one in ADDRESSES if way in one.looks_at) for way in WAYS}
 
 
 class Training(Settings):
@@ -111,8 +108,8 @@ class Subject(StandsOn):
 
     model: str | None = Field(default=None, min_length=1)
     """`logistic` (trained by Assay), or a model of your own as `module:object` or `file.py:object`, or by its address:
-    `https://host/predict`, `model.onnx`, `model.skops`, `models:/name@alias`. An address may stand here whatever the model looks at: with a
-    source of images it is a `network`, with `text` a `classifier`."""
+    `https://host/predict`, `model.onnx`, `model.skops`, `models:/name@alias`. An address may stand here whatever the
+    model looks at: with a source of images it is a `network`, with `text` a `classifier`."""
 
     asking: Asking | None = Field(
         default=None, exclude_if=lambda asking: asking is None, examples=["{batch: 64, rate: 5}"]
@@ -225,20 +222,8 @@ class Subject(StandsOn):
     def _addresses_are_known(cls, named: str | None, info: ValidationInfo) -> str | None:
         if named is None:
             return None
-        address, why = address_of(named), refused(named)
-        if address is not None and info.field_name not in address.looks_at:
-            taken = [one.example for one in ADDRESSES if info.field_name in one.looks_at]
-            others = f"{', '.join(taken)} or " if taken else ""
-            raise ValueError(
-                f"is no address of a {info.field_name}: take {others}a function of your own (file.py:object)"
-            )
-        if why is not None and ":" not in named:
+        if why := wrong_address(str(info.field_name), named):
             raise ValueError(why)
-        if address is None and "://" in named:
-            raise ValueError(
-                "is an address that Assay does not ask: give one with http or https, or write a function of your own "
-                "that asks it and gives its answers, as module:object or file.py:object"
-            )
         return named
 
     @field_validator("network")
@@ -248,7 +233,7 @@ class Subject(StandsOn):
             return network
         raise ValueError(
             f"there is no such network; {suggestion(str(network), NETWORKS)} (one of your own is written as "
-            f"module:object or file.py:object, by its address {_EXAMPLES['network']})"
+            f"module:object or file.py:object, by its address {examples_for('network')})"
         )
 
     @field_validator("model")
@@ -261,7 +246,7 @@ class Subject(StandsOn):
             raise ValueError(f"is no model of columns; write {' or '.join(others)}")
         raise ValueError(
             f"there is no such model; {suggestion(str(model), ['logistic'])} (one of your own is written as "
-            f"module:object or file.py:object, or by its address {_EXAMPLES['model']})"
+            f"module:object or file.py:object, or by its address {examples_for('model')})"
         )
 
     @model_validator(mode="after")
@@ -292,7 +277,8 @@ class Subject(StandsOn):
         if self.weights is not None and (self.model == "logistic" or self.model is self.network is None):
             raise ValueError(f"the subject {self.name} has `weights` but no Torch module to load them into")
         if address_of(self.named) is not None:
-            self._require_as_it_is(address_of(self.named))
+            if why := out_of_place(self.named, self.model_fields_set):
+                raise ValueError(f"the subject {self.name} has {why}")
         elif self.asking is not None:
             raise ValueError(f"the subject {self.name} has `asking`, which is about an address (https://…)")
         elif self.network is not None and (self.weights is None) == (self.train is None):
@@ -315,18 +301,6 @@ class Subject(StandsOn):
             twice = sorted({name for name in self.features if self.features.count(name) > 1})
             raise ValueError(f"the subject {self.name} lists the feature {twice[0]!r} more than once")
         return self
-
-    def _require_as_it_is(self, address: Address | None) -> None:
-        """A model at an address learns nothing, and brings its weights; only a service is asked for a version."""
-        given = next((name for name in _OF_TRAINING if name in self.model_fields_set), None)
-        if given is not None:
-            raise ValueError(f"the subject {self.name} has `{given}`, but {self.named} comes as it is: leave it out")
-        about = ("asking", *StandsOn.model_fields) if address is None or address.word != "endpoint" else ("files",)
-        given = next((name for name in about if name in self.model_fields_set), None)
-        if given is not None:
-            raise ValueError(
-                f"the subject {self.name} has `{given}`, which says nothing about {self.named}: leave it out"
-            )
 
     def _require_trainable(self, classifier: str) -> None:
         if classifier == "minilm-linear" or ":" in classifier:

@@ -49,8 +49,8 @@ class Asking(Settings):
     `{Authorization: SPAM_AUTHORIZATION}`."""
 
     version_header: str | None = Field(default=None, min_length=1, examples=["X-Model-Version"])
-    """The header of answers that says which version answers: while it stays the same, answers are taken from the
-    store. KServe says its versions by itself."""
+    """The header that says which version answers, to HEAD before anything is asked and with every answer: while it
+    stays the same, answers are taken from the store. KServe says its versions by itself."""
 
     output: str | None = Field(default=None, min_length=1, examples=["probabilities"])
     """The name of the output with the probabilities, where a model has several."""

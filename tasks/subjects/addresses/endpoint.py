@@ -56,7 +56,8 @@ def refer_to_endpoint(settings: Subject, written: str, beside: Path) -> GivenMod
         version = version_of(settings, written, beside, run, asks=True)
     elif form.version and not settings.never_cached:
         version = f"version {form.version}, as the service says"
-    given = replace(given, version=version, vouched=vouched, store=store, run=run)
+    named = "" if vouched or settings.never_cached else form.version
+    given = replace(given, version=version, service_version=named, vouched=vouched, store=store, run=run)
     note_answers(given)
     return given
 
@@ -122,7 +123,8 @@ class Endpoint:
 
     def _told(self, some: Sequence[tuple[str, Item]]) -> dict[str, list[float]]:
         answer = self._client.post(self._form.body([item for _, item in some]))
-        self._require_version(answer.headers)
+        if self.given.asking.version_header is not None:
+            self._require_version(answer.headers.get(self.given.asking.version_header.lower(), ""))
         rows = self._form.rows(answer.json(self._client.who), len(some), self._client.who)
         return {name: row for (name, _), row in zip(some, rows, strict=True)}
 
@@ -142,15 +144,12 @@ class Endpoint:
             return False
         return self.given.looks_at == "network" or (min(row) >= 0 and abs(sum(row) - 1) <= _SUM_TOLERANCE)
 
-    def _require_version(self, headers: Any) -> None:
-        header = self.given.asking.version_header
-        if header is None or self.given.vouched or not self._form.version:
-            return
-        said = headers.get(header.lower(), "")
-        if said != self._form.version:
+    def _require_version(self, said: str) -> None:
+        """Raises where another version answers than the one that the answers of this run stand for."""
+        if self.given.service_version and said != self.given.service_version:
             raise InputError(
                 f"{self._client.who} answers as version {said or 'none'} now, and the run began with "
-                f"{self._form.version}: run again."
+                f"{self.given.service_version}: run again."
             )
 
     def _items(self, asked: pa.Table | Sequence[str] | npt.NDArray[np.float32]) -> list[Item]:
@@ -183,7 +182,9 @@ class Endpoint:
 
     @cached_property
     def _form(self) -> Form:
-        return form_of(self.given.asking, self._client)
+        form = form_of(self.given.asking, self._client)
+        self._require_version(form.version)
+        return form
 
 
 def _plain(value: Any) -> Any:

@@ -42,6 +42,8 @@ class GivenModel:
     asking: Asking = field(default_factory=Asking)
     version: str = ""
     """What stands for answers that come from elsewhere; empty where they come from a file."""
+    service_version: str = ""
+    """The version that the service named when the run began; empty where it named none, or nobody asked."""
     vouched: bool = False
     """Whether a person says that this version answers; where only the service says so, a few samples are asked again
     before stored answers are believed."""

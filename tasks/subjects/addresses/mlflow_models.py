@@ -1,4 +1,4 @@
-"""A model in MLflow's registry, `models:/name@alias` or `models:/name/3`: resolved to a version, fetched, read as it is.
+"""A model in MLflow's registry, `models:/name@alias` or `models:/name/3`: resolved to a version, and fetched.
 
 MLflow runs nothing of it, and what was logged as a pickle is refused.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import socket
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,20 @@ def test_a_run_that_goes_on_with_one_that_broke_asks_nothing_twice(server: Model
     with make_run():
         assert ask(endpoint(url, version_header="X-Model-Version")) == pytest.approx(expected(links=0.2))
     assert server.samples() == 2 * ROWS
+
+
+def test_a_version_that_changes_while_a_run_asks_is_noticed(server: ModelServer) -> None:
+    for path, asking in (("/versioned/predict", {"version_header": "X-Model-Version"}), ("/ok/v2/models/spam", {})):
+        server.serves()
+        before = endpoint(server.url + path, **asking)
+        ask(before, 3)
+        server.serves(version="2")
+        with pytest.raises(InputError, match="answers as version 2 now, and the run began with 1: run again"):
+            ask(before)
+        begun_earlier = pickle.loads(pickle.dumps(before))  # as a worker gets it that has not asked before
+        object.__setattr__(begun_earlier.code, "run", "another process")
+        with pytest.raises(InputError, match="answers as version 2 now, and the run began with 1: run again"):
+            ask(begun_earlier)
 
 
 def test_a_service_without_a_version_is_asked_anew_unless_the_run_before_broke(
