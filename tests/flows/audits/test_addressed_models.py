@@ -267,3 +267,24 @@ def test_the_secret_of_an_endpoint_is_nowhere_in_the_store(
     assert written
     assert not [path for path in written if b"Bearer right" in path.read_bytes()]
     assert json.dumps(run.record.to_json()).count("Bearer") == 0
+
+
+def test_texts_at_an_address_are_attacked_by_asking(tmp_path: Path, server: ModelServer) -> None:
+    draw = np.random.default_rng(0)
+    rows = ["id,text,answer"]
+    for at in range(60):
+        spam = bool(draw.random() < 0.5)
+        rows.append(
+            f"s{at},{'please subscribe http win' if spam else 'a nice song'} number {at},{'spam' if spam else 'ham'}"
+        )
+    (tmp_path / "texts.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "pipelines.yaml").write_text(
+        "pipelines:\n  night:\n    source: {csv: texts.csv, id: id, label: answer}\n    evaluation: {holdout: 0.4}\n"
+        f'    subject: {{name: served, model: "{server.url}/ok/v2/models/reader", text: text}}\n'
+        "    attacks: [{attack: noise, severities: [1]}]\n"
+    )
+    server.serves()
+    _, findings, _, _ = performed(tmp_path, "night")
+    right = {one.of: one.value for one in findings if one.metric == "subject.accuracy"}
+    assert right["clean"] == 1.0
+    assert any(one.metric.startswith("attack.") and one.of == "noise" for one in findings)
