@@ -15,6 +15,7 @@ _DEFAULTS = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     # A server that does not answer is asked twice, not for an hour.
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     # Prefect's log lines go to its server, where its UI shows them; the terminal is ours.

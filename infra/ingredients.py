@@ -117,6 +117,12 @@ def note_file(path: Path) -> None:
         ingredients.note(path)
 
 
+def note_elsewhere(name: str, of: str, version: str) -> None:
+    """Note a service in the run that surrounds the caller, if any, with what stands for its answers."""
+    if (ingredients := _current.get()) is not None:
+        ingredients.note_elsewhere(name, of, version)
+
+
 def note_code(reference: CodeReference) -> None:
     """Note somebody's code and what it stands on, in the run that surrounds the caller, if any."""
     if (ingredients := _current.get()) is not None:

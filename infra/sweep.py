@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
+from assay.infra import answers
 from assay.infra.ingredients import PLACE
 from assay.infra.manifests import RunRecord
 from assay.infra.store import MANIFESTS, Store
@@ -120,7 +121,12 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
             store.folder.remove(f"{name}/manifest.json")
             store.folder.remove(name)
-    for name in [*_left_over(store, used), *_unused_ingredients(store, kept), *_ended_asides(store)]:
+    for name in [
+        *_left_over(store, used),
+        *_unused_ingredients(store, kept),
+        *_unused_answers(store, kept),
+        *_ended_asides(store),
+    ]:
         removed.append(name)
         freed += sum(store.folder.sizes(name).values())
         if not dry_run:
@@ -146,11 +152,26 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
 def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
     """Kept files that no remaining run stood on; the records are read last, since living runs go on noting."""
     there = sorted(store.folder.sizes(PLACE))
-    living = {run.id for run in store.runs() if run.status == "running"}
-    used = {
-        f"{PLACE}/{one.get('sha256')}" for run in store.runs() if run.id in kept | living for one in run.ingredients
-    }
+    used = {f"{PLACE}/{sha256}" for sha256 in _stood_on(store, kept)}
     return [name for name in there if name not in used]
+
+
+def _unused_answers(store: Store, kept: set[str]) -> list[str]:
+    """Answers of services that no remaining run asked, and the turns of runs that have ended."""
+    there = [f"{answers.PLACE}/{name}" for name in store.folder.folders(answers.PLACE)]
+    used = {f"{answers.PLACE}/{sha256}" for sha256 in _stood_on(store, kept)}
+    turns = [f"{answers.TURNS}/{run}" for run in store.folder.folders(answers.TURNS) if not is_alive(store, run)]
+    return [*(name for name in there if name not in used), *turns]
+
+
+def _stood_on(store: Store, kept: set[str]) -> set[str]:
+    """The hashes of what the remaining runs, and those that live, stood on."""
+    return {
+        str(one.get("sha256"))
+        for run in store.runs()
+        if run.id in kept or run.status == "running"
+        for one in run.ingredients
+    }
 
 
 def _ended_asides(store: Store) -> list[str]:

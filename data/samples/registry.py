@@ -33,6 +33,11 @@ class EmbeddedSample:
     several_labels: bool = False
     """Whether a sample may bear several labels at once."""
 
+    @property
+    def has_images(self) -> bool:
+        """Whether its samples are images."""
+        return "assay.data.images" in self.made_of
+
     @functools.cached_property
     def fingerprint(self) -> str:
         """The hash of the builder's source, its arguments and, where the data is somebody else's, their version."""

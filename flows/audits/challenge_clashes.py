@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assay.flows.configuration.mistakes import Where, suggestion
-from assay.flows.configuration.written import Clash, as_dict, as_list, choice_named, each_subject
+from assay.flows.configuration.written import Clash, as_dict, as_list, choice_named, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
-from assay.tasks.attacks.choice import AttackChoice
+from assay.tasks.attacks.choice import AttackChoice, ImageAttackChoice
 from assay.tasks.attacks.menu import ATTACKS
+from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.terms.choice import TermAttackChoice
 from assay.tasks.attacks.text_choice import TextAttackChoice
 from assay.tasks.statistics.controls import controlled_by
+from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.eps import as_number, eps_name
+from assay.tasks.subjects.kinds import kinds_written
 
 WORST_CASE = "worst-case"
 READERS = {
@@ -36,7 +39,37 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
                     f"{named} needs a subject for {kind}: add one with {ways[0]}, as in subject: {{{ways[0]}: …}}",
                 )
     yield from _attacks(pipeline)
+    yield from _without_gradient(pipeline)
     yield from _defenses(pipeline)
+
+
+def _without_gradient(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Subjects that are only asked need an attack that only asks, and cannot be trained to withstand one."""
+    asked = [name_of(one) for _, one in each_subject(pipeline) if only_asked(one) and "network" in one]
+    if not asked:
+        return
+    written = [attack_choice(pipeline, attack) for attack in as_list(pipeline.get("attacks"))]
+    choices = [(at, one) for at, one in enumerate(written) if isinstance(one, ImageAttackChoice)]
+    if choices and not any(one.black_box for _, one in choices):
+        position, choice = choices[0]
+        asking = ", ".join(one.word for one in IMAGE_ATTACKS if one.black_box)
+        yield Clash(
+            ("attacks", position),
+            f"{choice.word} follows gradients, and {asked[0]} is only asked and has none: add an attack that needs "
+            f"none ({asking})",
+        )
+    for position, defense in enumerate(as_list(pipeline.get("defenses"))):
+        if _defense_kind(pipeline, defense) == "images" and len(asked) == sum(
+            "network" in one for _, one in each_subject(pipeline)
+        ):
+            yield Clash(
+                ("defenses", position), f"trains a subject, and {asked[0]} comes as it is: leave it out, or add another"
+            )
+
+
+def only_asked(subject: dict[str, Value]) -> bool:
+    """Whether a subject is a model at an address, which has no gradient and learns nothing."""
+    return any(address_of(str(subject[kind.name])) is not None for kind in kinds_written(subject))
 
 
 def needs_subject(pipeline: dict[str, Value], stage: str, way: str, kind: str) -> Iterator[Clash]:

@@ -48,6 +48,9 @@ class Medium(Protocol[A, D, T, M]):
     def attacks(self) -> Sequence[A]:
         """The attacks that are asked for."""
 
+    def attacks_on(self, subject: Examined) -> Sequence[A]:
+        """Those of them that the subject can be under."""
+
     def defences(self, subject: Examined) -> Sequence[D]:
         """The defences that the subject can have, each a training of its own."""
 
@@ -113,11 +116,11 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Chall
     originals = {subject.name: subject for subject in subjects}
     whole: dict[str, Examined | Branch[Examined]] = {**originals}
     whole |= {f"{name}+{defence}": branch for (name, defence), branch in training.items()}
-    copied = {f"{name}+{defence}": originals[name] for name, defence in training}
+    original_of = originals | {f"{name}+{defence}": originals[name] for name, defence in training}
     attacking = {
         name: {
-            attack.called: start(f"{attack.called} on {name}", medium.attack, model, copied.get(name, model), attack)
-            for attack in medium.attacks
+            attack.called: start(f"{attack.called} on {name}", medium.attack, model, original_of[name], attack)
+            for attack in medium.attacks_on(original_of[name])
         }
         for name, model in whole.items()
     }
@@ -126,7 +129,7 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Chall
             f"transfer of {attack.called}",
             medium.across,
             attack,
-            {name: branches[attack.called] for name, branches in attacking.items()},
+            {name: branches[attack.called] for name, branches in attacking.items() if attack.called in branches},
             whole,
         )
         for attack in medium.transferred

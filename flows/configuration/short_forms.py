@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from assay.flows.configuration.addressed import name_what_is_addressed
 from assay.flows.configuration.menu import TAGGED, Menu
 from assay.flows.configuration.mistakes import Where
 from assay.flows.configuration.plugins import choices_named
@@ -23,6 +24,7 @@ def write_out_all(document: Document, menu: Menu) -> None:
             write_out(document, ("pipelines", name, *place), table.tag, table.fields)
             write_out_bundles(document, ("pipelines", name, *place), table.tag, _bundled(table.tag, table.bundles))
             write_out_presets(document, ("pipelines", name, *place), table.tag, _written(table.tag, table.presets))
+    name_what_is_addressed(document)
 
 
 def name_plugins(document: Document, menu: Menu) -> None:

@@ -17,7 +17,7 @@ from assay.infra.partitions import collect, map_partitions, read_files, reduce_p
 from assay.infra.seeds import Seeds
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.attacks.measures import attack_findings
-from assay.tasks.attacks.red_flags import Reading, flags_of_attacks
+from assay.tasks.attacks.red_flags import PROBES, Reading, flags_of_attacks
 from assay.tasks.attacks.settings import AnyImageAttack
 from assay.tasks.attacks.trials import COLUMNS, Trial, trials_one_by_one
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
@@ -43,6 +43,10 @@ def probe_subject(
     from assay.tasks.attacks.probes import chosen, flags_of_probes
     from assay.tasks.subjects.images.lessons import LABELS, targets_of
 
+    if not subject.has_gradient:
+        readings = [Reading(flag, False, 0, "it is only asked and has no gradient") for flag in PROBES]
+        say(f"{name} · only asked, so there is nothing to probe")
+        return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
     names = class_names(collect(classes, None))
     several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
     known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from assay.tasks.attacks.left_out import without_gradient
 from assay.tasks.attacks.page_findings import AttackFindings, eps_text, eps_value
 from assay.tasks.attacks.page_pictures import AttackedImages, gallery
 from assay.tasks.attacks.page_tables import (
@@ -29,8 +30,11 @@ _CROWDED, _CROWDED_PANEL = 0.09, 0.25  # of the axis: ticks nearer than that to 
 _X, _Y = "ε: how far any pixel may move, of [0, 1]", "Accuracy"
 
 
-def page(findings: FindingIndex, shown: Sequence[AttackedImages] = ()) -> Part:
-    """The part of the report about attacks, from the findings `attack.*` and the images that were kept."""
+def page(
+    findings: FindingIndex, shown: Sequence[AttackedImages] = (), left_out: Mapping[str, Sequence[str]] | None = None
+) -> Part:
+    """The part of the report about attacks, from the findings `attack.*` and the images that were kept; `left_out` are
+    by subject the attacks that it was not put under."""
     found = AttackFindings(findings)
     telling = {subject: lowest.group for subject, lowest in found.at_common().items()}
     blocks: list[Block] = [*_curves(found), *flag_blocks(found)]
@@ -43,7 +47,7 @@ def page(findings: FindingIndex, shown: Sequence[AttackedImages] = ()) -> Part:
         blocks.append(answers_table(found, telling))
         blocks += filter(None, [chances_table(found, telling)])
     blocks += transfer_tables(found)
-    sentence = _what_is_left(found)
+    sentence = " ".join(filter(None, [_what_is_left(found), without_gradient(left_out or {})]))
     raised = raised_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
     return Part(

@@ -16,7 +16,7 @@ from torch import Tensor
 from assay.data.image_schemas import Probed
 from assay.tasks.attacks.batch import Attackable, Batch, ask, pose
 from assay.tasks.attacks.draws import Draws
-from assay.tasks.attacks.red_flags import Reading
+from assay.tasks.attacks.red_flags import PROBES, Reading
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import PGD
 from assay.tasks.attacks.trials import matrix
@@ -70,10 +70,7 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed
     n = rows.num_rows
     if n == 0:
         why = "there are no samples"
-        return [
-            Reading(name, False, 0, why)
-            for name in ("softmax-output", "zero-gradients", "randomised-output", "eps-1-above-chance")
-        ]
+        return [Reading(name, False, 0, why) for name in PROBES]
     clean, repainted = (matrix(rows[name], np.float64) for name in ("clean", "repainted"))
     return [
         _softmax(n, multilabel, softmaxed),

@@ -66,6 +66,9 @@ FLAGS: dict[str, tuple[str, str]] = {
 }
 """Every flag: its title, and what it means and what to do, in words."""
 
+PROBES = ("softmax-output", "zero-gradients", "randomised-output", "eps-1-above-chance")
+"""Those that a subject raises by itself, before any attack is believed."""
+
 
 @dataclass(frozen=True)
 class Reading:

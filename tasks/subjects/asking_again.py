@@ -19,13 +19,16 @@ import pyarrow as pa
 from assay.data.classes import class_names
 from assay.data.schemas import Classes, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
+from assay.infra.code_reference import CodeReference
 from assay.infra.compute import Call
+from assay.infra.ingredients import note_elsewhere
 from assay.infra.parquet import read_part
 from assay.infra.partitions import Tallied, collect, read_files
 from assay.infra.plans import Plan
 from assay.infra.runs import current_run
 from assay.infra.seeds import Seeds
 from assay.infra.stage import Stage
+from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 Learned = TypeVar("Learned", bound="Artifact[Any] | tuple[Any, ...]")
@@ -50,7 +53,7 @@ def as_it_answers_now(
     if (
         subject.code is None
         or subject.code.is_ours
-        or subject.code.version
+        or _is_vouched_for(subject.code)
         or isinstance(current_run().conductor, Plan)
     ):
         return subject, learned
@@ -60,8 +63,21 @@ def as_it_answers_now(
     if manifest is None:
         return subject, learned
     asked, stored = _drawn(samples, predict.handles(manifest))
-    current = _held_against(subject, stored, _answers(predict, asked, classes, files, subject))
+    current = _held_against(subject, stored, _answers(predict, asked, classes, files, _forgetful(subject)))
     return (subject, learned) if current is subject else (current, learn(current))
+
+
+def _is_vouched_for(code: CodeReference | GivenModel) -> bool:
+    """Whether a person says which version answers, or nobody's stored answers are asked for."""
+    return code.vouched if isinstance(code, GivenModel) else bool(code.version)
+
+
+def _forgetful(subject: ResolvedSubject) -> ResolvedSubject:
+    """The subject; of a service, one that takes nothing from what it was told before."""
+    code = subject.code
+    if not isinstance(code, GivenModel) or not code.version:
+        return subject
+    return replace(subject, code=replace(code, version=f"{code.version}, asked again by run {current_run().id}"))
 
 
 def _held_against(subject: ResolvedSubject, stored: pa.Table, answers: pa.Table) -> ResolvedSubject:
@@ -77,7 +93,10 @@ def _held_against(subject: ResolvedSubject, stored: pa.Table, answers: pa.Table)
         "though its code and the files known of are the same: everything about it is computed anew (name what it reads "
         "under `files`)"
     )
-    return replace(subject, code=replace(subject.code, version=f"answers {_digest(answers)}"))
+    current = replace(subject.code, version=f"answers {_digest(answers)}")
+    if isinstance(current, GivenModel):
+        note_elsewhere(f"answers of {current.written}", f"{current.written}, changed", current.fingerprint)
+    return replace(subject, code=current)
 
 
 def _predicting(

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from assay.infra.code_reference import CodeReference
+
 if TYPE_CHECKING:
     from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -32,7 +34,7 @@ class BuiltFrom:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[str, int, bool, str, str]:
+    def _key(self) -> tuple[str, int, bool, str, str, str]:
         code = self.subject.code
-        home, beside = ("", "") if code is None else (code.home, code.beside)
-        return self.fingerprint, self.classes, self.subject.masked, home, beside
+        home, beside = (code.home, code.beside) if isinstance(code, CodeReference) else ("", "")
+        return self.fingerprint, self.classes, self.subject.masked, home, beside, self.subject.asked_in

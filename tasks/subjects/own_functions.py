@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from assay.infra.code_reference import CodeReference
 from assay.infra.errors import InputError
+from assay.tasks.subjects.asked import Asked
 
 T = TypeVar("T")
 
 
-def asked_at_once(block: Sequence[T], size: int, code: CodeReference) -> list[T]:
+def asked_at_once(block: Sequence[T], size: int, code: Asked) -> list[T]:
     """What a function is asked at a time: filled up to `size` with repeats of the last, so that the cut never shows.
 
     An endpoint is asked for what there is, and for nothing twice.
@@ -19,7 +19,7 @@ def asked_at_once(block: Sequence[T], size: int, code: CodeReference) -> list[T]
     return [*block, *([] if code.asks_elsewhere else [block[-1]] * (size - len(block)))]
 
 
-def classifier_function(code: CodeReference) -> Callable[[list[str]], object]:
+def classifier_function(code: Asked) -> Callable[[list[str]], object]:
     """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
     found = code.load()
     method: Callable[[list[str]], object] | None = getattr(found, "predict_proba", None)
@@ -35,7 +35,7 @@ def classifier_function(code: CodeReference) -> Callable[[list[str]], object]:
     return found
 
 
-def answering_function(code: CodeReference, what: str) -> Callable[[list[Any]], object]:
+def answering_function(code: Asked, what: str) -> Callable[[list[Any]], object]:
     """The function behind the reference of a tagger or a scorer; an error in words otherwise."""
     found = code.load()
     if isinstance(found, type) or not callable(found):

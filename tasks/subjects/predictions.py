@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError
+from assay.tasks.subjects.named_answers import in_the_order_of
 from assay.tasks.subjects.tables.features import Matrix
 
 _SUM_TOLERANCE = 1e-3  # how far from 1 the probabilities of a row may add up (half precision is that coarse)
@@ -28,7 +29,7 @@ def checked_probabilities(output: object, ids: Sequence[str], classes: Sequence[
     """What a model returned for these samples as float64 [n, k], or an error that says what it should have returned."""
     expected = f"one row per sample with the probability of each of the {len(classes)} classes ({', '.join(classes)})"
     try:
-        values = np.asarray(output, dtype=np.float64)
+        values = np.asarray(in_the_order_of(classes, output, who), dtype=np.float64)
     except (TypeError, ValueError) as fault:
         raise InputError(f"{who} returned {type(output).__name__}, expected {expected}.") from fault
     if values.shape != (len(ids), len(classes)):

@@ -12,6 +12,8 @@ from typing import Literal, get_args
 from assay.infra.blame import blamed_on
 from assay.infra.code_reference import CodeReference
 from assay.infra.code_referring import refer_to_code
+from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.own_functions import answering_function, classifier_function
 from assay.tasks.subjects.sequences.usual_training import options_of
 from assay.tasks.subjects.settings import KindName, Subject
@@ -37,7 +39,7 @@ class ResolvedSubject:
     """A subject ready to travel: picklable, and with the same fingerprint exactly when it predicts the same."""
 
     settings: Subject
-    code: CodeReference | None = None
+    code: CodeReference | GivenModel | None = None
     weights: bytes | None = None
     source: ModelSource | None = None
     masked: bool = False
@@ -66,6 +68,16 @@ class ResolvedSubject:
         return state.hexdigest()
 
     @property
+    def asked_in(self) -> str:
+        """What a model that is kept built may not outlive: that of a service, the run that asks it."""
+        return f"{self.fingerprint}\0{self.code.session}" if isinstance(self.code, GivenModel) else ""
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether attacks can follow its gradient: a model at an address is only asked."""
+        return not isinstance(self.code, GivenModel)
+
+    @property
     def way(self) -> Way:
         """What a classifier, tagger or scorer is: one that Assay trains, a Hugging Face model, the user's function."""
         if self.code is not None:
@@ -82,6 +94,10 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
     'logistic'
     """
     with blamed_on(settings.kind, settings.named):
+        address = address_of(settings.named)
+        if address is not None and settings.kind != "predictions":
+            address.require_library(settings.named)
+            return ResolvedSubject(settings, address.refer(settings, settings.named, beside))
         return _RESOLVE[settings.kind](settings, settings.named, beside)
 
 

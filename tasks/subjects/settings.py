@@ -2,10 +2,13 @@
 
 from typing import Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from assay.infra.settings import Settings, StandsOn
 from assay.infra.suggestions import suggestion
+from assay.tasks.subjects.addresses.asking import Asking
+from assay.tasks.subjects.addresses.fitting import examples_for, out_of_place, wrong_address
+from assay.tasks.subjects.addresses.table import address_of
 
 NETWORKS = (
     "small-cnn",
@@ -108,7 +111,14 @@ class Subject(StandsOn):
     """What the subject is called in findings, gates and the report."""
 
     model: str | None = Field(default=None, min_length=1)
-    """`logistic` (trained by Assay), or a model of your own as `module:object` or `file.py:object`."""
+    """`logistic` (trained by Assay), or a model of your own as `module:object` or `file.py:object`, or by its address:
+    `https://host/predict`, `model.onnx`, `model.skops`, `models:/name@alias`. An address may stand here whatever the
+    model looks at: with a source of images it is a `network`, with `text` a `classifier`."""
+
+    asking: Asking | None = Field(
+        default=None, exclude_if=lambda asking: asking is None, examples=["{batch: 64, rate: 5}"]
+    )
+    """How a model behind `https://…` is asked: its form, batches, retries, rate, and how often."""
 
     predictions: str | None = Field(default=None, min_length=1)
     """A column of the samples that already holds another system's predictions, as class names or class codes."""
@@ -118,8 +128,9 @@ class Subject(StandsOn):
 
     network: str | None = Field(default=None, min_length=1)
     """An image network by name (small-cnn, attnmel, attnmel-softmax, vgg19, vgg19-bn, resnet50, resnet101, resnet152,
-    inception-v3, chexnet, vgg-cifar, wide-resnet), or a builder of your own as `module:object` or `file.py:object`: a
-    function that makes a Torch module of logits."""
+    inception-v3, chexnet, vgg-cifar, wide-resnet), a builder of your own as `module:object` or `file.py:object` (a
+    function that makes a Torch module of logits), or the address of a model without a gradient: `https://…`,
+    `model.onnx`."""
 
     width: float = Field(default=1.0, gt=0, le=4)
     """The number of channels of a named network, as a multiple of the published one."""
@@ -141,8 +152,9 @@ class Subject(StandsOn):
     the last bits of a result."""
 
     classifier: str | None = Field(default=None, min_length=1)
-    """A text classifier: `small-bert` or `minilm-linear` (trained by Assay), a Hugging Face directory or hub id, or a
-    function of your own as `module:object` or `file.py:object` that gives probabilities for a list of texts."""
+    """A text classifier: `small-bert` or `minilm-linear` (trained by Assay), a Hugging Face directory or hub id, a
+    function of your own as `module:object` or `file.py:object` that gives probabilities for a list of texts, or the
+    address of a service (`https://…`)."""
 
     revision: str | None = Field(default=None, min_length=1)
     """The commit of a hub `classifier`, `tagger` or `scorer`."""
@@ -200,43 +212,56 @@ class Subject(StandsOn):
         """What that setting says."""
         return str(getattr(self, self.kind))
 
+    @property
+    def has_gradient(self) -> bool:
+        """Whether attacks can follow its gradient: a model at an address is only asked.
+
+        >>> Subject(network="m.onnx").has_gradient, Subject(network="small-cnn", train={}).has_gradient
+        (False, True)
+        """
+        return address_of(self.named) is None
+
     @field_validator("model", "network", "classifier", "tagger", "scorer")
     @classmethod
-    def _no_address(cls, named: str | None) -> str | None:
-        if named is not None and "://" in named:
-            raise ValueError(
-                "is an address, and Assay asks none by itself: write a function of your own that asks it and gives its "
-                "answers, as module:object or file.py:object"
-            )
+    def _addresses_are_known(cls, named: str | None, info: ValidationInfo) -> str | None:
+        if named is None:
+            return None
+        if why := wrong_address(str(info.field_name), named):
+            raise ValueError(why)
         return named
 
     @field_validator("network")
     @classmethod
     def _network_is_known(cls, network: str | None) -> str | None:
-        if network in (None, *NETWORKS) or ":" in str(network):
+        if network in (None, *NETWORKS) or ":" in str(network) or address_of(str(network)) is not None:
             return network
         raise ValueError(
             f"there is no such network; {suggestion(str(network), NETWORKS)} (one of your own is written as "
-            "module:object or file.py:object)"
+            f"module:object or file.py:object, by its address {examples_for('network')})"
         )
 
     @field_validator("model")
     @classmethod
     def _model_is_known(cls, model: str | None) -> str | None:
-        if model in (None, "logistic") or ":" in str(model):
+        if model in (None, "logistic") or ":" in str(model) or address_of(str(model)) is not None:
             return model
         others = [f"{kind}: {model}" for kind, names in KNOWN.items() if model in names]
         if others:
             raise ValueError(f"is no model of columns; write {' or '.join(others)}")
         raise ValueError(
             f"there is no such model; {suggestion(str(model), ['logistic'])} (one of your own is written as "
-            "module:object or file.py:object)"
+            f"module:object or file.py:object, or by its address {examples_for('model')})"
         )
 
     @model_validator(mode="after")
     def _only_own_code_stands_on_more(self) -> Self:
         given = next((name for name in StandsOn.model_fields if name in self.model_fields_set), None)
-        if given is not None and not any(":" in str(getattr(self, way)) for way in WAYS if way != "predictions"):
+        addresses = [address_of(str(getattr(self, way))) for way in WAYS]
+        if (
+            given is not None
+            and not any(addresses)
+            and not any(":" in str(getattr(self, way)) for way in WAYS if way != "predictions")
+        ):
             raise ValueError(
                 f"the subject {self.name} has `{given}`, which is about a function of your own (module:object or "
                 "file.py:object)"
@@ -255,7 +280,12 @@ class Subject(StandsOn):
             )
         if self.weights is not None and (self.model == "logistic" or self.model is self.network is None):
             raise ValueError(f"the subject {self.name} has `weights` but no Torch module to load them into")
-        if self.network is not None and (self.weights is None) == (self.train is None):
+        if address_of(self.named) is not None:
+            if why := out_of_place(self.named, self.model_fields_set):
+                raise ValueError(f"the subject {self.name} has {why}")
+        elif self.asking is not None:
+            raise ValueError(f"the subject {self.name} has `asking`, which is about an address (https://…)")
+        elif self.network is not None and (self.weights is None) == (self.train is None):
             raise ValueError(
                 f"the subject {self.name} needs either `train` (Assay trains the network) or `weights` (a safetensors "
                 "file), and not both"

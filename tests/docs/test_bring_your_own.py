@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 import http.server
 import json
-import sys
 import threading
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from markdown_pages import ROOT, blocks
+from model_files import onnx_of_columns
+from model_server import model_server
 from page_examples import perform, pipelines_in, save_and_run
 
 from assay.data.images import image_columns
@@ -27,20 +25,6 @@ PAGE = ROOT / "docs" / "bring-your-own.md"
 CODE = [block for block in blocks(PAGE) if block.language == "python"]
 FILES = [block.text for block in blocks(PAGE) if block.name == "pipelines.yaml"]
 EXAMPLES = [(name, text) for text in FILES for name in pipelines_in(text)]
-
-
-class Session:
-    """Stands in for ONNX Runtime's: its `model` is a weight for each column."""
-
-    def __init__(self, path: str) -> None:
-        self.weights = json.loads(Path(path).read_text())
-
-    def get_inputs(self) -> list[SimpleNamespace]:
-        return [SimpleNamespace(name="rows")]
-
-    def run(self, _wanted: None, given: dict[str, npt.NDArray[np.float32]]) -> list[npt.NDArray[np.float64]]:
-        spam = 0.1 + given["rows"].astype(np.float64) @ np.array(self.weights)
-        return [spam > 0.5, np.stack([1 - spam, spam], axis=1)]
 
 
 class Endpoint(http.server.BaseHTTPRequestHandler):
@@ -61,25 +45,28 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder as a reader has it who saved every file and ran the three scripts, with an endpoint to ask."""
     place = tmp_path_factory.mktemp("own")
-    (place / "spam.onnx").write_text("[0.4, 0.4]")
     (place / "model_version.txt").write_text("1")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPAM_ENDPOINT", f"http://127.0.0.1:{server.server_port}/predict")
-        runtime = ModuleType("onnxruntime")
-        runtime.__spec__ = ModuleSpec("onnxruntime", None)
-        vars(runtime)["InferenceSession"] = Session
-        patch.setitem(sys.modules, "onnxruntime", runtime)
-        yield save_and_run(place, CODE, ["make_data.py", "train_net.py", "train_joblib.py"], imported=["net"])
+        scripts = ["make_data.py", "train_net.py", "train_files.py", "train_joblib.py"]
+        yield save_and_run(place, CODE, scripts, imported=["net"])
     server.shutdown()
 
 
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a server stands that answers as the page's `http://models:8000` does."""
+    with model_server(tmp_path_factory.mktemp("models")) as server:
+        yield server.url
+
+
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
-def test_the_example_runs_and_every_row_enters(folder: Path, name: str, text: str) -> None:
-    made, findings = perform(folder, name, text)
+def test_the_example_runs_and_every_row_enters(folder: Path, models: str, name: str, text: str) -> None:
+    made, findings = perform(folder, name, text.replace("http://models:8000", f"{models}/page"))
     assert (made.results["data"].samples.rows, made.results["data"].rejects.rows) == (300, 0)
-    if name == "texts":
+    if name.startswith("texts"):
         assert "subjects" in made.results
         right = next(one for one in findings if one.metric == "subject.accuracy")
         assert right.value is not None
@@ -128,18 +115,17 @@ def test_every_subject_of_the_models_example_is_measured(folder: Path) -> None:
     assert all(value is not None and 0.5 < value <= 1.0 for value in measured.values())
 
 
-def test_models_with_files_and_endpoints_are_measured_and_a_replaced_file_is_noticed(folder: Path) -> None:
-    text = next(text for name, text in EXAMPLES if name == "own-files")
-
-    def accuracies() -> dict[str | None, list[float | None]]:
-        made = [one for one in perform(folder, "own-files", text)[1] if one.metric == "subject.accuracy"]
+def test_models_with_files_and_endpoints_are_measured_and_a_replaced_file_is_noticed(folder: Path, models: str) -> None:
+    def accuracies(example: str) -> dict[str | None, list[float | None]]:
+        text = next(text for name, text in EXAMPLES if name == example).replace("http://models:8000", f"{models}/page")
+        made = [one for one in perform(folder, example, text)[1] if one.metric == "subject.accuracy"]
         return {name: [one.value for one in made if one.subject == name] for name in {one.subject for one in made}}
 
-    before = accuracies()
-    assert set(before) == {"joblib", "onnx", "endpoint"}
-    (folder / "spam.onnx").write_text("[0.0, 0.0]")
-    after = accuracies()
-    (folder / "spam.onnx").write_text("[0.4, 0.4]")
+    assert set(accuracies("own-files")) == {"joblib", "endpoint"}
+    before = accuracies("addresses")
+    assert set(before) == {"onnx", "skops", "served"}
+    onnx_of_columns(folder / "spam.onnx", each=(0.0, 0.0))
+    after = accuracies("addresses")
     assert after.pop("onnx") != before.pop("onnx")
     assert after == before
 
@@ -166,9 +152,9 @@ def test_every_file_named_on_the_page_is_on_it_and_is_python() -> None:
         "model.py",
         "net.py",
         "train_net.py",
+        "train_files.py",
         "train_joblib.py",
         "joblib_model.py",
-        "onnx_model.py",
         "endpoint.py",
         "reader.py",
     ]

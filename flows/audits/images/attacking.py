@@ -14,9 +14,11 @@ from assay.flows.audits.subjects.flow import Examination, Examined, Model
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
+from assay.infra.runs import current_run
 from assay.infra.subflows import subflow
 from assay.tasks.attacks.gap_task import train_generator
 from assay.tasks.attacks.judging_task import measure_attacks, probe_subject
+from assay.tasks.attacks.left_out import without_gradient
 from assay.tasks.attacks.settings import AnyImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import Attacks, attack_subject, transfer_attacks, worst_case
@@ -64,6 +66,10 @@ class Robustness:
         """The subjects and their defended copies."""
         return list(self.challenged.models.values())
 
+    def left_out(self, attacks: Sequence[AnyImageAttack]) -> dict[str, list[str]]:
+        """By model the attacks that follow gradients, where it has none."""
+        return {one.name: missing for one in self.models if (missing := left_out(attacks, one))}
+
     @property
     def attacked(self) -> dict[str, dict[str, Attacks]]:
         """By model and attack."""
@@ -93,8 +99,18 @@ class Images:
         """The attacks on images."""
         return self.pipeline.image_attacks
 
-    def defences(self, _subject: Examined) -> Sequence[AnyImageDefence]:
-        """Every model that the pipeline's defences make of a subject."""
+    def attacks_on(self, subject: Examined) -> Sequence[AnyImageAttack]:
+        """All of them, or, where a subject has no gradient, those that need none; what is left out is told."""
+        missing = left_out(self.attacks, subject)
+        if missing:
+            current_run().notice(without_gradient({subject.name: missing}))
+        return [one for one in self.attacks if one.called not in missing]
+
+    def defences(self, subject: Examined) -> Sequence[AnyImageDefence]:
+        """Every model that the pipeline's defences make of a subject; one that is only asked learns nothing."""
+        if not subject.resolved.has_gradient and variants(self.pipeline):
+            current_run().notice(f"{subject.name} comes as it is and learns nothing: it is not defended.")
+            return []
         return variants(self.pipeline)
 
     def attack(self, model: Examined, _original: Examined, attack: AnyImageAttack) -> ImageAttack:
@@ -201,6 +217,11 @@ class Images:
             self.pipeline.statistics.significance,
         )
         return Shares((gained,))
+
+
+def left_out(attacks: Sequence[AnyImageAttack], subject: Examined) -> list[str]:
+    """The attacks that a subject without a gradient cannot be under."""
+    return [one.called for one in attacks if not (subject.resolved.has_gradient or IMAGE_ATTACKS.of(one).black_box)]
 
 
 def _tables(challenged: Challenged[ImageAttack, ImageMeasures], model: str) -> list[Artifact[Attacked]]:

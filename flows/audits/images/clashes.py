@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.flows.audits.challenge_clashes import attack_name, needs_subject, several_labels
+from assay.flows.audits.challenge_clashes import attack_name, needs_subject, only_asked, several_labels
 from assay.flows.configuration.mistakes import suggestion
 from assay.flows.configuration.written import Clash, as_dict, as_list, each_subject, name_of
 from assay.flows.configuration.yaml_source import Value
@@ -30,6 +30,12 @@ def smoothing_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
 def diagnostics_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     """What is looked into exists: attacks and subjects of those names, and an ε that each of the attacks tries."""
     yield from needs_subject(pipeline, "diagnostics", "network", "images")
+    seeing = [one for _, one in each_subject(pipeline) if "network" in one]
+    if pipeline.get("diagnostics") is not None and seeing and all(map(only_asked, seeing)):
+        yield Clash(
+            ("diagnostics",),
+            f"looks inside a network, and {name_of(seeing[0])} is only asked: leave it out, or add a network",
+        )
     settings = as_dict(pipeline.get("diagnostics"))
     attacks = {attack_name(attack): as_dict(attack) for attack in as_list(pipeline.get("attacks"))}
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]

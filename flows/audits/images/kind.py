@@ -66,7 +66,8 @@ def challenge_page(ground: Ground, robustness: Robustness, findings: FindingInde
 
         classes = class_names(collect(ground.of(Data).classes, None))
         made = (one for by_attack in robustness.attacked.values() for one in by_attack.values())
-        yield attacks_page(findings, [picture for one in made for picture in pictures_of(one, classes)])
+        pictures = [picture for one in made for picture in pictures_of(one, classes)]
+        yield attacks_page(findings, pictures, robustness.left_out(ground.pipeline.image_attacks))
     if ground.pipeline.image_defenses:
         from assay.tasks.defenses.page import page as defences_page
 

@@ -57,7 +57,7 @@ def look(ground: Ground) -> Insides:
     pipeline, examination, robustness = ground.pipeline, ground.of(Examination), ground.of(Robustness)
     settings = pipeline.asked(Diagnostics) or Diagnostics()
     wanted = settings.subjects or tuple(one.name for one in pipeline.subjects)
-    subjects = [one for one in robustness.models if one.name in wanted]
+    subjects = [one for one in robustness.models if one.name in wanted and one.resolved.has_gradient]
     if not subjects:
         return Insides({})
     chosen = Chosen(

@@ -96,6 +96,10 @@ class Terms:
         """The attacks on terms."""
         return self.ground.pipeline.term_attacks
 
+    def attacks_on(self, _subject: Examined) -> Sequence[AnyTermAttack]:
+        """All of them: none needs more than answers."""
+        return self.attacks
+
     def defences(self, _subject: Examined) -> Sequence[CopiesOf]:
         """The trainings on attacked copies, and their controls."""
         return trainings(asked_of(self.ground.pipeline.text_defenses, self.attacks))

@@ -84,6 +84,10 @@ class Texts:
         """The attacks on whole texts."""
         return self.ground.pipeline.text_attacks
 
+    def attacks_on(self, _subject: Examined) -> Sequence[AnyTextAttack]:
+        """All of them: none needs more than answers."""
+        return self.attacks
+
     def defences(self, subject: Examined) -> Sequence[CopiesOf]:
         """The trainings on attacked copies, and their controls; where a subject learns nothing, that is told."""
         asked, settings = self.copies(), subject.resolved.settings

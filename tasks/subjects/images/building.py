@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from assay.infra.bounds import process_state
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
+from assay.tasks.subjects.addresses.given import GivenModel
 
 if TYPE_CHECKING:
     from torch import nn
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 def network_of(subject: ResolvedSubject, *, classes: int, channels: int, size: int, seed: int) -> nn.Module:
     """The subject's network with seeded weights, for images of so many channels whose shorter side is `size`."""
+    if isinstance(subject.code, GivenModel):
+        from assay.tasks.subjects.images.asked_network import AskedNetwork
+
+        return AskedNetwork(subject.code)
     if subject.code is not None:
         return own_network(subject.code, classes=classes, channels=channels, size=size, seed=seed)
     from assay.tasks.subjects.networks.building import build_network

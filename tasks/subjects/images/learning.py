@@ -38,7 +38,7 @@ def learn_images(
 
     def learn() -> tuple[dict[str, bytes], pa.Table]:
         model = new_model(subject, lessons, classes, seeds)
-        if options is None:
+        if options is None and subject.has_gradient:
             load_state(model.network, subject.weights or b"", model.name)
             model = _softmaxed(model, lessons)
         return trained(model, lessons, options, subject, classes, seeds=seeds, checkpoints=checkpoints)

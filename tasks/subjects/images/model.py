@@ -161,6 +161,7 @@ def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], devic
     state = hashlib.blake2b(f"{where}\0{subject.settings.name}\0{subject.fingerprint}\0".encode(), digest_size=16)
     for name in (CARD, WEIGHTS):
         state.update(hashlib.blake2b(files[name]).digest())
+    state.update(subject.asked_in.encode())
     key = state.hexdigest()
     found = _loaded.pop(key, None)
     if found is None:

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
+from assay.tasks.subjects.asked import Asked
 from assay.tasks.subjects.own_functions import answering_function, asked_at_once
 from assay.tasks.subjects.sequences.rows import PREFIXES
 from assay.tasks.subjects.sequences.tagging import Tagging
@@ -24,7 +24,7 @@ BLOCK = 16  # sentences a function sees at a time; the last block is filled up w
 class OwnTagger:
     """A `Tagger` around a function from a list of sentences (each a list of words) to a list of lists of tags."""
 
-    code: CodeReference
+    code: Asked
     masked: bool = False
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
@@ -44,7 +44,7 @@ class OwnTagger:
 class OwnScorer:
     """A `Scorer` around a function from a list of pairs of sentences to a list of numbers."""
 
-    code: CodeReference
+    code: Asked
     masked: bool = False
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
@@ -72,7 +72,7 @@ class OwnScorer:
         return 0
 
 
-def _ask(code: CodeReference, what: str, block: list[T], masked: bool) -> object:
+def _ask(code: Asked, what: str, block: list[T], masked: bool) -> object:
     function = answering_function(code, what)
     try:
         with code.at_work(what):

@@ -18,6 +18,7 @@ import pyarrow as pa
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
 from assay.infra.given_files import content_of, require_regular
+from assay.tasks.subjects.asked import Asked
 from assay.tasks.subjects.own_functions import asked_at_once
 from assay.tasks.subjects.predictions import checked_probabilities, predictions_table
 from assay.tasks.subjects.tables.features import Matrix, feature_matrix
@@ -52,7 +53,7 @@ def read_weights(path: Path) -> bytes:
 def predict_with_own(
     table: pa.Table,
     *,
-    code: CodeReference,
+    code: Asked,
     weights: bytes | None,
     features: tuple[str, ...] | None,
     classes: Sequence[str],
@@ -60,7 +61,8 @@ def predict_with_own(
     """Predictions for a partition of the samples; the model never sees their gold labels."""
     who = f'The model "{code.written}"'
     predictor = _predictor(code, weights, features)
-    seen = table.select(features) if features and weights is None else table.drop_columns(["gold"])
+    chosen = features is not None and weights is None and isinstance(code, CodeReference)  # others choose themselves
+    seen = table.select(features) if chosen else table.drop_columns(["gold"])
     ids = table["id"].to_pylist()
     outputs = [
         _predict_block(predictor, seen.slice(start, BLOCK), ids[start : start + BLOCK], classes, code, who)
@@ -69,13 +71,13 @@ def predict_with_own(
     return predictions_table(table["id"], np.concatenate(outputs) if outputs else np.zeros((0, len(classes))))
 
 
-def require_usable(code: CodeReference, weights: bytes | None, features: tuple[str, ...] | None) -> None:
+def require_usable(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> None:
     """Raises at once, and in words, where the model cannot be built, so that no worker has to find out."""
     _predictor(code, weights, features)
 
 
 def _predict_block(
-    predictor: Predictor, block: pa.Table, ids: Sequence[str], classes: Sequence[str], code: CodeReference, who: str
+    predictor: Predictor, block: pa.Table, ids: Sequence[str], classes: Sequence[str], code: Asked, who: str
 ) -> Matrix:
     rows = asked_at_once(range(block.num_rows), BLOCK, code)
     padded_ids = [ids[row] for row in rows]
@@ -85,13 +87,12 @@ def _predict_block(
     except AssayError:
         raise
     except Exception as fault:
-        said = f"{type(fault).__name__}: {fault}{code.line_of(fault)}"
-        raise InputError(f"{who} raised {said} on the samples {ids[0]!r} to {ids[-1]!r}.") from fault
+        raise InputError(f"{who} raised {code.raised(fault)} on the samples {ids[0]!r} to {ids[-1]!r}.") from fault
     return checked_probabilities(output, padded_ids, classes, who)[: len(ids)]
 
 
 @lru_cache(maxsize=4)
-def _predictor(code: CodeReference, weights: bytes | None, features: tuple[str, ...] | None) -> Predictor:
+def _predictor(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> Predictor:
     found = code.load()
     method = getattr(found, "predict_proba", None)
     if isinstance(found, type) and (method is not None or weights is None):
@@ -108,7 +109,7 @@ def _predictor(code: CodeReference, weights: bytes | None, features: tuple[str, 
     return _torch_predictor(found, code, weights, features)
 
 
-def _without_weights(function: Predictor, code: CodeReference, weights: bytes | None) -> Predictor:
+def _without_weights(function: Predictor, code: Asked, weights: bytes | None) -> Predictor:
     if weights is not None:
         raise InputError(
             f'The model "{code.written}" predicts by itself, so the subject\'s `weights` would go nowhere: leave them '
@@ -118,7 +119,7 @@ def _without_weights(function: Predictor, code: CodeReference, weights: bytes | 
 
 
 def _torch_predictor(
-    build: Callable[[], object], code: CodeReference, weights: bytes | None, features: tuple[str, ...] | None
+    build: Callable[[], object], code: Asked, weights: bytes | None, features: tuple[str, ...] | None
 ) -> Predictor:
     import torch
 
@@ -160,7 +161,7 @@ def _torch_predictor(
     return predict
 
 
-def _load_weights(module: torch.nn.Module, weights: bytes, code: CodeReference) -> None:
+def _load_weights(module: torch.nn.Module, weights: bytes, code: Asked) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
+from assay.tasks.subjects.asked import Asked
 from assay.tasks.subjects.own_functions import asked_at_once, classifier_function
 from assay.tasks.subjects.texts.model import UnusableTextError
 
@@ -21,7 +21,7 @@ _SUM_TOLERANCE = 1e-3
 class OwnTextModel:
     """A `TextModel` around the function that the user named."""
 
-    code: CodeReference
+    code: Asked
     classes: int
     masked: bool = False
     """Whether no text may be quoted: then an error of the function is told without its words."""

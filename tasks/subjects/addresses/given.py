@@ -1,0 +1,110 @@
+"""A model at an address, in hand: what travels to the workers, and what of it is in the keys of its results.
+
+It is asked as a user's function is: rows of a table, images or texts go in as blocks, what comes out is checked by
+whoever asks. It is no code of anybody's: nothing in it is executed or unpickled, and it has no gradient.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from assay.tasks.subjects.addresses.asking import Asking
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.settings import KindName
+
+ASKED_BY = "asked by run "
+"""How the version of a service begins that names none."""
+
+
+@dataclass(frozen=True, eq=False)
+class GivenModel:
+    """What an address leads to; `kind` is its word in the table of addresses, `looks_at` what the subject is."""
+
+    written: str
+    kind: str
+    looks_at: KindName
+    opened: Callable[[GivenModel], Callable[..., object]]
+    """What makes the function that answers."""
+    features: tuple[str, ...] | None = None
+    """The columns it reads, in its order, where it looks at a table."""
+    content: bytes = b""
+    """The file, where it is one."""
+    read_by: str = ""
+    """The library that computes with it, and its version."""
+    url: str = ""
+    """The whole address of a service; what is `written` is what of it may be shown."""
+    asking: Asking = field(default_factory=Asking)
+    version: str = ""
+    """What stands for answers that come from elsewhere; empty where they come from a file."""
+    service_version: str = ""
+    """The version that the service named when the run began; empty where it named none, or nobody asked."""
+    vouched: bool = False
+    """Whether a person says that this version answers; where only the service says so, a few samples are asked again
+    before stored answers are believed."""
+    store: str = ""
+    """Where answers are kept; empty where none are."""
+    run: str = ""
+    """The run that asks."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of everything that its answers depend on."""
+        state = hashlib.sha256(f"{self.kind}\0{self.looks_at}\0{self.features}\0{self.read_by}".encode())
+        state.update(hashlib.sha256(self.content).digest())
+        if self.version:
+            form = f"{self.asking.form}\0{self.asking.rows}\0{self.asking.output}"
+            state.update(f"\0{self.url}\0{form}\0{self.version}".encode())
+        return state.hexdigest()
+
+    @property
+    def session(self) -> str:
+        """What a model that is kept built may not outlive: the run, its store, and how it is asked."""
+        return f"{self.run}\0{self.store}\0{self.asking.model_dump_json()}"
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run that asks goes on with one that broke off, and no version says that it is the same model."""
+        return bool(self.run) and self.version.startswith(ASKED_BY) and self.run not in self.version
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GivenModel) and self._same == other._same
+
+    def __hash__(self) -> int:
+        return hash(self._same)
+
+    @property
+    def _same(self) -> tuple[str, str, str]:
+        return self.fingerprint, self.session, self.written
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a part of Assay."""
+        return False
+
+    @property
+    def asks_elsewhere(self) -> bool:
+        """Whether a service answers, which is asked for nothing twice."""
+        return bool(self.version)
+
+    def load(self) -> object:
+        """The function that answers for a table, a list of texts, or images [n, c, h, w]."""
+        return self.opened(self)
+
+    @contextmanager
+    def at_work(self, _what: str) -> Iterator[None]:
+        """Within the block it is asked; no code of anybody's runs in it that would have to be heard."""
+        yield
+
+    def raised(self, fault: BaseException, masked: bool = False) -> str:
+        """What was raised; `masked` without its words, which may quote the data it was given."""
+        return type(fault).__name__ if masked else f"{type(fault).__name__}: {' '.join(str(fault).split())[:300]}"
+
+    def line_of(self, _fault: BaseException) -> str:
+        """Nothing: it has no lines."""
+        return ""

@@ -1,0 +1,112 @@
+"""A model in MLflow's registry, `models:/name@alias` or `models:/name/3`: resolved to a version, and fetched.
+
+MLflow runs nothing of it, and what was logged as a pickle is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.infra.errors import AssayError, InputError
+from assay.infra.given_files import MOST_BYTES, require_regular
+from assay.infra.ingredients import note_elsewhere
+from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.addresses.onnx_files import onnx_model
+from assay.tasks.subjects.addresses.skops_files import skops_model
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.settings import Subject
+
+_READ: Mapping[str, Callable[[Subject, str, bytes], GivenModel]] = {".onnx": onnx_model, ".skops": skops_model}
+"""What reads the file of a logged model, by its suffix."""
+_FILES = {"onnx": "data", "sklearn": "pickled_model"}
+"""The flavours whose files can be read, with the entry of MLmodel that names the file, whatever is in it."""
+
+
+def refer_to_mlflow(settings: Subject, written: str, _beside: Path) -> GivenModel:
+    """The model that the address leads to tonight; its content enters the key, so that a moved alias is noticed."""
+    if not (os.environ.get("MLFLOW_REGISTRY_URI") or os.environ.get("MLFLOW_TRACKING_URI")):
+        raise InputError(f'"{written}" is asked of MLflow: set MLFLOW_TRACKING_URI to the address of its server.')
+    with tempfile.TemporaryDirectory() as folder:
+        version, place = _fetched(written, Path(folder))
+        name, content = _file_of(place, written)
+        suffix = Path(name).suffix.lower()
+        if suffix not in _READ:
+            raise InputError(
+                f'"{written}" (version {version}) was logged as {name}, and Assay opens no pickle, which can run code '
+                'hidden in it: log it with mlflow.onnx, or with mlflow.sklearn and serialization_format="skops".'
+            )
+        given = _READ[suffix](settings, written, content)
+    note_elsewhere(f"{written} is version {version}", written, given.fingerprint)
+    return replace(given, written=written)
+
+
+def _fetched(written: str, folder: Path) -> tuple[str, Path]:
+    """The version behind the address, and where its files lie now."""
+    from mlflow import MlflowClient
+    from mlflow.artifacts import download_artifacts
+
+    name, alias, number = _parts(written)
+    try:
+        client = MlflowClient()
+        version = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, number)
+        place = client.get_model_version_download_uri(name, version.version)
+        return str(version.version), Path(download_artifacts(artifact_uri=place, dst_path=str(folder)))
+    except Exception as fault:  # its own, those of its database, and those of whatever holds the files
+        said = " ".join(str(fault).split())[:200] or type(fault).__name__
+        raise InputError(f'MLflow does not give "{written}": {said}') from fault
+
+
+def _parts(written: str) -> tuple[str, str, str]:
+    """The name, and the alias or the version.
+
+    >>> _parts("models:/spam@nightly"), _parts("models:/spam/3")
+    (('spam', 'nightly', ''), ('spam', '', '3'))
+    """
+    path = written.removeprefix("models:/").strip("/")
+    for mark in ("@", "/"):
+        name, found, last = path.rpartition(mark)
+        if found and name and last and (mark == "@" or last.isdecimal()):
+            return (name, last, "") if mark == "@" else (name, "", last)
+    raise InputError(f'"{written}" says no version: write models:/name@alias, or models:/name/3.')
+
+
+def _file_of(place: Path, written: str) -> tuple[str, bytes]:
+    """The name and the content of the one file that a logged model consists of."""
+    flavours = _flavours(place / "MLmodel")
+    known = next(((one, entry) for one, entry in _FILES.items() if isinstance(flavours.get(one), dict)), None)
+    if known is None:
+        there = ", ".join(sorted(map(str, flavours))) or "none"
+        raise InputError(
+            f'"{written}" was logged in flavours that Assay does not read ({there}): log it with mlflow.onnx, or with '
+            "mlflow.sklearn."
+        )
+    name = str(flavours[known[0]].get(known[1], ""))
+    path = place / name
+    if not name or not path.resolve().is_relative_to(place.resolve()) or not path.is_file():
+        raise InputError(f'"{written}" names the file {name!r}, which is not among its own: log it again.')
+    require_regular(path, written)
+    if path.stat().st_size > MOST_BYTES:
+        raise InputError(f'"{written}" is larger than {MOST_BYTES >> 30} GiB; log a smaller model.')
+    return name, path.read_bytes()
+
+
+def _flavours(path: Path) -> dict[str, Any]:
+    """The flavours that an MLmodel file lists."""
+    from ruamel.yaml import YAML
+
+    try:
+        about = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except AssayError:
+        raise
+    except Exception as fault:  # a file that is none, or is not there
+        raise InputError(
+            f"What MLflow gave has no MLmodel that can be read ({type(fault).__name__}): log it again."
+        ) from fault
+    found = about.get("flavors") if isinstance(about, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,197 @@
+"""Requests to one endpoint: within its time, again where that may help, never to where it redirects."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse
+from typing import Any
+from urllib.parse import urlsplit
+
+from assay.infra.errors import InputError
+from assay.infra.no_answers import no_answer
+from assay.tasks.subjects.addresses.asking import Asking
+
+AGAIN = frozenset({429, 500, 502, 503, 504})
+"""Answers after which the same request may well be answered."""
+MOST_BYTES = 256 << 20
+"""A longer answer is not read."""
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The body of an answer, and its headers by their names in small letters."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+    def json(self, who: str) -> Any:
+        """The body as JSON, or what it is instead."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as fault:
+            said = self.headers.get("content-type", "no content type")
+            raise InputError(f"{who} answered with something that is no JSON ({said}): correct the address.") from fault
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """HTTP and HTTPS alone: no files, no FTP, and nothing that follows anybody elsewhere."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def shown(url: str) -> str:
+    """An address as it may be shown: without what comes after a question mark, which may be a secret.
+
+    >>> shown("https://host:8000/predict?key=1234")
+    'https://host:8000/predict'
+    """
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def require_address(url: str) -> None:
+    """Raises unless it is an address that can be asked: with a host, and without a name and password in it."""
+    try:
+        parts = urlsplit(url)
+        ready = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        ready, parts = False, urlsplit("")
+    if not ready or any(letter.isspace() or ord(letter) < 32 for letter in url):
+        raise InputError("The address of the endpoint names no host to ask: write it as https://host:port/path.")
+    if parts.username or parts.password:
+        raise InputError(
+            f'The endpoint "{shown(url)}" has a name or password in its address, which everybody reads: put the header '
+            "into an environment variable, and name that under `asking: {headers: {Authorization: VARIABLE}}`."
+        )
+
+
+def secret_headers(asking: Asking, url: str) -> dict[str, str]:
+    """The headers that the settings name, with the values of their environment variables."""
+    found: dict[str, str] = {}
+    for header, variable in asking.headers.items():
+        value = os.environ.get(variable)
+        if not value:
+            raise InputError(
+                f'The endpoint "{shown(url)}" wants the header {header}, and the environment variable {variable} that '
+                "holds its value is not set: set it, for workers too."
+            )
+        found[header] = value
+    return found
+
+
+@dataclass(frozen=True)
+class Client:
+    """Whoever asks one endpoint; `before` every request it takes its turn, which may make it wait or stop it."""
+
+    url: str
+    asking: Asking
+    before: Callable[[], None] = lambda: None
+    wait: Callable[[float], None] = time.sleep
+    _open: urllib.request.OpenerDirector = field(default_factory=_opener)
+
+    @property
+    def who(self) -> str:
+        """What begins sentences about it."""
+        return f'The endpoint "{shown(self.url)}"'
+
+    def post(self, body: Any) -> Answer:
+        """The answer to a JSON body."""
+        return self._asked(self.url, json.dumps(body, allow_nan=False).encode())
+
+    def get(self, url: str) -> Answer:
+        """What stands at an address of the same service."""
+        return self._asked(url, None)
+
+    def head(self) -> Mapping[str, str]:
+        """The headers with which it answers anything: of an answer to HEAD, also where it does not like that."""
+        return self._asked(self.url, None, method="HEAD", anything=True).headers
+
+    def _asked(self, url: str, body: bytes | None, method: str | None = None, *, anything: bool = False) -> Answer:
+        headers = {"Accept": "application/json", "User-Agent": "assay", **secret_headers(self.asking, self.url)}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        why = ""
+        for attempt in range(self.asking.retries + 1):
+            self.before()
+            request = urllib.request.Request(url, body, headers, method=method)
+            pause = _FIRST_WAIT * 2**attempt
+            try:
+                return self._once(request)
+            except urllib.error.HTTPError as fault:
+                named = {name.lower(): value for name, value in fault.headers.items()}
+                fault.close()
+                if fault.code not in AGAIN:
+                    if anything:
+                        return Answer(b"", named)
+                    raise InputError(f"{self.who} {_refusal(fault.code, named)}.") from fault
+                why, pause = f"answered {fault.code}", _seconds(named.get("retry-after"), pause)
+            except (OSError, HTTPException) as fault:
+                why = f"did not answer ({_why(fault, self.asking.timeout)})"
+            if attempt < self.asking.retries:
+                self.wait(min(pause, _LONGEST_WAIT))
+        times = f" when asked {self.asking.retries + 1} times" if self.asking.retries else ""
+        raise InputError(
+            f"{self.who} {why}{times}: start it, or correct the address, and run again; what is finished is kept."
+        )
+
+    def _once(self, request: urllib.request.Request) -> Answer:
+        until = time.monotonic() + self.asking.timeout
+        with self._open.open(request, timeout=self.asking.timeout) as answer:
+            assert isinstance(answer, HTTPResponse)
+            parts, size = [], 0
+            while part := answer.read1(_CHUNK):
+                parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise InputError(f"{self.who} answers with more than {MOST_BYTES >> 20} MiB: lower `asking.batch`.")
+                if time.monotonic() > until:
+                    raise TimeoutError
+            return Answer(b"".join(parts), {name.lower(): value for name, value in answer.headers.items()})
+
+
+def _refusal(code: int, headers: Mapping[str, str]) -> str:
+    """What an answer says that is none, and what to do."""
+    if 300 <= code < 400:
+        to = urlsplit(headers.get("location", ""))
+        where = f"{to.scheme}://{to.hostname or ''}" if to.scheme else "another place"
+        return f"sends whoever asks it on to {where}, and Assay follows nobody elsewhere: name the address that answers"
+    if code in (401, 403):
+        how = "name the environment variable with its header under `asking: {headers: {Authorization: VARIABLE}}`"
+        return f"does not let Assay in ({code}): {how}"
+    if code == 404:
+        return "has nothing at that address (404): correct the address"
+    return f"refuses what it is asked ({code}): correct the address, `asking.form` or `features`"
+
+
+def _why(fault: BaseException, seconds: float) -> str:
+    reason = getattr(fault, "reason", fault)
+    if isinstance(fault, TimeoutError) or isinstance(reason, TimeoutError | socket.timeout):
+        return f"nothing within {seconds:g} s"
+    return no_answer(fault) or str(reason) or type(fault).__name__
+
+
+def _seconds(written: str | None, otherwise: float) -> float:
+    """How long the service wants to be left alone, in seconds; dates are not read.
+
+    >>> _seconds("3", 0.5), _seconds("Sun, 22 Nov 2026 02:00:00 GMT", 0.5), _seconds(None, 1.0)
+    (3.0, 0.5, 1.0)
+    """
+    return float(written) if written is not None and written.strip().isdecimal() else otherwise

@@ -1,0 +1,212 @@
+"""Models in files: ONNX by ONNX Runtime, scikit-learn through skops; nothing in them is executed or unpickled."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from model_files import onnx_of_columns, onnx_of_images, skops_of
+
+from assay.infra.errors import InputError
+from assay.tasks.subjects.addresses.address import Address
+from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
+from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.tables.own import predict_with_own
+
+ROWS = 1030
+LINKS = np.arange(ROWS) / (2 * ROWS)
+BEGS = np.arange(ROWS) % 2
+
+
+def table() -> pa.Table:
+    ids = [f"s{at}" for at in range(ROWS)]
+    return pa.table({"id": ids, "links": LINKS, "begs": BEGS, "who": ["a", "b"] * (ROWS // 2), "gold": [0] * ROWS})
+
+
+def resolved(folder: Path, name: str, features: tuple[str, ...] | None = ("links", "begs")) -> ResolvedSubject:
+    return resolve_subject(Subject(model=name, features=features), folder)
+
+
+def ask(subject: ResolvedSubject, rows: pa.Table | None = None, classes: tuple[str, ...] = ("ham", "spam")) -> Any:
+    assert subject.code is not None
+    given = table() if rows is None else rows
+    said = predict_with_own(given, code=subject.code, weights=None, features=subject.settings.features, classes=classes)
+    return np.array(said["probabilities"].to_pylist())
+
+
+def test_an_onnx_file_answers_alike_however_samples_are_cut(tmp_path: Path) -> None:
+    onnx_of_columns(tmp_path / "spam.onnx")
+    subject = resolved(tmp_path, "spam.onnx")
+    whole = ask(subject)
+    assert whole[:, 1] == pytest.approx(0.1 + 0.4 * LINKS + 0.4 * BEGS, abs=1e-6)
+    cut = np.concatenate([ask(subject, table().slice(start, 300)) for start in range(0, ROWS, 300)])
+    assert np.array_equal(whole, cut)
+
+
+def test_a_changed_file_is_another_model_and_a_renamed_one_the_same(tmp_path: Path) -> None:
+    onnx_of_columns(tmp_path / "spam.onnx")
+    onnx_of_columns(tmp_path / "same.onnx")
+    onnx_of_columns(tmp_path / "more.onnx", each=(0.1, 0.2, 0.3))
+    one, same = (resolved(tmp_path, name).code for name in ("spam.onnx", "same.onnx"))
+    more = resolved(tmp_path, "more.onnx", ("links", "begs", "links2")).code
+    assert one is not None
+    assert same is not None
+    assert more is not None
+    assert one.fingerprint == same.fingerprint != more.fingerprint
+
+
+def test_onnx_from_scikit_learn_finds_its_classes_by_name(tmp_path: Path) -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
+    nodes = [
+        helper.make_node("MatMul", ["rows", "w"], ["p"]),
+        helper.make_node("ZipMap", ["p"], ["q"], domain="ai.onnx.ml", classlabels_strings=["spam", "ham"]),
+    ]
+    weights = onnx.numpy_helper.from_array(np.array([[0.25, 0.75], [0.0, 0.0]], np.float32), "w")
+    rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", 2])
+    kind = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(1, None))
+    )
+    graph = helper.make_graph(nodes, "g", [rows], [helper.make_value_info("q", kind)], [weights])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(tmp_path / "zip.onnx"))
+    rows_of_one = pa.table({"id": ["a"], "links": [1.0], "begs": [0.0], "gold": [0]})
+    assert ask(resolved(tmp_path, "zip.onnx"), rows_of_one).tolist() == [[0.75, 0.25]]
+    with pytest.raises(InputError, match="tells apart ham, spam, and the classes of the samples are no, yes"):
+        ask(resolved(tmp_path, "zip.onnx"), rows_of_one, ("no", "yes"))
+
+
+def with_weights_elsewhere(folder: Path) -> None:
+    import onnx
+
+    model = onnx.load(str(onnx_of_columns(folder / "whole.onnx")))
+    onnx.save(model, str(folder / "wrong.onnx"), save_as_external_data=True, location="w.bin", size_threshold=0)
+
+
+@pytest.mark.parametrize(
+    ("make", "features", "told"),
+    [
+        (lambda _: None, ("links",), r"There is no file \".*wrong.onnx\""),
+        (lambda folder: (folder / "wrong.onnx").mkdir(), ("links",), "The ONNX file is a folder, and only ordinary"),
+        (lambda folder: (folder / "wrong.onnx").write_bytes(b"no graph"), ("links",), "cannot be opened: "),
+        (lambda folder: onnx_of_columns(folder / "wrong.onnx"), None, "needs `features`: the columns it reads"),
+        (lambda folder: onnx_of_columns(folder / "wrong.onnx"), ("links",), "reads 2 columns, and `features` names 1"),
+        (with_weights_elsewhere, ("links", "begs"), "keeps weights in another file, of which nobody would notice"),
+    ],
+)
+def test_a_wrong_onnx_file_is_refused_in_a_sentence(tmp_path: Path, make: Any, features: Any, told: str) -> None:
+    make(tmp_path)
+    with pytest.raises(InputError, match=told) as refused:
+        resolved(tmp_path, "wrong.onnx", features)
+    assert "\n" not in str(refused.value)
+
+
+def fitted(frame: bool) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rows = pd.DataFrame({"links": LINKS, "begs": BEGS})
+    spam = np.where(LINKS + BEGS > 0.7, "spam", "ham")
+    return make_pipeline(StandardScaler(), LogisticRegression()).fit(rows if frame else rows.to_numpy(), spam)
+
+
+@pytest.mark.parametrize("frame", [True, False], ids=["names", "numbers"])
+def test_a_skops_file_answers_as_the_model_did(tmp_path: Path, frame: bool) -> None:
+    model = fitted(frame)
+    skops_of(tmp_path / "spam.skops", model)
+    rows = pd.DataFrame({"links": LINKS, "begs": BEGS})
+    said = ask(resolved(tmp_path, "spam.skops", None if frame else ("links", "begs")))
+    assert said == pytest.approx(model.predict_proba(rows if frame else rows.to_numpy()), abs=1e-12)
+
+
+def test_a_skops_model_over_words_sees_its_columns_by_name(tmp_path: Path) -> None:
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    rows = table().to_pandas()
+    chosen = make_column_transformer((OneHotEncoder(), ["who"]), remainder="passthrough")
+    model = make_pipeline(chosen, LogisticRegression()).fit(rows[["who", "begs"]], BEGS == 1)
+    skops_of(tmp_path / "words.skops", model)
+    assert np.array_equal(ask(resolved(tmp_path, "words.skops", None)), model.predict_proba(rows[["who", "begs"]]))
+
+
+class Evil:
+    """What a stranger might put into a file."""
+
+    def predict_proba(self, rows: Any) -> Any:
+        raise AssertionError("a stranger's code ran")
+
+
+def a_regressor(folder: Path) -> None:
+    from sklearn.linear_model import LinearRegression
+
+    skops_of(folder / "wrong.skops", LinearRegression().fit([[0.0], [1.0]], [0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda _: None, r"There is no file \".*wrong.skops\""),
+        (lambda folder: (folder / "wrong.skops").write_bytes(pickle.dumps({})), r"cannot be read \(BadZipFile"),
+        (lambda folder: skops_of(folder / "wrong.skops", Evil()), r"types that skops does not trust \(.*Evil\)"),
+        (a_regressor, "holds a LinearRegression without predict_proba"),
+        (lambda folder: skops_of(folder / "wrong.skops", fitted(False)), "was fitted on 2 columns, and `features`"),
+    ],
+)
+def test_a_wrong_skops_file_is_refused_in_a_sentence(tmp_path: Path, make: Any, told: str) -> None:
+    make(tmp_path)
+    with pytest.raises(InputError, match=told) as refused:
+        resolved(tmp_path, "wrong.skops", ("links",))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "named", "told"),
+    [
+        ("model", "m.joblib", r"Assay opens none: load it where you trust it, write it with skops.io.dump"),
+        ("network", "m.pt", r"save its weights with safetensors.torch.save_file"),
+        ("classifier", "m.pkl", r"Assay opens none: load it where you trust it"),
+        ("model", "m.h5", "is of a format that Assay does not read: convert it to ONNX"),
+        ("classifier", "m.onnx", "is no address of a classifier: take https://host/predict or a function of your own"),
+        ("scorer", "https://host/x", r"is no address of a scorer: take a function of your own \(file.py:object\)"),
+        ("model", "s3://bucket/m.onnx", "is an address that Assay does not ask: give one with http or https"),
+    ],
+)
+def test_what_is_no_address_is_refused_with_a_way_out(setting: str, named: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Subject.model_validate({setting: named})
+
+
+@pytest.mark.parametrize("option", [{"weights": "w.safetensors"}, {"train": {}}, {"version": "1"}, {"asking": {}}])
+def test_a_file_takes_no_settings_of_something_else(option: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(option))):
+        Subject.model_validate({"network": "m.onnx", **option})
+
+
+def test_a_missing_extra_says_which(tmp_path: Path) -> None:
+    absent = Address("x", "m.x", str.isalpha, ("model",), None, "onnx", "no_such_runtime")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r'"m.x" is read by no_such_runtime, .* `pip install \'assay-audit\[onnx\]\'`'):
+        absent.require_library("m.x")
+
+
+def test_images_are_answered_for_in_batches_that_the_graph_was_made_for(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).random((7, 1, 16, 16)).astype(np.float32)
+    said = []
+    for batch in (None, 1, 4):
+        onnx_of_images(tmp_path / "bands.onnx", batch=batch)
+        code = resolve_subject(Subject(network="bands.onnx"), tmp_path).code
+        assert code is not None
+        said.append(code.load()(images))  # type: ignore[operator]
+    expected = np.stack([images[:, 0, :, 5 * b : 5 * b + 5].sum(axis=(1, 2)) * 0.05 for b in range(3)], axis=1)
+    assert said[0] == pytest.approx(expected, rel=1e-5)
+    assert said[1] == pytest.approx(said[0], rel=1e-6)
+    assert said[2] == pytest.approx(said[0], rel=1e-6)
