@@ -25,6 +25,7 @@ from assay.tasks.labeling.voting import apply_rules
 
 PAGE = ROOT / "docs" / "bring-your-own.md"
 CODE = [block for block in blocks(PAGE) if block.language == "python"]
+RULES = [block for block in blocks(PAGE) if block.name == "rules.yaml"]
 FILES = [block.text for block in blocks(PAGE) if block.name == "pipelines.yaml"]
 EXAMPLES = [(name, text) for text in FILES for name in pipelines_in(text)]
 
@@ -71,7 +72,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         runtime.__spec__ = ModuleSpec("onnxruntime", None)
         vars(runtime)["InferenceSession"] = Session
         patch.setitem(sys.modules, "onnxruntime", runtime)
-        yield save_and_run(place, CODE, ["make_data.py", "train_net.py", "train_joblib.py"], imported=["net"])
+        yield save_and_run(
+            place, [*CODE, *RULES], ["make_data.py", "train_net.py", "train_joblib.py"], imported=["net"]
+        )
     server.shutdown()
 
 
