@@ -21,7 +21,8 @@ def brightness(pictures: Pixels) -> Values:
     >>> brightness(np.full((1, 3, 2, 2), 0.25, np.float32)).tolist()
     [0.25]
     """
-    return pictures.mean(axis=(1, 2, 3), dtype=np.float64)
+    means: Values = pictures.mean(axis=(1, 2, 3), dtype=np.float64)
+    return means
 
 
 def contrast(pictures: Pixels) -> Values:
@@ -30,7 +31,8 @@ def contrast(pictures: Pixels) -> Values:
     >>> contrast(np.array([[[[0, 1], [1, 0]]]], np.float32)).tolist()
     [1.0]
     """
-    return 2 * pictures.mean(axis=1, dtype=np.float64).std(axis=(1, 2))
+    spread: Values = 2 * pictures.mean(axis=1, dtype=np.float64).std(axis=(1, 2))
+    return spread
 
 
 def colourfulness(pictures: Pixels) -> Values:

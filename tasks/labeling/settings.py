@@ -16,8 +16,8 @@ class Labeling(StandsOn, WrittenRules):
         min_length=1,
         examples=["breast-cancer", "rules.yaml", "rules.py", "rules.py:MY_RULES", "mypackage.rules:RULEBOOK"],
     )
-    """A rulebook of ours by name, `module:object`, or beside the pipelines file `file.py`, `file.py:object` or `file.yaml`
-    (`rules` and `classes` as here)."""
+    """A rulebook of ours by name, `module:object`, or beside the pipelines file `file.py`, `file.py:object` or
+    `file.yaml` (`rules` and `classes` as here)."""
 
     fault_limit: float = Field(default=0.01, ge=0.0, le=1.0)
     """The share of samples on which a labelling function may raise (it abstains there) before the run stops."""

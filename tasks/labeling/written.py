@@ -31,7 +31,7 @@ class When(Settings):
 
     picture: Measure | None = Field(default=None, examples=["brightness"])
     """A measure of the picture, in place of a column: its mean (`brightness`), the spread of its values (`contrast`),
-    how far its channels lie apart (`colourfulness`), how much neighbouring pixels differ (`edges`); each from 0 to 1."""
+    how far its channels lie apart (`colourfulness`), how far neighbouring pixels do (`edges`); each from 0 to 1."""
 
     above: float | None = Field(default=None, examples=["16.8"])
     """The value lies above this."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import pyarrow as pa
 from assay.infra.errors import InputError
 from assay.tasks.labeling.patterns import says
 from assay.tasks.labeling.picture_measures import measures_of_pictures
-from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rule, Rulebook
+from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook
 from assay.tasks.labeling.written import When, WrittenRule, WrittenRules
 
 
@@ -48,7 +49,7 @@ class WrittenRulebook:
         return nullcontext()
 
 
-def rule_of(rule: WrittenRule, vote: int) -> Rule:
+def rule_of(rule: WrittenRule, vote: int) -> ColumnRule[Any]:
     """The labelling function of a written rule, which votes for the class of that code."""
     if rule.when is not None:
         return _threshold(rule.called, rule.when, vote)
@@ -66,7 +67,7 @@ def any_phrase(keywords: tuple[str, ...]) -> str:
     return rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)"
 
 
-def _threshold(name: str, when: When, vote: int) -> ColumnRule[object]:
+def _threshold(name: str, when: When, vote: int) -> ColumnRule[Any]:
     def within(values: npt.NDArray[np.float64]) -> object:
         inside = ~np.isnan(values)
         inside &= values > when.above if when.above is not None else True
@@ -75,15 +76,14 @@ def _threshold(name: str, when: When, vote: int) -> ColumnRule[object]:
 
     if when.picture is not None:
         measure = when.picture
-        return ColumnRule(name, lambda measured: within(measured[measure]), measures_of_pictures)  # type: ignore[index]
+        return ColumnRule(name, lambda measured: within(measured[measure]), measures_of_pictures)
     column = str(when.column)
     if when.equals is not None:
         return ColumnRule(name, _is(when.equals, vote), Values(column))
-    numbers: Callable[[object], object] = within  # type: ignore[assignment]
-    return ColumnRule(name, numbers, Numbers(column))
+    return ColumnRule(name, within, Numbers(column))
 
 
-def _is(wanted: bool | int | float | str, vote: int) -> Callable[[object], object]:
+def _is(wanted: bool | int | float | str, vote: int) -> Callable[[list[object]], list[int]]:
     """Votes where a value is the wanted one: a number where both are numbers, else by how it is written."""
 
     def same(value: object) -> bool:
@@ -93,7 +93,7 @@ def _is(wanted: bool | int | float | str, vote: int) -> Callable[[object], objec
             return value == wanted
         return value is not None and str(value) == str(wanted)
 
-    return lambda values: [vote if same(value) else ABSTAIN for value in values]  # type: ignore[attr-defined]
+    return lambda values: [vote if same(value) else ABSTAIN for value in values]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from assay.tasks.labeling.written_rulebook import WrittenRulebook
 
 
 def rulebook_of(labeling: Labeling, folder: Path) -> tuple[AnyRulebook, Labeling]:
-    """The rulebook, and the settings with its written rules in them: in a file or in the pipeline, they have one key."""
+    """The rulebook, and the settings with its written rules in them: one key, wherever they stand."""
     if labeling.file is not None:
         with blamed_on("functions", labeling.file):
             written = read_rules(folder / labeling.file)
