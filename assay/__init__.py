@@ -7,12 +7,6 @@ What the command line does is there for Python too: `from assay import audit, vo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from assay.flows.in_python import Audited, audit
-    from assay.flows.trying.rulebooks import votes
-
 __version__ = "0.1.0"
 
 __all__ = ["Audited", "__version__", "audit", "votes"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from assay.flows.commands.answers import Answering, config_option, echo
@@ -58,7 +60,7 @@ def try_(
     from assay.flows.trying.watching import saves
 
     for _ in saves(watched):
-        if click.get_text_stream("stdout").isatty():
+        if sys.stdout.isatty():
             click.clear()
         try:
             echo(session.say())

@@ -21,7 +21,7 @@ from assay.tasks.ingest.spans import FileIndex
 
 MOST_ROWS = 20_000
 MOST_IMAGES = 600
-"""Of more rows, or images, a part is drawn with seed 0."""
+"""Of more rows, or images, about so many are drawn with seed 0."""
 _BLOCK = 500
 
 
@@ -64,7 +64,7 @@ def samples_of(source: Source, base: Path, most: int | None = None) -> Seen:
 
 
 def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tuple[Reading, list[Piece]]:
-    """At most so many rows: of a listing of images single ones, of files blocks, so that sorted rows are seen too."""
+    """About so many rows: of a listing of images single ones, of files blocks, so that sorted rows are seen too."""
     draw = Seeds(0, "first look").generator()
     if rows > most and reading.table is not None:
         table = reading.table.take(pa.array(np.sort(draw.choice(rows, most, replace=False))))
