@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,32 +53,37 @@ def init(
     from assay.flows.starting.beginning import Wanted, answered, proposal_for, write
     from assay.flows.starting.placing import require_free
     from assay.flows.starting.roles import Answers, Question
-    from assay.infra.errors import InputError
 
-    def ask(question: Question) -> str:
-        if yes:
-            raise InputError(question.refusal())
-        listed = f" ({', '.join(question.choices)}; - for none)" if question.choices else ""
-        try:
-            return str(click.prompt(f"{question.asked}{listed}", err=True))
-        except click.Abort:
-            if sys.stdin.isatty():
-                raise
-            raise InputError(question.refusal()) from None
-
+    ask = partial(_asked, yes)
     require_free(directory, keep)
-    where = Question("data", "Where the data lies (a file, a folder, a pattern or a URL)")
     answers = Answers(kind, label, (), identity, text, group, split)  # type: ignore[arg-type]  # one of the choices
     if classes is not None:
         answers = answered(answers, Question("classes", ""), classes)
-    wanted = Wanted(data if data is not None else ask(where), directory, name, answers, keep)
+    place = (
+        data if data is not None else ask(Question("data", "Where the data lies (a file, a folder, a pattern, a URL)"))
+    )
+    wanted = Wanted(place, directory, name, answers, keep)
     proposal = proposal_for(wanted, ask)
     echo("\n".join([f"Seen ({proposal.looked_at}):", *(f"  {one}" for one in proposal.seen)]))
     if not yes and sys.stdin.isatty() and not click.confirm("Write a first audit of this?", default=True, err=True):
         echo("Nothing was written.")
         return
-    written = write(proposal, wanted)
-    place = "" if directory == Path() else f"cd {directory}; "
-    echo(f"Written into {directory}: {', '.join(written)}")
-    name = proposal.name
-    echo(f"Next: {place}assay check; assay run {name}; assay rules try rules.yaml --pipeline {name} --watch")
+    echo(f"Written into {directory}: {', '.join(write(proposal, wanted))}")
+    there = "" if directory == Path() else f"cd {directory}; "
+    called = proposal.name
+    echo(f"Next: {there}assay check; assay run {called}; assay rules try rules.yaml --pipeline {called} --watch")
+
+
+def _asked(yes: bool, question: Question) -> str:
+    """What a person answers; the sentence with the option where there is nobody to ask."""
+    from assay.infra.errors import InputError
+
+    if yes:
+        raise InputError(question.refusal())
+    listed = f" ({', '.join(question.choices)}; - for none)" if question.choices else ""
+    try:
+        return str(click.prompt(f"{question.asked}{listed}", err=True))
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise InputError(question.refusal()) from None

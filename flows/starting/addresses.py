@@ -39,7 +39,7 @@ class Address:
     def settings(self) -> dict[str, object]:
         """What a source says of it."""
         apart = {"delimiter": self.delimiter} if self.delimiter != "," else {}
-        return {self.origin: [self.path], **apart}
+        return {self.origin: (self.path,), **apart}
 
 
 def address_of(data: str, base: Path) -> Address:

@@ -206,6 +206,7 @@ def _in_words(cast: npt.NDArray[np.int8], gold: Codes, half: npt.NDArray[np.bool
         return said
     hits, n = int((gold == cast)[fresh].sum()), int(fresh.sum())
     low, high = wilson([hits], [n])
-    return (
-        f"{said}; on the other half {hits / n:.0%} [{100 * low[0]:.0f}, {100 * high[0]:.0f}] of its {n} votes are right"
-    )
+    others = ~half & (gold >= 0)
+    guessed = (gold[others] == cast[cast >= 0][0]).mean()  # every vote of a written rule is for one class
+    said += f"; on the other half {hits / n:.0%} [{100 * low[0]:.0f}, {100 * high[0]:.0f}] of its {n} votes are right"
+    return said if low[0] > guessed else f"{said}, no better shown than guessing: replace it first"

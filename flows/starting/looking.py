@@ -82,12 +82,8 @@ MOST_VALUES = 20
 
 def look(address: Address, base: Path) -> Look:
     """What the data at an address shows; a seeded part of it where there is much."""
-    source = Source.model_validate(_strict(address.settings))
+    source = Source.model_validate(address.settings)
     return _at_images(address, source, base) if address.origin == "images" else _at_table(address, source, base)
-
-
-def _strict(settings: dict[str, object]) -> dict[str, object]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
 
 
 def _at_table(address: Address, source: Source, base: Path) -> Look:

@@ -31,21 +31,17 @@ def samples_from_data(data: str, label: str | None, identity: str | None) -> Sam
     """The source behind a path; the label is the column named, or the one that is called like one."""
     address = address_of(data, Path.cwd())
     if address.origin == "images":
-        return Samples(Source.model_validate(_strict(address.settings)), Path.cwd())
+        return Samples(Source.model_validate(address.settings), Path.cwd())
     seen = look(address, Path.cwd())
     settled = settle(seen, Answers("table", label or _label(seen), ("0", "1"), identity))
     roles = {} if isinstance(settled, Question) else {"id": settled.id, "label": settled.label}
-    return Samples(Source.model_validate(_strict({**address.settings, **roles})), Path.cwd())
+    return Samples(Source.model_validate({**address.settings, **roles}), Path.cwd())
 
 
 def _label(seen: Look) -> str | None:
     """The label that the columns' names leave no doubt about; none, and no question, where they leave one."""
     settled = settle(seen, Answers("table"))
     return NONE if isinstance(settled, Question) else settled.label
-
-
-def _strict(settings: dict[str, object]) -> dict[str, object]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
 
 
 def samples_of_pipeline(config: str, name: str) -> Samples:
