@@ -17,6 +17,8 @@ from assay.flows.commands.keeping import data, export, store
 from assay.flows.commands.looking import check, history, list_pipelines, report, runs
 from assay.flows.commands.nightly import deploy, notify, serve, worker
 from assay.flows.commands.running import plan, reproduce, run
+from assay.flows.commands.starting import init
+from assay.flows.commands.trying import rules
 from assay.infra.endings import TerminatedError, signals_in_words
 from assay.infra.errors import AssayError
 
@@ -32,6 +34,8 @@ def assay() -> None:
 
 
 ALL = (
+    init,
+    rules,
     run,
     plan,
     check,

@@ -212,6 +212,13 @@ def _unheard() -> Iterator[None]:
 
 def send_what_is_queued() -> None:
     """Let log lines and events reach the server before it stops; they would complain on the terminal otherwise."""
+    # In a notebook this thread has a loop at work, and Prefect would hand back a coroutine that nobody awaits.
+    sending = threading.Thread(target=_drain)
+    sending.start()
+    sending.join()
+
+
+def _drain() -> None:
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogWorker
 

@@ -16,7 +16,7 @@ from assay.tasks.ingest.pixels import ENDINGS
 PATH, CLASS, SPLIT = "path", "class", "split"
 """The columns of the table: the file below the folder that all share, its class, and its part if folders say so."""
 
-_SPLITS = {
+SPLITS = {
     "train": "train",
     "training": "train",
     "val": "valid",
@@ -127,7 +127,7 @@ def _require_no_masks(names: Sequence[str], classes: Sequence[str]) -> None:
 def _splits(names: Sequence[str]) -> list[str] | None:
     """The part of each image, or None where no folder names one; where only some folders do, they clash."""
     above = [posixpath.basename(posixpath.dirname(posixpath.dirname(name))) for name in names]
-    known = {folder for folder in above if folder.lower() in _SPLITS}
+    known = {folder for folder in above if folder.lower() in SPLITS}
     if not known:
         return None
     others = [(folder, name) for folder, name in zip(above, names, strict=True) if folder not in known]
@@ -136,4 +136,4 @@ def _splits(names: Sequence[str]) -> list[str] | None:
             f"{others[0][1]} lies beside the folder {min(known)}, and {others[0][0] or 'its folder'!r} is no part of "
             "the data; name the folders above the classes train, valid and test, or give one of them at a time."
         )
-    return [_SPLITS[folder.lower()] for folder in above]
+    return [SPLITS[folder.lower()] for folder in above]

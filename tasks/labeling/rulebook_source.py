@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import pkgutil
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -39,6 +40,10 @@ class RulebookReference:
     def load(self) -> Rulebook:
         """The rulebook itself; each process reads it once."""
         return _load(self)
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """Within the block its functions are asked: kept in their folder, and heard in what they read."""
+        return self.code.at_work("rulebook")
 
 
 def refer_to_rulebook(

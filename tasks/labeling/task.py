@@ -21,8 +21,11 @@ from assay.tasks.labeling.rulebook_source import RulebookReference
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_counts, labeling_table
 from assay.tasks.labeling.voting import apply_rules
+from assay.tasks.labeling.written_rulebook import WrittenRulebook
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
+
+AnyRulebook = RulebookReference | WrittenRulebook
 
 
 class LabelingSummary(NamedTuple):
@@ -34,7 +37,7 @@ class LabelingSummary(NamedTuple):
 
 @stage(version=1, title="label")
 def apply_labeling_functions(
-    samples: Artifact[Samples], rulebook: RulebookReference, classes: Artifact[Classes], settings: Labeling
+    samples: Artifact[Samples], rulebook: AnyRulebook, classes: Artifact[Classes], settings: Labeling
 ) -> Artifact[Votes]:
     """The votes of every labelling function on every sample, in the pipeline's class codes."""
     book = rulebook.load()
@@ -80,10 +83,10 @@ def summarize_labeling(
     )
 
 
-def vote_on(samples: pa.Table, rulebook: RulebookReference, codes: tuple[int, ...], patience: int) -> Tallied:
+def vote_on(samples: pa.Table, rulebook: AnyRulebook, codes: tuple[int, ...], patience: int) -> Tallied:
     """One partition's votes, with the faults of the rules that raised as a tally."""
     book = rulebook.load()
-    with rulebook.code.at_work("rulebook"):
+    with rulebook.at_work():
         votes, faults = apply_rules(samples, book, patience)
     tally: dict[str, object] = {
         "faults": {name: fault.count for name, fault in faults.items()},

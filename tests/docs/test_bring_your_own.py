@@ -23,6 +23,7 @@ from assay.tasks.labeling.voting import apply_rules
 
 PAGE = ROOT / "docs" / "bring-your-own.md"
 CODE = [block for block in blocks(PAGE) if block.language == "python"]
+RULES = [block for block in blocks(PAGE) if block.name == "rules.yaml"]
 FILES = [block.text for block in blocks(PAGE) if block.name == "pipelines.yaml"]
 EXAMPLES = [(name, text) for text in FILES for name in pipelines_in(text)]
 
@@ -51,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPAM_ENDPOINT", f"http://127.0.0.1:{server.server_port}/predict")
         scripts = ["make_data.py", "train_net.py", "train_files.py", "train_joblib.py"]
-        yield save_and_run(place, CODE, scripts, imported=["net"])
+        yield save_and_run(place, [*CODE, *RULES], scripts, imported=["net"])
     server.shutdown()
 
 

@@ -82,7 +82,7 @@ def fragments() -> list[tuple[str, str]]:
         (f"{page.name}:{block.line}", block.text)
         for page in PAGES
         for block in blocks(page)
-        if block.language == "yaml" and block.name != "pipelines.yaml"
+        if block.language == "yaml" and not block.name
     ]
 
 

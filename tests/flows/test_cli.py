@@ -108,7 +108,15 @@ def test_every_command_has_one_line_of_help_and_an_example(
 
 def test_the_commands_of_the_design_are_all_there() -> None:
     of_the_design = "run plan check list runs report compare gate deploy serve worker data export reproduce store"
-    assert {command.name for command in ALL} == {*of_the_design.split(), "accept", "blame", "history", "notify"}
+    assert {command.name for command in ALL} == {
+        *of_the_design.split(),
+        "accept",
+        "blame",
+        "history",
+        "init",
+        "notify",
+        "rules",
+    }
 
 
 @pytest.mark.parametrize(

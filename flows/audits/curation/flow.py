@@ -19,13 +19,13 @@ from assay.data.schemas import (
     Votes,
     WeakLabels,
 )
+from assay.flows.audits.curation.rulebooks import rulebook_of
 from assay.flows.audits.data import Data
 from assay.flows.audits.kind import Ground
 from assay.flows.pipeline import Pipeline
 from assay.infra.artifacts import Artifact
 from assay.infra.branches import outcomes, start
 from assay.infra.subflows import subflow
-from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.labeling.task import LabelingSummary, apply_labeling_functions, summarize_labeling, take_votes
 from assay.tasks.ordering.approaches import APPROACHES, OURS, Approach
@@ -158,8 +158,8 @@ def cast_votes(ground: Ground, data: Data) -> Artifact[Votes] | None:
     """The rulebook's votes on the samples, or those that came with them."""
     labeling = ground.pipeline.asked(Labeling)
     if labeling is not None:
-        rulebook = refer_to_rulebook(labeling.functions, ground.folder, labeling)
-        return apply_labeling_functions(data.samples, rulebook, data.classes, labeling)
+        rulebook, asked = rulebook_of(labeling, ground.folder)
+        return apply_labeling_functions(data.samples, rulebook, data.classes, asked)
     return take_votes(data.samples) if carries_votes(ground.pipeline) else None
 
 

@@ -21,6 +21,7 @@ from assay.tasks.weak_labels.settings import WeakLabelling
 if TYPE_CHECKING:
     from assay.data.hardness_schemas import SampleHardness
     from assay.flows.audits.curation.flow import Curation
+    from assay.flows.configuration.named_columns import NamedColumn
     from assay.flows.configuration.named_things import MissingThing
     from assay.flows.pipeline import Pipeline
     from assay.infra.artifacts import Artifact
@@ -108,10 +109,19 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """The rulebook."""
     asked = pipeline.asked(Labeling)
     if asked is not None:
+        from assay.flows.audits.curation.rulebooks import rulebook_of
         from assay.flows.configuration.named_things import tried
-        from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 
-        yield from tried(("labeling",), {}, partial(refer_to_rulebook, asked.functions, folder, asked))
+        yield from tried(("labeling",), {}, partial(rulebook_of, asked, folder))
+
+
+def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+    """The columns that rules look at which the pipeline writes itself."""
+    asked = pipeline.asked(Labeling)
+    for position, rule in enumerate(asked.rules if asked is not None else ()):
+        if rule.column is not None:
+            setting = ("when", "column") if rule.when is not None else ("in",)
+            yield ("labeling", "rules", position, *setting), rule.column, f"the rule {rule.called!r} looks at"
 
 
 CURATION = AuditKind(
@@ -143,6 +153,7 @@ CURATION = AuditKind(
     ),
     clashes=clashes,
     missing=missing,
+    columns=columns,
     hardness=hardness,
     page=page,
     background=background,

@@ -99,11 +99,15 @@ def test_our_own_file_is_right() -> None:
             "majority",
             ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel; write [majority]',
         ),
-        ("{functions: breast-cancer}", "{}", ":7: labeling.functions — missing; expected text"),
+        (
+            "{functions: breast-cancer}",
+            "{}",
+            ":7: labeling — labelling functions are functions (a rulebook) or rules (written here), and here is neither",
+        ),
         (
             "{functions: breast-cancer}",
             "7",
-            ":7: labeling: 7 — expected a mapping with some of files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}",
+            ":7: labeling: 7 — expected a mapping with some of rules, classes, files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}",
         ),
         (
             "workers: auto",

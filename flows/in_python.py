@@ -1,0 +1,115 @@
+"""`from assay import audit`: what the command line does, in a script or a notebook, with a typed answer."""
+
+from __future__ import annotations
+
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.infra.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A run that came to its end: how, what it says, and where its report lies.
+
+    >>> made = Audited("2026-11-22-0200-k3f9", "night", "done", ("Right on 96 %.",), (), "a/index.html", "a", 1.5)
+    >>> made.passed, print(made)
+    night · run 2026-11-22-0200-k3f9 · done
+      Right on 96 %.
+      Report a/index.html
+    (True, None)
+    """
+
+    run: str
+    pipeline: str
+    status: str
+    verdicts: tuple[str, ...]
+    gates: tuple[str, ...]
+    """What every gate said, in a sentence."""
+    report: str
+    """Where the report lies: a path, or an address in the store."""
+    store: str = field(repr=False)
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate let it pass."""
+        return self.status == "done"
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """Everything that was measured, a row each: metric, of, group, subject, value, interval, n, p and verdict."""
+        from assay.infra.parquet import read_parquet
+        from assay.infra.store import Store
+
+        frame: pd.DataFrame = read_parquet(Store(self.store).folder, f"runs/{self.run}/findings.parquet").to_pandas()
+        return frame
+
+    def __str__(self) -> str:
+        """What `assay run` says at its end."""
+        head = f"{self.pipeline} · run {self.run} · {self.status}"
+        return "\n".join([head, *(f"  {verdict}" for verdict in self.verdicts), f"  Report {self.report}"])
+
+    def _repr_html_(self) -> str:
+        """The verdict and the way to the report, as a notebook shows it; what comes from data is escaped.
+
+        >>> made = Audited("r1", "night", "done", ("a < b",), (), "a/index.html", "a")
+        >>> "<li>a &lt; b</li>" in made._repr_html_(), 'href="a/index.html"' in made._repr_html_()
+        (True, True)
+        """
+        told = "".join(f"<li>{html.escape(one)}</li>" for one in (*self.verdicts, *self.gates))
+        place = Path(self.report)
+        link = place.as_uri() if place.is_absolute() else self.report
+        return (
+            f"<p><strong>{html.escape(self.pipeline)}</strong> · {html.escape(self.status)} · run "
+            f"{html.escape(self.run)}</p><ul>{told}</ul>"
+            f'<p><a href="{html.escape(link, quote=True)}" target="_blank">Report</a></p>'
+        )
+
+
+def audit(
+    pipeline: str,
+    config: str | Path = "pipelines.yaml",
+    *,
+    overrides: Sequence[str] = (),
+    store: str | None = None,
+    seed: int = 0,
+    fresh: bool = False,
+    progress: bool = False,
+) -> Audited:
+    """Run a pipeline of a pipelines.yaml now, as `assay run` does, and give what came of it.
+
+    A gate that failed is no error: `passed` says so. Wrong input raises `InputError`, a run that broke `RunError`, both
+    with the sentence that the command line says. `progress` prints its lines; without it nothing is printed.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "pipelines.yaml")
+    >>> _ = file.write_text("pipelines: {night: {source: {dataset: sample/digits}}}")
+    >>> audit("nigth", file)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    assay.infra.errors.InputError: There is no pipeline "nigth" in ... Did you mean night?  (assay list shows all)
+    """
+    from rich.console import Console
+
+    from assay.flows.configuration.loading import load_project
+    from assay.flows.running import run_pipeline
+    from assay.infra.store import Store
+
+    project = load_project(config, pipeline=pipeline, overrides=overrides, store=store)
+    console = Console(soft_wrap=True, highlight=False) if progress else Console(file=io.StringIO())
+    result = run_pipeline(project, project.pipeline(pipeline), seed=seed, fresh=fresh, console=console)
+    record = Store(project.store).run(result.run)
+    if result.report is None:
+        raise InputError(f"Run {result.run} has no report: it is {result.status}.")
+    gates = tuple(str(gate["sentence"]) for gate in record.gates)
+    return Audited(
+        result.run, pipeline, result.status, tuple(record.verdicts), gates, result.report, project.store, result.seconds
+    )

@@ -1,0 +1,1 @@
+"""Rules at work on samples, outside a run: what they say, how they do, and which samples show it."""

@@ -1,0 +1,94 @@
+"""docs/moving-in.md is walked through as it stands: data, init, run, rules, votes of prompts, Python, schedule."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown_pages import ROOT, blocks
+from page_examples import save_and_run
+
+from assay.flows.cli import answer
+from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.rule_files import read_rules
+from assay.infra.store import Store
+
+PAGE = ROOT / "docs" / "moving-in.md"
+FILES = {block.name: block for block in blocks(PAGE) if block.name}
+CONSOLES = [block.text for block in blocks(PAGE) if block.language == "console"]
+COMMANDS = [line.removeprefix("$ assay ") for text in CONSOLES for line in text.splitlines() if line.startswith("$ ")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, prefect_server_of_page: str) -> Path:
+    """A folder as a reader has it who made the data and had a first audit written."""
+    return save_and_run(tmp_path_factory.mktemp("moving-in"), [FILES["make_data.py"]], ["make_data.py"])
+
+
+@pytest.fixture(scope="module")
+def prefect_server_of_page(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """The runs of the page share a server."""
+    from assay.infra.prefect_server import PrefectServer
+
+    server = PrefectServer(home=tmp_path_factory.mktemp("prefect")).launch()
+    try:
+        yield server.wait()
+    finally:
+        server.stop()
+
+
+@pytest.mark.timeout(600)
+def test_the_page_is_walked_through(
+    folder: Path, prefect_server_of_page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PREFECT_API_URL", prefect_server_of_page)
+
+    def does(command: str) -> str:
+        assert command in COMMANDS, command
+        capsys.readouterr()
+        assert answer(command.split()) == 0
+        return capsys.readouterr().out
+
+    first = does("init --data patients.csv --yes")
+    assert first.splitlines() == [line for line in CONSOLES[0].splitlines()[1:] if not line.startswith("$")]
+    assert "Everything is in order." in does("check")
+    assert "2 of 2 gates passed" in does("run patients")
+    assert passes(folder, "test_rules.py")
+    (folder / "rules.yaml").write_text(FILES["rules.yaml"].text)
+    assert "Of 300 samples " in does("rules try rules.yaml --pipeline patients --show 2")
+    (folder / "test_my_rules.py").write_text(FILES["test_my_rules.py"].text)
+    assert passes(folder, "test_my_rules.py")
+    save_and_run(folder, [FILES["ask_llm.py"], FILES["votes.yaml"]], ["ask_llm.py"])
+    assert "coverage" in does("run by-prompts --config votes.yaml")
+    (folder / "night.py").write_text(FILES["night.py"].text)
+    done = subprocess.run([sys.executable, "night.py"], cwd=folder, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(folder / "artifacts" / "reports"))
+    text = (folder / "pipelines.yaml").read_text()
+    (folder / "pipelines.yaml").write_text(text.replace("# schedule:", "schedule:"))
+    assert "0 2 * * *" in does("list")
+    assert COMMANDS[-1] == "serve"  # which stays at work: tests/flows/test_deployments.py
+    assert {run.pipeline for run in Store(str(folder / "artifacts")).runs()} == {"patients", "by-prompts"}
+
+
+def passes(folder: Path, name: str) -> bool:
+    """Whether every test of a file passes; there is at least one."""
+    tests = [one for called, one in runpy.run_path(str(folder / name)).items() if called.startswith("test_")]
+    for test in tests:
+        test()
+    return bool(tests)
+
+
+def test_every_form_of_rule_on_the_page_is_one(tmp_path: Path) -> None:
+    for name in ("rules.yaml", "others.yaml"):
+        (tmp_path / name).write_text(FILES[name].text)
+        assert len(read_rules(tmp_path / name).rules) >= 3
+
+
+def test_the_votes_of_prompts_are_a_pipeline(tmp_path: Path) -> None:
+    (tmp_path / "pipelines.yaml").write_text(FILES["votes.yaml"].text)
+    assert load_project(tmp_path / "pipelines.yaml").pipelines["by-prompts"].source.votes == ("votes.csv",)

@@ -1,0 +1,120 @@
+"""`from assay import audit`: three lines of Python, with the run's own numbers, and nothing on the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from made_data import patients
+
+from assay import audit, votes
+from assay.flows.configuration.mistakes import ConfigurationError
+from assay.flows.in_python import Audited
+from assay.infra.errors import InputError
+from assay.infra.store import Store
+from assay.tasks.statistics.run_findings import findings_of
+
+PIPELINES = """\
+compute: {{engine: serial}}
+pipelines:
+  night:
+    source: {{csv: patients.csv, id: patient_id, label: diagnosis}}
+    labeling:
+      rules:
+        - {{name: hot, when: {{column: temperature, above: 38}}, vote: ill}}
+        - {{name: cold, when: {{column: temperature, below: 37.5}}, vote: well}}
+    subject: {{model: logistic, features: [temperature]}}
+    weak_labels: {{labelers: [majority]}}
+    ordering: {{datasets: 3}}
+    gates: [{{finding: labeling.coverage, of: "", at_least: {least}}}]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    patients(tmp_path)
+    (tmp_path / "pipelines.yaml").write_text(PIPELINES.format(least=0.5))
+    return tmp_path / "pipelines.yaml"
+
+
+def test_importing_assay_imports_nothing_else() -> None:
+    script = "import sys, assay; print([name for name in sys.modules if name.split('.')[0] in %r])"
+    heavy = ("numpy", "pandas", "pyarrow", "pydantic", "prefect", "dask", "torch", "rich")
+    done = subprocess.run([sys.executable, "-c", script % (heavy,)], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_audit_gives_what_the_store_has_and_says_nothing(
+    file: Path, prefect_url: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect_url)
+    made = audit("night", file)
+    assert capfd.readouterr() == ("", "")
+    assert isinstance(made, Audited)
+    assert (made.status, made.passed, made.pipeline) == ("done", True, "night")
+    store = Store(made.store)
+    kept = findings_of(store, store.run(made.run))
+    assert made.findings["metric"].tolist() == [one.metric for one in kept]
+    coverage = made.findings.query("metric == 'labeling.coverage' and of == ''").iloc[0]
+    assert 0.5 < coverage.low < coverage.value < coverage.high <= 1
+    assert Path(made.report).read_text().startswith("<!doctype html>")
+    assert made.verdicts
+    assert len(made.gates) == 1
+    shown = made._repr_html_()
+    assert Path(made.report).as_uri() in shown
+    assert made.verdicts[0].replace("'", "&#x27;") in shown
+    assert str(made).splitlines()[0] == f"night · run {made.run} · done"
+
+
+def test_a_gate_that_fails_is_no_error_and_a_loop_at_work_no_hindrance(
+    file: Path, prefect_url: str, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect_url)
+    file.write_text(PIPELINES.format(least=1))
+
+    async def as_in_a_notebook() -> Audited:
+        return audit("night", file, store=str(file.parent / "elsewhere"))
+
+    made = asyncio.run(as_in_a_notebook())
+    assert (made.status, made.passed) == ("gate failed", False)
+    assert made.store == str(file.parent / "elsewhere")
+    assert any("below 1" in gate for gate in made.gates)
+    assert [one for one in recwarn if "never awaited" in str(one.message)] == []
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "overrides", "fault", "says"),
+    [
+        ("nigth", [], InputError, "Did you mean night?"),
+        ("night", ["ordering.datasets=0"], ConfigurationError, "ordering.datasets: 0 — expected"),
+        ("night", ["source.csv=none.csv"], InputError, "There is no file none.csv"),
+    ],
+)
+def test_wrong_input_raises_the_sentence_of_the_command_line(
+    file: Path, pipeline: str, overrides: list[str], fault: type[InputError], says: str
+) -> None:
+    with pytest.raises(fault) as error:
+        audit(pipeline, file, overrides=overrides)
+    assert says in str(error.value)
+
+
+def test_votes_are_class_names_and_only_what_is_asked_for_is_looked_at(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "rules:\n  - {name: hot, when: {column: temperature, above: 38}, vote: ill}\n"
+        "  - {name: fine, keywords: [fine], vote: well}\n"
+    )
+    said = votes(rules, [{"temperature": 39.0, "text": "fine"}, {"temperature": 36.0, "text": "bad"}])
+    assert {name: said[name].tolist() for name in said} == {"hot": ["ill", None], "fine": ["well", None]}
+    assert votes(rules, [{"text": "fine"}], only=["fine"]).columns.tolist() == ["fine"]
+    for samples, only, says in (
+        ([{"text": "a"}], ["finn"], "There is no rule 'finn' in rules; did you mean fine?"),
+        ([{"text": "a"}], [], "the samples have no column 'temperature'"),
+        ([{"temperature": "hot", "text": ""}], ["hot"], "above and below are about numbers"),
+    ):
+        with pytest.raises(InputError, match=re.escape(says)):
+            votes(rules, samples, only=only)
