@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
+from assay.infra.earlier import drop_lists
 from assay.infra.ingredients import PLACE
 from assay.infra.manifests import RunRecord
 from assay.infra.store import MANIFESTS, Store
@@ -127,6 +128,7 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             store.folder.remove(name)
     if not dry_run:
         _drop_successors(store)
+        drop_lists(store)
     return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
 
 

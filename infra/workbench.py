@@ -37,8 +37,14 @@ class Workbench:
     shown: ShownStage
     outputs: dict[str, Output] = field(default_factory=dict)
     summary: str = ""
+    surroundings: Mapping[str, Any] = field(default_factory=dict)
+    """What a stage's key is made of besides its arguments."""
     computed: int = 0
     reused: int = 0
+    taken: int = 0
+    may_be_taken: int = 0
+    """Partitions of steps that earlier results may hold; `taken` are those that one of them does."""
+    verified: int = 0
     cpu_seconds: float = 0.0
     quarantined: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)

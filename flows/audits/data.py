@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.kind import AuditKind, Ground
+from assay.flows.audits.source_files import note_files
 from assay.infra.artifacts import Artifact
+from assay.infra.runs import current_run
 
 if TYPE_CHECKING:
     from assay.data.image_schemas import ImagePaths
@@ -41,6 +43,7 @@ def take_in(ground: Ground) -> Data:
 
     source = resolve(ground.pipeline.source, ground.folder)
     entered = ingest(source, source.settings)
+    note_files(current_run(), source)
     paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
     return Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
 

@@ -14,13 +14,14 @@ from assay.data.images import COLUMNS
 from assay.data.schemas import Classes, ContractResults, Rejects, Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, reduce_partitions, tally_of
+from assay.infra.partitions import Reuse, Tallied, collect, map_partitions, map_pieces, reduce_partitions, tally_of
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.classes import require_repeated
 from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
 from assay.tasks.ingest.iob_rows import TOKENS
+from assay.tasks.ingest.known_pieces import content_of_pieces
 from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
 from assay.tasks.ingest.reading import found_classes, known_classes, no_rejects, prepare, read_piece, survey_piece
@@ -51,7 +52,15 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None, reading.most_rows)
     classes = _classes(source, settings, reading, pieces, files)
     loading = expectations.warm_up()
-    samples, rejects = map_pieces(read_piece, pieces, into=(Samples, Rejects), reading=reading, classes=classes)
+    known = content_of_pieces(source, reading, classes)
+    samples, rejects = map_pieces(
+        read_piece,
+        pieces,
+        into=(Samples, Rejects),
+        reuse=None if known is None else Reuse(content=known),
+        reading=reading,
+        classes=classes,
+    )
     _require_few_rejects(source, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)
     source.require_unchanged()

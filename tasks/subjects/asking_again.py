@@ -47,12 +47,7 @@ def as_it_answers_now(
     Only a function or builder of the user's is asked, and only where the store would answer for it.
     """
     learned = learn(subject)
-    if (
-        subject.code is None
-        or subject.code.is_ours
-        or subject.code.version
-        or isinstance(current_run().conductor, Plan)
-    ):
+    if subject.is_known_whole or isinstance(current_run().conductor, Plan):
         return subject, learned
     files: Artifact[SubjectFiles] = learned[0] if isinstance(learned, tuple) else learned
     predict, given = _predicting(subject, samples, classes, files)

@@ -66,6 +66,12 @@ class ResolvedSubject:
         return state.hexdigest()
 
     @property
+    def is_known_whole(self) -> bool:
+        """Whether its fingerprint stands for all that its answers depend on; somebody's code may read what nobody
+        heard of, unless a version is said to stand for it."""
+        return self.code is None or self.code.is_ours or bool(self.code.version)
+
+    @property
     def way(self) -> Way:
         """What a classifier, tagger or scorer is: one that Assay trains, a Hugging Face model, the user's function."""
         if self.code is not None:

@@ -14,7 +14,7 @@ from assay.data.classes import class_names
 from assay.data.schemas import Classes, LabelModel, Panel, Votes, WeakLabels
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import Tallied, collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
 from assay.tasks.weak_labels.balance import given_shares, majority_shares
@@ -60,6 +60,7 @@ def label_probabilistically(
         label_partition,
         votes,
         into=WeakLabels,
+        reuse=Reuse(),
         labeler=labeler,
         classes=len(names),
         default=default,
