@@ -10,19 +10,23 @@ finding them and nothing more: what counts is a committed manifest, and files in
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from assay.infra.constants import InexactError, fingerprint
+from assay.infra.errors import RunError, told
 from assay.infra.manifests import Manifest, Part, PartFile
 from assay.infra.parquet import name_of_part
 from assay.infra.partition_work import PartitionWork
+from assay.infra.seeds import Seeds
 
 if TYPE_CHECKING:
     from assay.infra.artifacts import Table
+    from assay.infra.compute import Outcome
     from assay.infra.store import Store
     from assay.infra.workbench import Workbench
 
@@ -84,24 +88,57 @@ def content_of(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reus
 
 def taken_parts(bench: Workbench, step: str, work: Sequence[PartitionWork]) -> dict[int, Part]:
     """By index the partitions that an earlier result holds, each at its place in the new one."""
-    wanted = {item.content for item in work if item.content}
-    if not step or not wanted or bench.run.fresh:
-        return {}
-    found: dict[str, Part] = {}
-    for manifest in _earlier_results(bench, step):
-        sizes = bench.run.store.folder.sizes(bench.run.store.place(manifest.stage, manifest.key))
-        for part in _parts_in(manifest):
-            if part.content in wanted and part.content not in found and _is_whole(part.files, sizes):
-                found[part.content] = replace(part, taken_from=f"{manifest.stage}/{manifest.key}")
-        if len(found) == len(wanted):
-            break
+    found = found_earlier(bench, step, {item.content for item in work if item.content}, _parts_in)
     placed = {item.index: _placed(bench, found[item.content], item) for item in work if item.content in found}
     return {index: part for index, part in placed.items() if part is not None}
 
 
+def found_earlier(
+    bench: Workbench, step: str, wanted: Collection[str], parts_of: Callable[[Manifest], Iterator[Part]]
+) -> dict[str, Part]:
+    """By content the parts that earlier results hold whole, each with the result that it is from."""
+    found: dict[str, Part] = {}
+    if not step or not wanted or bench.run.fresh:
+        return found
+    for manifest in _earlier_results(bench, step):
+        sizes = bench.run.store.folder.sizes(bench.run.store.place(manifest.stage, manifest.key))
+        for part in parts_of(manifest):
+            if part.content in wanted and part.content not in found and _is_whole(part.files, sizes):
+                found[part.content] = replace(part, taken_from=f"{manifest.stage}/{manifest.key}")
+        if len(found) == len(wanted):
+            break
+    return found
+
+
+def drawn_to_verify(bench: Workbench, name: str, taken: Collection[int]) -> set[int]:
+    """Which of the partitions that were taken are computed again, drawn by the run's seed."""
+    count = min(bench.run.verify, len(taken))
+    generator = Seeds(bench.run.seed, f"verify {bench.stage} {name}").generator()
+    return set(generator.choice(sorted(taken), size=count, replace=False).tolist()) if count else set()
+
+
+def require_computed(bench: Workbench, work: PartitionWork, outcome: Outcome) -> None:
+    """Nothing, or the sentence for a partition that could not be computed again."""
+    if outcome.error is not None:
+        reason = told(outcome.error, bench.run.masked)
+        raise RunError(f"{bench.title}: {work.name}, could not be computed again to verify it: {reason}") from (
+            None if bench.run.masked else outcome.error
+        )
+
+
+def not_the_same(bench: Workbench, work: PartitionWork, taken_from: str, what: str) -> RunError:
+    """The sentence for a partition that comes out otherwise than an earlier result has it."""
+    return RunError(
+        f"{bench.title}: {work.name}, was taken from {taken_from}, and computed again it gives other {what}: a file in "
+        "the store was changed, or the stage depends on something outside its settings and inputs. Run again with "
+        "--fresh, which takes nothing from earlier results."
+    )
+
+
 def list_result(store: Store, manifest: Manifest) -> None:
     """Write down where later results find the partitions of this one."""
-    steps = {part.content.partition(".")[0] for part in _parts_in(manifest)} - {""}
+    known = itertools.chain(_parts_in(manifest), manifest.counted)
+    steps = {part.content.partition(".")[0] for part in known} - {""}
     when = "".join(sign for sign in manifest.created if sign.isdigit())[:14]
     for step in steps:
         name = f"{PLACE}/{manifest.stage}/{step}/{when}-{manifest.key}.json"

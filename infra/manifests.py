@@ -86,6 +86,14 @@ class Manifest:
     packages: Mapping[str, str]
     commit: str
     quarantined: tuple[str, ...] = ()
+    counted: tuple[Part, ...] = ()
+    """What reductions counted in single partitions, a file each: no part of the result, and kept for later ones."""
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Every file that is kept under the key, with its size."""
+        kept = {file.file: file.bytes for part in self.counted for file in part.files}
+        return kept | {file: size for output in self.outputs.values() for file, size in output.files.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as plain JSON values."""
@@ -95,7 +103,10 @@ class Manifest:
     def from_json(cls, value: Mapping[str, Any]) -> Manifest:
         """The manifest that `to_json` described."""
         outputs = {name: Output.from_json(output) for name, output in value["outputs"].items()}
-        return cls(**{**value, "outputs": outputs, "quarantined": tuple(value["quarantined"])})
+        counted = tuple(Part.from_json(part) for part in value.get("counted", ()))
+        return cls(
+            **{**value, "outputs": outputs, "quarantined": tuple(value["quarantined"]), "counted": counted},
+        )
 
 
 @dataclass

@@ -17,7 +17,6 @@ from assay.infra.artifacts import Table
 from assay.infra.digests import row_sums
 from assay.infra.engines.work import slot_here
 from assay.infra.errors import RunError
-from assay.infra.exact import mergeable
 from assay.infra.folders import Folder
 from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import conform, read_part, schema_hash, write_part
@@ -125,12 +124,6 @@ def tables_of(work: PartitionWork, constants: Mapping[str, Any]) -> tuple[tuple[
     if len(tables) != len(work.kinds):
         raise RunError(f"{work.name}: the function gave {len(tables)} tables, {len(work.kinds)} were announced.")
     return tuple(conform(table, kind, work.name) for kind, table in zip(work.kinds, tables, strict=True)), tally
-
-
-def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> object:
-    """What the function counted in one partition, in the one form in which counts merge exactly."""
-    counted: object = work.function(*work.arguments(), **work.aligned, **constants)
-    return mergeable(counted, work.name)
 
 
 def read_slices(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:

@@ -14,15 +14,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Table
-from assay.infra.compute import Call, Folded
+from assay.infra.counts import count_partitions, mark_of
 from assay.infra.cuts import aligned_slices, common_plan
 from assay.infra.earlier import Reuse, content_of, step_of
 from assay.infra.errors import RunError
 from assay.infra.exact import merge
 from assay.infra.parquet import open_parquet, read_part, read_rows
-from assay.infra.partition_work import PartitionWork, Tallied, count_partition
+from assay.infra.partition_work import PartitionWork, Tallied
 from assay.infra.runs import current_run
-from assay.infra.steps import Step, raise_failures, write_step
+from assay.infra.steps import Step, write_step
 from assay.infra.tallies import decode_tally
 from assay.infra.workbench import Workbench, current_workbench, workbench_here
 
@@ -37,6 +37,7 @@ __all__ = [
     "map_pieces",
     "read_files",
     "reduce_partitions",
+    "reduce_pieces",
     "tally_of",
 ]
 
@@ -123,28 +124,53 @@ def place_of(piece: object) -> str:
     return f" ({place})" if place else ""
 
 
-def reduce_partitions(function: Callable[..., object], *inputs: Artifact[Any], **constants: Any) -> Any:
-    """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion."""
+def reduce_partitions(
+    function: Callable[..., object], *inputs: Artifact[Any], reuse: Reuse | None = None, **constants: Any
+) -> Any:
+    """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion.
+
+    With `reuse`, what an earlier result counted in the same partition is not counted again.
+    """
     bench = current_workbench()
     plan = common_plan(bench, inputs)
-    engine = bench.run.engine
-    shared = engine.share(constants)
-    calls = (
-        Call(
-            at,
+    work = [
+        PartitionWork(
             f"{bench.title}, partition {cut.index + 1} of {len(plan)}",
-            count_partition,
-            (PartitionWork(bench.title, cut.index, bench.run.store.url, function, sources=cut.sources), shared),
-            {},
+            cut.index,
+            bench.run.store.url,
+            function,
+            sources=cut.sources,
         )
-        for at, cut in enumerate(plan)
-    )
-    folded: Folded[Any] = engine.fold(
-        calls, merge, gpu=bench.gpu, finished=lambda done: bench.progress(done, len(plan))
-    )
-    bench.computed += len(plan)
-    raise_failures(bench, folded.failed)
-    return folded.value
+        for cut in plan
+    ]
+    step, kinds = step_of(bench, (), (), function, constants, reuse), [artifact.kind for artifact in inputs]
+    return count_partitions(bench, [_counting(bench, item, step, kinds, reuse) for item in work], constants, step)
+
+
+def reduce_pieces(
+    function: Callable[..., object], pieces: Sequence[Any], *, reuse: Reuse | None = None, **constants: Any
+) -> Any:
+    """As `reduce_partitions`, over pieces of something outside the store."""
+    bench = current_workbench()
+    work = [
+        PartitionWork(
+            f"{bench.title}, partition {index + 1} of {len(pieces)}{place_of(piece)}",
+            index,
+            bench.run.store.url,
+            function,
+            piece=piece,
+        )
+        for index, piece in enumerate(pieces)
+    ]
+    step = step_of(bench, (), (), function, constants, reuse)
+    return count_partitions(bench, [_counting(bench, item, step, (), reuse) for item in work], constants, step)
+
+
+def _counting(
+    bench: Workbench, work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None
+) -> PartitionWork:
+    content = content_of(work, step, kinds, reuse)
+    return replace(work, content=content, mark=mark_of(bench, content))
 
 
 def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:

@@ -119,9 +119,7 @@ class Stage(Generic[P, R]):
             {name: output.artifact.to_json() for name, output in manifest.outputs.items()},
             bench.computed if bench else 0,
             bench.reused if bench else 0,
-            bench.taken if bench else 0,
-            bench.may_be_taken if bench else 0,
-            bench.verified if bench else 0,
+            *(bench.taken_of if bench else (0, 0, 0)),
         )
         run.finish({writing, f"{self.name}/{key}"}, current_position(), record)
         summary = " · ".join(filter(None, (manifest.summary, record.taken_in_words)))
@@ -158,6 +156,7 @@ class Stage(Generic[P, R]):
             packages=package_versions(),
             commit=git_commit(),
             quarantined=tuple(bench.quarantined),
+            counted=tuple(bench.counted),
         )
         committed = bench.run.store.commit(manifest)
         if not is_shared(bench.run.store, f"{self.name}/{bench.key}", but=bench.run.id):

@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Table
 from assay.infra.compute import Call, Outcome
-from assay.infra.earlier import taken_parts
+from assay.infra.earlier import drawn_to_verify, not_the_same, require_computed, taken_parts
 from assay.infra.errors import InputError, RunError, told
 from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import open_parquet
 from assay.infra.partition_work import PartitionWork, differing_outputs, write_partition
-from assay.infra.seeds import Seeds
 from assay.infra.workbench import Workbench
 
 
@@ -83,24 +82,15 @@ def raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
 
 def _verify(bench: Workbench, step: Step, taken: Mapping[int, Part]) -> None:
     """Compute some of the parts again that were taken, drawn by the run's seed; RunError where one is not the same."""
-    count = min(bench.run.verify, len(taken))
-    if not count:
-        return
-    generator = Seeds(bench.run.seed, f"verify {bench.stage} {step.names[0]}").generator()
-    drawn = set(generator.choice(sorted(taken), size=count, replace=False).tolist())
+    drawn = drawn_to_verify(bench, step.names[0], taken)
     chosen = [item for item in step.work if item.index in drawn]
     parts = {item.index: taken[item.index] for item in chosen}
     for outcome in _calls(bench, chosen, step.constants, differing_outputs, parts):
-        if outcome.error is not None:
-            raise_failures(bench, [outcome])
-        elif outcome.value:
-            work = next(item for item in chosen if item.index == outcome.index)
+        work = next(item for item in chosen if item.index == outcome.index)
+        require_computed(bench, work, outcome)
+        if outcome.value:
             kinds = " and ".join(cast(tuple[str, ...], outcome.value))
-            raise RunError(
-                f"{bench.title}: {work.name}, was taken from {parts[outcome.index].taken_from}, and computed again it "
-                f"gives other {kinds}: a file in the store was changed, or the stage depends on something outside its "
-                "settings and inputs. Run again with --fresh, which takes nothing from earlier results."
-            )
+            raise not_the_same(bench, work, parts[outcome.index].taken_from, kinds)
         bench.verified += 1
 
 

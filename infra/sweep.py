@@ -139,9 +139,8 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
         stage, _, place = key.partition("/")
         manifest = store.manifest(stage, place)
         if manifest is not None:
-            known = {file for output in manifest.outputs.values() for file in output.files}
             here = store.folder.sizes(f"stages/{key}")
-            found += sorted(here.keys() - known - {f"stages/{key}/{name}" for name in MANIFESTS})
+            found += sorted(here.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
     return found
 
 

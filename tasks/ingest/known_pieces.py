@@ -15,7 +15,9 @@ FORMATS = frozenset({"parquet", "csv", "jsonl", "iob"})
 """Those that are read by us, so that the stage's version stands for how; readers of plug-ins do as they like."""
 
 
-def content_of_pieces(source: SourceFiles, reading: Reading, classes: tuple[str, ...]) -> Callable[[Piece], str] | None:
+def content_of_pieces(
+    source: SourceFiles, reading: Reading, classes: tuple[str, ...] = ()
+) -> Callable[[Piece], str] | None:
     """What makes the samples of a piece, as a text: its rows' place in its files, their content, and how all are read.
 
     None where a piece is more than that: a table made in memory, images in files of their own, formats of plug-ins.

@@ -69,7 +69,7 @@ def summarize_labeling(
 ) -> LabelingSummary:
     """The table of labelling functions and the findings, from counts that add up over partitions."""
     names = class_names(collect(classes, None))
-    merged = reduce_partitions(count_partition, votes, samples, classes=len(names))
+    merged = reduce_partitions(count_partition, votes, samples, reuse=Reuse(), classes=len(names))
     counts = labeling_counts(merged.pop("functions").value, merged)
     if counts.samples and not counts.covered:
         raise InputError(

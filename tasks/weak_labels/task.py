@@ -42,7 +42,9 @@ def train_labeler(
         trained = _untaught(choice, _functions(panel, functions))
     else:
         settings = settings.model_copy(update={"class_balance": _balance(votes, classes, settings)})
-        counts = vote_counts(reduce_partitions(count_partition, votes, classes=classes.rows), classes.rows)
+        counts = vote_counts(
+            reduce_partitions(count_partition, votes, reuse=Reuse(), classes=classes.rows), classes.rows
+        )
         trained = _train(counts, panel, functions, settings, choice)
     say(_trained_in_words(trained, choice) + _balance_in_words(trained, asked))
     return write_table(trained.to_table(), into=LabelModel)
@@ -97,7 +99,7 @@ def _balance(votes: Artifact[Votes], classes: Artifact[Classes], settings: WeakL
         return None
     names = class_names(collect(classes, None))
     if settings.class_balance == "estimate":
-        said = reduce_partitions(count_majorities, votes, classes=len(names))["labels"]
+        said = reduce_partitions(count_majorities, votes, reuse=Reuse(), classes=len(names))["labels"]
         return majority_shares([int(count) for count in said])
     return given_shares(settings.class_balance, names)
 

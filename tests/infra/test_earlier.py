@@ -9,13 +9,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from plumbing_workload import Numbers, Piece, Scaled, beside, double, make_numbers
+from plumbing_workload import Numbers, Piece, Scaled, Weights, beside, double, make_numbers
 from pydantic import BaseModel
 
 from assay.infra.artifacts import Artifact
 from assay.infra.constants import InexactError, fingerprint
-from assay.infra.partitions import Reuse, collect, map_partitions, map_pieces
-from assay.infra.stage import stage, write_table
+from assay.infra.errors import RunError
+from assay.infra.exact import ExactSum, Least
+from assay.infra.partitions import Reuse, collect, map_partitions, map_pieces, reduce_partitions
+from assay.infra.stage import stage, write_files, write_table
+from assay.infra.store import Store
+from assay.infra.sweep import clean
 
 
 def contents(piece: Piece) -> str:
@@ -243,3 +247,106 @@ def test_values_that_differ_in_anything_have_other_fingerprints():
 def test_what_has_no_fingerprint_is_refused(value):
     with pytest.raises(InexactError):
         fingerprint([value])
+
+
+def counted_in(table: pa.Table, offset: int) -> dict[str, object]:
+    COUNTED.append(table.num_rows)
+    x = table["x"].to_numpy()
+    return {
+        "sum": int(x.sum()) + offset,
+        "square": x.reshape(1, -1).sum(axis=1, keepdims=True),
+        "many": np.bincount(x, minlength=1000),
+        "exact": ExactSum.of(x / 3),
+        "least": Least((int(x[0]), table["id"][0].as_py())),
+        "ids": frozenset(table["id"].to_pylist()),
+    }
+
+
+COUNTED: list[int] = []
+
+
+@stage(version=1)
+def summed(numbers: Artifact[Numbers], offset: int) -> Artifact[Weights]:
+    counts = reduce_partitions(counted_in, numbers, reuse=Reuse(), offset=offset)
+    SEEN.append(counts)
+    return write_files({"sum.json": str(counts["sum"]).encode()}, into=Weights)
+
+
+SEEN: list[dict[str, object]] = []
+
+
+def test_what_was_counted_is_not_counted_again_and_merges_to_the_same(make_run, tmp_path):
+    COUNTED.clear()
+    with make_run():
+        summed(made([0, 10, 20]), 1)
+    with make_run(verify=1) as run:
+        again = summed(made([0, 10, 20, 35]), 1)
+        assert COUNTED == [10, 10, 10, 15]  # the third to verify
+        assert (run.record.stages[-1].partitions_taken, run.record.stages[-1].partitions_verified) == (2, 1)
+    taken = SEEN[-1]
+    with make_run(store=str(tmp_path / "other")):
+        assert summed(made([0, 10, 20, 35]), 1).digest == again.digest
+    assert fingerprint(taken) == fingerprint(SEEN[-1])
+    with make_run() as run:
+        summed(made([0, 10, 20, 35]), 2)
+        assert last(run) == (0, 3)
+
+
+def test_counts_that_a_broken_attempt_left_are_taken_by_the_next(make_run, tmp_path):
+    marker = tmp_path / "broken"
+    marker.touch()
+    COUNTED.clear()
+    with make_run(), pytest.raises(RunError):
+        summed_while_whole(made([0, 10, 20]), str(marker))
+    marker.unlink()
+    with make_run():
+        summed_while_whole(made([0, 10, 20]), str(marker))
+    assert COUNTED == [10, 10]
+
+
+@stage(version=1)
+def summed_while_whole(numbers: Artifact[Numbers], marker: str) -> Artifact[Weights]:
+    counts = reduce_partitions(counted_in, numbers, reuse=Reuse(), offset=0)
+    if Path(marker).exists():
+        raise RunError("broken")
+    return write_files({"sum.json": str(counts["sum"]).encode()}, into=Weights)
+
+
+@pytest.mark.parametrize("damage", ["{}", '{"tally": {"counted": {"int": 7}}, "check": "no"}', "{"])
+def test_counts_in_a_file_that_somebody_changed_are_counted_again(make_run, tmp_path, damage):
+    with make_run():
+        summed(made([0, 10, 20]), 1)
+    for file in (tmp_path / "store" / "stages" / "summed").glob("*/counts/*.json"):
+        file.write_text(damage.ljust(file.stat().st_size))
+    COUNTED.clear()
+    with make_run():
+        summed(made([0, 10, 20, 35]), 1)
+    assert COUNTED == [10, 10, 15]
+
+
+def test_verifying_counts_names_the_partition_whose_counts_are_others(make_run, tmp_path):
+    outside = tmp_path / "outside.txt"
+    outside.write_text("2")
+    with make_run():
+        counted_outside(made([0, 10]), str(outside))
+    outside.write_text("3")
+    with make_run(verify=1), pytest.raises(RunError, match=r"partition 1 of 2, was taken from .* gives other counts"):
+        counted_outside(made([0, 10, 20]), str(outside))
+
+
+def count_by_a_file(table: pa.Table, path: str) -> int:
+    return int(Path(path).read_text()) * table.num_rows
+
+
+@stage(version=1)
+def counted_outside(numbers: Artifact[Numbers], path: str) -> Artifact[Weights]:
+    counts = reduce_partitions(count_by_a_file, numbers, reuse=Reuse(), path=path)
+    return write_files({"sum.json": str(counts).encode()}, into=Weights)
+
+
+def test_a_clean_up_keeps_the_counts_of_results_that_are_kept(make_run, tmp_path):
+    with make_run():
+        summed(made([0, 10, 20]), 1)
+    before = sorted(path for path in (tmp_path / "store" / "stages").rglob("*.json"))
+    clean(Store(str(tmp_path / "store")), keep=1)
+    assert sorted(path for path in (tmp_path / "store" / "stages").rglob("*.json")) == before
