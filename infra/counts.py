@@ -135,10 +135,10 @@ def _verify(
     shared = engine.share(dict(constants))
     calls = (Call(index, item.name, count_partition, (item, shared), {}) for index, item in chosen.items())
     for outcome in engine.run(calls, gpu=bench.gpu):
-        work = chosen[outcome.index]
-        require_computed(bench, work, outcome)
+        again = chosen[outcome.index]
+        require_computed(bench, again, outcome)
         if fingerprint(outcome.value) != fingerprint(taken[outcome.index]):
-            raise not_the_same(bench, work, origins[outcome.index], "counts")
+            raise not_the_same(bench, again, origins[outcome.index], "counts")
         bench.counts_verified += 1
 
 
