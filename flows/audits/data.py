@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.kind import AuditKind, Ground
-from assay.flows.audits.source_files import note_files
 from assay.infra.artifacts import Artifact
-from assay.infra.runs import current_run
 
 if TYPE_CHECKING:
     from assay.data.image_schemas import ImagePaths
@@ -37,6 +35,8 @@ class Data:
 
 def take_in(ground: Ground) -> Data:
     """The pipeline's samples, each checked on the way in."""
+    from assay.flows.audits.source_files import note_files
+    from assay.infra.runs import current_run
     from assay.tasks.ingest.paths_task import keep_paths, names_paths
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.ingest.task import ingest

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.infra.runs import Run
-
 if TYPE_CHECKING:
+    from assay.infra.runs import Run
     from assay.infra.store import Store
     from assay.tasks.ingest.sources import ResolvedSource
 
