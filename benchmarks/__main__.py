@@ -27,6 +27,7 @@ NAMES = (
     "worker_memory",
     "at_once",
     "simulated_night",
+    "one_more_file",
 )
 
 

@@ -31,6 +31,7 @@ from assay.infra.runs import Run
 from assay.infra.store import Store
 from assay.infra.sweep import close_crashed_runs
 from assay.tasks.reporting.headline import worst_of
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.statistics.gates import GateResult
 
@@ -53,9 +54,18 @@ class RunResult:
 
 
 def run_pipeline(
-    project: Project, pipeline: Pipeline, *, seed: int = 0, fresh: bool = False, console: Console | None = None
+    project: Project,
+    pipeline: Pipeline,
+    *,
+    seed: int = 0,
+    fresh: bool = False,
+    verify: int = 0,
+    console: Console | None = None,
 ) -> RunResult:
-    """Run the pipeline and leave findings, report and record in the store; raises what made it end early."""
+    """Run the pipeline and leave findings, report and record in the store; raises what made it end early.
+
+    Of the partitions that a stage takes from earlier results, `verify` are computed again and compared.
+    """
     prepare_environment()
     check_inputs(project, pipeline)
     store = Store(project.store).open()
@@ -63,11 +73,11 @@ def run_pipeline(
     try:
         with (
             signals_in_words(),
-            _open_run(project, pipeline, store, seed, fresh, console.file if console is not None else None) as run,
+            _open_run(project, pipeline, store, seed, fresh, verify, console.file if console else None) as run,
         ):
             if server is not None:
                 server.notice = run.notice
-            if not has_run_before(store, run.record):
+            if run_before(store, run.record) is None:
                 run.warm_up()
             with prefect_api(server):
                 return perform(run, project, pipeline)
@@ -79,13 +89,13 @@ def run_pipeline(
 def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
     check_inputs(project, pipeline)
-    with _open_run(project, pipeline, Store(project.store).open(), seed, fresh=False, stream=None) as run:
+    with _open_run(project, pipeline, Store(project.store).open(), seed, fresh=False, verify=0, stream=None) as run:
         return perform(run, project, pipeline)
 
 
 @contextmanager
 def _open_run(
-    project: Project, pipeline: Pipeline, store: Store, seed: int, fresh: bool, stream: IO[str] | None
+    project: Project, pipeline: Pipeline, store: Store, seed: int, fresh: bool, verify: int, stream: IO[str] | None
 ) -> Iterator[Run]:
     from assay.infra.prefect_tasks import Orchestrated
 
@@ -101,6 +111,7 @@ def _open_run(
         fresh=fresh,
         conductor=Orchestrated(),
         keep_bytes=project.keep_mib << 20,
+        verify=verify,
     )
     run.record.settings = pipeline.model_dump(mode="json")
     run.record.overrides = sorted(dotted(where) for where in project.lines.changed)
@@ -125,6 +136,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.slots()}")
     made = audit(pipeline, project.folder)
     made, of_this_run = complete(run, made)
+    say_what_is_new(run)
     findings = _named_findings(run, made, of_this_run)
     run.record.outcomes = list(outcomes_in(made.ground))
     gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), level_of(project))
@@ -163,10 +175,23 @@ def _recorded(record: RunRecord) -> Iterator[None]:
         raise
 
 
-def has_run_before(store: Store, record: RunRecord) -> bool:
-    """Whether the store has this run already, so that likely nothing will be computed and no worker is needed."""
+def run_before(store: Store, record: RunRecord) -> str | None:
+    """The latest run that was asked the same, so that likely nothing will be computed and no worker is needed."""
     alike = (record.pipeline, record.seed, record.settings)
-    return any(run.status == "done" and (run.pipeline, run.seed, run.settings) == alike for run in store.runs())
+    asked = [run for run in store.runs() if run.status == "done" and (run.pipeline, run.seed, run.settings) == alike]
+    return asked[-1].id if asked else None
+
+
+def say_what_is_new(run: Run) -> None:
+    """A line where nothing was computed, and what came of the partitions that were to be verified."""
+    stages, earlier = run.record.stages, run_before(run.store, run.record)
+    if earlier is not None and stages and all(stage.cached for stage in stages):
+        run.progress.notice(f"Nothing is new since run {earlier}: all {len(stages)} results were in the store.")
+    if run.verify:
+        verified = sum(stage.partitions_verified for stage in stages)
+        same = f"{plural(verified, 'partition')} computed again, and the same as in the earlier nights they are from"
+        none = "nothing to compute again: no stage took some of its partitions from an earlier night"
+        run.progress.notice(f"Verified  {same if verified else none}")
 
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:

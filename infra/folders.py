@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -156,6 +157,36 @@ class Folder:
             except BaseException:
                 Path(draft).unlink(missing_ok=True)
                 raise
+
+    def share(self, name: str, under: str) -> bool:
+        """Let a file that never changes be there under another name as well; False where it is gone."""
+        source, target = self.path(name), self.path(under)
+        with self._in_words():
+            try:
+                if not self.is_local:
+                    self.fs.cp_file(source, target)
+                    return True
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                return self._linked(source, target) or self._copied(source, under)
+            except FileNotFoundError:
+                return False
+
+    @staticmethod
+    def _linked(source: str, target: str) -> bool:
+        try:
+            os.link(source, target)
+        except FileExistsError:
+            return os.path.getsize(source) == os.path.getsize(target)
+        except FileNotFoundError:
+            raise
+        except OSError:  # no hard links there
+            return False
+        return True
+
+    def _copied(self, source: str, under: str) -> bool:
+        with open(source, "rb") as there, self.writing(under) as here:
+            shutil.copyfileobj(there, here)
+        return True
 
     def remove(self, name: str) -> None:
         """Remove a file or a whole folder; nothing happens where there is none."""

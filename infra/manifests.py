@@ -19,6 +19,8 @@ class PartFile:
     rows: int
     sums: str
     bytes: int
+    schema: str = ""
+    """The hash of the names and types of its columns, which the sums do not know of; older parts are without."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,10 @@ class Part:
     wall_seconds: float
     cpu_seconds: float
     tally: dict[str, Any] | None = None
+    content: str = ""
+    """What later results look it up by: see `infra/earlier.py`. Empty where it cannot be taken from here."""
+    taken_from: str = ""
+    """The result (`stage/key`) that it was taken from, where it was not computed for this one."""
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Part:
@@ -80,6 +86,14 @@ class Manifest:
     packages: Mapping[str, str]
     commit: str
     quarantined: tuple[str, ...] = ()
+    counted: tuple[Part, ...] = ()
+    """What reductions counted in single partitions, a file each: no part of the result, and kept for later ones."""
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Every file that is kept under the key, with its size."""
+        kept = {file.file: file.bytes for part in self.counted for file in part.files}
+        return kept | {file: size for output in self.outputs.values() for file, size in output.files.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as plain JSON values."""
@@ -89,7 +103,10 @@ class Manifest:
     def from_json(cls, value: Mapping[str, Any]) -> Manifest:
         """The manifest that `to_json` described."""
         outputs = {name: Output.from_json(output) for name, output in value["outputs"].items()}
-        return cls(**{**value, "outputs": outputs, "quarantined": tuple(value["quarantined"])})
+        counted = tuple(Part.from_json(part) for part in value.get("counted", ()))
+        return cls(
+            **{**value, "outputs": outputs, "quarantined": tuple(value["quarantined"]), "counted": counted},
+        )
 
 
 @dataclass
@@ -105,6 +122,25 @@ class StageRecord:
     outputs: dict[str, dict[str, Any]]
     partitions_computed: int = 0
     partitions_reused: int = 0
+    partitions_taken: int = 0
+    """Those that an earlier result held already; `partitions_reused` a broken attempt at this one had finished."""
+    partitions_of_known_content: int = 0
+    """Those that were looked for in earlier results."""
+    partitions_verified: int = 0
+    """Those taken that `--verify` computed again, and found the same."""
+
+    @property
+    def taken_in_words(self) -> str:
+        """What was taken from earlier results; nothing where that is none.
+
+        >>> StageRecord("s", "s", "k", False, 1.0, "", {}, 1, 0, 11, 12, 2).taken_in_words
+        '11 of 12 partitions taken from an earlier night, 2 of them verified'
+        """
+        if not self.partitions_taken:
+            return ""
+        verified = f", {self.partitions_verified} of them verified" if self.partitions_verified else ""
+        looked_for = self.partitions_of_known_content
+        return f"{self.partitions_taken} of {looked_for} partitions taken from an earlier night{verified}"
 
 
 @dataclass
@@ -139,6 +175,8 @@ class RunRecord:
     """Where what single samples add to the findings lies: see `flows/audits/outcomes.py`."""
     gates: list[dict[str, Any]] = field(default_factory=list)
     """What every gate said that night, and how closely those on change could look."""
+    arrivals: str = ""
+    """Which files of its source were new, changed or gone, and since which run."""
     ingredients: list[dict[str, Any]] = field(default_factory=list)
     """The team's own files that it stood on: see `infra/ingredients.py`."""
 

@@ -44,7 +44,7 @@ def conform(table: pa.Table, kind: type[Table], what: str) -> pa.Table:
 def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
     """The file that now holds the table, named after its content: writing it twice is writing it once."""
     sums = row_sums(table).text
-    name = f"{prefix}-{hashlib.blake2b(sums.encode(), digest_size=6).hexdigest()}.parquet"
+    name = name_of_part(prefix, sums)
     blobs = {
         field.name for field in table.schema if pa.types.is_large_binary(field.type) or pa.types.is_binary(field.type)
     }
@@ -61,7 +61,17 @@ def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
             write_statistics=plain if blobs else True,
         )
         size = sink.tell()
-    return PartFile(name, table.num_rows, sums, size)
+    return PartFile(name, table.num_rows, sums, size, schema_hash(table.schema))
+
+
+def name_of_part(prefix: str, sums: str) -> str:
+    """The name of the file with these rows."""
+    return f"{prefix}-{hashlib.blake2b(sums.encode(), digest_size=6).hexdigest()}.parquet"
+
+
+def schema_hash(schema: pa.Schema) -> str:
+    """The hash of everything that a function may see of a table's columns before it sees a row."""
+    return hashlib.blake2b(schema.remove_metadata().serialize().to_pybytes(), digest_size=8).hexdigest()
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -13,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 
 from assay.infra.artifacts import Table
+from assay.infra.digests import row_sums
 from assay.infra.engines.work import slot_here
 from assay.infra.errors import RunError
-from assay.infra.exact import mergeable
 from assay.infra.folders import Folder
 from assay.infra.manifests import Part, PartFile
-from assay.infra.parquet import conform, read_part, write_part
+from assay.infra.parquet import conform, read_part, schema_hash, write_part
 from assay.infra.tallies import encode_tally
 
 HERE = "this process"
@@ -60,6 +61,7 @@ class PartitionWork:
     kinds: tuple[type[Table], ...] = ()
     prefixes: tuple[str, ...] = ()
     mark: str = ""
+    content: str = ""
 
     def arguments(self) -> tuple[object, ...]:
         """The piece, or the input tables, that the function takes."""
@@ -78,16 +80,11 @@ class PartitionWork:
 def write_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Part:
     """The part that the function's result became; doing it twice, or on two workers, gives the same files."""
     wall, cpu = time.perf_counter(), time.process_time()
-    result = work.function(*work.arguments(), **work.aligned, **constants)
-    tally = result.tally if isinstance(result, Tallied) else None
-    tables = result.result if isinstance(result, Tallied) else result
-    tables = tables if isinstance(tables, tuple) else (tables,)
-    if len(tables) != len(work.kinds):
-        raise RunError(f"{work.name}: the function gave {len(tables)} tables, {len(work.kinds)} were announced.")
+    tables, tally = tables_of(work, constants)
     folder = Folder(work.store)
     files = tuple(
-        write_part(folder, f"{prefix}-{work.index:05d}", conform(table, kind, work.name))
-        for prefix, kind, table in zip(work.prefixes, work.kinds, tables, strict=True)
+        write_part(folder, f"{prefix}-{work.index:05d}", table)
+        for prefix, table in zip(work.prefixes, tables, strict=True)
     )
     worker, device = whereabouts()
     part = Part(
@@ -98,16 +95,35 @@ def write_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Part:
         device,
         round(time.perf_counter() - wall, 4),
         round(time.process_time() - cpu, 4),
-        encode_tally(tally) if tally is not None else None,
+        tally,
+        work.content,
     )
     folder.write_json(work.mark, asdict(part))
     return part
 
 
-def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> object:
-    """What the function counted in one partition, in the one form in which counts merge exactly."""
-    counted: object = work.function(*work.arguments(), **work.aligned, **constants)
-    return mergeable(counted, work.name)
+def differing_outputs(work: PartitionWork, constants: Mapping[str, Any], part: Part) -> tuple[str, ...]:
+    """The kinds of output, or `counts`, in which a part that lies there is not what its function gives now."""
+    tables, tally = tables_of(work, constants)
+    folder = Folder(work.store)
+    differ = ["counts"] if json.dumps(tally, sort_keys=True) != json.dumps(part.tally, sort_keys=True) else []
+    for kind, table, file in zip(work.kinds, tables, part.files, strict=True):
+        there, sums = read_part(folder, file), row_sums(table).text
+        as_noted = (sums, schema_hash(table.schema)) == (file.sums, file.schema)
+        if not as_noted or (sums, table.column_names) != (row_sums(there).text, there.column_names):
+            differ.append(kind.__name__)
+    return tuple(differ)
+
+
+def tables_of(work: PartitionWork, constants: Mapping[str, Any]) -> tuple[tuple[pa.Table, ...], dict[str, Any] | None]:
+    """What the function makes of a partition: a table per kind that was announced, and what it counted, as JSON."""
+    result = work.function(*work.arguments(), **work.aligned, **constants)
+    tally = encode_tally(result.tally) if isinstance(result, Tallied) else None
+    tables = result.result if isinstance(result, Tallied) else result
+    tables = tables if isinstance(tables, tuple) else (tables,)
+    if len(tables) != len(work.kinds):
+        raise RunError(f"{work.name}: the function gave {len(tables)} tables, {len(work.kinds)} were announced.")
+    return tuple(conform(table, kind, work.name) for kind, table in zip(work.kinds, tables, strict=True)), tally
 
 
 def read_slices(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:

@@ -6,25 +6,28 @@ workers there are, or on which finished first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Table
-from assay.infra.compute import Call, Folded, Outcome
+from assay.infra.counts import count_partitions, mark_of
 from assay.infra.cuts import aligned_slices, common_plan
-from assay.infra.errors import InputError, RunError, told
+from assay.infra.earlier import Reuse, content_of, step_of
+from assay.infra.errors import RunError
 from assay.infra.exact import merge
-from assay.infra.manifests import Part, PartFile
 from assay.infra.parquet import open_parquet, read_part, read_rows
-from assay.infra.partition_work import PartitionWork, Tallied, count_partition, write_partition
+from assay.infra.partition_work import PartitionWork, Tallied
 from assay.infra.runs import current_run
+from assay.infra.steps import Step, write_step
 from assay.infra.tallies import decode_tally
 from assay.infra.workbench import Workbench, current_workbench, workbench_here
 
 __all__ = [
+    "Reuse",
     "Tallied",
     "collect",
     "collect_rows",
@@ -34,6 +37,7 @@ __all__ = [
     "map_pieces",
     "read_files",
     "reduce_partitions",
+    "reduce_pieces",
     "tally_of",
 ]
 
@@ -47,19 +51,21 @@ def map_partitions(
     name: str | None = None,
     aligned: Mapping[str, npt.NDArray[Any]] | None = None,
     rows: int | None = None,
+    reuse: Reuse | None = None,
     **constants: Any,
 ) -> Any:
     """The artifact (or tuple of them) whose partitions are `function` of the inputs' partitions.
 
     Inputs must be cut alike. Arrays in `aligned` are in sample order; each call gets its slice. With `rows`, the
     inputs are cut anew into partitions of that many rows. Constants go to every call and are shipped once. Partitions
-    that an earlier, broken attempt finished are taken as they are.
+    that an earlier, broken attempt finished are taken as they are; with `reuse`, those that another result holds too.
     """
     bench = current_workbench()
     plan = common_plan(bench, inputs, rows)
     slices = aligned_slices(plan, aligned or {})
     kinds = into if isinstance(into, tuple) else (into,)
     names = [bench.name_output(kind, name) for kind in kinds]
+    step, given = step_of(bench, names, kinds, function, constants, reuse), [artifact.kind for artifact in inputs]
     work = [
         PartitionWork(
             _named(names, cut.index, len(plan)),
@@ -74,7 +80,9 @@ def map_partitions(
         )
         for at, cut in enumerate(plan)
     ]
-    return _write(bench, names, kinds, work, constants, unpack=not isinstance(into, tuple))
+    work = [replace(item, content=content_of(item, step, given, reuse)) for item in work]
+    artifacts = write_step(bench, Step(names, kinds, work, constants, step))
+    return artifacts if isinstance(into, tuple) else artifacts[0]
 
 
 def map_pieces(
@@ -83,6 +91,7 @@ def map_pieces(
     *,
     into: type[Table] | tuple[type[Table], ...],
     name: str | None = None,
+    reuse: Reuse | None = None,
     **constants: Any,
 ) -> Any:
     """As `map_partitions`, over pieces of something outside the store (ranges of files); they fix the plan."""
@@ -90,6 +99,7 @@ def map_pieces(
     kinds = into if isinstance(into, tuple) else (into,)
     names = [bench.name_output(kind, name) for kind in kinds]
     pieces = bench.settle_plan(names[0], list(pieces))
+    step = step_of(bench, names, kinds, function, constants, reuse)
     work = [
         PartitionWork(
             _named(names, index, len(pieces)) + place_of(piece),
@@ -103,7 +113,9 @@ def map_pieces(
         )
         for index, piece in enumerate(pieces)
     ]
-    return _write(bench, names, kinds, work, constants, unpack=not isinstance(into, tuple))
+    work = [replace(item, content=content_of(item, step, (), reuse)) for item in work]
+    artifacts = write_step(bench, Step(names, kinds, work, constants, step))
+    return artifacts if isinstance(into, tuple) else artifacts[0]
 
 
 def place_of(piece: object) -> str:
@@ -112,28 +124,53 @@ def place_of(piece: object) -> str:
     return f" ({place})" if place else ""
 
 
-def reduce_partitions(function: Callable[..., object], *inputs: Artifact[Any], **constants: Any) -> Any:
-    """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion."""
+def reduce_partitions(
+    function: Callable[..., object], *inputs: Artifact[Any], reuse: Reuse | None = None, **constants: Any
+) -> Any:
+    """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion.
+
+    With `reuse`, what an earlier result counted in the same partition is not counted again.
+    """
     bench = current_workbench()
     plan = common_plan(bench, inputs)
-    engine = bench.run.engine
-    shared = engine.share(constants)
-    calls = (
-        Call(
-            at,
+    work = [
+        PartitionWork(
             f"{bench.title}, partition {cut.index + 1} of {len(plan)}",
-            count_partition,
-            (PartitionWork(bench.title, cut.index, bench.run.store.url, function, sources=cut.sources), shared),
-            {},
+            cut.index,
+            bench.run.store.url,
+            function,
+            sources=cut.sources,
         )
-        for at, cut in enumerate(plan)
-    )
-    folded: Folded[Any] = engine.fold(
-        calls, merge, gpu=bench.gpu, finished=lambda done: bench.progress(done, len(plan))
-    )
-    bench.computed += len(plan)
-    _raise_failures(bench, folded.failed)
-    return folded.value
+        for cut in plan
+    ]
+    step, kinds = step_of(bench, (), (), function, constants, reuse), [artifact.kind for artifact in inputs]
+    return count_partitions(bench, [_counting(bench, item, step, kinds, reuse) for item in work], constants, step)
+
+
+def reduce_pieces(
+    function: Callable[..., object], pieces: Sequence[Any], *, reuse: Reuse | None = None, **constants: Any
+) -> Any:
+    """As `reduce_partitions`, over pieces of something outside the store."""
+    bench = current_workbench()
+    work = [
+        PartitionWork(
+            f"{bench.title}, partition {index + 1} of {len(pieces)}{place_of(piece)}",
+            index,
+            bench.run.store.url,
+            function,
+            piece=piece,
+        )
+        for index, piece in enumerate(pieces)
+    ]
+    step = step_of(bench, (), (), function, constants, reuse)
+    return count_partitions(bench, [_counting(bench, item, step, (), reuse) for item in work], constants, step)
+
+
+def _counting(
+    bench: Workbench, work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None
+) -> PartitionWork:
+    content = content_of(work, step, kinds, reuse)
+    return replace(work, content=content, mark=mark_of(bench, content))
 
 
 def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
@@ -224,83 +261,3 @@ def _prefixes(bench: Workbench, names: Sequence[str]) -> tuple[str, ...]:
 
 def _mark(bench: Workbench, step: str, index: int) -> str:
     return f"{bench.place}/marks/{step}/{index:05d}.json"
-
-
-def _write(
-    bench: Workbench,
-    names: Sequence[str],
-    kinds: tuple[type[Table], ...],
-    work: Sequence[PartitionWork],
-    constants: Mapping[str, Any],
-    unpack: bool,
-) -> Any:
-    """Compute what is not finished yet, and hand out the artifacts."""
-    finished = bench.finished_parts(names[0])
-    parts = {item.index: finished[item.index] for item in work if _still_fits(finished.get(item.index), item)}
-    bench.reused += len(parts)
-    todo = [item for item in work if item.index not in parts]
-    failures = []
-    for outcome in _outcomes(bench, todo, constants, len(parts), len(work)):
-        if outcome.error is not None:
-            failures.append(outcome)
-        else:
-            part = cast(Part, outcome.value)
-            parts[outcome.index] = part
-            bench.computed += 1
-            bench.count(part)
-    _raise_failures(bench, failures)
-    ordered = tuple(parts[index] for index in sorted(parts))
-    if not ordered:
-        raise RunError(f"Nothing of {names[0]} could be computed: every partition failed.")
-    artifacts = tuple(
-        bench.add_table(name, kind, _schema_of(bench, ordered[0].files[place]), ordered, place)
-        for place, (name, kind) in enumerate(zip(names, kinds, strict=True))
-    )
-    return artifacts[0] if unpack else artifacts
-
-
-def _still_fits(part: Part | None, work: PartitionWork) -> bool:
-    """Whether a finished part was made from the partition that stands at its place now."""
-    return part is not None and part.inputs == work.marks()
-
-
-def _outcomes(
-    bench: Workbench, todo: Sequence[PartitionWork], constants: Mapping[str, Any], done: int, total: int
-) -> Iterator[Outcome]:
-    if not todo:
-        return
-    engine = bench.run.engine
-    shared = engine.share(dict(constants))
-    calls = (Call(work.index, work.name, write_partition, (work, shared), {}) for work in todo)
-    outcomes = engine.run(calls, gpu=bench.gpu)
-    for outcome in outcomes:
-        if isinstance(outcome.error, InputError):
-            raise outcome.error
-        done += 1
-        bench.progress(done, total)
-        yield outcome
-
-
-def _raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
-    """Fail in words where more partitions failed than the run tolerates; name those it does tolerate."""
-    if not failures:
-        return
-    ordered = sorted(failures, key=lambda outcome: outcome.index)
-    for outcome in ordered:
-        if isinstance(outcome.error, InputError):
-            raise outcome.error
-    names = [f"{bench.title}, partition {outcome.index + 1}" for outcome in ordered]
-    first = ordered[0].error
-    if len(bench.quarantined) + len(failures) > bench.run.compute.quarantine:
-        reason, listed = told(first, bench.run.masked), "; ".join(names[:5])
-        failed = RunError(f"{len(failures)} partitions failed for good ({listed}). The first said: {reason}")
-        raise failed from (None if bench.run.masked else first)
-    bench.quarantined.extend(names)
-    bench.run.notice(
-        f"Left out after repeated failures: {'; '.join(names)}. The first said: {told(first, bench.run.masked)}"
-    )
-
-
-def _schema_of(bench: Workbench, file: PartFile) -> pa.Schema:
-    with open_parquet(bench.run.store.folder, file.file) as parquet:
-        return parquet.schema_arrow.remove_metadata()

@@ -57,8 +57,11 @@ class Run:
         conductor: Conductor | None = None,
         keep_bytes: int = MOST_BYTES,
         aside: bool = False,
+        verify: int = 0,
     ) -> None:
         self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
+        self.verify = verify
+        """How many of the partitions that a step takes from earlier results are computed again and compared."""
         self.compute = compute or Compute()
         self.conductor: Conductor = conductor or Direct()
         self._open_engine, self._engine_lock = engine, threading.Lock()
@@ -66,7 +69,7 @@ class Run:
         self._opening: threading.Thread | None = None
         self._accelerator: dict[str, str] | None = None
         self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
-        self._aside = aside
+        self._aside, self._begun = aside, False
         self.ingredients = Ingredients(store, self.record, keep_bytes, self.save)
         self._lease = Lease(store, self.record.id)
         self._surroundings = ExitStack()
@@ -89,6 +92,11 @@ class Run:
     def id(self) -> str:
         """The run's name: when it started, and four letters that make it unique."""
         return self.record.id
+
+    @property
+    def is_night(self) -> bool:
+        """Whether it leaves a record: a plan does not, nor what stands aside."""
+        return self._begun and not self._aside
 
     @property
     def engine(self) -> Engine:
@@ -238,6 +246,7 @@ class Run:
     def __enter__(self) -> Run:
         self._surroundings.enter_context(self._around())
         self._lease.take()
+        self._begun = True
         self.save()
         if not self._aside:
             self.ingredients.begin()

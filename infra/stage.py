@@ -18,6 +18,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from assay.infra.acting import plugin_of
 from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.conductors import OnProgress
+from assay.infra.earlier import list_result
 from assay.infra.errors import RunError
 from assay.infra.keys import git_commit, ingredient, package_versions, stage_key
 from assay.infra.manifests import Manifest, Output, Part, PartFile, StageRecord
@@ -102,10 +103,12 @@ class Stage(Generic[P, R]):
                         Seeds(run.seed, self.name) if self.draws else None,
                         on_progress,
                         shown,
+                        surroundings={name: one for name, one in ingredients.items() if name != "arguments"},
                     )
                     manifest = self._compute(bench, ingredients, args, kwargs)
                 if again and held is not None:
                     manifest = run.store.settle(held, manifest, stage_key(ingredients), run.notice)
+                list_result(run.store, manifest)
         record = StageRecord(
             self.name,
             self.title,
@@ -116,9 +119,11 @@ class Stage(Generic[P, R]):
             {name: output.artifact.to_json() for name, output in manifest.outputs.items()},
             bench.computed if bench else 0,
             bench.reused if bench else 0,
+            *(bench.taken_of if bench else (0, 0, 0)),
         )
         run.finish({writing, f"{self.name}/{key}"}, current_position(), record)
-        run.progress.stage_done(shown, manifest.summary, record.seconds, cached)
+        summary = " · ".join(filter(None, (manifest.summary, record.taken_in_words)))
+        run.progress.stage_done(shown, summary, record.seconds, cached)
         return self.handles(manifest), record
 
     def _compute(
@@ -151,6 +156,7 @@ class Stage(Generic[P, R]):
             packages=package_versions(),
             commit=git_commit(),
             quarantined=tuple(bench.quarantined),
+            counted=tuple(bench.counted),
         )
         committed = bench.run.store.commit(manifest)
         if not is_shared(bench.run.store, f"{self.name}/{bench.key}", but=bench.run.id):

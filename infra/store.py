@@ -4,6 +4,7 @@ Layout: `stages/STAGE/KEY/` holds a stage's files and, last of all, its `manifes
 `leases/ID.json` says that a run is still writing; `reports/ID/` its page; `ingredients/` the small files of the team's
 own that runs stood on, by their content; `asides/` the records of what computes and is no night.
 `successors/STAGE/KEY.json` names the key that stands for one whose results came out otherwise when computed again.
+`partitions/STAGE/STEP/TIME-KEY.json` says which results hold partitions of the same step: see `infra/earlier.py`.
 `store.json` carries the format's number.
 """
 
@@ -80,10 +81,14 @@ class Store:
 
     def find(self, stage: str, key: str) -> Manifest | None:
         """The manifest under a key, or what a later run put in its place, if all files are there in their full size."""
+        manifest = self.standing(stage, key)
+        return manifest if manifest and not self.damage(manifest) else None
+
+    def standing(self, stage: str, key: str) -> Manifest | None:
+        """The manifest under a key, or what a later run put in its place, whatever became of its files."""
         later = self.folder.read_json(self._successor_name(stage, key))
         manifest = self.manifest(stage, str(later["key"])) if later and "key" in later else None
-        manifest = manifest or self.manifest(stage, key)
-        return manifest if manifest and not self.damage(manifest) else None
+        return manifest or self.manifest(stage, key)
 
     def damage(self, manifest: Manifest) -> list[str]:
         """Files of a manifest that are missing or not of the size they had."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from assay.infra import answers
+from assay.infra.earlier import drop_lists
 from assay.infra.ingredients import PLACE
 from assay.infra.manifests import RunRecord
 from assay.infra.store import MANIFESTS, Store
@@ -133,6 +134,7 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             store.folder.remove(name)
     if not dry_run:
         _drop_successors(store)
+        drop_lists(store)
     return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
 
 
@@ -143,9 +145,8 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
         stage, _, place = key.partition("/")
         manifest = store.manifest(stage, place)
         if manifest is not None:
-            known = {file for output in manifest.outputs.values() for file in output.files}
             here = store.folder.sizes(f"stages/{key}")
-            found += sorted(here.keys() - known - {f"stages/{key}/{name}" for name in MANIFESTS})
+            found += sorted(here.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
     return found
 
 

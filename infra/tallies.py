@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from assay.infra.exact import Greatest, Least
+from assay.infra.exact import ExactSum, Greatest, Least
+
+_SPELT_OUT = 256
+"""Arrays of up to so many numbers stand in a manifest as numbers."""
 
 
 def encode_tally(tally: Mapping[str, object]) -> dict[str, Any]:
@@ -30,10 +34,15 @@ def _encode(value: object) -> Any:
             return {"int": int(value)}
         case np.integer():
             return {"int": int(value)}
-        case np.ndarray():
+        case np.ndarray() if value.ndim == 1 and value.size <= _SPELT_OUT:
             return {"array": value.tolist(), "dtype": value.dtype.str}
+        case np.ndarray() if not value.dtype.hasobject:
+            content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+            return {"bytes": content, "dtype": value.dtype.str, "shape": list(value.shape)}
         case frozenset():
             return {"set": sorted(value)}
+        case ExactSum():
+            return {"exact": value.units}
         case Least():
             return {"least": _listed(value.value)}
         case Greatest():
@@ -41,7 +50,7 @@ def _encode(value: object) -> Any:
         case Mapping():
             return {"dict": {str(name): _encode(item) for name, item in value.items()}}
     raise TypeError(
-        "a tally holds integers, integer arrays, sets, Least, Greatest and dictionaries of them, "
+        "a tally holds integers, integer arrays, sets, ExactSum, Least, Greatest and dictionaries of them, "
         f"not {type(value).__name__}"
     )
 
@@ -52,8 +61,12 @@ def _decode(value: Mapping[str, Any]) -> Any:
             return number
         case {"array": items, "dtype": dtype}:
             return np.array(items, dtype=dtype)
+        case {"bytes": content, "dtype": dtype, "shape": shape}:
+            return np.frombuffer(base64.b64decode(content), dtype=dtype).reshape(shape).copy()
         case {"set": items}:
             return frozenset(items)
+        case {"exact": units}:
+            return ExactSum(units)
         case {"least": item}:
             return Least(_tupled(item))
         case {"greatest": item}:

@@ -37,8 +37,19 @@ class Workbench:
     shown: ShownStage
     outputs: dict[str, Output] = field(default_factory=dict)
     summary: str = ""
+    surroundings: Mapping[str, Any] = field(default_factory=dict)
+    """What a stage's key is made of besides its arguments."""
     computed: int = 0
     reused: int = 0
+    taken: int = 0
+    may_be_taken: int = 0
+    """Partitions of steps that earlier results may hold; `taken` are those that one of them does."""
+    counted: list[Part] = field(default_factory=list)
+    """What reductions counted, for later results to take."""
+    counts_taken: int = 0
+    counts_looked_for: int = 0
+    counts_verified: int = 0
+    verified: int = 0
     cpu_seconds: float = 0.0
     quarantined: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
@@ -47,6 +58,14 @@ class Workbench:
     def place(self) -> str:
         """The folder of the stage's files in the store."""
         return self.run.store.place(self.stage, self.key)
+
+    @property
+    def taken_of(self) -> tuple[int, int, int]:
+        """How many partitions were taken from earlier results, of how many, and how many of them were computed again:
+        of their rows, or of their counts in a stage that only counts."""
+        if self.may_be_taken:
+            return self.taken, self.may_be_taken, self.verified
+        return self.counts_taken, self.counts_looked_for, self.counts_verified
 
     def name_output(self, kind: type[Kind], name: str | None) -> str:
         """The folder of an output: its kind in small letters, or the name the stage chose."""

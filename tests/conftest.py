@@ -52,6 +52,7 @@ def make_run(tmp_path: Path) -> Callable[..., "object"]:
         seed: int = 0,
         fresh: bool = False,
         aside: bool = False,
+        verify: int = 0,
         **compute: object,
     ) -> Run:
         settings = Compute(**{"engine": "serial", **compute})
@@ -64,6 +65,7 @@ def make_run(tmp_path: Path) -> Callable[..., "object"]:
             compute=settings,
             fresh=fresh,
             aside=aside,
+            verify=verify,
         )
 
     return make

@@ -35,12 +35,15 @@ class Data:
 
 def take_in(ground: Ground) -> Data:
     """The pipeline's samples, each checked on the way in."""
+    from assay.flows.audits.source_files import note_files
+    from assay.infra.runs import current_run
     from assay.tasks.ingest.paths_task import keep_paths, names_paths
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.ingest.task import ingest
 
     source = resolve(ground.pipeline.source, ground.folder)
     entered = ingest(source, source.settings)
+    note_files(current_run(), source)
     paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
     return Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
 

@@ -29,6 +29,13 @@ from assay.infra.terminal import json_text
 @set_option
 @seed_option
 @click.option("--fresh", is_flag=True, help="Compute every stage again, whatever the store holds.")
+@click.option(
+    "--verify",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Compute N of the partitions that a stage takes from earlier nights again, drawn by the seed, and compare.",
+)
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object on standard output.")
 @click.pass_context
 def run(
@@ -39,6 +46,7 @@ def run(
     overrides: tuple[str, ...],
     seed: int,
     fresh: bool,
+    verify: int,
     as_json: bool,
 ) -> None:
     """Run the pipeline NAME now, from its data to its report."""
@@ -55,7 +63,9 @@ def run(
             from assay.flows.running import run_pipeline
 
             console = Console(stderr=as_json, soft_wrap=True, highlight=False)
-            result = run_pipeline(project, project.pipeline(name), seed=seed, fresh=fresh, console=console)
+            result = run_pipeline(
+                project, project.pipeline(name), seed=seed, fresh=fresh, verify=verify, console=console
+            )
         answer = {key: _plain(getattr(result, key)) for key in answer}
         code = result.exit_code
     except AssayError as error:

@@ -63,7 +63,13 @@ def write_report(
 def facts_of(pipeline: Pipeline, record: RunRecord) -> dict[str, str]:
     """What stands at the head of the page besides when and how long: the description, and who was asked again."""
     asked = "; ".join(f"{name}: {answered}" for name, answered in record.asked_again.items())
-    facts = {"Description": pipeline.description, "Stored predictions checked": asked}
+    taken = "; ".join(f"{stage.title}: {stage.taken_in_words}" for stage in record.stages if stage.partitions_taken)
+    facts = {
+        "Description": pipeline.description,
+        "Stored predictions checked": asked,
+        "Files": record.arrivals,
+        "Only what is new was computed": taken,
+    }
     return {name: text for name, text in facts.items() if text}
 
 

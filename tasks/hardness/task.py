@@ -15,7 +15,7 @@ from assay.data.classes import class_names
 from assay.data.hardness_schemas import HardestSamples, HardnessPairs, SampleHardness
 from assay.data.schemas import Classes, Clusters, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.hardness.dynamics import late_rows
 from assay.tasks.hardness.hardest import hardest_samples
@@ -47,7 +47,13 @@ def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[
         found: Artifact[SampleHardness] = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
     else:
         found = map_partitions(
-            hardness_rows, table, into=SampleHardness, measure=measure, subject=subject, several=several
+            hardness_rows,
+            table,
+            into=SampleHardness,
+            reuse=Reuse(),
+            measure=measure,
+            subject=subject,
+            several=several,
         )
     say(f"{measure}{f' · {subject}' if subject else ''} · {plural(found.rows, 'sample')}")
     return found
@@ -75,7 +81,7 @@ def find_disagreement(predictions: list[Artifact[Predictions]]) -> Artifact[Samp
     if any(reduce_partitions(count_several, one)["rows"] for one in predictions):  # there is no one answer
         found = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
     else:
-        found = map_partitions(disagreement_rows, *predictions, into=SampleHardness)
+        found = map_partitions(disagreement_rows, *predictions, into=SampleHardness, reuse=Reuse())
     say(f"{plural(len(predictions), 'subject')} · {plural(found.rows, 'sample')}")
     return found
 

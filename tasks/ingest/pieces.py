@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import bisect
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +30,8 @@ PIECE_IMAGES = 256
 MOST_BYTES = 512 << 20
 """A piece is about `PIECE_BYTES` or `PIECE_ROWS` (of images `PIECE_IMAGES`), whichever is less; never above
 `MOST_BYTES`, whatever is asked."""
+ALONE = 0.2
+"""Files of at least this share of a piece are cut by themselves."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,55 @@ def index_table(table: pa.Table, name: str) -> FileIndex:
 
 
 def plan_pieces(files: list[FileIndex], partitions: int | None = None, most_rows: int = PIECE_ROWS) -> list[Piece]:
-    """All rows of all files, in order, as about `partitions` pieces of about the same number of rows."""
+    """All rows of all files, in order: cut by file, or as about `partitions` pieces of about the same number of rows.
+
+    Cut by file, a file of some size keeps its pieces whatever other files there are; small ones share a piece with
+    their neighbours (`runs_of_files`).
+    """
+    if partitions is None:
+        runs = runs_of_files(files, most_rows)
+        return [piece for run in runs for piece in _even_pieces(run, _pieces_of(run, most_rows))]
+    size = sum(file.bytes for file in files)
+    return _even_pieces(files, max(partitions, math.ceil(size / MOST_BYTES)))
+
+
+def runs_of_files(files: Sequence[FileIndex], most_rows: int) -> list[list[FileIndex]]:
+    """The files that are cut together, in their order: each by itself, but small ones in runs.
+
+    Where a run begins is up to the name and the size of the file it begins with (a hash decides, on average at half a
+    piece), so that a file that is new, or gone, changes the run that it is in and no other. Only a run that would grow
+    above one piece is closed by what is in it.
+    """
+    runs: list[list[FileIndex]] = []
+    room = 0.0
+    for file in files:
+        size = _share_of_a_piece(file, most_rows)
+        if not runs or size >= ALONE or size > room or _begins_a_run(file.name, size):
+            runs.append([])
+            room = 0.0 if size >= ALONE else 1.0
+        runs[-1].append(file)
+        room -= size
+    return runs
+
+
+def _share_of_a_piece(file: FileIndex, most_rows: int) -> float:
+    return max(file.bytes / PIECE_BYTES, file.rows / most_rows)
+
+
+def _begins_a_run(name: str, size: float) -> bool:
+    drawn = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) / 2**64
+    return drawn < 2 * size
+
+
+def _pieces_of(files: Sequence[FileIndex], most_rows: int) -> int:
     rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
-    wanted = partitions or max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / most_rows))
-    pieces = min(max(wanted, math.ceil(size / MOST_BYTES)), max(rows, 1))
+    return max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / most_rows))
+
+
+def _even_pieces(files: Sequence[FileIndex], wanted: int) -> list[Piece]:
+    """The rows of the files as so many pieces, of about the same number of rows."""
+    rows = sum(file.rows for file in files)
+    pieces = min(wanted, max(rows, 1))
     bounds = [rows * number // pieces for number in range(pieces + 1)]
     spans: list[list[Span]] = [[] for _ in range(pieces)]
     before = 0

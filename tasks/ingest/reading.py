@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.schemas import Rejects
 from assay.infra.errors import InputError
 from assay.tasks.ingest.casting import cast_text
 from assay.tasks.ingest.classes import gold_names, settle_classes
@@ -102,8 +101,3 @@ def _require_abstentions(names: frozenset[str], votes: frozenset[str], source: s
 def _as_read(column: pa.ChunkedArray, layout: Layout, name: str) -> pa.Array:
     array, target = column.combine_chunks(), layout.types.field(name).type
     return array if array.type == target else cast_text(array, target)[0]
-
-
-def no_rejects() -> pa.Table:
-    """An empty table of rejects, for a step that only counts."""
-    return Rejects.schema.empty_table()

@@ -14,16 +14,17 @@ from assay.data.images import COLUMNS
 from assay.data.schemas import Classes, ContractResults, Rejects, Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, reduce_partitions, tally_of
+from assay.infra.partitions import Reuse, collect, map_partitions, map_pieces, reduce_partitions, reduce_pieces
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.classes import require_repeated
 from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
 from assay.tasks.ingest.iob_rows import TOKENS
+from assay.tasks.ingest.known_pieces import content_of_pieces
 from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
-from assay.tasks.ingest.reading import found_classes, known_classes, no_rejects, prepare, read_piece, survey_piece
+from assay.tasks.ingest.reading import found_classes, known_classes, prepare, read_piece, survey_piece
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource
 from assay.tasks.ingest.spans import FileIndex
@@ -50,8 +51,16 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     partitions = current_run().compute.partitions
     pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None, reading.most_rows)
     classes = _classes(source, settings, reading, pieces, files)
+    known = content_of_pieces(source, reading, classes)
     loading = expectations.warm_up()
-    samples, rejects = map_pieces(read_piece, pieces, into=(Samples, Rejects), reading=reading, classes=classes)
+    samples, rejects = map_pieces(
+        read_piece,
+        pieces,
+        into=(Samples, Rejects),
+        reuse=None if known is None else Reuse(content=known),
+        reading=reading,
+        classes=classes,
+    )
     _require_few_rejects(source, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)
     source.require_unchanged()
@@ -79,7 +88,9 @@ def _classes(
     known = known_classes(reading.layout, settings, source.label)
     if known is not None:
         return known
-    survey = tally_of(map_pieces(_survey, pieces, into=Rejects, name="survey", reading=reading))
+    content = content_of_pieces(source, reading)
+    reuse = None if content is None else Reuse(content=content)
+    survey = reduce_pieces(survey_piece, pieces, reuse=reuse, reading=reading)
     found = found_classes(reading.layout, survey["names"], survey["votes"], source.label)
     if reading.layout.label is not None:
         require_repeated(survey["names"], sum(file.rows for file in files), source.label)
@@ -99,7 +110,7 @@ def _image_form(layout: Layout) -> str:
 def _warn_of_slips(source: str, samples: Artifact[Samples], layout: Layout, classes: tuple[str, ...]) -> None:
     """A notice where a slip of the pen made a class of its own, or text of a column of numbers."""
     if layout.label is not None and len(classes) > 2:
-        counts = reduce_partitions(count_classes, samples, classes=len(classes))
+        counts = reduce_partitions(count_classes, samples, reuse=Reuse(), classes=len(classes))
         single = [shown(name) for name, count in zip(classes, counts.tolist(), strict=True) if count == 1]
         if single:
             current_run().notice(
@@ -125,7 +136,7 @@ def _warn_of_long_sentences(source: str, samples: Artifact[Samples], layout: Lay
     tokens = layout.tagged[0] if layout.tagged is not None else TOKENS
     if tokens not in layout.types.names or layout.types.field(tokens).type != WORDS:
         return
-    found = reduce_partitions(long_sentences, samples, tokens=tokens)
+    found = reduce_partitions(long_sentences, samples, reuse=Reuse(), tokens=tokens)
     if not found.get("long"):
         return
     words, name = found["longest"].value
@@ -133,10 +144,6 @@ def _warn_of_long_sentences(source: str, samples: Artifact[Samples], layout: Lay
         f"Sentences of {source} with more than {LONG} words: {found['long']}, the longest {name} with {words}. Models "
         "read some hundred words and cut the rest; is an empty line missing after each sentence?"
     )
-
-
-def _survey(piece: Piece, reading: Reading) -> Tallied:
-    return Tallied(no_rejects(), survey_piece(piece, reading))
 
 
 def _require_few_rejects(source: ResolvedSource, settings: Source, samples: int, rejects: Artifact[Rejects]) -> None:
@@ -168,7 +175,7 @@ def _is_path(reject: dict[str, object], settings: Source) -> bool:
 
 def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece], reading: Reading) -> None:
     """Nothing, or where the same id stands twice; eight bytes a row are held, not the ids."""
-    suspects = repeated_hashes(reduce_partitions(count_ids, samples))
+    suspects = repeated_hashes(reduce_partitions(count_ids, samples, reuse=Reuse()))
     if not len(suspects):
         return
     counts = reduce_partitions(count_suspects, samples, suspects=suspects[:1000])

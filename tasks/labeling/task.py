@@ -13,7 +13,7 @@ from assay.data.schemas import Classes, Findings, LabelingTable, Samples, Votes
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.exact import Least
-from assay.infra.partitions import Tallied, collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.labeling.class_codes import class_codes, recode
 from assay.tasks.labeling.findings import labeling_findings
@@ -44,7 +44,13 @@ def apply_labeling_functions(
     codes = class_codes(book.name, book.classes, class_names(collect(classes, None)))
     patience = faults_allowed(settings.fault_limit, samples.rows)
     votes: Artifact[Votes] = map_partitions(
-        vote_on, samples, into=Votes, rulebook=rulebook, codes=codes, patience=patience
+        vote_on,
+        samples,
+        into=Votes,
+        reuse=Reuse(bounds=frozenset({"patience"})),  # what was voted before is held against the limit below
+        rulebook=rulebook,
+        codes=codes,
+        patience=patience,
     )
     faults = faults_of(votes)
     _check_faults(faults, samples.rows, settings.fault_limit)
@@ -55,7 +61,7 @@ def apply_labeling_functions(
 @stage(version=1, title="take votes")
 def take_votes(samples: Artifact[Samples]) -> Artifact[Votes]:
     """The votes that came with the samples: every int8 column, in the order of the source."""
-    votes: Artifact[Votes] = map_partitions(votes_in, samples, into=Votes)
+    votes: Artifact[Votes] = map_partitions(votes_in, samples, into=Votes, reuse=Reuse())
     say(f"{len(tally_of(votes)['functions'].value)} columns of votes on {votes.rows} samples")
     return votes
 
@@ -66,7 +72,7 @@ def summarize_labeling(
 ) -> LabelingSummary:
     """The table of labelling functions and the findings, from counts that add up over partitions."""
     names = class_names(collect(classes, None))
-    merged = reduce_partitions(count_partition, votes, samples, classes=len(names))
+    merged = reduce_partitions(count_partition, votes, samples, reuse=Reuse(), classes=len(names))
     counts = labeling_counts(merged.pop("functions").value, merged)
     if counts.samples and not counts.covered:
         raise InputError(

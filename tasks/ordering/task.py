@@ -26,7 +26,7 @@ from assay.data.schemas import (
 )
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_partitions
+from assay.infra.partitions import Reuse, collect, map_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.ordering.alike import cluster_table
 from assay.tasks.ordering.approaches import OURS, approach_named
@@ -64,7 +64,9 @@ class _Order:
 @stage(version=1, title="intervals")
 def bound_confidence(labels: Artifact[WeakLabels], settings: Ordering) -> Artifact[Intervals]:
     """The weak labels with the Clopper-Pearson interval of the confidence in each."""
-    intervals: Artifact[Intervals] = map_partitions(interval_table, labels, into=Intervals, alpha=settings.alpha)
+    intervals: Artifact[Intervals] = map_partitions(
+        interval_table, labels, into=Intervals, reuse=Reuse(), alpha=settings.alpha
+    )
     say(f"{intervals.rows} Clopper-Pearson intervals (α = {settings.alpha:g})")
     return intervals
 
@@ -111,7 +113,9 @@ def find_clusters(
     """Which samples are alike: those of one `source.group`, else those on which the panel voted alike."""
     kept = None if panel is None else collect(panel, ["function", "kept"])
     functions = None if kept is None else kept.filter(kept["kept"])["function"].to_pylist()
-    clusters: Artifact[Clusters] = map_partitions(cluster_table, votes, samples, into=Clusters, functions=functions)
+    clusters: Artifact[Clusters] = map_partitions(
+        cluster_table, votes, samples, into=Clusters, reuse=Reuse(), functions=functions
+    )
     found = pc.count_distinct(collect(clusters, ["cluster"])["cluster"]).as_py()
     say(f"{found} of {clusters.rows} samples differ")
     return clusters

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from assay.data.schemas import Classes, Findings, Panel, Votes
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import reduce_partitions
+from assay.infra.partitions import Reuse, reduce_partitions
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.pruning.panel import kept_functions, panel, panel_findings
 from assay.tasks.pruning.settings import Pruning
@@ -26,7 +26,7 @@ class Pruned(NamedTuple):
 @stage(version=1, title="prune")
 def prune_labeling_functions(votes: Artifact[Votes], classes: Artifact[Classes], settings: Pruning) -> Pruned:
     """The panel of labelling functions of which no two depend on each other (Algorithm 1)."""
-    counted: dict[str, object] = reduce_partitions(count_partition, votes, classes=classes.rows)
+    counted: dict[str, object] = reduce_partitions(count_partition, votes, reuse=Reuse(), classes=classes.rows)
     table = panel(vote_counts(counted, classes.rows), settings)
     say(_in_words(table, settings))
     findings = findings_table(panel_findings(table))

@@ -19,7 +19,6 @@ import pyarrow as pa
 from assay.data.classes import class_names
 from assay.data.schemas import Classes, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.code_reference import CodeReference
 from assay.infra.compute import Call
 from assay.infra.ingredients import note_elsewhere
 from assay.infra.parquet import read_part
@@ -50,12 +49,7 @@ def as_it_answers_now(
     Only a function or builder of the user's is asked, and only where the store would answer for it.
     """
     learned = learn(subject)
-    if (
-        subject.code is None
-        or subject.code.is_ours
-        or _is_vouched_for(subject.code)
-        or isinstance(current_run().conductor, Plan)
-    ):
+    if subject.is_known_whole or isinstance(current_run().conductor, Plan):
         return subject, learned
     files: Artifact[SubjectFiles] = learned[0] if isinstance(learned, tuple) else learned
     predict, given = _predicting(subject, samples, classes, files)
@@ -65,11 +59,6 @@ def as_it_answers_now(
     asked, stored = _drawn(samples, predict.handles(manifest))
     current = _held_against(subject, stored, _answers(predict, asked, classes, files, _forgetful(subject)))
     return (subject, learned) if current is subject else (current, learn(current))
-
-
-def _is_vouched_for(code: CodeReference | GivenModel) -> bool:
-    """Whether a person says which version answers, or nobody's stored answers are asked for."""
-    return code.vouched if isinstance(code, GivenModel) else bool(code.version)
 
 
 def _forgetful(subject: ResolvedSubject) -> ResolvedSubject:

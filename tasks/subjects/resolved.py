@@ -78,6 +78,14 @@ class ResolvedSubject:
         return not isinstance(self.code, GivenModel)
 
     @property
+    def is_known_whole(self) -> bool:
+        """Whether its fingerprint stands for all that its answers depend on; somebody's code may read what nobody
+        heard of, and a service change, unless a person says which version answers."""
+        if isinstance(self.code, GivenModel):
+            return self.code.vouched or not self.code.asks_elsewhere
+        return self.code is None or self.code.is_ours or bool(self.code.version)
+
+    @property
     def way(self) -> Way:
         """What a classifier, tagger or scorer is: one that Assay trains, a Hugging Face model, the user's function."""
         if self.code is not None:

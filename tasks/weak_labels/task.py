@@ -14,7 +14,7 @@ from assay.data.classes import class_names
 from assay.data.schemas import Classes, LabelModel, Panel, Votes, WeakLabels
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import Tallied, collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stage import say, stage, write_table
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
 from assay.tasks.weak_labels.balance import given_shares, majority_shares
@@ -42,7 +42,9 @@ def train_labeler(
         trained = _untaught(choice, _functions(panel, functions))
     else:
         settings = settings.model_copy(update={"class_balance": _balance(votes, classes, settings)})
-        counts = vote_counts(reduce_partitions(count_partition, votes, classes=classes.rows), classes.rows)
+        counts = vote_counts(
+            reduce_partitions(count_partition, votes, reuse=Reuse(), classes=classes.rows), classes.rows
+        )
         trained = _train(counts, panel, functions, settings, choice)
     say(_trained_in_words(trained, choice) + _balance_in_words(trained, asked))
     return write_table(trained.to_table(), into=LabelModel)
@@ -60,6 +62,7 @@ def label_probabilistically(
         label_partition,
         votes,
         into=WeakLabels,
+        reuse=Reuse(),
         labeler=labeler,
         classes=len(names),
         default=default,
@@ -96,7 +99,7 @@ def _balance(votes: Artifact[Votes], classes: Artifact[Classes], settings: WeakL
         return None
     names = class_names(collect(classes, None))
     if settings.class_balance == "estimate":
-        said = reduce_partitions(count_majorities, votes, classes=len(names))["labels"]
+        said = reduce_partitions(count_majorities, votes, reuse=Reuse(), classes=len(names))["labels"]
         return majority_shares([int(count) for count in said])
     return given_shares(settings.class_balance, names)
 

@@ -79,13 +79,15 @@ def unaccounted(store: Path) -> set[str]:
     opened = Store(str(store))
     known = {"store.json"}
     for run in opened.runs():
-        known |= {f"runs/{run.id}.json", f"runs/{run.id}/findings.parquet"}
+        known |= {f"runs/{run.id}.json", f"runs/{run.id}/findings.parquet", f"runs/{run.id}/source.json"}
         known |= {f"{PLACE}/{one.get('sha256')}" for one in run.ingredients}
         for stage in run.stages:
             manifest = opened.manifest(stage.stage, stage.key)
             assert manifest is not None
             known |= {f"stages/{stage.stage}/{stage.key}/{name}" for name in MANIFESTS}
-            known |= {file for output in manifest.outputs.values() for file in output.files}
+            known |= set(manifest.files)
+            listed = opened.folder.sizes(f"partitions/{stage.stage}")
+            known |= {name for name in listed if name.endswith(f"-{stage.key}.json")}
     there = {str(file.relative_to(store)) for file in store.rglob("*") if file.is_file()}
     return {name for name in there - known if not name.startswith(("reports/", "history/"))}
 

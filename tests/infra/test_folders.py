@@ -1,6 +1,7 @@
 """A file in a folder is there whole or not at all."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,25 @@ def test_an_unwritable_place_is_one_sentence(tmp_path: Path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(InputError, match="Cannot write to"):
         Folder(str(tmp_path / "file")).write("x", b"1")
+
+
+def test_a_file_is_shared_under_another_name_and_outlives_the_first(folder):
+    folder.write("a/one", b"content")
+    assert folder.share("a/one", "b/two")
+    assert folder.share("a/one", "b/two")
+    folder.remove("a/one")
+    assert folder.read("b/two") == b"content"
+    assert not folder.share("a/one", "b/three")
+    assert not folder.exists("b/three")
+
+
+def test_where_there_are_no_hard_links_a_shared_file_is_copied(tmp_path, monkeypatch):
+    def refuse(source: str, target: str) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    folder = Folder(str(tmp_path))
+    folder.write("a/one", b"content")
+    monkeypatch.setattr(os, "link", refuse)
+    assert folder.share("a/one", "b/two")
+    assert folder.read("b/two") == b"content"
+    assert os.stat(tmp_path / "b" / "two").st_nlink == 1

@@ -26,7 +26,7 @@ from assay.data.schemas import (
 )
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -101,11 +101,12 @@ def predict_samples(
     say(f"{subject.kind} · {samples.rows} samples")
     if subject.kind == "predictions":
         column = subject.settings.predictions
-        return _predicted(given_predictions, samples, column=column, classes=names)
+        return _predicted(given_predictions, samples, subject, column=column, classes=names)
     if subject.kind == "own":
         code, weights, features = subject.code, subject.weights, subject.settings.features
-        return _predicted(predict_with_own, samples, code=code, weights=weights, features=features, classes=names)
-    return _predicted(predict_out_of_fold, samples, models=CrossFitted.from_files(read_files(files)))
+        given = {"code": code, "weights": weights, "features": features}
+        return _predicted(predict_with_own, samples, subject, classes=names, **given)
+    return _predicted(predict_out_of_fold, samples, subject, models=CrossFitted.from_files(read_files(files)))
 
 
 @stage(version=2, title="agreement", draws=True)
@@ -198,9 +199,11 @@ def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:
 
 
 def _predicted(
-    function: Callable[..., pa.Table], samples: Artifact[Samples], **constants: Any
+    function: Callable[..., pa.Table], samples: Artifact[Samples], subject: ResolvedSubject, **constants: Any
 ) -> Artifact[Predictions]:
-    predictions: Artifact[Predictions] = map_partitions(function, samples, into=Predictions, **constants)
+    predictions: Artifact[Predictions] = map_partitions(
+        function, samples, into=Predictions, reuse=Reuse() if subject.is_known_whole else None, **constants
+    )
     return predictions
 
 

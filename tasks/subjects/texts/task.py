@@ -9,7 +9,7 @@ import numpy as np
 from assay.data.classes import class_names
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, read_files
+from assay.infra.partitions import Reuse, collect, map_partitions, read_files
 from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import findings_table
@@ -101,7 +101,13 @@ def predict_texts(
     """What the subject says of every text."""
     names = class_names(collect(classes, None))
     predictions: Artifact[Predictions] = map_partitions(
-        predict_table, samples, into=Predictions, subject=subject, files=read_files(files), classes=tuple(names)
+        predict_table,
+        samples,
+        into=Predictions,
+        reuse=Reuse() if subject.is_known_whole else None,
+        subject=subject,
+        files=read_files(files),
+        classes=tuple(names),
     )
     say(f"{subject.settings.classifier} · {samples.rows} texts{cut_in_words(predictions)}")
     return predictions
