@@ -14,10 +14,13 @@ from assay.tasks.ingest import formats
 from assay.tasks.ingest.casting import plain_type
 from assay.tasks.ingest.choice import GROUP, ReaderChoice
 from assay.tasks.ingest.files import SourceFile
+from assay.tasks.ingest.folder_columns import with_folder_columns
 from assay.tasks.ingest.heads import require_same_columns
+from assay.tasks.ingest.places import FILES, Places, packed
 from assay.tasks.ingest.rows import Rows
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.spans import FileIndex, Span
+from assay.tasks.ingest.sql_rows import DATABASES, index_sql, read_sql, sql_columns
 
 if TYPE_CHECKING:
     from assay.tasks.ingest.layout import Layout
@@ -28,12 +31,51 @@ READERS: NamedChoices[ReaderChoice] = NamedChoices(
     GROUP,
     ReaderChoice,
     (
-        ReaderChoice("parquet", formats.parquet_columns, formats.index_parquet, formats.read_parquet),
-        ReaderChoice("csv", formats.csv_columns, formats.index_csv, formats.read_csv),
-        ReaderChoice("jsonl", formats.json_columns, formats.index_json, formats.read_json),
+        with_folder_columns(
+            ReaderChoice(
+                "parquet",
+                formats.parquet_columns,
+                formats.index_parquet,
+                formats.read_parquet,
+                endings=(".parquet", ".pq"),
+            )
+        ),
+        with_folder_columns(
+            ReaderChoice(
+                "csv", formats.csv_columns, formats.index_csv, formats.read_csv, endings=packed(".csv", ".tsv")
+            )
+        ),
+        with_folder_columns(
+            ReaderChoice(
+                "jsonl",
+                formats.json_columns,
+                formats.index_json,
+                formats.read_json,
+                endings=packed(".jsonl", ".ndjson", ".json"),
+            )
+        ),
         ReaderChoice("iob", formats.iob_columns, formats.index_iob, formats.read_iob),
+        ReaderChoice("sql", sql_columns, index_sql, read_sql, places=DATABASES),
     ),
 )
+
+_NO_READERS = ("image", "votes")
+"""What is read as files without a reader of its own."""
+
+
+def places_of(word: str, settings: Source) -> Places:
+    """Where the addresses lead that this reader reads."""
+    return FILES if word in _NO_READERS else READERS.named(word, settings).places
+
+
+def found_by(files: Sequence[SourceFile], settings: Source) -> str:
+    """What was found, in a few words; nothing of a data set, which has a name."""
+    return places_of(files[0].format, settings).found(files, settings) if files else ""
+
+
+def endings_of(word: str, settings: Source) -> tuple[str, ...]:
+    """How the files end that a folder stands for."""
+    return () if word in _NO_READERS else READERS.named(word, settings).endings
 
 
 def table_reader(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import Annotated, Literal, Self
 
@@ -11,7 +12,7 @@ from assay.infra.settings import Settings
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
-ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images", "files")
+ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images", "files", "sql")
 
 
 def _as_many(value: object) -> object:
@@ -33,6 +34,18 @@ def _as_both(value: object) -> object:
 
 
 Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_both)]
+
+
+def _without_password(addresses: tuple[str]) -> tuple[str]:
+    if re.search(r"://[^/@:]*:(?!\$\{\w+\}@)[^?]+@", addresses[0]) or _SECRET_OPTION.search(addresses[0]):
+        raise ValueError(
+            "there is a password in it, which everybody would read who reads this file: keep it in an environment "
+            "variable, and write its name, as in postgresql://night:${DB_PASSWORD}@db/clinic"
+        )
+    return addresses
+
+
+_SECRET_OPTION = re.compile(r"[?&][^=&]*(password|passwd|pwd|secret|token|key)[^=&]*=(?!\$\{\w+\}(&|$))", re.IGNORECASE)
 
 
 def _is_left_out(value: object) -> bool:
@@ -108,7 +121,7 @@ Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
 
 class Source(Settings):
     """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `iob`, `votes`,
-    `images` and `files`."""
+    `images`, `files` and `sql`."""
 
     dataset: str | None = None
     """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""
@@ -134,6 +147,14 @@ class Source(Settings):
     reader: Literal["parquet", "csv", "jsonl"] | None = Field(default=None, examples=["csv"], exclude_if=_is_left_out)
     """Who reads `files`: also a reader that an installed package offers, or one of your own as `module:object` or
     `file.py:object`."""
+    sql: Annotated[tuple[str], BeforeValidator(_as_many), AfterValidator(_without_password)] | None = Field(
+        default=None, examples=["sqlite:///comments.db", "${DATABASE_URL}"], exclude_if=_is_left_out
+    )
+    """A database, as SQLAlchemy writes its address: SQLite as it is (the path starts beside pipelines.yaml), PostgreSQL
+    with the extra `sql`, others with their drivers. What is secret stands in it as the name of an environment variable:
+    `postgresql://night:${DB_PASSWORD}@db/clinic`, or `${DATABASE_URL}` as a whole."""
+    query: str | None = Field(default=None, min_length=1, examples=["select * from comments"], exclude_if=_is_left_out)
+    """The `select` whose rows are the samples, read only, in chunks, ordered by `id`."""
     image: str | None = Field(default=None, examples=["file"])
     """The column with the images: paths that start from the table's folder, the bytes of PNG or JPEG files, or arrays
     (lists of whole numbers 0 to 255, or of numbers 0 to 1)."""
@@ -187,6 +208,10 @@ class Source(Settings):
             raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {found}")
         if (self.files is None) != (self.reader is None):
             raise ValueError("files and reader go together: the files, and who reads them")
+        if (self.sql is None) != (self.query is None):
+            raise ValueError("sql and query go together: the database, and the rows that are asked for")
+        if self.sql is not None and self.id is None:
+            raise ValueError("rows of a database have no order of their own: say which column of the query is the id")
         parts = (self.split, self.dataset, self.images, self.iob)
         has_split = any(one is not None for one in parts)
         if self.gold_in is not None and not has_split:
