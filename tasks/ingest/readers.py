@@ -13,11 +13,14 @@ from assay.infra.errors import InputError
 from assay.tasks.ingest import formats
 from assay.tasks.ingest.casting import plain_type
 from assay.tasks.ingest.choice import GROUP, ReaderChoice
+from assay.tasks.ingest.dicom import DICOM
 from assay.tasks.ingest.files import SourceFile
 from assay.tasks.ingest.folder_columns import with_folder_columns
 from assay.tasks.ingest.heads import require_same_columns
+from assay.tasks.ingest.nifti import NIFTI
 from assay.tasks.ingest.places import FILES, Places, packed
 from assay.tasks.ingest.rows import Rows
+from assay.tasks.ingest.scan_rows import scan_reader
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.spans import FileIndex, Span
 from assay.tasks.ingest.sql_rows import DATABASES, index_sql, read_sql, sql_columns
@@ -56,6 +59,8 @@ READERS: NamedChoices[ReaderChoice] = NamedChoices(
         ),
         ReaderChoice("iob", formats.iob_columns, formats.index_iob, formats.read_iob),
         ReaderChoice("sql", sql_columns, index_sql, read_sql, places=DATABASES),
+        scan_reader(DICOM),
+        scan_reader(NIFTI),
     ),
 )
 

@@ -9,10 +9,11 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
+from assay.tasks.ingest.scan_settings import Scan
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
-ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images", "files", "sql")
+ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images", "files", "sql", "dicom", "nifti")
 
 
 def _as_many(value: object) -> object:
@@ -121,7 +122,7 @@ Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
 
 class Source(Settings):
     """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `iob`, `votes`,
-    `images`, `files` and `sql`."""
+    `images`, `files`, `sql`, `dicom` and `nifti`."""
 
     dataset: str | None = None
     """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""
@@ -155,6 +156,17 @@ class Source(Settings):
     `postgresql://night:${DB_PASSWORD}@db/clinic`, or `${DATABASE_URL}` as a whole."""
     query: str | None = Field(default=None, min_length=1, examples=["select * from comments"], exclude_if=_is_left_out)
     """The `select` whose rows are the samples, read only, in chunks, ordered by `id`."""
+    dicom: Paths | None = Field(default=None, examples=["scans", "scans/*/*.dcm"], exclude_if=_is_left_out)
+    """DICOM files (extra `medical`): a folder, patterns or URLs. A row is a frame, with the columns `image`, `patient`
+    (a hash, which is the `group`), `slice`, `modality`, `body_part`, `view`, `laterality` and `sex`; `label: folder`
+    takes folders for classes. No other tag is handed on, and files go by the sha256 of their content."""
+    nifti: Paths | None = Field(default=None, examples=["study/**/*.nii.gz"], exclude_if=_is_left_out)
+    """NIfTI volumes (extra `medical`), a row for each slice; `sub-07` in a path says whose it is, else each volume is
+    a group of its own."""
+    scan: Scan | None = Field(
+        default=None, examples=["{window: [40, 400]}", "{slices: 16, plane: coronal}"], exclude_if=_is_left_out
+    )
+    """Which values and slices of `dicom` and `nifti` become pictures."""
     image: str | None = Field(default=None, examples=["file"])
     """The column with the images: paths that start from the table's folder, the bytes of PNG or JPEG files, or arrays
     (lists of whole numbers 0 to 255, or of numbers 0 to 1)."""
@@ -200,6 +212,14 @@ class Source(Settings):
     max_rejects: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
     """The share of rows that may be rejected (each with file, row and reason) before the run stops."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_the_columns_of_scans(cls, given: object) -> object:
+        """The columns that readers of scans make mean what they mean, unless somebody says otherwise."""
+        if isinstance(given, dict) and any(given.get(name) is not None for name in ("dicom", "nifti")):
+            return {"id": "scan", "image": "image", "group": "patient", **given}
+        return given
+
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         given = [name for name in ORIGINS if getattr(self, name) is not None]
@@ -212,6 +232,8 @@ class Source(Settings):
             raise ValueError("sql and query go together: the database, and the rows that are asked for")
         if self.sql is not None and self.id is None:
             raise ValueError("rows of a database have no order of their own: say which column of the query is the id")
+        if self.scan is not None and self.dicom is None and self.nifti is None:
+            raise ValueError("scan is about medical images: give dicom or nifti, or leave it out")
         parts = (self.split, self.dataset, self.images, self.iob)
         has_split = any(one is not None for one in parts)
         if self.gold_in is not None and not has_split:
