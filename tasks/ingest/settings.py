@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from math import prod
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
+from assay.tasks.ingest.passwords import without_password
 from assay.tasks.ingest.scan_settings import Scan
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
-ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images", "files", "sql", "dicom", "nifti")
+ORIGINS = (
+    "dataset",
+    "parquet",
+    "csv",
+    "jsonl",
+    "iob",
+    "votes",
+    "images",
+    "files",
+    "sql",
+    "dicom",
+    "nifti",
+    "label_studio",
+)
 
 
 def _as_many(value: object) -> object:
@@ -35,18 +48,6 @@ def _as_both(value: object) -> object:
 
 
 Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_both)]
-
-
-def _without_password(addresses: tuple[str]) -> tuple[str]:
-    if re.search(r"://[^/@:]*:(?!\$\{\w+\}@)[^?]+@", addresses[0]) or _SECRET_OPTION.search(addresses[0]):
-        raise ValueError(
-            "there is a password in it, which everybody would read who reads this file: keep it in an environment "
-            "variable, and write its name, as in postgresql://night:${DB_PASSWORD}@db/clinic"
-        )
-    return addresses
-
-
-_SECRET_OPTION = re.compile(r"[?&][^=&]*(password|passwd|pwd|secret|token|key)[^=&]*=(?!\$\{\w+\}(&|$))", re.IGNORECASE)
 
 
 def _is_left_out(value: object) -> bool:
@@ -102,6 +103,11 @@ class Pixels(Settings):
         return self
 
 
+_SCANS = {"id": "scan", "image": "image", "group": "patient"}
+_MADE = {"dicom": _SCANS, "nifti": _SCANS, "label_studio": {"id": "task"}}
+"""The columns that readers make, by what they mean."""
+
+
 def _not_zero(value: int) -> int:
     if value == 0:
         raise ValueError("columns are counted from 1, or from the end with -1")
@@ -122,7 +128,7 @@ Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
 
 class Source(Settings):
     """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `iob`, `votes`,
-    `images`, `files`, `sql`, `dicom` and `nifti`."""
+    `images`, `files`, `sql`, `dicom`, `nifti` and `label_studio`."""
 
     dataset: str | None = None
     """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""
@@ -148,7 +154,7 @@ class Source(Settings):
     reader: Literal["parquet", "csv", "jsonl"] | None = Field(default=None, examples=["csv"], exclude_if=_is_left_out)
     """Who reads `files`: also a reader that an installed package offers, or one of your own as `module:object` or
     `file.py:object`."""
-    sql: Annotated[tuple[str], BeforeValidator(_as_many), AfterValidator(_without_password)] | None = Field(
+    sql: Annotated[tuple[str], BeforeValidator(_as_many), AfterValidator(without_password)] | None = Field(
         default=None, examples=["sqlite:///comments.db", "${DATABASE_URL}"], exclude_if=_is_left_out
     )
     """A database, as SQLAlchemy writes its address: SQLite as it is (the path starts beside pipelines.yaml), PostgreSQL
@@ -167,6 +173,10 @@ class Source(Settings):
         default=None, examples=["{window: [40, 400]}", "{slices: 16, plane: coronal}"], exclude_if=_is_left_out
     )
     """Which values and slices of `dicom` and `nifti` become pictures."""
+    label_studio: Paths | None = Field(default=None, examples=["labelled.json"], exclude_if=_is_left_out)
+    """Exports of Label Studio in its format JSON. A row is a `task`, with a column for everything that was shown and
+    for each question, by its `from_name`: a choice is what most people chose (`NAME_by_1`: what person 1 chose), a
+    rating their mean, spans are `tags` of the column `tokens`."""
     image: str | None = Field(default=None, examples=["file"])
     """The column with the images: paths that start from the table's folder, the bytes of PNG or JPEG files, or arrays
     (lists of whole numbers 0 to 255, or of numbers 0 to 1)."""
@@ -214,11 +224,12 @@ class Source(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_the_columns_of_scans(cls, given: object) -> object:
-        """The columns that readers of scans make mean what they mean, unless somebody says otherwise."""
-        if isinstance(given, dict) and any(given.get(name) is not None for name in ("dicom", "nifti")):
-            return {"id": "scan", "image": "image", "group": "patient", **given}
-        return given
+    def _with_the_columns_that_are_made(cls, given: object) -> object:
+        """The columns that readers make themselves mean what they mean, unless somebody says otherwise."""
+        if not isinstance(given, dict):
+            return given
+        made = next((meant for origin, meant in _MADE.items() if given.get(origin) is not None), {})
+        return {**made, **given}
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:

@@ -107,3 +107,15 @@ def test_folders_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
             first_look(resolve(Source.model_validate(given), tmp_path), None)
         assert "\n" not in str(caught.value)
         assert str(caught.value).endswith(".")
+
+
+def test_a_check_shows_what_was_found(tmp_path: Path) -> None:
+    from assay.flows.operations.checking import check
+
+    fill(str(tmp_path / "lake"), "csv")
+    (tmp_path / "pipelines.yaml").write_text("pipelines:\n  night:\n    source: {csv: lake, id: key, label: right}\n")
+    told = check(str(tmp_path / "pipelines.yaml"), str(tmp_path / "store"))
+    assert not told.complaint
+    line = next(line for line in told.text.splitlines() if "3 files" in line)
+    assert "3 files, of year 2025 to 2026 and site" in line
+    assert "key (string), right (int64), dose (int64), year (int64), site (string)" in " ".join(told.text.split())
