@@ -15,7 +15,9 @@ Where = tuple[str | int, ...]
 """A place in a configuration: the keys and list positions that lead to it."""
 
 LONGEST_VALUE = 60
-_PASSWORD = re.compile(r"""(://[^/@:\s"]*:)(?!\$\{)[^"]+(?=@)|([?&][^=&"]*=)(?!\$\{)[^&"]+""")
+_PASSWORD = re.compile(
+    r"""(://[^/@:\s"]*:)(?!\$\{)[^"]+(?=@)|([?&][^=&"]*(?i:password|passwd|pwd|secret|token|key)[^=&"]*=)(?!\$\{)[^&"]+"""
+)
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ def tags_of(text: str, spans: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _overlaps(word: tuple[int, int], span: dict[str, Any]) -> bool:
-    return word[0] < span["end"] and span["start"] < word[1]
+    return bool(word[0] < span["end"] and span["start"] < word[1])
 
 
 def _field_of_spans(tasks: Sequence[Task], names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular
+from assay.tasks.ingest.passwords import SECRET_OPTION
 from assay.tasks.ingest.places import Address
 
 if TYPE_CHECKING:
@@ -61,11 +62,9 @@ def told_address(written: str) -> Told:
         raise InputError(f"{written} (sql) is no address of a database; write it {_FORM}.") from None
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
-    options = [
-        one for values_of in url.query.values() for one in ([values_of] if isinstance(values_of, str) else values_of)
-    ]
-    secrets = {*values, *((str(url.password), quote_plus(str(url.password))) if url.password else ())}
-    return Told(url, tuple(one for one in (*secrets, *map(quote_plus, values), *options) if one))
+    written_out = [url.password, *(value for name, value in url.query.items() if SECRET_OPTION.search(name))]
+    secrets = {str(one) for one in (*values, *written_out) if one}
+    return Told(url, tuple(secrets | {quote_plus(one) for one in secrets}))
 
 
 def database_at(address: Address) -> list[str]:
