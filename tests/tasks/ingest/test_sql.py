@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,15 +163,13 @@ def test_sources_without_a_database_enter_keys_as_before() -> None:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a PostgreSQL server of this test's own, on a socket in its folder; its password is SECRET."""
-    tools = [shutil.which(name) for name in ("initdb", "pg_ctl")]
+    installed = Path("/usr/lib/postgresql")
     initdb, pg_ctl = (
-        tool or f"/usr/lib/postgresql/15/bin/{name}" for tool, name in zip(tools, ("initdb", "pg_ctl"), strict=True)
+        shutil.which(name) or str(next(installed.glob(f"*/bin/{name}"), "")) for name in ("initdb", "pg_ctl")
     )
-    if not Path(initdb).exists() or not Path(pg_ctl).exists():
+    if not initdb or not pg_ctl:
         pytest.skip("no PostgreSQL server is installed here")
-    folder = Path(
-        subprocess.check_output(["mktemp", "-d", "/tmp/pg.XXXXXX"], text=True).strip()
-    )  # sockets want short paths
+    folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))  # sockets want short paths
     (folder / "password").write_text(SECRET)
     who = {"user": "nobody"} if os.geteuid() == 0 else {}
     if who:
@@ -254,3 +253,14 @@ def test_a_query_that_writes_is_refused_by_postgresql(tmp_path: Path, clinic: st
     for query in ("with gone as (delete from patients returning *) select * from gone", "select 1 as id into other"):
         with pytest.raises(InputError, match="does not answer the query"):
             resolve(asked(sql=clinic, query=query), tmp_path).fingerprint  # noqa: B018
+
+
+def test_a_network_wants_images_of_a_query_too(tmp_path: Path) -> None:
+    fill(tmp_path)
+    file = tmp_path / "pipelines.yaml"
+    file.write_text(
+        "pipelines:\n  p:\n    source: {sql: 'sqlite:///clinic.db', query: select * from patients, id: id}\n"
+        "    subject: {network: small-cnn}\n"
+    )
+    with pytest.raises(InputError, match="looks at images, and the source names none"):
+        load_project(file)
