@@ -66,7 +66,7 @@ def _quietly() -> Iterator[None]:
 
 def open_dicom(content: bytes, url: str, scan: Scan, pictures: bool) -> Opened:
     """A DICOM file's frames; of those that nobody looks at only the header is read."""
-    if content[128:132] != b"DICM":
+    if not is_dicom(content):
         raise UnfitError("the bytes are no DICOM file")
     with _quietly():
         pydicom = require_library("pydicom", "dicom")
@@ -80,6 +80,19 @@ def open_dicom(content: bytes, url: str, scan: Scan, pictures: bool) -> Opened:
     patient = pseudonym(f"{issuer}\n{identifier}") if identifier else None
     frame = functools.partial(_frame, header, scan)
     return Opened(slices, frame, patient, told, names_somebody(folder_of_scan(url), naming))
+
+
+def is_dicom(content: bytes) -> bool:
+    """Whether the bytes are those of a DICOM file."""
+    return content[128:132] == b"DICM"
+
+
+def dicom_picture(content: bytes) -> Shown:
+    """The picture of a DICOM file that a table names, by its own window, [c, h, w]."""
+    opened = open_dicom(content, "", Scan(), True)
+    if len(opened.slices) != 1:
+        raise UnfitError(f"the file holds {len(opened.slices)} frames; give such files as `dicom`")
+    return np.ascontiguousarray(np.moveaxis(opened.picture(0), -1, 0))
 
 
 def _code(value: object) -> str | None:

@@ -194,6 +194,16 @@ def test_slices_of_a_subject_are_one_group_and_of_others_another(read: Any, tmp_
     assert sorted(groups.count(one) for one in set(groups)) == [2, 2, 4]
 
 
+def test_a_table_may_name_dicom_files_of_one_frame(read: Any, tmp_path: Path) -> None:
+    values = noise(1)
+    write_dicom(tmp_path / "a.dcm", values, WindowCenter=50, WindowWidth=300)
+    write_dicom(tmp_path / "b.dcm", noise(2, (3, 12, 10)))
+    (tmp_path / "t.csv").write_text("id,file,sick\n1,a.dcm,0\n2,b.dcm,1\n")
+    found = read(csv="t.csv", id="id", image="file", label="sick", pixels={"channels": 1})
+    assert np.array_equal(pictures(found.samples)[0][0], windowed(values, 50, 300))
+    assert [row[3] for row in found.reasons] == ["the file holds 3 frames; give such files as `dicom`"]
+
+
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
