@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ Where = tuple[str | int, ...]
 """A place in a configuration: the keys and list positions that lead to it."""
 
 LONGEST_VALUE = 60
+_PASSWORD = re.compile(
+    r"""(://[^/@:\s"]*:)(?!\$\{)[^"]+(?=@)|([?&][^=&"]*(?i:password|passwd|pwd|secret|token|key)[^=&"]*=)(?!\$\{)[^&"]+"""
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,10 @@ class ConfigurationError(InputError):
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
 
 
+def _masked(found: re.Match[str]) -> str:
+    return f"{found[1] or found[2]}***"
+
+
 def dotted(where: Where) -> str:
     """The place as a person writes it.
 
@@ -55,13 +63,13 @@ def dotted(where: Where) -> str:
 
 
 def shown(value: object) -> str:
-    """The value as YAML would write it on one line, cut short where it is long.
+    """The value as YAML would write it on one line, cut short where it is long, passwords of addresses left out.
 
-    >>> shown(True), shown([1, "a b"]), shown("1.5")
-    ('true', '[1, "a b"]', '"1.5"')
+    >>> shown(True), shown([1, "a b"]), shown("1.5"), shown("postgresql://night:1234@db/clinic")
+    ('true', '[1, "a b"]', '"1.5"', '"postgresql://night:***@db/clinic"')
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
+        text = _PASSWORD.sub(_masked, json.dumps(value, ensure_ascii=False, default=str))
     except (ValueError, RecursionError):
         text = type(value).__name__
     printable = "".join(letter if letter.isprintable() else "�" for letter in text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from assay.flows.commands.answers import columns
 from assay.flows.configuration.loading import load_project, load_usable, readable_sources
 from assay.flows.configuration.mistakes import ConfigurationError
+from assay.flows.operations.found_data import found_rows
 from assay.flows.operations.plugins import findings_on, plugin_rows, setting_rows
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.pages import stages_of
@@ -40,6 +41,8 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         place = project.store
         sections.append(columns(["setting", "value"], project_rows(project)))
         sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], pipeline_rows(project)))
+        found = list(found_rows(project))
+        sections += [columns(["pipeline", "found", "columns"], found)] if found else []
         sections += plugin_sections(project)
         notes, wrong = named_things(project)
         complaints += [*wrong, *missing_baselines(project)]

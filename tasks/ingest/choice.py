@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.infra.choices import Named
+from assay.tasks.ingest.places import FILES, Places
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,3 +36,7 @@ class ReaderChoice(Named):
     columns: Callable[[Sequence[SourceFile], Source], tuple[pa.Schema, dict[str, Head]]]
     index: Callable[[SourceFile, Layout], FileIndex]
     read: Callable[[Span, Reading, tuple[str, ...]], Rows]
+    places: Places = FILES
+    """Where its addresses lead: to files, unless it says otherwise."""
+    endings: tuple[str, ...] = ()
+    """How the files end that a folder stands for; without any, a folder is refused."""

@@ -10,11 +10,12 @@ import pyarrow as pa
 from assay.infra.errors import InputError
 from assay.tasks.ingest.classes import gold_names, require_repeated
 from assay.tasks.ingest.column_types import require_parting
-from assay.tasks.ingest.files import SourceFiles, size_of
+from assay.tasks.ingest.files import SourceFiles
 from assay.tasks.ingest.image_cells import with_form
 from assay.tasks.ingest.image_folder import CLASS, folder_of, listing
 from assay.tasks.ingest.layout import Layout, layout_of
 from assay.tasks.ingest.pieces import Reading, index_file, index_table, plan_pieces, read_span
+from assay.tasks.ingest.readers import places_of
 from assay.tasks.ingest.spans import FileIndex
 
 MOST_BYTES = 16 << 20
@@ -40,7 +41,8 @@ def first_look(source: SourceFiles, parts: str | None) -> FirstLook:
     part = parts or layout.split
     if parts is not None and parts in layout.types.names:
         require_parting(layout.types, parts, "evaluation.column", source.label)
-    if sum(size_of(file.url) for file in source.files) > MOST_BYTES:
+    settings = source.settings
+    if sum(places_of(file.format, settings).size(file, settings) for file in source.files) > MOST_BYTES:
         return FirstLook(layout.features, types=layout.types)
     files = [index_file(file, layout) for file in source.files]
     reading = Reading(layout, {file.name: file.url for file in source.files})

@@ -16,6 +16,7 @@ from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular_url
 from assay.tasks.ingest.arrays import array_picture, raw_picture
 from assay.tasks.ingest.casting import shown
+from assay.tasks.ingest.dicom import dicom_picture, is_dicom
 from assay.tasks.ingest.layout import ImageColumn
 from assay.tasks.ingest.pieces import Reading, read_span
 from assay.tasks.ingest.pixels import (
@@ -77,9 +78,14 @@ def _reader(rows: Rows, image: ImageColumn, reading: Reading) -> Callable[[int, 
     if image.kind == "array":
         return lambda _, cell: shaped(in_channels(array_picture(cell, shape), channels), settings)
     if image.kind == "bytes":
-        return lambda _, cell: shaped(decoded(cell.as_py(), channels), settings)
+        return lambda _, cell: shaped(_picture_in(cell.as_py(), channels), settings)
     folder = reading.folder or posixpath.dirname(reading.urls[rows.file])
-    return lambda _, cell: shaped(decoded(_content_of(address_in(folder, cell.as_py())), channels), settings)
+    return lambda _, cell: shaped(_picture_in(_content_of(address_in(folder, cell.as_py())), channels), settings)
+
+
+def _picture_in(content: bytes, channels: int | None) -> Picture:
+    """The pixels of an image file, or of a DICOM file with one frame."""
+    return in_channels(dicom_picture(content), channels) if is_dicom(content) else decoded(content, channels)
 
 
 def address_in(folder: str, path: str) -> str:

@@ -8,10 +8,25 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
+from assay.tasks.ingest.passwords import without_password
+from assay.tasks.ingest.scan_settings import Scan
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
-ORIGINS = ("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images", "files")
+ORIGINS = (
+    "dataset",
+    "parquet",
+    "csv",
+    "jsonl",
+    "iob",
+    "votes",
+    "images",
+    "files",
+    "sql",
+    "dicom",
+    "nifti",
+    "label_studio",
+)
 
 
 def _as_many(value: object) -> object:
@@ -88,6 +103,11 @@ class Pixels(Settings):
         return self
 
 
+_SCANS = {"id": "scan", "image": "image", "group": "patient"}
+_MADE = {"dicom": _SCANS, "nifti": _SCANS, "label_studio": {"id": "task"}}
+"""The columns that readers make, by what they mean."""
+
+
 def _not_zero(value: int) -> int:
     if value == 0:
         raise ValueError("columns are counted from 1, or from the end with -1")
@@ -108,7 +128,7 @@ Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
 
 class Source(Settings):
     """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `iob`, `votes`,
-    `images` and `files`."""
+    `images`, `files`, `sql`, `dicom`, `nifti` and `label_studio`."""
 
     dataset: str | None = None
     """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""
@@ -134,6 +154,29 @@ class Source(Settings):
     reader: Literal["parquet", "csv", "jsonl"] | None = Field(default=None, examples=["csv"], exclude_if=_is_left_out)
     """Who reads `files`: also a reader that an installed package offers, or one of your own as `module:object` or
     `file.py:object`."""
+    sql: Annotated[tuple[str], BeforeValidator(_as_many), AfterValidator(without_password)] | None = Field(
+        default=None, examples=["sqlite:///comments.db", "${DATABASE_URL}"], exclude_if=_is_left_out
+    )
+    """A database, as SQLAlchemy writes its address: SQLite as it is (the path starts beside pipelines.yaml), PostgreSQL
+    with the extra `sql`, others with their drivers. What is secret stands in it as the name of an environment variable:
+    `postgresql://night:${DB_PASSWORD}@db/clinic`, or `${DATABASE_URL}` as a whole."""
+    query: str | None = Field(default=None, min_length=1, examples=["select * from comments"], exclude_if=_is_left_out)
+    """The `select` whose rows are the samples, read only, in chunks, ordered by `id`."""
+    dicom: Paths | None = Field(default=None, examples=["scans", "scans/*/*.dcm"], exclude_if=_is_left_out)
+    """DICOM files (extra `medical`): a folder, patterns or URLs. A row is a frame, with the columns `image`, `patient`
+    (a hash, which is the `group`), `slice`, `modality`, `body_part`, `view`, `laterality` and `sex`; `label: folder`
+    takes folders for classes. No other tag is handed on, and files go by the sha256 of their content."""
+    nifti: Paths | None = Field(default=None, examples=["study/**/*.nii.gz"], exclude_if=_is_left_out)
+    """NIfTI volumes (extra `medical`), a row for each slice; `sub-07` in a path says whose it is, else each volume is
+    a group of its own."""
+    scan: Scan | None = Field(
+        default=None, examples=["{window: [40, 400]}", "{slices: 16, plane: coronal}"], exclude_if=_is_left_out
+    )
+    """Which values and slices of `dicom` and `nifti` become pictures."""
+    label_studio: Paths | None = Field(default=None, examples=["labelled.json"], exclude_if=_is_left_out)
+    """Exports of Label Studio in its format JSON. A row is a `task`, with a column for everything that was shown and
+    for each question, by its `from_name`: a choice is what most people chose (`NAME_by_1`: what person 1 chose), a
+    rating their mean, spans are `tags` of the column `tokens`."""
     image: str | None = Field(default=None, examples=["file"])
     """The column with the images: paths that start from the table's folder, the bytes of PNG or JPEG files, or arrays
     (lists of whole numbers 0 to 255, or of numbers 0 to 1)."""
@@ -179,6 +222,15 @@ class Source(Settings):
     max_rejects: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
     """The share of rows that may be rejected (each with file, row and reason) before the run stops."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_the_columns_that_are_made(cls, given: object) -> object:
+        """The columns that readers make themselves mean what they mean, unless somebody says otherwise."""
+        if not isinstance(given, dict):
+            return given
+        made = next((meant for origin, meant in _MADE.items() if given.get(origin) is not None), {})
+        return {**made, **given}
+
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         given = [name for name in ORIGINS if getattr(self, name) is not None]
@@ -187,6 +239,12 @@ class Source(Settings):
             raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {found}")
         if (self.files is None) != (self.reader is None):
             raise ValueError("files and reader go together: the files, and who reads them")
+        if (self.sql is None) != (self.query is None):
+            raise ValueError("sql and query go together: the database, and the rows that are asked for")
+        if self.sql is not None and self.id is None:
+            raise ValueError("rows of a database have no order of their own: say which column of the query is the id")
+        if self.scan is not None and self.dicom is None and self.nifti is None:
+            raise ValueError("scan is about medical images: give dicom or nifti, or leave it out")
         parts = (self.split, self.dataset, self.images, self.iob)
         has_split = any(one is not None for one in parts)
         if self.gold_in is not None and not has_split:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import functools
-import glob
 import hashlib
 import json
-import posixpath
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay.infra.blame import blamed_on
 from assay.infra.errors import InputError
-from assay.tasks.ingest.addresses import file_system, is_remote, require_named_file, unreachable
-from assay.tasks.ingest.files import GivenTable, SourceFile, SourceFiles, hash_of_file
+from assay.tasks.ingest.files import GivenTable, SourceFile, SourceFiles
 from assay.tasks.ingest.image_folder import image_files, names_below
 from assay.tasks.ingest.image_references import referenced_images
+from assay.tasks.ingest.places import Address
+from assay.tasks.ingest.readers import endings_of, places_of
 from assay.tasks.ingest.settings import ORIGINS, Source
-
-if TYPE_CHECKING:
-    from fsspec import AbstractFileSystem
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 
@@ -37,7 +32,10 @@ class ResolvedSource(SourceFiles):
         """The content hash of everything that is read, with the names that ids may be made of."""
         if self.given is not None:
             return self.given.fingerprint
-        content = [(file.name, file.format, hash_of_file(file.url)) for file in self.files]
+        content = [
+            (file.name, file.format, places_of(file.format, self.settings).content(file, self.settings))
+            for file in self.files
+        ]
         if self.settings.image is not None:
             content += referenced_images(self)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -61,15 +59,16 @@ def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
         with blamed_on(*blame_for(source)):
             return _resolved_images(source, image_files(patterns, base_dir))
     urls = dict[str, None]()
+    word = source.reader or origin
+    places = places_of(word, source)
     for position, pattern in enumerate(patterns):
         with blamed_on(f"{origin}.{position}", pattern):
-            urls.update(dict.fromkeys(_matches(pattern, base_dir, origin)))
+            urls.update(dict.fromkeys(places.find(Address(pattern, base_dir, origin, endings_of(word, source)))))
     with blamed_on(*blame_for(source)):
-        return _resolved_files(source, origin, list(urls))
+        return _resolved_files(source, origin, list(urls), places.called(list(urls)))
 
 
-def _resolved_files(source: Source, origin: str, urls: list[str]) -> ResolvedSource:
-    names = short_names(urls)
+def _resolved_files(source: Source, origin: str, urls: list[str], names: list[str]) -> ResolvedSource:
     files = tuple(
         SourceFile(url, name, source.reader or _format(origin, name)) for url, name in zip(urls, names, strict=True)
     )
@@ -90,52 +89,6 @@ def _resolved_images(source: Source, urls: list[str]) -> ResolvedSource:
     """Images by their names below the folder they share; the settings say how many, not where they lie."""
     files = tuple(SourceFile(url, name, "image") for url, name in zip(urls, names_below(urls), strict=True))
     return ResolvedSource(source.model_copy(update={"images": (f"{len(files)} images",)}), files)
-
-
-def short_names(urls: list[str]) -> list[str]:
-    """File names where they are all different, else the paths below the deepest folder they share.
-
-    >>> short_names(["/a/b/x.csv", "/a/c/y.csv"]), short_names(["/a/b/x.csv", "/a/c/x.csv"])
-    (['x.csv', 'y.csv'], ['b/x.csv', 'c/x.csv'])
-    """
-    names = [posixpath.basename(url) for url in urls]
-    if len(set(names)) == len(names):
-        return names
-    stem = posixpath.commonpath([posixpath.dirname(url) for url in urls])
-    return [url[len(stem) :].lstrip("/") for url in urls]
-
-
-def _matches(pattern: str, base_dir: str | Path, origin: str) -> list[str]:
-    filesystem, path = file_system(pattern, base_dir, origin)
-    try:
-        paths = filesystem.glob(path) if glob.has_magic(path) else [path]
-        if not paths:
-            raise InputError(f"No file matches {pattern} ({origin}); it was looked for as {path}.")
-        for found in paths:
-            _require_file(filesystem, found, pattern, origin)
-    except InputError:
-        raise
-    except Exception as error:
-        # Every cloud's library has faults of its own (no credentials, no such bucket) that share no base but this one.
-        if not is_remote(pattern) and not isinstance(error, ImportError | ValueError | OSError):
-            raise
-        raise unreachable(pattern, origin, error) from error
-    return [filesystem.unstrip_protocol(found) if is_remote(pattern) else found for found in sorted(paths)]
-
-
-def _require_file(filesystem: AbstractFileSystem, path: str, pattern: str, origin: str) -> None:
-    """Nothing, or the sentence for a file that is missing, empty, a folder, or no ordinary file."""
-    try:
-        kind = filesystem.info(path).get("type")
-    except FileNotFoundError as error:
-        if is_remote(pattern) and isinstance(error.__cause__, OSError) and not error.__cause__.filename:
-            raise unreachable(pattern, origin, error.__cause__) from error  # http says so of hosts that do not answer
-        raise InputError(f"There is no file {pattern} ({origin}); it was looked for at {path}.") from error
-    if kind == "directory":
-        raise InputError(f"{pattern} ({origin}) is a folder; name the files in it, for example {pattern}/*.")
-    require_named_file(path, pattern, origin)
-    if filesystem.size(path) == 0:
-        raise InputError(f"{path} ({origin}) is empty: it has no header and no rows.")
 
 
 def _format(origin: str, name: str) -> str:

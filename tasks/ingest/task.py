@@ -24,6 +24,7 @@ from assay.tasks.ingest.iob_rows import TOKENS
 from assay.tasks.ingest.known_pieces import content_of_pieces
 from assay.tasks.ingest.layout import Layout
 from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
+from assay.tasks.ingest.readers import found_by
 from assay.tasks.ingest.reading import found_classes, known_classes, prepare, read_piece, survey_piece
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource
@@ -77,7 +78,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
         )
     _warn_of_long_sentences(source.label, samples, reading.layout)
     _warn_of_slips(source.label, samples, reading.layout, classes)
-    say(f"{samples.rows} samples, {rejects.rows} rejected{older}{_image_form(reading.layout)}")
+    say(f"{samples.rows} samples, {rejects.rows} rejected{_found(source)}{older}{_image_form(reading.layout)}")
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
 
 
@@ -100,6 +101,12 @@ def _classes(
             f"{', '.join(found[:8])}; -1 is how a function abstains."
         )
     return found
+
+
+def _found(source: ResolvedSource) -> str:
+    """Where they came from, where that is more than one file."""
+    said = "" if source.settings.images is not None else found_by(source.files, source.settings)
+    return f" · {said}" if said else ""
 
 
 def _image_form(layout: Layout) -> str:

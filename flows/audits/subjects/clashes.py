@@ -12,7 +12,7 @@ from assay.flows.configuration.written import Clash, as_dict, each_subject, name
 from assay.flows.configuration.yaml_source import Value
 from assay.tasks.subjects.kinds import kinds_written
 
-TABLES = ("csv", "parquet", "jsonl", "iob", "votes")
+TABLES = ("csv", "parquet", "jsonl", "iob", "votes", "sql", "label_studio")
 """Sources that have images only where `image` says in which column."""
 LESSONS = ("subject.taught", "subject.lessons_right")
 """What is measured of learning from weak labels."""

@@ -1,0 +1,133 @@
+"""Databases by address: secrets are names of environment variables until a connection is made, and in no sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
+
+from assay.infra.errors import InputError
+from assay.infra.given_files import require_regular
+from assay.tasks.ingest.passwords import SECRET_OPTION
+from assay.tasks.ingest.places import Address
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection, Engine
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
+_FORM = "as in sqlite:///comments.db or postgresql://night:${DB_PASSWORD}@db/clinic"
+
+
+@dataclass(frozen=True)
+class Told:
+    """An address with its variables put in, and what of it must be repeated nowhere."""
+
+    url: URL
+    secrets: tuple[str, ...]
+
+    def without_secrets(self, text: str) -> str:
+        """The text, whatever it repeats of the address."""
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+
+def told_address(written: str) -> Told:
+    """The address with its variables put in: as they are at its beginning, quoted further on."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    values: list[str] = []
+
+    def value(found: re.Match[str]) -> str:
+        kept = os.environ.get(found[1])
+        if not kept:
+            raise InputError(
+                f"There is no environment variable {found[1]}, which `sql` names; set it where Assay and its workers "
+                "run."
+            )
+        values.append(kept)
+        return kept if found.start() == 0 else quote_plus(kept)
+
+    address = _VARIABLE.sub(value, written)
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        raise InputError(f"{written} (sql) is no address of a database; write it {_FORM}.") from None
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    written_out = [url.password, *(value for name, value in url.query.items() if SECRET_OPTION.search(name))]
+    secrets = {str(one) for one in (*values, *written_out) if one}
+    return Told(url, tuple(secrets | {quote_plus(one) for one in secrets}))
+
+
+def database_at(address: Address) -> list[str]:
+    """The address with the path of a SQLite file made absolute; variables that may be secret stay names."""
+    told = told_address(address.written)
+    if told.url.get_backend_name() != "sqlite":
+        return [address.written]
+    path = Path(address.base_dir, told.url.database or "")
+    if not told.url.database or told.url.database == ":memory:":
+        raise InputError(f"{address.written} (sql) is a database in memory, which has no rows; name its file, {_FORM}.")
+    require_regular(path, f"{path} (sql)")
+    if not path.exists():
+        raise InputError(f"There is no database {address.written} (sql); it was looked for at {path}.")
+    return [f"sqlite:///{path.absolute()}"]
+
+
+def names_of_databases(urls: Sequence[str]) -> list[str]:
+    """A database's own name: neither its host nor who asks.
+
+    >>> names_of_databases(["sqlite:////data/comments.db", "postgresql://night:${DB_PASSWORD}@db/clinic"])
+    ['comments.db', 'clinic']
+    """
+    found = []
+    for url in urls:
+        path = url.partition("://")[2].partition("?")[0]
+        name = path.rpartition("/")[2] if "/" in path else ""
+        found.append("database" if not name or _VARIABLE.search(name) else name)
+    return found
+
+
+@contextlib.contextmanager
+def reading_from(written: str, name: str) -> Iterator[Connection]:
+    """A connection that can only read; what goes wrong on it is a sentence without secrets."""
+    import sqlalchemy
+
+    told = told_address(written)
+    try:
+        with _engine(told.url).connect() as connection:
+            if told.url.get_backend_name() == "postgresql":
+                connection = connection.execution_options(postgresql_readonly=True)
+            yield connection
+    except (sqlalchemy.exc.SQLAlchemyError, ImportError, OSError, sqlite3.Error) as error:
+        raise InputError(
+            told.without_secrets(_sentence(error, told.url, name))
+        ) from None  # the cause tells the address
+
+
+def _engine(url: URL) -> Engine:
+    from sqlalchemy import NullPool, create_engine
+
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, poolclass=NullPool, hide_parameters=True)
+    place = f"file:{quote(str(url.database))}?mode=ro"
+    return create_engine("sqlite://", creator=lambda: sqlite3.connect(place, uri=True), poolclass=NullPool)
+
+
+def _sentence(error: Exception, url: URL, name: str) -> str:
+    """What the database, or what is missing to ask it, says."""
+    if isinstance(error, ImportError):
+        extra = " (it comes with the extra `sql`: pip install 'assay-audit[sql]')" if "psycopg" in str(error) else ""
+        return (
+            f"{name} (sql) needs the driver {error.name or url.drivername}, which is not installed{extra}; install it."
+        )
+    said = str(getattr(error, "orig", None) or error).strip()
+    first = (said.splitlines() or [type(error).__name__])[0].rstrip(".")
+    return f"{name} (sql) does not answer the query: {first}."

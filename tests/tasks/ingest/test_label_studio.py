@@ -1,0 +1,142 @@
+"""An export of Label Studio: what people chose, marked and rated, and what was shown to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from assay.infra.errors import InputError
+from assay.infra.partitions import collect
+from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.sources import resolve
+from assay.tasks.ingest.task import ingest
+
+
+def result(kind: str, name: str, value: Any) -> dict[str, Any]:
+    """One answer, as Label Studio writes it."""
+    return {"id": "x1", "from_name": name, "to_name": "shown", "type": kind, "origin": "manual", "value": value}
+
+
+def annotation(person: int, *results: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "id": person,
+        "completed_by": person,
+        "was_cancelled": False,
+        "ground_truth": False,
+        "result": list(results),
+    } | more
+
+
+def chose(person: int, word: str, **more: Any) -> dict[str, Any]:
+    return annotation(person, result("choices", "verdict", {"choices": [word]}), **more)
+
+
+def export(place: Path, tasks: list[tuple[dict[str, Any], list[dict[str, Any]]]]) -> Path:
+    found = [
+        {"id": 100 + at, "data": data, "annotations": given, "predictions": []}
+        for at, (data, given) in enumerate(tasks)
+    ]
+    place.write_text(json.dumps(found))
+    return place
+
+
+def test_the_class_is_what_most_people_chose(read: Any, tmp_path: Path) -> None:
+    export(
+        tmp_path / "a.json",
+        [
+            ({"text": "one"}, [chose(1, "ham"), chose(2, "ham"), chose(3, "spam")]),
+            ({"text": "two"}, [chose(1, "ham"), chose(2, "spam")]),
+            ({"text": "three"}, [chose(1, "ham"), chose(2, "ham"), chose(3, "spam", ground_truth=True)]),
+            ({"text": "four"}, [chose(1, "spam"), chose(2, "ham", was_cancelled=True)]),
+            ({"text": "five"}, []),
+        ],
+    )
+    found = read(label_studio="a.json", label="verdict")
+    assert found.classes == ("ham", "spam")
+    assert found.samples["gold"].to_pylist() == [0, None, 1, 1, None]
+    assert found.samples["id"].to_pylist() == ["100", "101", "102", "103", "104"]
+    assert found.samples["text"].to_pylist() == ["one", "two", "three", "four", "five"]
+    assert found.samples["verdict_by_2"].to_pylist() == ["ham", "spam", None, None, None]
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_tasks_come_in_through_the_stage_in_any_cut(make_run: Any, tmp_path: Path, partitions: int) -> None:
+    export(tmp_path / "a.json", [({"text": f"t{at}"}, [chose(1, ("ham", "spam")[at % 2])]) for at in range(30)])
+    with make_run(store=str(tmp_path / f"store{partitions}"), partitions=partitions):
+        resolved = resolve(Source(label_studio=("a.json",), label="verdict"), tmp_path)
+        samples = collect(ingest(resolved, resolved.settings).samples, None)
+    assert samples["gold"].to_pylist() == [0, 1] * 15
+    assert samples["text"].to_pylist() == [f"t{at}" for at in range(30)]
+
+
+def test_spans_are_tags_of_words(read: Any, tmp_path: Path) -> None:
+    text = "No lung cancer, but (mild) asthma."
+    spans = [
+        result("labels", "entity", {"start": 3, "end": 14, "text": "lung cancer", "labels": ["Disease"]}),
+        result("labels", "entity", {"start": 27, "end": 33, "text": "asthma", "labels": ["Disease"]}),
+    ]
+    export(
+        tmp_path / "a.json",
+        [({"title": "No", "note": text}, [annotation(1, *spans)]), ({"title": "No", "note": "Well."}, [annotation(1)])],
+    )
+    found = read(label_studio="a.json", tags="entity").samples
+    assert found["tokens"].to_pylist()[0] == ["No", "lung", "cancer", ",", "but", "(", "mild", ")", "asthma", "."]
+    assert found["entity"].to_pylist() == [
+        ["O", "B-Disease", "I-Disease", "O", "O", "O", "O", "O", "B-Disease", "O"],
+        ["O", "O"],
+    ]
+
+
+def test_ratings_are_scores_and_several_choices_are_labels(read: Any, tmp_path: Path) -> None:
+    many = [[], ["a"], ["a", "b"]]
+    tasks = []
+    for at, chosen in enumerate(many):
+        first = annotation(
+            1,
+            result("rating", "stars", {"rating": at}),
+            *([result("choices", "topics", {"choices": chosen})] if chosen else []),
+        )
+        tasks.append(({"text": "t"}, [first, annotation(2, result("rating", "stars", {"rating": at + 1}))]))
+    export(tmp_path / "a.json", tasks)
+    assert read(label_studio="a.json", score="stars").samples["stars"].to_pylist() == [0.5, 1.5, 2.5]
+    found = read(label_studio="a.json", labels="topics")
+    assert found.classes == ("a", "b")
+    assert found.samples["labels"].to_pylist() == [[-1, -1], [1, 0], [1, 1]]
+
+
+def test_images_are_found_beside_the_export(read: Any, tmp_path: Path) -> None:
+    (tmp_path / "scans").mkdir()
+    for at in range(4):
+        Image.fromarray(np.full((6, 5), at * 50, np.uint8)).save(tmp_path / "scans" / f"{at}.png")
+    tasks = [({"image": f"/data/local-files/?d=scans/{at}.png"}, [chose(1, "ab"[at % 2])]) for at in range(4)]
+    export(tmp_path / "a.json", tasks)
+    found = read(label_studio="a.json", label="verdict", image="image").samples
+    assert [row[0] for row in found["image"].to_pylist()] == [0, 50, 100, 150]
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "sentence"),
+    [
+        ("{", {}, r"a\.json is no JSON \(.*\); export the project again, as JSON\."),
+        ('{"id": 1}', {}, r"a\.json has no list of tasks"),
+        ('[{"id": 1, "text": "a", "verdict": "ham"}]', {}, "has no `data` and `annotations` in task 1"),
+        (
+            '[{"id": 1, "data": {}, "annotations": [{"result": [{"type": "choices"}]}]}]',
+            {},
+            "has an annotation in task 1 that is not as Label Studio writes it",
+        ),
+        ("", {"label": "veredict"}, r"has no column 'veredict', which `label` names; .* Did you mean verdict\?"),
+    ],
+)
+def test_what_is_no_export_is_one_sentence(read: Any, tmp_path: Path, content: str, more: Any, sentence: str) -> None:
+    export(tmp_path / "a.json", [({"text": "one"}, [chose(1, "ham")])])
+    if content:
+        (tmp_path / "a.json").write_text(content)
+    with pytest.raises(InputError, match=sentence) as caught:
+        read(label_studio="a.json", **({"label": "verdict"} | more))
+    assert "\n" not in str(caught.value)
