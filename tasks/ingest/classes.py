@@ -116,7 +116,8 @@ def _as_text(column: pa.Array, classes: tuple[str, ...] = ()) -> pa.Array:
             pc.fill_null(pc.equal(numbers, -1), False), None, pc.coalesce(numbers.cast(pa.string()), others)
         )
     if pa.types.is_integer(column.type):
-        return pc.if_else(pc.equal(column, -1), None, column.cast(pa.string()))
+        said = column.cast(pa.string())
+        return pc.if_else(pc.equal(said, "-1"), None, said)
     text = pc.utf8_trim_whitespace(column)
     missing = pa.array([word for word in MISSING if word not in classes], pa.string())
     return pc.if_else(pc.is_in(text, value_set=missing), pa.scalar(None, pa.string()), text)

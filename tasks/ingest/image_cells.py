@@ -80,7 +80,15 @@ def _reader(rows: Rows, image: ImageColumn, reading: Reading) -> Callable[[int, 
     if image.kind == "bytes":
         return lambda _, cell: shaped(_picture_in(cell.as_py(), channels), settings)
     folder = reading.folder or posixpath.dirname(reading.urls[rows.file])
-    return lambda _, cell: shaped(_picture_in(_content_of(address_in(folder, cell.as_py())), channels), settings)
+    return lambda _, cell: shaped(_picture_in(_content_of(address_in(folder, _path_in(cell))), channels), settings)
+
+
+def _path_in(cell: pa.Scalar) -> str:
+    """The path in a cell; a Parquet file may hold text that is none."""
+    try:
+        return str(cell.as_py())
+    except UnicodeDecodeError:
+        raise UnfitError("the path of its image is no UTF-8 text") from None
 
 
 def _picture_in(content: bytes, channels: int | None) -> Picture:
@@ -164,9 +172,8 @@ def _sought(rows: Rows, at: int, image: ImageColumn, reading: Reading) -> str:
         return file
     if image.kind != "path":
         return f"{file} row {row}"
-    written = rows.table.column(image.name)[at].as_py() or ""
-    folder = posixpath.dirname(reading.urls.get(rows.file, ""))
+    folder, cell = posixpath.dirname(reading.urls.get(rows.file, "")), rows.table.column(image.name)[at]
     try:
-        return f"{file} row {row}, looked for at {address_in(folder, written)}"
+        return f"{file} row {row}, looked for at {address_in(folder, _path_in(cell) if cell.is_valid else '')}"
     except UnfitError:
         return f"{file} row {row}"

@@ -24,7 +24,7 @@ class Accepted(NamedTuple):
 
 ACCEPTED = (
     # text files
-    Accepted(r"damaged_text: \w+, (CRLF|a byte order mark|blank lines)", "the same text in another spelling"),
+    Accepted(r"damaged_text: \w+, (CRLF|CR|a byte order mark|blank lines)", "the same text in another spelling"),
     Accepted(r"damaged_text: \w+, (escapes|a quote|noise)", "letters that a text may have; shown escaped"),
     Accepted(r"damaged_text: \w+, cut", "cut between two rows nobody can see it; cut within one, that row is rejected"),
     Accepted(r"damaged_text: jsonl, a carriage return", "white space between two fields"),
@@ -38,6 +38,7 @@ ACCEPTED = (
     Accepted(r"damaged_text: iob, header only", "it has none: its first line is a sentence"),
     Accepted(r"damaged_text: iob, twice", "sentences have no ids of their own"),
     Accepted(r"packed_text: \w+, (gz|bz2|xz|zip)", "nothing is wrong with it"),
+    Accepted(r"packed_text: \w+, zip, (twice|noise)", "its end says where data lies; times and rights are not read"),
     Accepted(r"packed_text: \w+, (gz|bz2|xz), twice", "packed files may be put one behind the other"),
     Accepted(
         r'odd_json: (1|null|"x"|\[\]|\{\}|\{|\[+|\{"a".*|\{"c0".*|\{"id": (1e999|NaN|"\\ud800|\{).*|\{"id": "z", "id".*'
