@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 def note_files(run: Run, source: ResolvedSource) -> None:
     """Write down which files were taken in, and say which of them are new, changed or gone since an earlier night."""
     from assay.tasks.ingest.arrivals import arrivals
-    from assay.tasks.ingest.files import hash_of_file
 
     if source.given is not None or not run.is_night:
         return
-    now = {file.name: hash_of_file(file.url) for file in source.files}
+    now = source.contents
     earlier = _latest(run.store, run)
     run.store.folder.write_json(_place(run.id), {"files": list(now.items())})
     if earlier is None:

@@ -32,13 +32,15 @@ class ResolvedSource(SourceFiles):
         """The content hash of everything that is read, with the names that ids may be made of."""
         if self.given is not None:
             return self.given.fingerprint
-        content = [
-            (file.name, file.format, places_of(file.format, self.settings).content(file, self.settings))
-            for file in self.files
-        ]
+        content = [(file.name, file.format, self.contents[file.name]) for file in self.files]
         if self.settings.image is not None:
             content += referenced_images(self)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    @functools.cached_property
+    def contents(self) -> dict[str, str]:
+        """The content hash of every place that is read, by its name."""
+        return {file.name: places_of(file.format, self.settings).content(file, self.settings) for file in self.files}
 
     def require_unchanged(self) -> None:
         """Refuse what was read if a file became another one meanwhile: it would be kept under the old one's hash."""
