@@ -73,9 +73,7 @@ def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str]
     return {kind.name: made[kind.name] for kind in pipeline.kinds if kind.name in made}
 
 
-def perform(
-    kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Branch[Any]], **below: Any
-) -> Any:
+def perform(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Any], **below: Any) -> Any:
     """The result of one kind of audit, on the results of those below it, and those it comes after that came through."""
     with acting_for(kind.identity):
-        return kind.run(Ground(pipeline, folder, {**below, **outcomes(after)}))
+        return kind.run(Ground(pipeline, folder, {**below, **after}))

@@ -212,6 +212,7 @@ def _seconds_of(store: Store, records: Sequence[RunRecord]) -> dict[str, float]:
 def _lump(changes: Changes) -> str:
     """What could not be put back as it was, by what it holds.
 
+    >>> from assay.flows.blame.changes import PartChange
     >>> _lump(Changes(None, None, (PartChange("weights", "the weights (big.pt)", lost="big.pt is too large"),)))
     'what could not be put back, the weights (big.pt)'
     """

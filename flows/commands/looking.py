@@ -51,7 +51,7 @@ def list_pipelines(config: str) -> None:
 @config_option
 @store_option
 def runs(pipeline: str | None, last: int, config: str, store: str | None) -> None:
-    """List the latest runs, newest first, and the nights between them that were due and did not come."""
+    """List the latest runs, and the nights that were missed."""
     from assay.flows.operations.stores import open_store
     from assay.flows.report.records import listed
 

@@ -16,9 +16,9 @@ KEEPER = Path(__file__).parents[1] / "support" / "door_keeper.py"
 PLACE = re.compile(
     r"(^|\s|\")[^\s:]+:\d+: |--set: |\b(row|rows|line|column|columns|feature|file|folder|path|header)\b"
     r"|\.(csv|jsonl|iob|parquet|yaml|py|json|txt|bin|png|safetensors|gz|zip|xz|bz2)\b"
-    r"|The (classifier|model|word vectors|attack)\b"
+    r"|The (classifier|model|endpoint|word vectors|attack)\b"
 )
-"""A refusal names a file with its line, a row, a column or feature, or at least the file or the model."""
+"""A refusal names a file with its line, a row, a column or feature, or at least the file, the model or the endpoint."""
 
 
 def knocked(first: int, stop: int, seconds: float) -> list[dict[str, object]]:

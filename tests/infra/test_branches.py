@@ -160,6 +160,19 @@ def test_a_bug_in_a_branch_is_a_failure_of_the_run_and_others_go_on(make_run):
     ]
 
 
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_of_a_mapping_of_branches_those_that_made_something_are_handed_in(make_run, at_once):
+    def fails() -> int:
+        raise InputError("This one cannot be had.")
+
+    with make_run(at_once=at_once) as run:
+        parts = {"one": start("one", lambda: 1), "none": start("none", fails), "plain": 3}
+        assert start("sum", lambda given: dict(given), parts).outcome() == {"one": 1, "plain": 3}
+        untouched = {"one": 1}
+        assert start("as it is", lambda given: given, untouched).outcome() is untouched
+        assert run.record.missing == []
+
+
 def test_two_branches_that_need_the_same_compute_it_once(make_run):
     bodies = []
     MEETING["slow"] = lambda: (bodies.append(1), time.sleep(0.1))
