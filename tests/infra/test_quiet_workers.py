@@ -1,5 +1,6 @@
 """What Dask says about a busy disk is not for the person at the terminal: not from us, and not from a worker."""
 
+import os
 import subprocess
 import sys
 
@@ -10,7 +11,9 @@ IN_A_WORKER = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {W
 
 
 def said(*lines: str) -> str:
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    unset = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
+    command = [sys.executable, "-c", "\n".join(lines)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=unset)
     return done.stderr
 
 

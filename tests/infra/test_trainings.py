@@ -127,7 +127,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [1, 2, 4, 7])
-def test_inputs_are_cut_anew_into_partitions_of_so_many_rows(run, rows):
+def test_inputs_are_cut_anew_into_partitions_of_at_most_so_many_rows(run, rows):
     @stage(version=1)
     def sums(left: Artifact[Numbers], right: Artifact[Numbers]) -> Artifact[Scaled]:
         return map_partitions(beside_each_other, left, right, into=Scaled, rows=rows)
@@ -135,7 +135,9 @@ def test_inputs_are_cut_anew_into_partitions_of_so_many_rows(run, rows):
     made = sums(numbers([3, 4, 6]), numbers([1, 6]))
     assert made.partitions == -(-6 // rows)
     assert collect(made, None)["x"].to_pylist() == [0, 2, 4, 6, 8, 10]
-    assert [part.files[0].rows for part in run.store.output(made).parts][:-1] == [rows] * (made.partitions - 1)
+    sizes = [part.files[0].rows for part in run.store.output(made).parts]
+    assert max(sizes) <= rows
+    assert max(sizes) - min(sizes) <= 1
 
 
 def test_nothing_at_all_is_one_empty_partition(run):
