@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from assay.infra.compute import Call, Folded
 from assay.infra.constants import InexactError, fingerprint
 from assay.infra.earlier import drawn_to_verify, found_earlier, not_the_same, require_computed
@@ -71,6 +73,8 @@ def _counted(
 
 def _keep(folder: Folder, name: str, value: object) -> None:
     """Write a count down, if it can be read again as it is."""
+    if _bytes_in(value) > MOST_BYTES:
+        return
     try:
         tally = encode_tally({"counted": value})
         text = json.dumps(tally)
@@ -79,6 +83,13 @@ def _keep(folder: Folder, name: str, value: object) -> None:
         return
     if same and len(text) <= MOST_BYTES:
         folder.write_json(name, {"tally": tally, "check": _check(tally)})
+
+
+def _bytes_in(value: object) -> int:
+    """How large the arrays of a count are: as text they would be larger still."""
+    if isinstance(value, Mapping):
+        return sum(map(_bytes_in, value.values()))
+    return value.nbytes if isinstance(value, np.ndarray) else 0
 
 
 def _read(folder: Folder, name: str) -> tuple[Any, ...]:

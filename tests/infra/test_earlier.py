@@ -12,10 +12,12 @@ import pytest
 from plumbing_workload import Numbers, Piece, Scaled, Weights, beside, double, make_numbers
 from pydantic import BaseModel
 
+from assay.infra import counts
 from assay.infra.artifacts import Artifact
 from assay.infra.constants import InexactError, fingerprint
 from assay.infra.errors import RunError
 from assay.infra.exact import ExactSum, Least
+from assay.infra.folders import Folder
 from assay.infra.partitions import Reuse, collect, map_partitions, map_pieces, reduce_partitions
 from assay.infra.stage import stage, write_files, write_table
 from assay.infra.store import Store
@@ -267,9 +269,9 @@ COUNTED: list[int] = []
 
 @stage(version=1)
 def summed(numbers: Artifact[Numbers], offset: int) -> Artifact[Weights]:
-    counts = reduce_partitions(counted_in, numbers, reuse=Reuse(), offset=offset)
-    SEEN.append(counts)
-    return write_files({"sum.json": str(counts["sum"]).encode()}, into=Weights)
+    counted = reduce_partitions(counted_in, numbers, reuse=Reuse(), offset=offset)
+    SEEN.append(counted)
+    return write_files({"sum.json": str(counted["sum"]).encode()}, into=Weights)
 
 
 SEEN: list[dict[str, object]] = []
@@ -306,10 +308,10 @@ def test_counts_that_a_broken_attempt_left_are_taken_by_the_next(make_run, tmp_p
 
 @stage(version=1)
 def summed_while_whole(numbers: Artifact[Numbers], marker: str) -> Artifact[Weights]:
-    counts = reduce_partitions(counted_in, numbers, reuse=Reuse(), offset=0)
+    counted = reduce_partitions(counted_in, numbers, reuse=Reuse(), offset=0)
     if Path(marker).exists():
         raise RunError("broken")
-    return write_files({"sum.json": str(counts["sum"]).encode()}, into=Weights)
+    return write_files({"sum.json": str(counted["sum"]).encode()}, into=Weights)
 
 
 @pytest.mark.parametrize("damage", ["{}", '{"tally": {"counted": {"int": 7}}, "check": "no"}', "{"])
@@ -340,8 +342,8 @@ def count_by_a_file(table: pa.Table, path: str) -> int:
 
 @stage(version=1)
 def counted_outside(numbers: Artifact[Numbers], path: str) -> Artifact[Weights]:
-    counts = reduce_partitions(count_by_a_file, numbers, reuse=Reuse(), path=path)
-    return write_files({"sum.json": str(counts).encode()}, into=Weights)
+    counted = reduce_partitions(count_by_a_file, numbers, reuse=Reuse(), path=path)
+    return write_files({"sum.json": str(counted).encode()}, into=Weights)
 
 
 def test_a_clean_up_keeps_the_counts_of_results_that_are_kept(make_run, tmp_path):
@@ -350,3 +352,10 @@ def test_a_clean_up_keeps_the_counts_of_results_that_are_kept(make_run, tmp_path
     before = sorted(path for path in (tmp_path / "store" / "stages").rglob("*.json"))
     clean(Store(str(tmp_path / "store")), keep=1)
     assert sorted(path for path in (tmp_path / "store" / "stages").rglob("*.json")) == before
+
+
+def test_large_counts_are_not_even_spelt_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(counts, "encode_tally", lambda _: pytest.fail("a gigabyte of text was made"))
+    large = {"n": 3, "deep": {"together": np.zeros(counts.MOST_BYTES // 8 + 1, np.int64)}}
+    counts._keep(Folder(str(tmp_path)), "large.json", large)
+    assert list(tmp_path.iterdir()) == []
