@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable
 
 from assay.flows.nights.message import Message
+from assay.infra.http_only import http_only
 
 _PAUSES = (1.0, 2.0, 4.0)
 _PATIENCE = 10.0  # for one try
@@ -69,7 +70,7 @@ def _tried(url: str, secret: str, message: Message, body: bytes, seconds: float)
     }
     request = urllib.request.Request(url, data=body, headers=headers, method="POST")
     try:
-        with _opener().open(request, timeout=seconds):
+        with http_only().open(request, timeout=seconds):
             return None, False
     except urllib.error.HTTPError as error:
         error.close()
@@ -91,18 +92,3 @@ def _reason(reason: object, seconds: float) -> str:
     if isinstance(reason, OSError) and reason.strerror:
         return f"it cannot be reached ({reason.strerror.lower()})"
     return f"it cannot be reached ({type(reason).__name__})"
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """What opens http and https and nothing else, and has no handler that follows a redirect: a message goes where it
-    was sent, not to another host, and not to a file."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-    ):
-        opener.add_handler(handler)
-    return opener

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.tasks.hardness.measures import DYNAMICS, rows_of
+from assay.tasks.subjects.images.measures import probabilities_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.snapshots import earlier_selves
 
@@ -27,7 +28,7 @@ def late_rows(
     """The SampleHardness of one partition: what the subject would have said of it after each kept epoch, and says."""
     ask = _ASKED[subject.settings.kind]
     said = [ask(samples, subject, one, classes) for one in [*earlier_selves(files), files]]
-    probabilities = np.stack([_matrix(table, len(classes)) for table in said])
+    probabilities = np.stack([probabilities_of(table, len(classes)) for table in said])
     several = bool(samples.num_rows) and said[-1]["predicted"][0].as_py() < 0
     values = lateness(probabilities, several)
     return rows_of(samples["id"], values, np.isfinite(values), DYNAMICS, subject.settings.name)
@@ -46,11 +47,6 @@ def lateness(probabilities: Floats, several: bool) -> Floats:
         return np.asarray(1 - np.where(end >= 0.5, probabilities, 1 - probabilities).mean(axis=0).min(axis=1))
     answers = end.argmax(axis=1)
     return np.asarray(1 - probabilities[:, np.arange(len(answers)), answers].mean(axis=0))
-
-
-def _matrix(predictions: pa.Table, classes: int) -> Floats:
-    flat = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, classes)
 
 
 def _of_images(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _: Sequence[str]) -> pa.Table:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from assay.infra.errors import InputError
+from assay.infra.http_only import http_only
 from assay.infra.no_answers import no_answer
 from assay.tasks.subjects.addresses.asking import Asking
 
@@ -40,21 +41,6 @@ class Answer:
         except (ValueError, RecursionError) as fault:
             said = self.headers.get("content-type", "no content type")
             raise InputError(f"{who} answered with something that is no JSON ({said}): correct the address.") from fault
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """HTTP and HTTPS alone: no files, no FTP, and nothing that follows anybody elsewhere."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.UnknownHandler(),
-    ):
-        opener.add_handler(handler)
-    return opener
 
 
 def shown(url: str) -> str:
@@ -105,7 +91,7 @@ class Client:
     asking: Asking
     before: Callable[[], None] = lambda: None
     wait: Callable[[float], None] = time.sleep
-    _open: urllib.request.OpenerDirector = field(default_factory=_opener)
+    _open: urllib.request.OpenerDirector = field(default_factory=http_only)
 
     @property
     def who(self) -> str:
