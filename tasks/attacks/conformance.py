@@ -39,13 +39,13 @@ def attack_conformance(choice: AnyImageAttackChoice) -> list[str]:
     for multilabel in (False,) if choice.one_class else (False, True):
         model = practice_model(multilabel=multilabel)
         for eps in SIZES:
-            if said := tried(partial(_tried, choice, model, eps)):
+            if sentences := tried(partial(_faults, choice, model, eps)):
                 several = " (several labels)" if multilabel else ""
-                return [f"At ε = {eps:.3g}{several} {sentence}" for sentence in said]
+                return [f"At ε = {eps:.3g}{several} {sentence}" for sentence in sentences]
     return []
 
 
-def _tried(choice: AnyImageAttackChoice, model: ImageModel, eps: float) -> list[str]:
+def _faults(choice: AnyImageAttackChoice, model: ImageModel, eps: float) -> list[str]:
     images, rows = practice_images(SAMPLES), range(SAMPLES)
     truth = answers(model, images)
     perturb = _generator(choice, model, images, truth, eps) if choice.generator is not None else None
@@ -77,7 +77,7 @@ def _attacked(
     """The images, the steps, the queries, and whether each is a success, of some of the samples."""
     chosen = list(rows)
     draws = Draws(SEEDS, tuple(f"sample {row}" for row in chosen))
-    settings = _brief(choice)
+    settings = _short_settings(choice)
     batch: Batch = pose(settings, model, images[chosen], truth[chosen], eps, draws)
     run = partial(perturbed, perturb) if perturb is not None else partial(choice.run, settings) if choice.run else None
     ledger: object = None if run is None else run(batch)
@@ -92,14 +92,14 @@ def _generator(choice: AnyImageAttackChoice, model: ImageModel, images: Tensor, 
     """The generator, trained twice: the same bytes, or it is not seeded."""
     assert choice.generator is not None
     lessons = Lessons(tuple(f"sample {row}" for row in range(SAMPLES)), images.numpy(), truth.numpy())
-    settings = _brief(choice).for_training(eps)
-    files, again = (choice.generator.train(model, lessons, settings, eps, SEEDS, _Forgetful()) for _ in range(2))
+    settings = _short_settings(choice).for_training(eps)
+    files, again = (choice.generator.train(model, lessons, settings, eps, SEEDS, _NoCheckpoints()) for _ in range(2))
     if files != again:
         raise InputError("the same seeds train another generator: draw from the seeds alone.")
     return choice.generator.load(files, "cpu", model.block)
 
 
-class _Forgetful:
+class _NoCheckpoints:
     """Keeps no checkpoint."""
 
     def latest(self) -> None:
@@ -109,7 +109,7 @@ class _Forgetful:
         """Saves nothing."""
 
 
-def _brief(choice: AnyImageAttackChoice) -> ImageAttack:
+def _short_settings(choice: AnyImageAttackChoice) -> ImageAttack:
     """Its settings, with less to do where they have the usual options."""
     short = {"epochs": 1, "width": 4, "steps": 8, "queries": 40}
     fields = choice.settings.model_fields
@@ -124,22 +124,22 @@ def _bounds(result: Sequence[Tensor], images: Tensor, eps: float) -> list[str]:
             f"it makes {attacked.dtype} {list(attacked.shape)} of images {images.dtype} {list(images.shape)}: keep the "
             "shape and the type."
         ]
-    said = []
+    sentences = []
     if any(column.shape != (len(images),) for column in columns):
-        said.append("its ledger has not one row for each sample.")
+        sentences.append("its ledger has not one row for each sample.")
     if not torch.isfinite(attacked).all() or attacked.min() < 0 or attacked.max() > 1:
-        said.append("pixels leave [0, 1]: clip them (`batch.ball.clip`).")
+        sentences.append("pixels leave [0, 1]: clip them (`batch.ball.clip`).")
     moved = float((attacked.double() - images.double()).abs().max())
     if moved > eps:
-        said.append(f"a pixel moves by {moved:.3g}, farther than ε: clip images to the ball (`batch.ball.clip`).")
-    return said
+        sentences.append(f"a pixel moves by {moved:.3g}, farther than ε: clip images to the ball (`batch.ball.clip`).")
+    return sentences
 
 
 def _successes(choice: AnyImageAttackChoice, model: ImageModel, result: Sequence[Tensor], truth: Tensor) -> list[str]:
     attacked, _, _, success = result
     now = answers(model, attacked)
     changed = (now != truth).any(dim=1) if model.multilabel else now != truth
-    if _brief(choice).goal == "untargeted" and bool((success.cpu() & ~changed).any()):
+    if _short_settings(choice).goal == "untargeted" and bool((success.cpu() & ~changed).any()):
         return ["it claims a success on an image that the network still gets right: let the ledger look at it."]
     return []
 

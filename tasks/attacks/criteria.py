@@ -118,7 +118,7 @@ class ManyLabels:
 
     truth: Tensor  # float [n, k]
     known: Tensor  # float [n, k], 0 where the truth is unknown
-    said: Tensor  # bool [n, k], of the clean image
+    predicted: Tensor  # bool [n, k], of the clean image
     aim: Tensor | None  # bool [n, k]
     threshold: float = 0.0
 
@@ -126,7 +126,7 @@ class ManyLabels:
     def enough(self) -> Tensor:
         """One label more than are wrong on the clean image; or all labels, and one more where the aim is true."""
         if self.aim is None:
-            return self._wrong(self.said) + 1
+            return self._wrong(self.predicted) + 1
         return self.aim.shape[1] + self._nothing_to_do.int()
 
     @cached_property
@@ -165,15 +165,15 @@ class ManyLabels:
     def of(self, rows: Tensor | slice) -> ManyLabels:
         """The criterion for some of the samples."""
         aim = None if self.aim is None else self.aim[rows]
-        return ManyLabels(self.truth[rows], self.known[rows], self.said[rows], aim, self.threshold)
+        return ManyLabels(self.truth[rows], self.known[rows], self.predicted[rows], aim, self.threshold)
 
     @cached_property
     def _nothing_to_do(self) -> Tensor:
         """Where the labels aimed at are the true ones, bool [n]."""
         return ((self.aim == (self.truth > 0)) & (self.known > 0)).all(dim=1)
 
-    def _wrong(self, said: Tensor) -> Tensor:
-        return ((said != (self.truth > 0)) & (self.known > 0)).sum(dim=1).int()
+    def _wrong(self, predicted: Tensor) -> Tensor:
+        return ((predicted != (self.truth > 0)) & (self.known > 0)).sum(dim=1).int()
 
 
 def criterion_for(
@@ -194,12 +194,14 @@ def criterion_for(
     if not multilabel:
         return OneLabel(targets.long(), _aimed_class(settings, clean_logits, targets))
     threshold = 0.5 if softmaxed else 0.0
-    said = clean_logits >= threshold
+    predicted = clean_logits >= threshold
     known = targets >= 0
     nothing = ~known.any(dim=1, keepdim=True)
-    truth = torch.where(nothing, said, targets > 0)
+    truth = torch.where(nothing, predicted, targets > 0)
     dtype = clean_logits.dtype
-    return ManyLabels(truth.to(dtype), (known | nothing).to(dtype), said, _aimed_labels(settings, said), threshold)
+    return ManyLabels(
+        truth.to(dtype), (known | nothing).to(dtype), predicted, _aimed_labels(settings, predicted), threshold
+    )
 
 
 def _aimed_class(settings: ImageAttack, clean_logits: Tensor, targets: Tensor) -> Tensor | None:
@@ -214,11 +216,11 @@ def _aimed_class(settings: ImageAttack, clean_logits: Tensor, targets: Tensor) -
     return torch.full_like(targets, settings.target, dtype=torch.int64)
 
 
-def _aimed_labels(settings: ImageAttack, said: Tensor) -> Tensor | None:
+def _aimed_labels(settings: ImageAttack, predicted: Tensor) -> Tensor | None:
     if settings.goal == "untargeted":
         return None
     if settings.target is None:
-        return ~said
-    alone = torch.zeros_like(said)
+        return ~predicted
+    alone = torch.zeros_like(predicted)
     alone[:, settings.target] = True
     return alone

@@ -35,7 +35,7 @@ def _search(batch: Batch, steps: int, *, early: bool) -> Ledger:
     x, start, harm = batch.images, batch.images, batch.clean_harm
     for step in range(1, steps + 1):
         gradient, _, value = batch.slope(x, "margins")
-        x = _nearer(x, start, gradient, value)
+        x = _projected_step(x, start, gradient, value)
         crossed = batch.criterion.harm(batch.ask(x)) > 0
         inside = batch.ball.clip(x)
         harm = batch.criterion.harm(batch.ask(inside))
@@ -49,7 +49,7 @@ def _search(batch: Batch, steps: int, *, early: bool) -> Ledger:
     return ledger
 
 
-def _nearer(x: Tensor, start: Tensor, gradient: Tensor, value: Tensor) -> Tensor:
+def _projected_step(x: Tensor, start: Tensor, gradient: Tensor, value: Tensor) -> Tensor:
     """x' = (1 − α)(x + η·d(x)) + α(x₀ + η·d(x₀)), within [0, 1]: both projected on the plane where the linearised
     margin is 0, and α = min(‖d(x)‖ / (‖d(x)‖ + ‖d(x₀)‖), α_max) (Eq. 7 to 9)."""
     slope, point, origin = gradient.flatten(1), x.flatten(1), start.flatten(1)

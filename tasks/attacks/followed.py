@@ -14,11 +14,11 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
 
     Which ε tells most may be another tomorrow; its trend then has its past.
     """
-    found = AttackFindings(findings)
-    telling = found.at_common()
-    for subject in found.subjects:
-        for group in found.grid(subject):
+    attack_findings = AttackFindings(findings)
+    telling = attack_findings.at_common()
+    for subject in attack_findings.subjects:
+        for group in attack_findings.grid(subject):
             if eps_value(group) > 0:
                 name = sliced("Accuracy under the strongest attack", subject, f"ε = {eps_text(group)}")
                 spare = subject not in telling or group != telling[subject].group
-                yield from headline_of(name, found.lowest(subject, group), spare=spare)
+                yield from headline_of(name, attack_findings.lowest(subject, group), spare=spare)

@@ -96,9 +96,9 @@ def training_targets(model: ImageModel, images: Tensor, truth: Tensor, loss: str
     with torch.no_grad():
         probabilities = model.probabilities(images)
     if model.multilabel:
-        said = (probabilities >= 0.5).to(torch.float32)
+        predicted = (probabilities >= 0.5).to(torch.float32)
         known = (truth >= 0) & (loss == "true-label")
-        return 1 - torch.where(known, truth.to(torch.float32), said)
+        return 1 - torch.where(known, truth.to(torch.float32), predicted)
     if loss == "least-likely":
         return probabilities.argmin(dim=1)
     return torch.where(truth >= 0, truth.long(), probabilities.argmax(dim=1))
@@ -112,9 +112,9 @@ def train_generator(
     network = seeded_generator(channels, size, attack.width, seeds.integer("weights")).to(model.device)
     optimizer = torch.optim.Adam(network.parameters(), lr=attack.learning_rate)
     losses: list[float] = []
-    found = checkpoints.latest() if checkpoints else None
-    if found is not None:
-        losses = list(restore(network, optimizer, found[1]))
+    checkpoint = checkpoints.latest() if checkpoints else None
+    if checkpoint is not None:
+        losses = list(restore(network, optimizer, checkpoint[1]))
     for epoch in range(len(losses), attack.epochs):
         losses.append(_epoch(model, network, optimizer, lessons, attack, eps, seeds, epoch))
         if checkpoints is not None:

@@ -40,7 +40,7 @@ def train_generator(
             "true-label`) or towards the least likely one (`loss: least-likely`): leave `goal` out."
         )
     names = class_names(collect(classes, None))
-    made: Artifact[GeneratorFiles] = train_on_worker(
+    generator: Artifact[GeneratorFiles] = train_on_worker(
         learn_perturbations,
         training,
         into=GeneratorFiles,
@@ -53,7 +53,7 @@ def train_generator(
     )
     how = f"{attack.epochs} epochs of {training.rows} samples, {attack.loss} loss" if isinstance(attack, GAP) else ""
     say(" · ".join(part for part in (f"{attack.called} at {eps_name(eps)}", how) if part))
-    return made
+    return generator
 
 
 def learn_perturbations(

@@ -64,7 +64,7 @@ def probe_subject(
     rows = collect(probed, None)
     truth = targets_of(known.take(pc.index_in(rows["id"], value_set=known["id"].combine_chunks())), names)
     readings = flags_of_probes(rows, truth, multilabel=several, softmaxed=json.loads(held[CARD])["softmaxed"])
-    say(f"{name} · {len(ids)} samples · {_said(readings)}")
+    say(f"{name} · {len(ids)} samples · {_flags_in_words(readings)}")
     return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
 
 
@@ -88,18 +88,18 @@ def measure_attacks(
     names = class_names(collect(classes, None))
     of_id = None if evaluation is None else groups_by_id(evaluation)
     aims = {attack.called: attack.target for attack in attacks}
-    found: list[Trial] = []
+    trials: list[Trial] = []
     findings: list[Finding] = []
     for trial in trials_one_by_one(collect(table, COLUMNS) for table in attacked):
-        groups = None if of_id is None else np.array([of_id[one] for one in trial.ids.tolist()])
+        groups = None if of_id is None else np.array([of_id[sample] for sample in trial.ids.tolist()])
         findings += attack_findings(trial, names, split, aims.get(trial.attack), groups)
-        found.append(trial.answered())
+        trials.append(trial.answered())
     flags: list[Reading] = []
     if not split:
         moved = [row for table in transfers for row in findings_from(collect(table, Findings.schema.names))]
-        flags = flags_of_attacks(found, attacks, names, moved)
+        flags = flags_of_attacks(trials, attacks, names, moved)
         findings += [flag.finding(name) for flag in flags]
-    say(f"{name} · {_summary(findings)}" + (f" · {_said(flags)}" if flags else ""))
+    say(f"{name} · {_summary(findings)}" + (f" · {_flags_in_words(flags)}" if flags else ""))
     return write_table(findings_table(findings), into=Findings)
 
 
@@ -123,7 +123,7 @@ def probe_partition(
     return probe_samples(model, images, truth, Draws(seeds, posed.ids))
 
 
-def _said(readings: Sequence[Reading]) -> str:
+def _flags_in_words(readings: Sequence[Reading]) -> str:
     raised = [reading.flag for reading in readings if reading.raised]
     return f"red flags: {', '.join(raised)}" if raised else "no red flag"
 

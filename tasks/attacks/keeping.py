@@ -17,22 +17,22 @@ def candidates(samples: pa.Table, *, per_class: int) -> frozenset[Candidate]:
     >>> sorted(kept(candidates(table, per_class=1), 1)), sorted(kept(candidates(table, per_class=0), 0))
     (['b', 'c'], [])
     """
-    found = zip(_classes(samples), map(_hash, samples["id"].to_pylist()), samples["id"].to_pylist(), strict=True)
-    return _first(frozenset(found), per_class)
+    pool = zip(_classes(samples), map(_hash, samples["id"].to_pylist()), samples["id"].to_pylist(), strict=True)
+    return _first(frozenset(pool), per_class)
 
 
-def kept(found: frozenset[Candidate], per_class: int) -> frozenset[str]:
+def kept(pool: frozenset[Candidate], per_class: int) -> frozenset[str]:
     """The ids of the samples that are kept, out of the candidates of all partitions."""
-    return frozenset(sample for _, _, sample in _first(found, per_class))
+    return frozenset(sample for _, _, sample in _first(pool, per_class))
 
 
-def _first(found: frozenset[Candidate], per_class: int) -> frozenset[Candidate]:
+def _first(pool: frozenset[Candidate], per_class: int) -> frozenset[Candidate]:
     seen: Counter[int] = Counter()
     chosen = []
-    for one in sorted(found):
-        seen[one[0]] += 1
-        if seen[one[0]] <= per_class:
-            chosen.append(one)
+    for candidate in sorted(pool):
+        seen[candidate[0]] += 1
+        if seen[candidate[0]] <= per_class:
+            chosen.append(candidate)
     return frozenset(chosen)
 
 

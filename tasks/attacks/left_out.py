@@ -11,17 +11,17 @@ def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
     >>> without_gradient({"served": ["pgd"], "onnx": ["pgd"]})[:75]
     'served and onnx are only asked and have no gradient: pgd, which follows one'
     """
-    said = []
+    sentences = []
     for attacks in dict.fromkeys(tuple(one) for one in left_out.values()):
         alike = [name for name, missing in left_out.items() if tuple(missing) == attacks]
         are = "is only asked and has" if len(alike) == 1 else "are only asked and have"
         which = "which follows one, was" if len(attacks) == 1 else "which follow one, were"
-        said.append(
-            f"{_and(alike)} {are} no gradient: {_and(attacks)}, {which} left out, so what stays right is an upper "
-            "bound of what a stronger attack would leave."
+        sentences.append(
+            f"{_joined(alike)} {are} no gradient: {_joined(attacks)}, {which} left out, so what stays right is an "
+            "upper bound of what a stronger attack would leave."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def _and(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

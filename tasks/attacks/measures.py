@@ -39,7 +39,7 @@ def attack_findings(
     )
     findings += [
         about.finding("fooling_rate", fooling_rate(trial.clean, trial.attacked, groups)),
-        about.finding("success_rate", proportion(trial.success, _to_be_won(trial, target), groups=groups)),
+        about.finding("success_rate", proportion(trial.success, _attackable(trial, target), groups=groups)),
     ]
     findings += [
         about.finding(name, mean_of(values, groups), unit=UNITS[name])
@@ -48,7 +48,7 @@ def attack_findings(
     if trial.eps > 0 and not split:
         findings += class_areas(about, trial.probabilities, trial.truth, classes, groups)
         findings += chance_findings(about, trial.probabilities, trial.truth, groups)
-    return findings + _winners(trial, about)
+    return findings + _winner_shares(trial, about)
 
 
 def mean_of(values: npt.NDArray[np.float64], groups: Groups = None) -> Proportion:
@@ -74,7 +74,7 @@ def mean_of(values: npt.NDArray[np.float64], groups: Groups = None) -> Proportio
     return Proportion(mean, mean - half, mean + half, n)
 
 
-def _to_be_won(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
+def _attackable(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
     """The samples that an attack can succeed on: right before it, and not yet what a targeted one wants of them.
 
     Where nobody knows the truth, what was said is taken for it. With several labels all samples can be made worse.
@@ -87,7 +87,7 @@ def _to_be_won(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
     return np.asarray((truth != (np.arange(truth.shape[1]) == target)).any(axis=1))
 
 
-def _winners(trial: Trial, about: About) -> list[Finding]:
+def _winner_shares(trial: Trial, about: About) -> list[Finding]:
     """Of the samples that fell in the worst case: whose image it was, per attack."""
     if trial.winner is None:
         return []

@@ -35,19 +35,19 @@ def page(
 ) -> Part:
     """The part of the report about attacks, from the findings `attack.*` and the images that were kept; `left_out` are
     by subject the attacks that it was not put under."""
-    found = AttackFindings(findings)
-    telling = {subject: lowest.group for subject, lowest in found.at_common().items()}
-    blocks: list[Block] = [*_curves(found), *flag_blocks(found)]
-    if found.subjects:
-        blocks.append(figures_table(found))
+    attack_findings = AttackFindings(findings)
+    telling = {subject: lowest.group for subject, lowest in attack_findings.at_common().items()}
+    blocks: list[Block] = [*_curves(attack_findings), *flag_blocks(attack_findings)]
+    if attack_findings.subjects:
+        blocks.append(figures_table(attack_findings))
     blocks += _galleries(shown, telling)
-    blocks += [recall_table(found, subject, group) for subject, group in telling.items()]
-    blocks += filter(None, (areas_table(found, subject, group) for subject, group in telling.items()))
+    blocks += [recall_table(attack_findings, subject, group) for subject, group in telling.items()]
+    blocks += filter(None, (areas_table(attack_findings, subject, group) for subject, group in telling.items()))
     if telling:
-        blocks.append(answers_table(found, telling))
-        blocks += filter(None, [chances_table(found, telling)])
-    blocks += transfer_tables(found)
-    sentence = " ".join(filter(None, [_what_is_left(found), without_gradient(left_out or {})]))
+        blocks.append(answers_table(attack_findings, telling))
+        blocks += filter(None, [chances_table(attack_findings, telling)])
+    blocks += transfer_tables(attack_findings)
+    sentence = " ".join(filter(None, [_what_is_left(attack_findings), without_gradient(left_out or {})]))
     raised = raised_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
     return Part(
@@ -62,14 +62,14 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
 
 def _attack_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """What the attacks leave right; nothing where nothing was attacked."""
-    found = AttackFindings(findings)
-    lowest = list(found.at_common().values())
+    attack_findings = AttackFindings(findings)
+    lowest = list(attack_findings.at_common().values())
     if not lowest:
         return ()
     if len({(one.of, one.group) for one in lowest}) > 1:
-        text = "; ".join(_leaves(one) + _of_clean(found, one) for one in lowest[:NAMED])
+        text = "; ".join(_attack_clause(one) + _share_of_clean(attack_findings, one) for one in lowest[:NAMED])
     else:
-        text = _leaves(lowest[0]) + ", ".join(_of_clean(found, one) for one in lowest[:NAMED])
+        text = _attack_clause(lowest[0]) + ", ".join(_share_of_clean(attack_findings, one) for one in lowest[:NAMED])
     return (Verdict(f"{capital(text)} right on clean images{more_below(len(lowest))}"),)
 
 
@@ -83,25 +83,29 @@ def _flag_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
         return (Verdict(f"No red flag among {plural(len(looked), 'check')} of the attacks", "good"),)
     subjects: dict[str, list[str]] = {}
     for flag in raised:
-        subjects.setdefault(flag.subject, []).append(_lower(FLAGS.get(flag.of, (flag.of, ""))[0]))
+        subjects.setdefault(flag.subject, []).append(_uncapitalised(FLAGS.get(flag.of, (flag.of, ""))[0]))
     named = "; ".join(f"{subject}: {', '.join(titles)}" for subject, titles in subjects.items())
     return (Verdict(f"Red flags, so do not trust the robustness: {named}", "bad"),)
 
 
-def _curves(found: AttackFindings) -> list[Block]:
+def _curves(findings: AttackFindings) -> list[Block]:
     """Accuracy over ε: with one subject a line per attack, with several a panel per attack and a line per subject."""
-    tried = [one for one in found.attacks() if any(len(found.grid(s, one)) > 1 for s in found.subjects)]
+    tried = [one for one in findings.attacks() if any(len(findings.grid(s, one)) > 1 for s in findings.subjects)]
     if not tried:
         return []
-    if len(found.subjects) == 1:
+    if len(findings.subjects) == 1:
         worst_first = sorted(tried, key=lambda attack: attack != WORST)  # drawn last, as dashes over another line
-        series = [_series(found, found.subjects[0], attack, attack) for attack in worst_first]
-        return [_plot("Accuracy under attack", series, _alt(found, found.subjects[0], tried))]
+        series = [_series(findings, findings.subjects[0], attack, attack) for attack in worst_first]
+        return [_plot("Accuracy under attack", series, _alt(findings, findings.subjects[0], tried))]
     panels = [
         _plot(
             attack,
-            [_series(found, subject, attack, subject) for subject in found.subjects if found.grid(subject, attack)],
-            f"Accuracy of {plural(len(found.subjects), 'subject')} over ε under {attack}.",
+            [
+                _series(findings, subject, attack, subject)
+                for subject in findings.subjects
+                if findings.grid(subject, attack)
+            ],
+            f"Accuracy of {plural(len(findings.subjects), 'subject')} over ε under {attack}.",
             "ε",
             _CROWDED_PANEL,
         )
@@ -116,9 +120,9 @@ def _plot(title: str, series: Sequence[Series], alt: str, x_label: str = _X, cro
     return LinePlot(title, series, x_label, _Y, alt, (0.0, 1.0), _ticks(series, crowded), note, "percent", names)
 
 
-def _series(found: AttackFindings, subject: str, attack: str, name: str) -> Series:
-    grid = found.grid(subject, attack)
-    points = [found.get("accuracy", subject, attack, group) for group in grid]
+def _series(findings: AttackFindings, subject: str, attack: str, name: str) -> Series:
+    grid = findings.grid(subject, attack)
+    points = [findings.get("accuracy", subject, attack, group) for group in grid]
     # Between two points nothing was tried: no line to be drawn.
     style: SeriesStyle = "points" if len(grid) <= 2 else "dashed" if name == WORST else "line"
     return series_of(name, [eps_value(group) for group in grid], points, style)
@@ -134,10 +138,10 @@ def _ticks(series: Sequence[Series], crowded: float) -> dict[float, str]:
     return kept
 
 
-def _alt(found: AttackFindings, subject: str, attacks: Sequence[str]) -> str:
+def _alt(findings: AttackFindings, subject: str, attacks: Sequence[str]) -> str:
     ends = []
     for attack in attacks:
-        last = found.get("accuracy", subject, attack, found.grid(subject, attack)[-1])
+        last = findings.get("accuracy", subject, attack, findings.grid(subject, attack)[-1])
         if last is not None and last.value is not None:
             ends.append(f"{attack} ends at {percent(last.value)} with ε = {eps_text(last.group)}")
     return f"Accuracy of {subject} falling with ε: {'; '.join(ends)}."
@@ -164,40 +168,40 @@ def _pictures(shown: AttackedImages, telling: dict[str, str], *, collapsed: bool
     return gallery(shown, wanted if wanted in groups else groups[-1], collapsed=collapsed)
 
 
-def _what_is_left(found: AttackFindings) -> str:
+def _what_is_left(findings: AttackFindings) -> str:
     """What is left of each subject, in one sentence where all were attacked alike."""
-    lowest = list(found.at_common().values())
+    lowest = list(findings.at_common().values())
     if len(lowest) < 2 or len({(one.of, one.group, one.n) for one in lowest}) > 1:
-        return " ".join(_sentence(found, one) for one in lowest)
-    left = [f"{one.subject} {share_text(one)} of its {_right_when_clean(found, one)}" for one in lowest]
-    start = f"{capital(_leaves(lowest[0]))}right, of what was right on clean images"
+        return " ".join(_sentence(findings, one) for one in lowest)
+    left = [f"{one.subject} {share_text(one)} of its {_right_when_clean(findings, one)}" for one in lowest]
+    start = f"{capital(_attack_clause(lowest[0]))}right, of what was right on clean images"
     return f"{start}: {', '.join(left)} (n = {integer(lowest[0].n)})."
 
 
-def _right_when_clean(found: AttackFindings, lowest: Finding) -> str:
-    clean = found.clean(lowest.subject)
+def _right_when_clean(findings: AttackFindings, lowest: Finding) -> str:
+    clean = findings.clean(lowest.subject)
     return percent(clean.value if clean else None)
 
 
-def _sentence(found: AttackFindings, lowest: Finding) -> str:
+def _sentence(findings: AttackFindings, lowest: Finding) -> str:
     left = f"{share_text(lowest)} (n = {integer(lowest.n)})"
-    clean = f"{_right_when_clean(found, lowest)} that {lowest.subject} gets right on clean images"
-    return f"{capital(_leaves(lowest))}{left} right of the {clean}."
+    clean = f"{_right_when_clean(findings, lowest)} that {lowest.subject} gets right on clean images"
+    return f"{capital(_attack_clause(lowest))}{left} right of the {clean}."
 
 
-def _leaves(lowest: Finding) -> str:
-    return f"at ε = {eps_text(lowest.group)} {_attack(lowest.of)} leaves "
+def _attack_clause(lowest: Finding) -> str:
+    return f"at ε = {eps_text(lowest.group)} {_attack_name(lowest.of)} leaves "
 
 
-def _of_clean(found: AttackFindings, lowest: Finding) -> str:
+def _share_of_clean(findings: AttackFindings, lowest: Finding) -> str:
     """What is left of what, and of whom where there are several."""
-    clean, whom = found.clean(lowest.subject), f"{lowest.subject} " if len(found.subjects) > 1 else ""
+    clean, whom = findings.clean(lowest.subject), f"{lowest.subject} " if len(findings.subjects) > 1 else ""
     return f"{whom}{share_text(lowest, 0)} of the {percent(clean.value if clean else None, 0)}"
 
 
-def _attack(name: str) -> str:
+def _attack_name(name: str) -> str:
     return "the worst case over all attacks" if name == WORST else name
 
 
-def _lower(text: str) -> str:
+def _uncapitalised(text: str) -> str:
     return text[:1].lower() + text[1:]

@@ -87,8 +87,8 @@ class AttackFindings:
 
     def areas(self, subject: str, attack: str, group: str) -> list[str]:
         """The names of the classes whose area under attack was measured at an ε."""
-        found = self.all.select("attack.class_auc", subject=subject, of=attack)
-        return [one.slice.name for one in found if one.group.startswith(f"{group}, ")]
+        areas = self.all.select("attack.class_auc", subject=subject, of=attack)
+        return [one.slice.name for one in areas if one.group.startswith(f"{group}, ")]
 
     def unattacked(self, metric: str, subject: str, part: str = "") -> Finding | None:
         """What the subject's own findings say of the clean images."""

@@ -37,8 +37,8 @@ def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> li
     keys = images.select(["subject", "attack"]).group_by(["subject", "attack"], use_threads=False).aggregate([])
     of_each = []
     for key in keys.to_pylist():
-        kept = _only(images, **key)
-        records = _only(attacked, **key)
+        kept = _rows_of(images, **key)
+        records = _rows_of(attacked, **key)
         records = records.filter(pc.is_in(records["id"], value_set=kept["id"].combine_chunks()))
         of_each.append(AttackedImages(key["subject"], key["attack"], records, kept, tuple(classes)))
     return of_each
@@ -57,7 +57,7 @@ def to_be_shown(records: pa.Table, kept: pa.Table) -> frozenset[str]:
             continue
         there = kept.filter(pc.equal(kept["eps"], eps))["id"].combine_chunks()
         at = records.filter(pc.and_(pc.equal(records["eps"], eps), pc.is_in(records["id"], value_set=there)))
-        chosen.update(row["id"] for row in _in_turn(at.to_pylist(), MOST))
+        chosen.update(row["id"] for row in _ranked_rows(at.to_pylist(), MOST))
     return frozenset(chosen)
 
 
@@ -68,7 +68,7 @@ def gallery(shown: AttackedImages, group: str, *, collapsed: bool = False) -> Ga
     rows = [row for sample, row in records.items() if sample in clean and sample in moved]
     if not rows:
         return None
-    chosen = _in_turn(rows, MOST)
+    chosen = _ranked_rows(rows, MOST)
     strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown.classes) for row in chosen]
     title = f"{shown.subject}: {shown.attack} at ε = {group.removeprefix('eps=')}"
     note = (
@@ -94,8 +94,8 @@ def enlarged_difference(clean: Pixels, moved: Pixels) -> tuple[Pixels, float]:
 
 def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[str]) -> Strip:
     difference, factor = enlarged_difference(clean, moved)
-    truth = _truth(row, classes)
-    before, after = (_answer(row, side, classes) for side in ("clean", "attacked"))
+    truth = _truth_text(row, classes)
+    before, after = (_answer_marks(row, side, classes) for side in ("clean", "attacked"))
     levels = 255 * float(row["distance"])
     pictures = [
         Picture(png(clean), "original", f"The original image of {row['id']}, {truth}", before),
@@ -110,14 +110,14 @@ def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[
     return Strip(f"{row['id']} · {truth}", pictures)
 
 
-def _truth(row: dict[str, Any], classes: Sequence[str]) -> str:
+def _truth_text(row: dict[str, Any], classes: Sequence[str]) -> str:
     if row["labels"] is not None:
         there = [name for name, label in zip(classes, row["labels"], strict=True) if label == 1]
         return f"is {', '.join(there)}" if there else "is none of them"
     return "class unknown" if row["gold"] is None else f"is {classes[row['gold']]}"
 
 
-def _answer(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
+def _answer_marks(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
     """What the subject said of one image: its class with its probability, or the labels it named."""
     probabilities = row[f"{side}_probabilities"]
     if row["labels"] is None:
@@ -135,7 +135,7 @@ def _answer(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark
     return [*marks[:_NAMED], *more] or [Mark("none of the labels")]
 
 
-def _in_turn(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+def _ranked_rows(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     """At most so many rows: of every class the first that was right and fell, then the second; then those that
     withstood, and at the end what was wrong already, which shows nothing of the attack."""
     seen: dict[tuple[int, Any], int] = {}
@@ -155,5 +155,5 @@ def _pixels(images: pa.Table, group: str) -> dict[str, Pixels]:
     return dict(zip(table["id"].to_pylist(), pixels_of(table), strict=True)) if at else {}
 
 
-def _only(table: pa.Table, subject: str, attack: str) -> pa.Table:
+def _rows_of(table: pa.Table, subject: str, attack: str) -> pa.Table:
     return table.filter(pc.and_(pc.equal(table["subject"], subject), pc.equal(table["attack"], attack)))

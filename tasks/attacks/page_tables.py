@@ -13,9 +13,9 @@ from assay.tasks.statistics.slices import TRAINING
 _NONE_RAISED = "None of the {checked} signs of a misleading evaluation that were looked for showed itself."
 
 
-def figures_table(found: AttackFindings) -> DataTable:
+def figures_table(findings: AttackFindings) -> DataTable:
     """ACC, AUC and FR per subject, attack and ε, as in the paper's Tables 1 and 2, and what each attack needed."""
-    training = found.has_training()
+    training = findings.has_training()
     columns = [
         Column("Subject"),
         Column("Attack"),
@@ -28,11 +28,11 @@ def figures_table(found: AttackFindings) -> DataTable:
         Column("Steps", "number", "Mean steps, to success or to the end"),
     ]
     rows = [
-        _figures(found, subject, attack, group, training)
-        for subject in found.subjects
-        for attack in found.attacks(subject)
-        for group in found.grid(subject, attack)
-        if eps_value(group) > 0 or attack == found.attacks(subject)[0]  # clean images are the same for all attacks
+        _figures(findings, subject, attack, group, training)
+        for subject in findings.subjects
+        for attack in findings.attacks(subject)
+        for group in findings.grid(subject, attack)
+        if eps_value(group) > 0 or attack == findings.attacks(subject)[0]  # clean images are the same for all attacks
     ]
     note = (
         "The layout of Tables 1 and 2 of Xu et al. ε is how far any pixel may move, in values of [0, 1]; theirs were "
@@ -45,56 +45,56 @@ def figures_table(found: AttackFindings) -> DataTable:
     return DataTable("Accuracy, AUC and fooling rate", columns, rows, note, collapsed=len(rows) > 24)
 
 
-def transfer_tables(found: AttackFindings) -> list[DataTable]:
+def transfer_tables(findings: AttackFindings) -> list[DataTable]:
     """Per attack and ε: how every subject answers for images made against every subject."""
-    kinds = distinct((one.of, one.slice.eps_text) for one in found.transfers if one.slice.eps)
-    return [_transfer(found, attack, eps) for attack, eps in kinds]
+    kinds = distinct((one.of, one.slice.eps_text) for one in findings.transfers if one.slice.eps)
+    return [_transfer(findings, attack, eps) for attack, eps in kinds]
 
 
-def recall_table(found: AttackFindings, subject: str, group: str) -> DataTable:
+def recall_table(findings: AttackFindings, subject: str, group: str) -> DataTable:
     """The recall of every class on clean images and under every attack at one ε."""
-    attacks = [attack for attack in found.attacks(subject) if group in found.grid(subject, attack)]
+    attacks = [attack for attack in findings.attacks(subject) if group in findings.grid(subject, attack)]
     columns = [Column("Class"), Column("Clean", "percent"), *(Column(attack, "percent") for attack in attacks)]
     first = attacks[0] if attacks else ""
     rows: list[list[Cell]] = [
         [
             name,
-            estimate(found.get("recall", subject, first, "eps=0", name)),
-            *(estimate(found.get("recall", subject, attack, group, name)) for attack in attacks),
+            estimate(findings.get("recall", subject, first, "eps=0", name)),
+            *(estimate(findings.get("recall", subject, attack, group, name)) for attack in attacks),
         ]
-        for name in found.classes(subject)
+        for name in findings.classes(subject)
     ]
-    return DataTable(_titled(found, "Recall of every class", subject, group), columns, rows)
+    return DataTable(_titled(findings, "Recall of every class", subject, group), columns, rows)
 
 
-def areas_table(found: AttackFindings, subject: str, group: str) -> DataTable | None:
+def areas_table(findings: AttackFindings, subject: str, group: str) -> DataTable | None:
     """The area under the ROC curve of every class, clean and under every attack at one ε; None of two classes that
     exclude each other, whose one area the first table has."""
-    attacks = [one for one in found.attacks(subject) if found.areas(subject, one, group)]
+    attacks = [one for one in findings.attacks(subject) if findings.areas(subject, one, group)]
     if not attacks:
         return None
     columns = [Column("Class"), Column("Clean", "number"), *(Column(attack, "number") for attack in attacks)]
     rows: list[list[Cell]] = [
         [
             name,
-            estimate(found.unattacked("class_auc", subject, name)),
-            *(estimate(found.get("class_auc", subject, attack, group, name)) for attack in attacks),
+            estimate(findings.unattacked("class_auc", subject, name)),
+            *(estimate(findings.get("class_auc", subject, attack, group, name)) for attack in attacks),
         ]
-        for name in found.areas(subject, attacks[0], group)
+        for name in findings.areas(subject, attacks[0], group)
     ]
     note = "Of each class against the rest, or of each label, from probabilities: a mean over them hides the worst."
-    return DataTable(_titled(found, "AUC of every class", subject, group), columns, rows, note)
+    return DataTable(_titled(findings, "AUC of every class", subject, group), columns, rows, note)
 
 
-def chances_table(found: AttackFindings, groups: dict[str, str]) -> DataTable | None:
+def chances_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable | None:
     """Whether confidences are still chances under attack, at one ε per subject; None where no truth is known."""
     rows: list[list[Cell]] = []
     for subject, telling in groups.items():
-        attacked = [one for one in found.attacks(subject) if found.get("ece", subject, one, telling)]
+        attacked = [one for one in findings.attacks(subject) if findings.get("ece", subject, one, telling)]
         if attacked:
-            rows.append([subject, "clean", _eps("eps=0"), *chance_cells(found.all, "subject", subject, "clean")])
+            rows.append([subject, "clean", _eps("eps=0"), *chance_cells(findings.all, "subject", subject, "clean")])
         rows += [
-            [subject, attack, _eps(telling), *chance_cells(found.all, "attack", subject, attack, telling)]
+            [subject, attack, _eps(telling), *chance_cells(findings.all, "attack", subject, attack, telling)]
             for attack in attacked
         ]
     note = (
@@ -105,7 +105,7 @@ def chances_table(found: AttackFindings, groups: dict[str, str]) -> DataTable | 
     return DataTable("Are its confidences still chances?", columns, rows, note) if rows else None
 
 
-def answers_table(found: AttackFindings, groups: dict[str, str]) -> DataTable:
+def answers_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable:
     """Beside each accuracy, what a constant answer would get, and how varied the answers are, at one ε per subject."""
     columns = [
         Column("Subject"),
@@ -119,25 +119,25 @@ def answers_table(found: AttackFindings, groups: dict[str, str]) -> DataTable:
     ]
     rows: list[list[Cell]] = []
     for subject, telling in groups.items():
-        for attack in found.attacks(subject):
-            for group in ["eps=0", telling] if attack == found.attacks(subject)[0] else [telling]:
-                rows += _answers(found, subject, attack, group)
+        for attack in findings.attacks(subject):
+            for group in ["eps=0", telling] if attack == findings.attacks(subject)[0] else [telling]:
+                rows += _answers(findings, subject, attack, group)
     note = "A robust accuracy that a constant answer gets as well says nothing about robustness."
     return DataTable("What the answers are worth", columns, rows, note)
 
 
-def flag_blocks(found: AttackFindings) -> list[Block]:
+def flag_blocks(findings: AttackFindings) -> list[Block]:
     """The red flags: those raised in words, and the table of all that were looked for."""
-    if not found.flags:
+    if not findings.flags:
         return []
-    raised = [one for one in found.flags if one.value == 1.0]
-    checked = sum(one.n not in (None, 0) for one in found.flags)
+    raised = [one for one in findings.flags if one.value == 1.0]
+    checked = sum(one.n not in (None, 0) for one in findings.flags)
     blocks: list[Block] = [Paragraph(_in_words(one)) for one in raised]
     if not raised:
         blocks.append(Paragraph(_NONE_RAISED.format(checked=checked)))
     columns = [Column("Red flag"), Column("Subject"), Column(""), Column("Samples", "integer"), Column("What it means")]
     rows: list[list[Cell]] = [
-        [_title(one), one.subject, _state(one), one.n or None, FLAGS.get(one.of, ("", ""))[1]] for one in found.flags
+        [_title(one), one.subject, _state(one), one.n or None, FLAGS.get(one.of, ("", ""))[1]] for one in findings.flags
     ]
     note = (
         "A flag is raised beyond what chance explains: at most once in a hundred honest audits. What to do about each "
@@ -151,24 +151,24 @@ def raised_flags(findings: FindingIndex) -> list[Finding]:
     return [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
 
 
-def _figures(found: AttackFindings, subject: str, attack: str, group: str, training: bool) -> list[Cell]:
+def _figures(findings: AttackFindings, subject: str, attack: str, group: str, training: bool) -> list[Cell]:
     attacked = eps_value(group) > 0
     metrics = ["accuracy", "auc", *(["fooling_rate", "distance", "steps"] if attacked else [])]
-    accuracy, auc, *rest = (estimate(found.get(metric, subject, attack, group)) for metric in metrics)
-    extra: list[Cell] = [estimate(found.get("accuracy", subject, attack, group, TRAINING))] if training else []
+    accuracy, auc, *rest = (estimate(findings.get(metric, subject, attack, group)) for metric in metrics)
+    extra: list[Cell] = [estimate(findings.get("accuracy", subject, attack, group, TRAINING))] if training else []
     named: list[Cell] = [subject, attack if attacked else "clean", _eps(group)]
     return [*named, accuracy, *extra, auc, *(rest or [None, None, None])]
 
 
-def _transfer(found: AttackFindings, attack: str, eps: str) -> DataTable:
-    shown = [one for one in found.transfers if one.of == attack and one.slice.eps_text == eps]
+def _transfer(findings: AttackFindings, attack: str, eps: str) -> DataTable:
+    shown = [one for one in findings.transfers if one.of == attack and one.slice.eps_text == eps]
     sources, targets = distinct(one.slice.made_for for one in shown), distinct(one.subject for one in shown)
     columns = [Column("Made for"), *(Column(f"shown to {name}", "percent") for name in targets)]
     rows: list[list[Cell]] = [
         [
             source,
             *(
-                estimate(found.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
+                estimate(findings.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
                 for target in targets
             ),
         ]
@@ -181,21 +181,21 @@ def _transfer(found: AttackFindings, attack: str, eps: str) -> DataTable:
     return DataTable(f"Transfer of {attack} at ε = {eps}", columns, rows, note)
 
 
-def _answers(found: AttackFindings, subject: str, attack: str, group: str) -> list[list[Cell]]:
-    accuracy = found.get("accuracy", subject, attack, group)
+def _answers(findings: AttackFindings, subject: str, attack: str, group: str) -> list[list[Cell]]:
+    accuracy = findings.get("accuracy", subject, attack, group)
     if accuracy is None:
         return []
     names = ("majority_rate", "prediction_entropy", "degenerate")
-    beside: list[Finding | None] = [found.get(name, subject, attack, group) for name in names]
+    beside: list[Finding | None] = [findings.get(name, subject, attack, group) for name in names]
     verdict = beside[-1].verdict if beside[-1] is not None else ""
     mark = Mark(verdict, "bad") if verdict.startswith("degenerate") else Mark(verdict.replace("not measured", ""))
     name = "clean" if eps_value(group) == 0 else attack
     return [[subject, name, _eps(group), *(estimate(one) for one in (accuracy, *beside)), mark]]
 
 
-def _titled(found: AttackFindings, what: str, subject: str, group: str) -> str:
+def _titled(findings: AttackFindings, what: str, subject: str, group: str) -> str:
     title = f"{what} at ε = {eps_text(group)}"
-    return f"{title}, {subject}" if len(found.subjects) > 1 else title
+    return f"{title}, {subject}" if len(findings.subjects) > 1 else title
 
 
 def _eps(group: str) -> Mark:

@@ -54,9 +54,9 @@ def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws
         "gradient_nearby": _largest_slope(batch, batch.start("probe")),
         "spread": spread.amax(dim=1),
     }
-    found = {name: value.double().cpu().numpy() for name, value in values.items()}
+    arrays = {name: value.double().cpu().numpy() for name, value in values.items()}
     shares = {"clean": before, "repainted": after}
-    columns = {"id": list(draws.ids), **found, **{name: one.cpu().numpy().tolist() for name, one in shares.items()}}
+    columns = {"id": list(draws.ids), **arrays, **{name: one.cpu().numpy().tolist() for name, one in shares.items()}}
     return pa.table(columns, schema=Probed.schema)
 
 
@@ -73,20 +73,20 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed
         return [Reading(name, False, 0, why) for name in PROBES]
     clean, repainted = (matrix(rows[name], np.float64) for name in ("clean", "repainted"))
     return [
-        _softmax(n, multilabel, softmaxed),
-        _flat(columns, n),
-        _randomised(columns, n),
-        _unreached(clean, repainted, truth, multilabel),
+        _softmax_output(n, multilabel, softmaxed),
+        _zero_gradients(columns, n),
+        _randomised_output(columns, n),
+        _eps_one(clean, repainted, truth, multilabel),
     ]
 
 
-def _softmax(n: int, multilabel: bool, softmaxed: bool) -> Reading:
+def _softmax_output(n: int, multilabel: bool, softmaxed: bool) -> Reading:
     of = "sigmoid" if multilabel else "softmax"
     why = f"every output lies between 0 and 1{'' if multilabel else ' and they add up to 1'}, as a {of}'s do"
     return Reading("softmax-output", softmaxed, n, why if softmaxed else "")
 
 
-def _flat(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
+def _zero_gradients(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
     for name, where in (("gradient", "at the image"), ("gradient_nearby", "next to the image")):
         flat = int((columns[name] == 0).sum())
         if flat / n >= _MANY:
@@ -94,13 +94,13 @@ def _flat(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
     return Reading("zero-gradients", False, n)
 
 
-def _randomised(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
+def _randomised_output(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
     moved = int((columns["spread"] > _STILL).sum())
     why = f"{moved} of {n} images got other logits when asked {REPEATS} times" if moved else ""
     return Reading("randomised-output", moved > 0, n, why)
 
 
-def _unreached(
+def _eps_one(
     clean: npt.NDArray[np.float64], repainted: npt.NDArray[np.float64], truth: Truth, multilabel: bool
 ) -> Reading:
     """Raised where more than 5 % (Wilson's lower end) of what was right stays right, unless the subject always answers

@@ -136,7 +136,7 @@ def _record(
         "queries": result.queries.numpy(),
         "winner": pa.nulls(n),
     }
-    return pa.table([_as(columns[field.name], field.type) for field in Attacked.schema], schema=Attacked.schema)
+    return pa.table([_array_of(columns[field.name], field.type) for field in Attacked.schema], schema=Attacked.schema)
 
 
 def _pictures(assault: Assault, posed: Posed, images: Pixels, eps: float, kept: frozenset[str]) -> pa.Table:
@@ -150,7 +150,8 @@ def _pictures(assault: Assault, posed: Posed, images: Pixels, eps: float, kept: 
         **image_columns(images[rows]),
     }
     return pa.table(
-        [_as(columns[field.name], field.type) for field in AdversarialImages.schema], schema=AdversarialImages.schema
+        [_array_of(columns[field.name], field.type) for field in AdversarialImages.schema],
+        schema=AdversarialImages.schema,
     )
 
 
@@ -184,7 +185,7 @@ def _labels(samples: pa.Table, model: ImageModel, ids: Sequence[str]) -> npt.NDA
     return np.asarray(labels, np.int64).reshape(len(ids), model.classes)
 
 
-def _as(column: Any, dtype: pa.DataType) -> pa.Array:
+def _array_of(column: Any, dtype: pa.DataType) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks().cast(dtype)
     return column.cast(dtype) if isinstance(column, pa.Array) else pa.array(column, dtype)

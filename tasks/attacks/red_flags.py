@@ -85,14 +85,14 @@ class Reading:
         if self.n == 0:
             verdict = f"not measured: {self.why}" if self.why else "not measured"
             return Finding("attack.red_flag", of=self.flag, subject=subject, n=0, verdict=verdict)
-        said = "raised" if self.raised else "silent"
+        state = "raised" if self.raised else "silent"
         return Finding(
             "attack.red_flag",
             of=self.flag,
             subject=subject,
             value=float(self.raised),
             n=self.n,
-            verdict=f"{said}: {self.why}" if self.why else said,
+            verdict=f"{state}: {self.why}" if self.why else state,
         )
 
 
@@ -122,8 +122,8 @@ def flags_of_attacks(
     queries = [t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).black_box]
     strongest = _strongest(mine, known)
     return [
-        _beaten("one-step-beats-multi-step", one_step, strongest, known),
-        _beaten("black-box-beats-white-box", queries, strongest, known),
+        _beats_strongest("one-step-beats-multi-step", one_step, strongest, known),
+        _beats_strongest("black-box-beats-white-box", queries, strongest, known),
         beaten_from_outside(transfers, strongest),
         rising_curve([t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).generator is None], known),
         constant_answer(mine, classes),
@@ -140,9 +140,9 @@ def rising_curve(trials: Iterable[Trial], known: Mapping[str, ImageAttack]) -> R
         for attack, curve in curves.items()
         for small, large in combinations(sorted(curve), 2)
     ]
-    said = "{first} at {at} fools {more} of {n} samples that it does not at {other_at}, and there only {less} others"
+    text = "{first} at {at} fools {more} of {n} samples that it does not at {other_at}, and there only {less} others"
     labels = "{first} at {at} gets more labels wrong than at {other_at} for {more} of {n} samples, and fewer for {less}"
-    return _surprising("non-monotone-curve", pairs, said, labels, "needs an attack at two ε")
+    return _significantly_more("non-monotone-curve", pairs, text, labels, "needs an attack at two ε")
 
 
 def beaten_from_outside(transfers: Sequence[Finding], strongest: Mapping[tuple[float, str], Trial]) -> Reading:
@@ -152,12 +152,17 @@ def beaten_from_outside(transfers: Sequence[Finding], strongest: Mapping[tuple[f
     often. Several labels of one sample count as one sample.
     """
     flag, pairs = "transfer-beats-white-box", []
-    for one in transfers:
-        eps, _, source = one.group.partition(", made for ")
+    for transfer in transfers:
+        eps, _, source = transfer.group.partition(", made for ")
         rival = next((t for (_, goal), t in strongest.items() if goal == "untargeted" and t.group == eps), None)
-        if rival is not None and one.value is not None and one.n and source != rival.subject == one.subject:
-            pairs.append((one, source, rival))
-    readings = [_fewer_right(flag, one, source, rival, CHANCE / len(pairs)) for one, source, rival in pairs]
+        if (
+            rival is not None
+            and transfer.value is not None
+            and transfer.n
+            and source != rival.subject == transfer.subject
+        ):
+            pairs.append((transfer, source, rival))
+    readings = [_fewer_right(flag, transfer, source, rival, CHANCE / len(pairs)) for transfer, source, rival in pairs]
     if not readings:
         return Reading(flag, False, 0, "needs several subjects and an attack on this one at the same ε")
     decisive = min(readings, key=lambda reading: reading.surprise)
@@ -185,16 +190,16 @@ def constant_answer(trials: Sequence[Trial], classes: Sequence[str]) -> Reading:
     flag, judged = "majority-predictor", 0
     for trial in sorted(trials, key=lambda trial: trial.eps):
         k = trial.probabilities.shape[1]
-        for said, when in (
+        for answers, when in (
             (trial.clean, "without an attack"),
             (trial.attacked, f"{trial.attack} at {_at(trial.group)}"),
         ):
-            alone = one_answer(said, trial.truth, k)
+            alone = one_answer(answers, trial.truth, k)
             judged = max(judged, alone.share.n)
             if alone.verdict != "degenerate":
                 continue
-            right, most = accuracy(said, trial.truth).value, majority_rate(trial.truth, k)
-            if said is trial.clean or (right is not None and most.low is not None and right >= most.low):
+            right, most = accuracy(answers, trial.truth).value, majority_rate(trial.truth, k)
+            if answers is trial.clean or (right is not None and most.low is not None and right >= most.low):
                 return Reading(flag, True, alone.share.n, f"{_in_words(alone, classes)} ({when})")
     return Reading(flag, False, judged, "" if judged else "there are no predictions")
 
@@ -205,22 +210,22 @@ def _in_words(alone: OneAnswer, classes: Sequence[str]) -> str:
     return f"{percent(alone.share.value, 0)} of the images are called {answer_name(alone.answer, classes)}"
 
 
-def _beaten(
+def _beats_strongest(
     flag: str,
     contenders: Sequence[Trial],
     strongest: Mapping[tuple[float, str], Trial],
     known: Mapping[str, ImageAttack],
 ) -> Reading:
     """Whether a contender fools more than the strongest white-box attack at the same ε and with the same goal."""
-    rivals = [(one, strongest.get((one.eps, known[one.attack].goal))) for one in contenders]
-    pairs = [(one, other, known[one.attack].goal) for one, other in rivals if one.eps > 0 and other is not None]
-    said = "at {at} {first} fools {more} of {n} samples that {second} does not, and {second} {less} that it does not"
+    rivals = [(trial, strongest.get((trial.eps, known[trial.attack].goal))) for trial in contenders]
+    pairs = [(trial, other, known[trial.attack].goal) for trial, other in rivals if trial.eps > 0 and other is not None]
+    text = "at {at} {first} fools {more} of {n} samples that {second} does not, and {second} {less} that it does not"
     labels = "at {at} {first} gets more labels wrong than {second} for {more} of {n} samples, and fewer for {less}"
-    return _surprising(flag, pairs, said, labels, "needs both kinds of attack at the same ε")
+    return _significantly_more(flag, pairs, text, labels, "needs both kinds of attack at the same ε")
 
 
-def _surprising(
-    flag: str, pairs: Sequence[tuple[Trial, Trial, Goal]], said: str, of_labels: str, missing: str
+def _significantly_more(
+    flag: str, pairs: Sequence[tuple[Trial, Trial, Goal]], text: str, of_labels: str, missing: str
 ) -> Reading:
     """Raised where the first of a pair does more to more samples than the second than chance explains over all pairs.
 
@@ -231,7 +236,7 @@ def _surprising(
         ids = np.intersect1d(first.ids, second.ids, assume_unique=True)
         ours, theirs = first.harm(goal, ids), second.harm(goal, ids)
         p = chance_of_more(ours, theirs)
-        words = of_labels if first.truth.ndim == 2 else said
+        words = of_labels if first.truth.ndim == 2 else text
         why = words.format(
             first=first.attack,
             second=second.attack,

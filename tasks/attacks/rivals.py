@@ -64,12 +64,12 @@ def against_each(batch: Batch, classes: int, steps: int, attempt: Callable[[Batc
     ledger: Ledger | None = None
     for place in range(ranked.shape[1]):
         if ledger is None:
-            ledger = attempt(_towards(batch, ranked[:, place]), place)
+            ledger = attempt(_with_rival(batch, ranked[:, place]), place)
             continue
         rows = ledger.open()
         if len(rows) == 0:
             break
-        ledger.merge(rows, attempt(_towards(batch.of(rows), ranked[rows, place]), place), place * steps)
+        ledger.merge(rows, attempt(_with_rival(batch.of(rows), ranked[rows, place]), place), place * steps)
     assert ledger is not None
     return ledger
 
@@ -80,5 +80,5 @@ def _wrong_classes(batch: Batch) -> Tensor:
     return logits.argsort(dim=1, descending=True, stable=True)[:, :-1]
 
 
-def _towards(batch: Batch, rival: Tensor) -> Batch:
+def _with_rival(batch: Batch, rival: Tensor) -> Batch:
     return replace(batch, criterion=Rival(batch.criterion.truth.long(), rival))

@@ -52,14 +52,14 @@ def attack_subject(
     """
     assault = _assault(classes, files, subject, attack, name, generators)
     card = json.loads(assault.files[CARD])
-    found = reduce_partitions(candidates, evaluation, per_class=attack.keep)
+    pool = reduce_partitions(candidates, evaluation, per_class=attack.keep)
     attacked, images = map_partitions(
         attack_partition,
         evaluation,
         into=(Attacked, AdversarialImages),
         rows=_rows_for(attack, evaluation.rows, (card["channels"], card["size"])),
         assault=assault,
-        kept=kept(found, attack.keep),
+        kept=kept(pool, attack.keep),
     )
     say(_summary(reduce_partitions(count_successes, attacked), assault))
     return Attacks(attacked, images)
@@ -68,12 +68,12 @@ def attack_subject(
 @stage(version=1, title="worst case")
 def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
     """Per sample and ε the record of the attack that did most to one subject, in a table called `worst-case`."""
-    found = [reduce_partitions(what_was_attacked, table) for table in attacked]
-    subjects = sorted({subject for one in found for subject in one["subjects"]})
+    summaries = [reduce_partitions(what_was_attacked, table) for table in attacked]
+    subjects = sorted({subject for summary in summaries for subject in summary["subjects"]})
     if len(subjects) > 1:
         raise InputError(f"The worst case is that of one subject, and these tables are of {', '.join(subjects)}.")
-    grid = sorted({float(eps) for one in found for eps in one["grid"]})
-    known = _known(found[0])
+    grid = sorted({float(eps) for summary in summaries for eps in summary["grid"]})
+    known = _known(summaries[0])
     tables = [
         map_partitions(on_grid, table, into=Attacked, name=f"grid-{at}", grid=grid, known=known)
         for at, table in enumerate(attacked)
@@ -116,9 +116,9 @@ def what_was_attacked(attacked: pa.Table) -> dict[str, Any]:
     return {"subjects": frozenset(attacked["subject"].unique().to_pylist()), "grid": grid, **known}
 
 
-def _known(found: Mapping[str, Any]) -> tuple[int, ...]:
+def _known(summary: Mapping[str, Any]) -> tuple[int, ...]:
     """Per label the records in which it is known; nothing where samples have one class."""
-    return tuple(found[f"known {at}"] for at in range(sum(name.startswith("known ") for name in found)))
+    return tuple(summary[f"known {at}"] for at in range(sum(name.startswith("known ") for name in summary)))
 
 
 def count_successes(attacked: pa.Table) -> dict[str, int]:
@@ -159,7 +159,7 @@ def _assault(
             f"The attack {attack.called} aims at class {attack.target}, and the classes are 0 to {classes.rows - 1}: "
             "set `target` to one of them."
         )
-    trained = None if generators is None else {eps: read_files(found) for eps, found in generators.items()}
+    trained = None if generators is None else {eps: read_files(generator) for eps, generator in generators.items()}
     seeds = Seeds(stage_seeds().run_seed, "attack")  # the same in every stage that attacks
     return Assault(subject, name, read_files(files), classes.rows, attack, seeds, trained)
 

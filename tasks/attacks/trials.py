@@ -102,10 +102,10 @@ def trials(tables: Iterable[pa.Table]) -> list[Trial]:
 def trials_one_by_one(tables: Iterable[pa.Table]) -> Iterator[Trial]:
     """The same, one after the other: neither the next table nor the next trial is there before it is asked for."""
     for table in tables:
-        yield from _of(table)
+        yield from _trials_of(table)
 
 
-def _of(table: pa.Table) -> Iterator[Trial]:
+def _trials_of(table: pa.Table) -> Iterator[Trial]:
     keys = table.select(["subject", "attack", "eps"]).group_by(["subject", "attack", "eps"]).aggregate([])
     for key in sorted(keys.to_pylist(), key=lambda key: (key["subject"], key["attack"], key["eps"])):
         where = pc.and_(pc.equal(table["subject"], key["subject"]), pc.equal(table["attack"], key["attack"]))

@@ -20,15 +20,15 @@ def on_grid(records: pa.Table, *, grid: Sequence[float], known: Sequence[int] = 
     An image within a smaller ε is within this one too. So no attack looks better at a larger ε, and tables of attacks
     with different grids have the same rows. `known` as in `worst_of`.
     """
-    found = []
+    filled = []
     for rows in _by_sample(records):
         best = rows[0]
         at = {row["eps"]: row for row in rows}
         for eps in grid:
             if eps in at and _harm(at[eps], known) >= _harm(best, known):
                 best = at[eps]
-            found.append(best | {"eps": eps})
-    return pa.Table.from_pylist(found, schema=Attacked.schema)
+            filled.append(best | {"eps": eps})
+    return pa.Table.from_pylist(filled, schema=Attacked.schema)
 
 
 def worst_of(*tables: pa.Table, known: Sequence[int] = ()) -> pa.Table:
@@ -63,8 +63,8 @@ def _harm(record: dict[str, Any], known: Sequence[int]) -> tuple[float, bool, fl
     if record["labels"] is None:
         truth = record["clean"] if record["gold"] is None else record["gold"]
         return float(record["attacked"] != truth), record["success"], -attacked[truth]
-    said = [int(p >= THRESHOLD) for p in record["clean_probabilities"]]
-    truths = record["labels"] if any(label >= 0 for label in record["labels"]) else said
+    predicted = [int(p >= THRESHOLD) for p in record["clean_probabilities"]]
+    truths = record["labels"] if any(label >= 0 for label in record["labels"]) else predicted
     weights = [1 / (known[at] or 1) if known else 1.0 for at in range(len(truths))]
     wrong = [
         w for w, p, label in zip(weights, attacked, truths, strict=True) if label >= 0 and (p >= THRESHOLD) != label

@@ -24,7 +24,7 @@ class Answers:
     attack: str  # empty for clean samples
     group: str  # `clean`, or ε by name
     ids: npt.NDArray[np.str_]  # [n]
-    said: Said  # [n] codes, or [n, k] bool
+    predicted: Said  # [n] codes, or [n, k] bool
     truth: Truth  # [n], or [n, k]; -1 where unknown
     groups: Groups = None  # [n], or None where samples are independent
 
@@ -39,7 +39,7 @@ class Answers:
 
     def right(self) -> npt.NDArray[np.float64]:
         """Per sample whether it is right, 1 or 0; of several labels the share that is; NaN where nobody knows."""
-        hits, known = self.said == self.truth, self.truth >= 0
+        hits, known = self.predicted == self.truth, self.truth >= 0
         if self.truth.ndim == 1:
             return np.where(known, hits.astype(np.float64), np.nan)
         counted = known.sum(axis=1)

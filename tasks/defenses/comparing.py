@@ -27,15 +27,21 @@ def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, cl
     The verdict says where a model answers (almost) everything alike: such a model withstands every attack, and knows
     nothing.
     """
-    found = []
-    for one in deciding(answers):
-        alone = one_answer(one.said, one.truth, len(classes))
+    findings = []
+    for group_answers in deciding(answers):
+        alone = one_answer(group_answers.predicted, group_answers.truth, len(classes))
         verdict = ""
         if alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
-        about = About("defense", defence, one.group, subject)
-        found.append(about.finding("accuracy", accuracy(one.said, one.truth, one.groups), verdict=verdict))
-    return found
+        about = About("defense", defence, group_answers.group, subject)
+        findings.append(
+            about.finding(
+                "accuracy",
+                accuracy(group_answers.predicted, group_answers.truth, group_answers.groups),
+                verdict=verdict,
+            )
+        )
+    return findings
 
 
 def comparison_findings(
@@ -55,21 +61,21 @@ def comparison_findings(
     anything is seen, so that the family that Holm corrects stays small: clean samples, and the worst case (or the only
     attack) at the `telling` ε.
     """
-    before, found = by_label(original), []
+    before, findings = by_label(original), []
     concluded = {one.label for one in deciding(original) if one.group in (CLEAN, telling)}
-    for one in defended:
-        if one.label not in before:
+    for after in defended:
+        if after.label not in before:
             continue
-        paired = compared(before[one.label], one, seeds.generator(f"{subject}/{defence}/{one.label}"))
+        paired = compared(before[after.label], after, seeds.generator(f"{subject}/{defence}/{after.label}"))
         if paired is None:
             continue
         gain, p = paired
-        about = Finding("defense.gain", of=defence, group=one.label, subject=subject, n=gain.n, p_value=p)
-        found.append(replace(about, value=gain.value, low=gain.low, high=gain.high, unit="share"))
-        if one.label in concluded:
+        about = Finding("defense.gain", of=defence, group=after.label, subject=subject, n=gain.n, p_value=p)
+        findings.append(replace(about, value=gain.value, low=gain.low, high=gain.high, unit="share"))
+        if after.label in concluded:
             verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
-            found.append(replace(about, metric="defense.mcnemar_p", value=p, verdict=verdict, unit="p"))
-    return found
+            findings.append(replace(about, metric="defense.mcnemar_p", value=p, verdict=verdict, unit="p"))
+    return findings
 
 
 def deciding(answers: Sequence[Answers]) -> list[Answers]:

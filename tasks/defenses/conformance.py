@@ -27,13 +27,13 @@ def defence_conformance(choice: ImageDefenceChoice[Any]) -> list[str]:
     Its settings give variants, a batch gives a finite loss with a gradient and logits for every image, and the same
     seeds give the same loss.
     """
-    said = list[str]()
+    sentences = list[str]()
     for variant in choice.settings().variants(EPS):
         for multilabel in (False,) if choice.one_class else (False, True):
             several = " (several labels)" if multilabel else ""
-            found = tried(partial(_tried, choice, variant, multilabel))
-            said += [f"As {variant.called}{several} {sentence}" for sentence in found]
-    return said
+            faults = tried(partial(_faults, choice, variant, multilabel))
+            sentences += [f"As {variant.called}{several} {sentence}" for sentence in faults]
+    return sentences
 
 
 def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> object:
@@ -47,7 +47,7 @@ def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bo
     return choice.hook(variant, SEEDS)(Batch(model, images, targets, ids, seeds, loss, epoch=1))
 
 
-def _tried(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> list[str]:
+def _faults(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> list[str]:
     descended = _descended(choice, variant, multilabel)
     if not isinstance(descended, Descent):
         return [f"it returns a {type(descended).__name__}: a hook returns a Descent, the loss and the logits."]

@@ -32,8 +32,8 @@ def joined_rows(original: pa.Table, copy: pa.Table, *, suffix: str, unchanged: b
     with the same ids in the same order, and nothing of the attack.
 
     >>> text = pa.table({"id": ["a", "b"], "text": ["good", "bad"]})
-    >>> made = joined_rows(text, text.set_column(1, "text", [["gpod", "bad"]]), suffix="+copy").result
-    >>> made["id"].to_pylist(), made["text"].to_pylist(), made["copied_from"].to_pylist()
+    >>> joined = joined_rows(text, text.set_column(1, "text", [["gpod", "bad"]]), suffix="+copy").result
+    >>> joined["id"].to_pylist(), joined["text"].to_pylist(), joined["copied_from"].to_pylist()
     (['a', 'b', 'a+copy'], ['good', 'bad', 'gpod'], [None, None, 'a'])
     >>> again = joined_rows(text, text.set_column(1, "text", [["gpod", "bad"]]), suffix="+copy", unchanged=True).result
     >>> again["id"].to_pylist(), again["text"].to_pylist()
@@ -73,15 +73,15 @@ def rows_with_texts(samples: pa.Table, *, text: str, changed: Mapping[str, str])
     another text by that (`changed`).
 
     >>> samples = pa.table({"id": ["a", "b"], "text": ["good", "bad"]})
-    >>> made = rows_with_texts(samples, text="text", changed={"a": "gpod", "b": "bad"})
-    >>> made.result["text"].to_pylist(), made.tally
+    >>> rewritten = rows_with_texts(samples, text="text", changed={"a": "gpod", "b": "bad"})
+    >>> rewritten.result["text"].to_pylist(), rewritten.tally
     (['gpod', 'bad'], {'changed': 1})
     """
     pairs = list(zip(samples["id"].to_pylist(), samples[text].to_pylist(), strict=True))
     written = [changed.get(sample, before) for sample, before in pairs]
     column = pa.array(written, samples.schema.field(text).type)
-    made = samples.set_column(samples.schema.get_field_index(text), samples.schema.field(text), column)
-    return Tallied(made, {"changed": sum(after != before for (_, before), after in zip(pairs, written, strict=True))})
+    table = samples.set_column(samples.schema.get_field_index(text), samples.schema.field(text), column)
+    return Tallied(table, {"changed": sum(after != before for (_, before), after in zip(pairs, written, strict=True))})
 
 
 def _differs(before: pa.Array, after: pa.Array) -> pa.Array:

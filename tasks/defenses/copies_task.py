@@ -33,8 +33,8 @@ def put_texts(
     changed: dict[str, str] = {}
     tables = [(one, "attacked_text") for one in attacked] + [(one, text) for one in noisy]
     for table, column in tables:
-        found = collect(table, ["id", column])
-        changed |= dict(zip(found["id"].to_pylist(), found[column].to_pylist(), strict=True))
+        rows = collect(table, ["id", column])
+        changed |= dict(zip(rows["id"].to_pylist(), rows[column].to_pylist(), strict=True))
     copies: Artifact[Samples] = map_partitions(rows_with_texts, samples, into=Samples, text=text, changed=changed)
     say(f"{tally_of(copies).get('changed', 0)} of {samples.rows} texts were changed by an attack")
     return copies

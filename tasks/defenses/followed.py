@@ -12,8 +12,8 @@ from assay.tasks.statistics.findings import FindingIndex
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject the accuracy of its best defended model at the ε that most defences were made for."""
-    found = DefenceFindings(findings)
-    if found.group:
-        for subject in found.subjects:
-            name = sliced("Accuracy of the best defence", subject, f"ε = {eps_text(found.group)}")
-            yield from headline_of(name, found.best_accuracy(subject))
+    defence_findings = DefenceFindings(findings)
+    if defence_findings.group:
+        for subject in defence_findings.subjects:
+            name = sliced("Accuracy of the best defence", subject, f"ε = {eps_text(defence_findings.group)}")
+            yield from headline_of(name, defence_findings.best_accuracy(subject))

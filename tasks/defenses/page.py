@@ -34,23 +34,23 @@ def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves
 
     `models` are the names of the defended models by subject and defence, `curves` how each of them learned.
     """
-    found = DefenceFindings(findings)
+    defence_findings = DefenceFindings(findings)
     blocks: list[Block] = []
-    if found.group:
-        blocks += [layout_table(found), *_trade_off(found)]
-    if found.subjects:
-        blocks += [tests_table(found)]
-    blocks += [table for table in (flips_table(findings, models), changes_table(found)) if table is not None]
+    if defence_findings.group:
+        blocks += [layout_table(defence_findings), *_trade_off(defence_findings)]
+    if defence_findings.subjects:
+        blocks += [tests_table(defence_findings)]
+    blocks += [table for table in (flips_table(findings, models), changes_table(defence_findings)) if table is not None]
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned, _LEARNING))
     constant = [
         f"{subject}+{defence} is {judgement}."
-        for subject in found.subjects
-        for defence in found.defences
-        if (judgement := found.degenerate(subject, defence))
+        for subject in defence_findings.subjects
+        for defence in defence_findings.defences
+        if (judgement := defence_findings.degenerate(subject, defence))
     ]
-    sentences = [_sentence(found, subject) for subject in found.subjects] + constant
+    sentences = [_sentence(defence_findings, subject) for subject in defence_findings.subjects] + constant
     judged = "red flag" if constant else ""
     sentence = " ".join(filter(None, sentences)) or "No defended model came through."
     return Part("Defences", sentence, blocks, "defences", "bad" if constant else "neutral", judged)
@@ -58,95 +58,97 @@ def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """The line about defences for the terminal and the head of the page; none where none was compared."""
-    found = DefenceFindings(findings)
-    lines = [line for subject in found.subjects if (line := _won(found, subject))]
+    defence_findings = DefenceFindings(findings)
+    lines = [line for subject in defence_findings.subjects if (line := _leaders_line(defence_findings, subject))]
     constant = [
         f"{subject}+{defence}"
-        for subject in found.subjects
-        for defence in found.defences
-        if found.degenerate(subject, defence)
+        for subject in defence_findings.subjects
+        for defence in defence_findings.defences
+        if defence_findings.degenerate(subject, defence)
     ]
     rest = len(lines) - NAMED
     parts = [*lines[:NAMED], *([f"{rest} more below"] if rest > 0 else [])]
     parts += [f"degenerate: {', '.join(constant)}"] if constant else []
     if not parts:
         return ()
-    where = f" at ε = {eps_text(found.group)}" if found.group else ""
-    return (Verdict(f"Defences{where}: {'; '.join(parts)}", _tone(found, bool(constant))),)
+    where = f" at ε = {eps_text(defence_findings.group)}" if defence_findings.group else ""
+    return (Verdict(f"Defences{where}: {'; '.join(parts)}", _tone(defence_findings, bool(constant))),)
 
 
-def _tone(found: DefenceFindings, constant: bool) -> Tone:
+def _tone(findings: DefenceFindings, constant: bool) -> Tone:
     if constant:
         return "bad"
     tests = [
-        found.test(subject, defence, attacked=True) for subject in found.subjects for defence in found.leaders(subject)
+        findings.test(subject, defence, attacked=True)
+        for subject in findings.subjects
+        for defence in findings.leaders(subject)
     ]
     return "good" if tests and all(one is not None and one.verdict == "better" for one in tests) else "neutral"
 
 
-def _won(found: DefenceFindings, subject: str) -> str:
-    leaders = found.leaders(subject)
+def _leaders_line(findings: DefenceFindings, subject: str) -> str:
+    leaders = findings.leaders(subject)
     after, clean = (
-        measured(found.accuracy(subject, defence, group) for defence in leaders) for group in (found.group, CLEAN)
+        measured(findings.accuracy(subject, defence, group) for defence in leaders) for group in (findings.group, CLEAN)
     )
-    best = found.best_accuracy(subject)
-    before, clean_before = (found.accuracy(subject, NONE, group) for group in (found.group, CLEAN))
+    best = findings.best_accuracy(subject)
+    before, clean_before = (findings.accuracy(subject, NONE, group) for group in (findings.group, CLEAN))
     if best is None or not after or not clean or before is None or clean_before is None:
         return ""
     had = f"right where it had {percent(before.value, 0)}"
-    cost = f"clean {_from_to(clean, 1)} where it had {percent(clean_before.value)}"
+    cost = f"clean {_range_text(clean, 1)} where it had {percent(clean_before.value)}"
     if len(leaders) == 1:
         return f"{leaders[0]} leaves {subject} {share_text(best, 0)} {had}, and {cost}"
     return (
-        f"{_named(leaders, len(found.defences))} leave {subject} {_from_to(after, 0)} {had}, no paired test tells them "
-        f"apart, and {cost}"
+        f"{_names(leaders, len(findings.defences))} leave {subject} {_range_text(after, 0)} {had}, no paired test "
+        f"tells them apart, and {cost}"
     )
 
 
-def _sentence(found: DefenceFindings, subject: str) -> str:
-    leaders, best = found.leaders(subject), found.best_accuracy(subject)
-    before = found.accuracy(subject, NONE, found.group)
-    after = measured(found.accuracy(subject, defence, found.group) for defence in leaders)
+def _sentence(findings: DefenceFindings, subject: str) -> str:
+    leaders, best = findings.leaders(subject), findings.best_accuracy(subject)
+    before = findings.accuracy(subject, NONE, findings.group)
+    after = measured(findings.accuracy(subject, defence, findings.group) for defence in leaders)
     if best is None or not after or before is None:
         return ""
-    said = (
-        f"{found.against().capitalize()} at ε = {eps_text(found.group)} leaves {share_text(before)} "
+    opening = (
+        f"{findings.against().capitalize()} at ε = {eps_text(findings.group)} leaves {share_text(before)} "
         f"of {integer(before.n)} samples right of {subject} as it is, and "
     )
     if len(leaders) == 1:
-        return f"{said}{share_text(best)} of {subject}+{leaders[0]}."
+        return f"{opening}{share_text(best)} of {subject}+{leaders[0]}."
     return (
-        f"{said}{_from_to(after, 1)} with {_named(leaders, len(found.defences))}, which no paired test tells apart "
-        "(McNemar, Holm over all pairs)."
+        f"{opening}{_range_text(after, 1)} with {_names(leaders, len(findings.defences))}, which no paired test tells "
+        "apart (McNemar, Holm over all pairs)."
     )
 
 
-def _from_to(shares: Sequence[Finding], digits: int) -> str:
+def _range_text(shares: Sequence[Finding], digits: int) -> str:
     """A share, or from which to which several go."""
     low, high = (percent(end(share.value or 0.0 for share in shares), digits) for end in (min, max))
     return low if low == high else f"{low} to {high}"
 
 
-def _named(leaders: Sequence[str], of: int) -> str:
+def _names(leaders: Sequence[str], of: int) -> str:
     """The defences by name, or how many of them where these are many."""
     if len(leaders) > NAMED:
         return f"{len(leaders)} of {of} defences"
     return f"{', '.join(leaders[:-1])} and {leaders[-1]}"
 
 
-def _trade_off(found: DefenceFindings) -> list[Block]:
+def _trade_off(findings: DefenceFindings) -> list[Block]:
     """Accuracy under attack over clean accuracy: a mark per model, a colour per defence; several subjects in panels."""
-    plots = [plot for subject in found.subjects if (plot := _trade_plot(found, subject, subject)) is not None]
+    plots = [plot for subject in findings.subjects if (plot := _trade_plot(findings, subject, subject)) is not None]
     title = "What robustness costs"
     if len(plots) > 1:
         return [Panels(title, plots, _TRADE)]
     return [replace(plot, title=title) for plot in plots]
 
 
-def _trade_plot(found: DefenceFindings, subject: str, title: str) -> LinePlot | None:
+def _trade_plot(findings: DefenceFindings, subject: str, title: str) -> LinePlot | None:
     points: dict[str, list[tuple[Finding, Finding, str]]] = {}
-    for defence in (NONE, *found.defences):
-        clean, attacked = (found.accuracy(subject, defence, group) for group in (CLEAN, found.group))
+    for defence in (NONE, *findings.defences):
+        clean, attacked = (findings.accuracy(subject, defence, group) for group in (CLEAN, findings.group))
         if clean is not None and attacked is not None:
             name = "undefended" if defence == NONE else family(defence)
             points.setdefault(name, []).append((clean, attacked, "" if defence == NONE else variant(defence)))
@@ -160,7 +162,7 @@ def _trade_plot(found: DefenceFindings, subject: str, title: str) -> LinePlot | 
         series.append(series_of(name, places, attacked_shares, "points", list(variants)))
     ends = [f"{one.name} {percent(one.x[-1])} clean and {percent(one.y[-1])} attacked" for one in series]
     alt = f"Accuracy of {subject} under attack over its clean accuracy: {'; '.join(ends)}."
-    label = f"Accuracy at ε = {eps_text(found.group)}"
+    label = f"Accuracy at ε = {eps_text(findings.group)}"
     return LinePlot(
         title, series, "Accuracy on clean images", label, alt, (0.0, 1.0), _ticks(series), _TRADE, "percent"
     )

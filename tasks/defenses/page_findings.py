@@ -51,7 +51,7 @@ class DefenceFindings:
 
     def best(self, subject: str) -> str:
         """The defence that leaves most right at the telling ε, of those that do not always say the same."""
-        left = self._left(subject)
+        left = self._accuracies(subject)
         return max(left, key=lambda one: left[one], default="")
 
     def best_accuracy(self, subject: str) -> Finding | None:
@@ -62,11 +62,11 @@ class DefenceFindings:
     def leaders(self, subject: str) -> list[str]:
         """The best defence, and those that no test tells apart from it, by what they leave right, the best first."""
         best = self.best(subject)
-        left = self._left(subject)
-        near = [one for one in left if one != best and not self._apart(subject, best, one)]
+        left = self._accuracies(subject)
+        near = [one for one in left if one != best and not self._differ(subject, best, one)]
         return [best, *sorted(near, key=lambda one: -left[one])] if best else []
 
-    def _left(self, subject: str) -> dict[str, float]:
+    def _accuracies(self, subject: str) -> dict[str, float]:
         """What the defences leave right at the telling ε that do not always say the same, of those that met the
         deciding attack: one on which it broke met less, and would look better for it."""
         met = [
@@ -74,9 +74,9 @@ class DefenceFindings:
         ]
         return {one: share.value or 0.0 for one in met if (share := self.accuracy(subject, one, self.group))}
 
-    def _apart(self, subject: str, one: str, other: str) -> bool:
+    def _differ(self, subject: str, first: str, second: str) -> bool:
         """Whether McNemar's test, after Holm over all pairs, tells two defences apart at the telling ε."""
-        pairs = (f"{one} - {other}", f"{other} - {one}")
+        pairs = (f"{first} - {second}", f"{second} - {first}")
         tests = (self._findings.first("defense.between_p", subject=subject, of=pair) for pair in pairs)
         return any(test is not None and test.verdict in ("better", "worse") for test in tests)
 

@@ -16,27 +16,27 @@ from assay.tasks.statistics.findings import FindingIndex, distinct, measured
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 
 
-def layout_table(found: DefenceFindings) -> DataTable:
+def layout_table(findings: DefenceFindings) -> DataTable:
     """Accuracy per subject in the layout of Table 5: as it is, attacked, and attacked with each defence."""
-    columns = [Column(""), *(Column(subject, "percent") for subject in found.subjects)]
+    columns = [Column(""), *(Column(subject, "percent") for subject in findings.subjects)]
     rows: list[list[Cell]] = [
-        ["None", *(estimate(found.accuracy(subject, NONE, CLEAN)) for subject in found.subjects)],
-        ["Attack", *(estimate(found.accuracy(subject, NONE, found.group)) for subject in found.subjects)],
+        ["None", *(estimate(findings.accuracy(subject, NONE, CLEAN)) for subject in findings.subjects)],
+        ["Attack", *(estimate(findings.accuracy(subject, NONE, findings.group)) for subject in findings.subjects)],
     ]
     rows += [
-        [defence, *(estimate(found.accuracy(subject, defence, found.group)) for subject in found.subjects)]
-        for defence in found.defences
+        [defence, *(estimate(findings.accuracy(subject, defence, findings.group)) for subject in findings.subjects)]
+        for defence in findings.defences
     ]
     note = (
-        f"None: clean images, no defence. Attack: no defence, {found.against()} at ε = {eps_text(found.group)}. The "
-        "other rows: the same attack on the defended model. Intervals are 95 % (Wilson)."
+        f"None: clean images, no defence. Attack: no defence, {findings.against()} at ε = {eps_text(findings.group)}. "
+        "The other rows: the same attack on the defended model. Intervals are 95 % (Wilson)."
     )
     return DataTable("Accuracy without and with defences", columns, rows, note)
 
 
-def tests_table(found: DefenceFindings) -> DataTable:
+def tests_table(findings: DefenceFindings) -> DataTable:
     """Per defended model: clean and attacked accuracy, how they changed, and whether McNemar's test says so."""
-    several = len(found.subjects) > 1
+    several = len(findings.subjects) > 1
     columns = [
         *([Column("Subject")] if several else []),
         Column("Defence"),
@@ -44,29 +44,29 @@ def tests_table(found: DefenceFindings) -> DataTable:
         Column("Change", "percent", "The defended model's accuracy on clean images minus the original's"),
         Column("Test", help="McNemar's exact test, corrected for all tests of the run"),
     ]
-    if found.group:
+    if findings.group:
         columns += [
             Column("Attacked", "percent"),
             Column("Gain", "percent", "The same under attack"),
             Column("Test", help="The same under attack"),
         ]
     rows: list[list[Cell]] = []
-    for subject in found.subjects:
-        for defence in found.defences:
+    for subject in findings.subjects:
+        for defence in findings.defences:
             row: list[Cell] = [*([subject] if several else []), defence]
-            row += _tested(found, subject, defence, attacked=False)
-            row += _tested(found, subject, defence, attacked=True) if found.group else []
-            constant = found.degenerate(subject, defence)
+            row += _tested(findings, subject, defence, attacked=False)
+            row += _tested(findings, subject, defence, attacked=True) if findings.group else []
+            constant = findings.degenerate(subject, defence)
             rows.append([*row[:-1], Mark(constant, "bad")] if constant else row)
     note = (
         "Every sample is its own control: the tests look only at samples that one model gets right and the other "
         "wrong. Changes are in points, with 95 % intervals (Newcombe; of several labels: bootstrap). "
-        f"n = {integer(_largest_n(found))}."
+        f"n = {integer(_largest_n(findings))}."
     )
     return DataTable("What each defence gains and costs", columns, rows, note)
 
 
-def changes_table(found: DefenceFindings) -> DataTable | None:
+def changes_table(findings: DefenceFindings) -> DataTable | None:
     """The gain under every attack and ε; shown, and not concluded from."""
     rows: list[list[Cell]] = [
         [
@@ -77,9 +77,9 @@ def changes_table(found: DefenceFindings) -> DataTable | None:
             estimate(gain),
             gain.p_value,
         ]
-        for subject in found.subjects
-        for defence in found.defences
-        for gain in found.gains(subject, defence)
+        for subject in findings.subjects
+        for defence in findings.defences
+        for gain in findings.gains(subject, defence)
     ]
     if not rows:
         return None
@@ -114,16 +114,16 @@ def flips_table(findings: FindingIndex, models: Mapping[str, Mapping[str, str]])
     return DataTable("Answers that flip under corruptions", columns, rows, note)
 
 
-def _tested(found: DefenceFindings, subject: str, defence: str, *, attacked: bool) -> list[Cell]:
-    accuracy = found.accuracy(subject, defence, found.group if attacked else CLEAN)
-    gain = found.gain(subject, defence, attacked=attacked)
-    test = found.test(subject, defence, attacked=attacked)
+def _tested(findings: DefenceFindings, subject: str, defence: str, *, attacked: bool) -> list[Cell]:
+    accuracy = findings.accuracy(subject, defence, findings.group if attacked else CLEAN)
+    gain = findings.gain(subject, defence, attacked=attacked)
+    test = findings.test(subject, defence, attacked=attacked)
     p = None if test is None else test.concluded_p
-    said = "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"), p_equals(p), order=p)
+    concluded = "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"), p_equals(p), order=p)
     # The n of all cells stands in the note, for which there is more room.
-    return [estimate(accuracy, counted=False), estimate(gain, counted=False), said]
+    return [estimate(accuracy, counted=False), estimate(gain, counted=False), concluded]
 
 
-def _largest_n(found: DefenceFindings) -> int:
-    clean = measured(found.accuracy(subject, NONE, CLEAN) for subject in found.subjects)
+def _largest_n(findings: DefenceFindings) -> int:
+    clean = measured(findings.accuracy(subject, NONE, CLEAN) for subject in findings.subjects)
     return max((share.n or 0 for share in clean), default=0)

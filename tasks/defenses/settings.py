@@ -61,12 +61,14 @@ class Defence(Settings):
         """
         grids = {"eps": self.eps or (audited,), "start": self.start, **self._grids()}
         several = [name for name, values in grids.items() if len(values) > 1]
-        found = []
+        variants = []
         for values in product(*grids.values()):
             chosen: dict[str, Any] = dict(zip(grids, values, strict=True))
-            name = "-".join([self.called, *(_said(one, chosen[one]) for one in several)])
-            found.append(self.model_copy(update={"name": name} | {one: (value,) for one, value in chosen.items()}))
-        return tuple(found)
+            name = "-".join([self.called, *(_name_part(option, chosen[option]) for option in several)])
+            variants.append(
+                self.model_copy(update={"name": name} | {option: (value,) for option, value in chosen.items()})
+            )
+        return tuple(variants)
 
     def _grids(self) -> dict[str, tuple[Any, ...]]:
         """Further options that may have several values."""
@@ -166,7 +168,7 @@ def each_of(defenses: tuple[AnyImageDefence, ...], audited: float) -> Iterator[D
         yield from defense.variants(audited)
 
 
-def _said(option: str, value: Any) -> str:
+def _name_part(option: str, value: Any) -> str:
     if option == "eps":
         return eps_name(value)
     return f"lambda={value:g}" if option == "lambda_" else str(value)

@@ -61,8 +61,8 @@ def sample_under_noise(
         for start in range(0, n, model.block):
             noise = generator.standard_normal((model.block, *image.shape), dtype=np.float32)
             noisy = image + sigma * torch.from_numpy(noise).to(image.device)
-            said = model.logits(noisy)[: n - start].argmax(dim=1).cpu().numpy()
-            counts += np.bincount(said, minlength=model.classes)
+            predicted = model.logits(noisy)[: n - start].argmax(dim=1).cpu().numpy()
+            counts += np.bincount(predicted, minlength=model.classes)
     return counts
 
 

@@ -43,7 +43,7 @@ def _sentence(shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.
         return "Nothing could be certified: no audited sample with a known class is right for certain."
     radius = max(_radius(share) for share in certain)
     at = sorted((share for share in certain if _radius(share) == radius), key=lambda share: -(share.value or 0.0))
-    near = [at[0], *(share for share in at[1:] if not _apart(at[0], at[1:], share, certified, radius))]
+    near = [at[0], *(share for share in at[1:] if not _differ(at[0], at[1:], share, certified, radius))]
     right = [
         f"{share.subject} ({_WRITTEN.get(share.of, share.of)}) is right on {share_text(share)}"
         for share in near[:NAMED]
@@ -57,12 +57,16 @@ def _sentence(shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.
     )
 
 
-def _apart(
-    best: Finding, others: Sequence[Finding], one: Finding, certified: Mapping[tuple[str, str], pa.Table], radius: float
+def _differ(
+    best: Finding,
+    others: Sequence[Finding],
+    candidate: Finding,
+    certified: Mapping[tuple[str, str], pa.Table],
+    radius: float,
 ) -> bool:
     """Whether McNemar's test, after Holm over all that are compared with the best, tells one of them from it."""
     p = [_paired_p(best, other, certified, radius) for other in others]
-    return adjusted(p)[others.index(one)] <= _LEVEL
+    return adjusted(p)[others.index(candidate)] <= _LEVEL
 
 
 def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str], pa.Table], radius: float) -> float:

@@ -133,7 +133,7 @@ def certify_partition(
     require_pixels(pixels, ids)
     rows = []
     for sample, gold, image in zip(ids, samples["gold"].to_pylist(), pixels, strict=True):
-        found = certify(
+        certificate = certify(
             model,
             torch.from_numpy(image).to(model.device),
             settings.sigma,
@@ -147,12 +147,12 @@ def certify_partition(
                 "id": sample,
                 "subject": subject.settings.name,
                 "gold": gold,
-                "predicted": found.predicted,
-                "radius": found.radius,
-                "abstains": found.abstains,
-                "lower": found.lower,
-                "hits": found.hits,
-                "draws": found.draws,
+                "predicted": certificate.predicted,
+                "radius": certificate.radius,
+                "abstains": certificate.abstains,
+                "lower": certificate.lower,
+                "hits": certificate.hits,
+                "draws": certificate.draws,
             }
         )
     return pa.Table.from_pylist(rows, schema=Certified.schema)

@@ -83,9 +83,9 @@ def measure_defences(
     of_id = groups_by_id(evaluation)
 
     def answers_of(model: str) -> list[Answers]:
-        said = collect(predictions[model], None)
-        rows = known.take(pc.index_in(said["id"], value_set=known["id"].combine_chunks()))
-        clean = clean_answers(said, targets_of(rows, names), len(names))
+        predicted = collect(predictions[model], None)
+        rows = known.take(pc.index_in(predicted["id"], value_set=known["id"].combine_chunks()))
+        clean = clean_answers(predicted, targets_of(rows, names), len(names))
         answers = [clean, *attacked_answers(collect(one, COLUMNS) for one in attacked.get(model, []))]
         return [one.grouped(of_id) for one in answers]
 

@@ -25,21 +25,21 @@ def between_findings(answers: Mapping[str, Answers], subject: str, significance:
     the sign test over the samples. Defences that were not attacked alike (an attack on one of them broke) are not
     compared.
     """
-    found = []
+    findings = []
     for first, second in combinations(answers, 2):
         if answers[first].label != answers[second].label or not np.array_equal(answers[first].ids, answers[second].ids):
             continue
-        one, other = answers[first].right(), answers[second].right()
-        known = ~np.isnan(one)
+        ours, theirs = answers[first].right(), answers[second].right()
+        known = ~np.isnan(ours)
         if not known.any():
             continue
-        one, other = one[known], other[known]
+        ours, theirs = ours[known], theirs[known]
         groups = answers[first].groups
-        p = compared_shares(one > other, other > one, None if groups is None else groups[known])[1]
-        verdict = not_shown(significance) if p > significance else "better" if one.mean() > other.mean() else "worse"
+        p = compared_shares(ours > theirs, theirs > ours, None if groups is None else groups[known])[1]
+        verdict = not_shown(significance) if p > significance else "better" if ours.mean() > theirs.mean() else "worse"
         about = Finding("defense.between_p", of=f"{first} - {second}", group=answers[first].label, subject=subject)
-        found.append(replace(about, n=len(one), value=p, p_value=p, verdict=verdict, unit=COMPARED))
-    return found
+        findings.append(replace(about, n=len(ours), value=p, p_value=p, verdict=verdict, unit=COMPARED))
+    return findings
 
 
 def best_findings(answers: Mapping[str, Answers], subject: str, classes: int) -> list[Finding]:
@@ -47,14 +47,18 @@ def best_findings(answers: Mapping[str, Answers], subject: str, classes: int) ->
     for whichever of them had come out best. Of those that met the same attack on the same samples as the first one, and
     do not always say the same."""
     sound = {
-        name: one for name, one in answers.items() if one_answer(one.said, one.truth, classes).verdict != "degenerate"
+        name: one
+        for name, one in answers.items()
+        if one_answer(one.predicted, one.truth, classes).verdict != "degenerate"
     }
     first = next(iter(sound.values()), None)
     if first is None:
         return []
     met = {name: one for name, one in sound.items() if one.label == first.label and np.array_equal(one.ids, first.ids)}
-    found = extreme_share([(one.said == one.truth, one.truth >= 0) for one in met.values()], "highest", first.groups)
-    if found is None:
+    best = extreme_share(
+        [(one.predicted == one.truth, one.truth >= 0) for one in met.values()], "highest", first.groups
+    )
+    if best is None:
         return []
-    place, share = found
+    place, share = best
     return [About("defense", "", first.group, subject).finding("best_accuracy", share, verdict=list(met)[place])]

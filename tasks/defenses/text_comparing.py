@@ -49,20 +49,20 @@ def clean_texts(predictions: pa.Table, truth: Mapping[str, int]) -> Tried:
 def attacked_texts(called: str, attacked: pa.Table, truth: Mapping[str, int]) -> Tried:
     """The answers under a word attack; what was wrong before stays wrong, whatever the attack made of it."""
     ids = attacked["id"].to_pylist()
-    known = np.array([truth[one] for one in ids], dtype=np.int64)
+    known = np.array([truth[sample] for sample in ids], dtype=np.int64)
     before, after = (attacked[name].to_numpy().astype(np.int64) for name in ("predicted", "attacked"))
-    said = np.where((known >= 0) & (before != known), before, after)
-    return tried(called, ids, said, truth, attack=called, given=False)
+    predicted = np.where((known >= 0) & (before != known), before, after)
+    return tried(called, ids, predicted, truth, attack=called, given=False)
 
 
 def tried(
-    group: str, ids: Sequence[str], said: Codes, truth: Mapping[str, int], *, attack: str = "", given: bool = True
+    group: str, ids: Sequence[str], predicted: Codes, truth: Mapping[str, int], *, attack: str = "", given: bool = True
 ) -> Tried:
     """Answers in the order of the sorted ids."""
     order = sorted(range(len(ids)), key=ids.__getitem__)
     names = [ids[place] for place in order]
-    known = np.array([truth[one] for one in names], dtype=np.int64)
-    return Tried(Answers("", group, np.array(names, dtype=np.str_), said[order], known), attack, given)
+    known = np.array([truth[name] for name in names], dtype=np.int64)
+    return Tried(Answers("", group, np.array(names, dtype=np.str_), predicted[order], known), attack, given)
 
 
 def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
@@ -71,16 +71,18 @@ def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, c
     The verdict says where a model (almost) always answers the same, clean or under noise: such a model withstands every
     attack, and knows nothing. Of two classes alike in number it is right for half, under every kind of noise at once.
     """
-    found = []
-    for one in given:
-        answers = one.answers
-        alone = one_answer(answers.said, answers.truth, len(classes)) if one.given else None
+    findings = []
+    for trial in given:
+        answers = trial.answers
+        alone = one_answer(answers.predicted, answers.truth, len(classes)) if trial.given else None
         verdict = ""
         if alone is not None and alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of texts are called {answer_name(alone.answer, classes)}"
-        about = About("defense", defence, one.group, subject)
-        found.append(about.finding("accuracy", accuracy(answers.said, answers.truth, answers.groups), verdict=verdict))
-    return found
+        about = About("defense", defence, trial.group, subject)
+        findings.append(
+            about.finding("accuracy", accuracy(answers.predicted, answers.truth, answers.groups), verdict=verdict)
+        )
+    return findings
 
 
 def text_comparison_findings(
@@ -133,15 +135,15 @@ def _compared(
     test: str = "defense.mcnemar_p",
 ) -> list[Finding]:
     """The paired gain wherever both models answered, and the tests of the `concluded` groups."""
-    before, found = {one.group: one.answers for one in original}, []
-    for one in defended:
-        paired = compared(before[one.group], one.answers) if one.group in before else None
+    before, findings = {one.group: one.answers for one in original}, []
+    for after in defended:
+        paired = compared(before[after.group], after.answers) if after.group in before else None
         if paired is None:
             continue
         gain, p = paired
-        known = replace(about, group=one.group, n=gain.n, p_value=p)
-        found.append(replace(known, value=gain.value, low=gain.low, high=gain.high, unit="share"))
-        if one.group in concluded:
+        known = replace(about, group=after.group, n=gain.n, p_value=p)
+        findings.append(replace(known, value=gain.value, low=gain.low, high=gain.high, unit="share"))
+        if after.group in concluded:
             verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
-            found.append(replace(known, metric=test, value=p, verdict=verdict, unit="p"))
-    return found
+            findings.append(replace(known, metric=test, value=p, verdict=verdict, unit="p"))
+    return findings

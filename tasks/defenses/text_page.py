@@ -73,70 +73,78 @@ class TextDefenceFindings:
 
 def page(findings: FindingIndex) -> Part:
     """The part of the report about text subjects that learned from attacked copies, from the findings `defense.*`."""
-    found = TextDefenceFindings(findings)
+    text_findings = TextDefenceFindings(findings)
     blocks: list[Block] = []
-    for subject in found.subjects:
-        blocks += [_matrix(found, subject), _plot(found, subject), _gains(found, subject)]
-    lines = [line for subject in found.subjects for line in (_sentence(found, subject), _one_answer(found, subject))]
+    for subject in text_findings.subjects:
+        blocks += [_matrix(text_findings, subject), _plot(text_findings, subject), _gains(text_findings, subject)]
+    lines = [
+        line
+        for subject in text_findings.subjects
+        for line in (_sentence(text_findings, subject), _one_answer(text_findings, subject))
+    ]
     sentence = " ".join(filter(None, lines))
     return Part("Attacked copies", sentence or "No defended model came through.", blocks, "attacked-copies")
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """The line about attacked copies for the terminal and the head of the page; none where none was compared."""
-    found = TextDefenceFindings(findings)
-    if not found.subjects:
+    text_findings = TextDefenceFindings(findings)
+    if not text_findings.subjects:
         return ()
     lines = [
-        f"{test.subject}+{test.of} is {test.verdict} on {test.group}{_by(found, test)}"
-        for test in found.tests
-        if test.verdict in _TONES and f"{test.subject}+{test.of}" not in found.constant
+        f"{test.subject}+{test.of} is {test.verdict} on {test.group}{_gain_text(text_findings, test)}"
+        for test in text_findings.tests
+        if test.verdict in _TONES and f"{test.subject}+{test.of}" not in text_findings.constant
     ]
-    alike = f"degenerate, so attacks say nothing about them: {', '.join(found.constant)}" if found.constant else ""
+    alike = (
+        f"degenerate, so attacks say nothing about them: {', '.join(text_findings.constant)}"
+        if text_findings.constant
+        else ""
+    )
     if not lines:
-        shown = alike or f"that they change anything is not shown{_by_most(found)}"
+        shown = alike or f"that they change anything is not shown{_largest_change(text_findings)}"
         return (Verdict(f"Attacked copies: {shown}", "bad" if alike else "neutral"),)
     rest = len(lines) - NAMED
-    shown_by = [test for test in found.tests if test.verdict in _TONES]
-    controls = measured(found.get("control_mcnemar_p", test.subject, test.of, test.group) for test in shown_by)
+    shown_by = [test for test in text_findings.tests if test.verdict in _TONES]
+    controls = measured(text_findings.get("control_mcnemar_p", test.subject, test.of, test.group) for test in shown_by)
     held = all(control.verdict == "better" for control in controls)
     tone: Tone = "good" if held and all(" is better " in line for line in lines) else "neutral"
     parts = [*lines[:NAMED], *([f"{rest} more below"] if rest > 0 else []), *([alike] if alike else [])]
     return (Verdict("Attacked copies: " + "; ".join(parts), "bad" if alike else tone),)
 
 
-def _by_most(found: TextDefenceFindings) -> str:
+def _largest_change(findings: TextDefenceFindings) -> str:
     """On how many texts at most nothing was shown, and what the largest change of all was, with its interval."""
-    gains = measured(found.get("gain", test.subject, test.of, test.group) for test in found.tests)
+    gains = measured(findings.get("gain", test.subject, test.of, test.group) for test in findings.tests)
     most = max(gains, key=lambda one: abs(one.value or 0.0), default=None)
     if most is None:
         return ""
     return (
         f" with {plural(max(one.n or 0 for one in gains), 'text')}; the largest change is "
-        f"{_points(most)}{_corrected(found, most)} ({most.subject}+{most.of} on {most.group})"
+        f"{_points(most)}{_corrected(findings, most)} ({most.subject}+{most.of} on {most.group})"
     )
 
 
-def _corrected(found: TextDefenceFindings, gain: Finding) -> str:
+def _corrected(findings: TextDefenceFindings, gain: Finding) -> str:
     """The p of a gain's test after Holm: what its interval, which stands by itself, does not know of."""
-    test = found.get("mcnemar_p", gain.subject, gain.of, gain.group)
+    test = findings.get("mcnemar_p", gain.subject, gain.of, gain.group)
     if test is None or test.p_value is None:
         return ""
     return f", {p_concluded(test.p_value, test.p_adjusted)}"
 
 
-def _by(found: TextDefenceFindings, test: Finding) -> str:
-    gain = found.get("gain", test.subject, test.of, test.group)
-    return "" if gain is None else f" by {_points(gain)}{_beyond(found, test)}"
+def _gain_text(findings: TextDefenceFindings, test: Finding) -> str:
+    gain = findings.get("gain", test.subject, test.of, test.group)
+    return "" if gain is None else f" by {_points(gain)}{_over_control(findings, test)}"
 
 
-def _beyond(found: TextDefenceFindings, test: Finding) -> str:
+def _over_control(findings: TextDefenceFindings, test: Finding) -> str:
     """How much of a gain is over the control: what more steps do not explain."""
     about = test.subject, test.of, test.group
-    gain, told = found.get("gain_over_control", *about), found.get("control_mcnemar_p", *about)
+    gain, control = findings.get("gain_over_control", *about), findings.get("control_mcnemar_p", *about)
     if gain is None:
         return ""
-    shown = "" if told is None or told.verdict in _TONES else f", none shown with {plural(gain.n or 0, 'text')}"
+    shown = "" if control is None or control.verdict in _TONES else f", none shown with {plural(gain.n or 0, 'text')}"
     return f" ({_points(gain)} over equal steps on unchanged copies{shown})"
 
 
@@ -146,28 +154,28 @@ def _points(gain: Finding) -> str:
     return f"{shown} points {interval(gain.low, gain.high, digits=0)}"
 
 
-def _sentence(found: TextDefenceFindings, subject: str) -> str:
+def _sentence(findings: TextDefenceFindings, subject: str) -> str:
     """What a defence changes, clean texts beside it: the largest gain that a test shows, or that none does."""
     gains = [
         one
-        for defence in found.defences
-        for group in found.groups
+        for defence in findings.defences
+        for group in findings.groups
         if group != CLEAN
-        if (one := found.get("gain", subject, defence, group)) is not None
-        and found.get("mcnemar_p", subject, defence, group) is not None
+        if (one := findings.get("gain", subject, defence, group)) is not None
+        and findings.get("mcnemar_p", subject, defence, group) is not None
     ]
-    shown = [one for one in gains if found.concluded(one) in _TONES]
+    shown = [one for one in gains if findings.concluded(one) in _TONES]
     best = max(shown or gains, key=lambda one: one.value or 0.0, default=None)
     if best is None:
         return ""
     if not shown and len(gains) > 1:
         return (
             f"The {len(gains)} changes that were tested are not told apart from none: the largest gain of {subject} is "
-            f"{_points(best)} with {plural(best.n or 0, 'text')}{_corrected(found, best)} ({subject}+{best.of} on "
-            f"{best.group}){_beyond(found, best)}."
+            f"{_points(best)} with {plural(best.n or 0, 'text')}{_corrected(findings, best)} ({subject}+{best.of} on "
+            f"{best.group}){_over_control(findings, best)}."
         )
-    before, after = (found.get("accuracy", subject, who, best.group) for who in (NONE, best.of))
-    cost = found.get("gain", subject, best.of, CLEAN)
+    before, after = (findings.get("accuracy", subject, who, best.group) for who in (NONE, best.of))
+    cost = findings.get("gain", subject, best.of, CLEAN)
     if before is None or after is None:
         return ""
     clean = "" if cost is None else f", and clean texts change by {_points(cost)}"
@@ -175,32 +183,34 @@ def _sentence(found: TextDefenceFindings, subject: str) -> str:
     more = ", the largest of several gains that are not told apart among themselves" if len(shown) > 1 else ""
     return (
         f"On {best.group} {subject} is right for {percent(before.value)} of {integer(before.n)} texts, {subject}+"
-        f"{best.of} for {share_text(after)}{none}{more}{_beyond(found, best)}"
+        f"{best.of} for {share_text(after)}{none}{more}{_over_control(findings, best)}"
         f"{clean}."
     )
 
 
-def _one_answer(found: TextDefenceFindings, subject: str) -> str:
+def _one_answer(findings: TextDefenceFindings, subject: str) -> str:
     """Where a model (almost) always answers the same, in words: what is right there is right by chance."""
     where: dict[tuple[str, str], list[str]] = {}
-    for defence in (NONE, *found.defences):
+    for defence in (NONE, *findings.defences):
         model = subject if defence == NONE else f"{subject}+{defence}"
-        for group in found.groups:
-            one = found.get("accuracy", subject, defence, group)
-            if one is not None and one.degenerate:
-                where.setdefault((model, one.verdict.rpartition(" are called ")[2]), []).append(group)
-    lines = [f"{model} calls nearly all texts {said} on {', '.join(groups)}" for (model, said), groups in where.items()]
+        for group in findings.groups:
+            accuracy = findings.get("accuracy", subject, defence, group)
+            if accuracy is not None and accuracy.degenerate:
+                where.setdefault((model, accuracy.verdict.rpartition(" are called ")[2]), []).append(group)
+    lines = [
+        f"{model} calls nearly all texts {answer} on {', '.join(groups)}" for (model, answer), groups in where.items()
+    ]
     right = "One answer to everything is right for all texts of that class"
     return f"{right}: {'; '.join(lines)}." if lines else ""
 
 
-def _matrix(found: TextDefenceFindings, subject: str) -> DataTable:
-    models = (NONE, *found.defences)
-    names = ("texts as they are", *(found.trained_with(defence) for defence in found.defences))
+def _matrix(findings: TextDefenceFindings, subject: str) -> DataTable:
+    models = (NONE, *findings.defences)
+    names = ("texts as they are", *(findings.trained_with(defence) for defence in findings.defences))
     columns = [Column("Tested on"), Column("Texts", "integer"), *(Column(name, "percent") for name in names)]
     rows: list[list[Cell]] = []
-    for group in found.groups:
-        accuracies = [found.get("accuracy", subject, model, group) for model in models]
+    for group in findings.groups:
+        accuracies = [findings.get("accuracy", subject, model, group) for model in models]
         texts = next((one.n for one in accuracies if one is not None), None)
         rows.append([group, texts, *(estimate(one) for one in accuracies)])
     note = (
@@ -211,21 +221,21 @@ def _matrix(found: TextDefenceFindings, subject: str) -> DataTable:
     return DataTable(f"Trained with, tested on: {subject}", columns, rows, note)
 
 
-def _plot(found: TextDefenceFindings, subject: str) -> LinePlot:
+def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:
     """The matrix to look at: a mark per model and test."""
     series = []
-    for at, defence in enumerate((NONE, *found.defences)):
+    for at, defence in enumerate((NONE, *findings.defences)):
         known = [
             (place + 0.06 * at, one)
-            for place, group in enumerate(found.groups)
-            if (one := found.get("accuracy", subject, defence, group)) is not None
+            for place, group in enumerate(findings.groups)
+            if (one := findings.get("accuracy", subject, defence, group)) is not None
         ]
         if known:
             places, accuracies = zip(*known, strict=True)
-            name = "undefended" if defence == NONE else found.trained_with(defence).removeprefix("and copies, ")
+            name = "undefended" if defence == NONE else findings.trained_with(defence).removeprefix("and copies, ")
             series.append(series_of(name, places, accuracies, "points"))
-    said = "; ".join(f"{one.name} " + ", ".join(percent(value) for value in one.y) for one in series)
-    names = {float(place): group for place, group in enumerate(found.groups)}
+    values_text = "; ".join(f"{one.name} " + ", ".join(percent(value) for value in one.y) for one in series)
+    names = {float(place): group for place, group in enumerate(findings.groups)}
     near = {place + 0.06 * at: group for at in range(len(series)) for place, group in names.items()}
     short = {place: group.partition(",")[0] for place, group in names.items()}
     return LinePlot(
@@ -233,7 +243,7 @@ def _plot(found: TextDefenceFindings, subject: str) -> LinePlot:
         series,
         "Tested on",
         "Accuracy",
-        f"Accuracy of each model on {', '.join(found.groups)}: {said}.",
+        f"Accuracy of each model on {', '.join(findings.groups)}: {values_text}.",
         (0.0, 1.0),
         short,
         "Whiskers are 95 % intervals (Wilson).",
@@ -242,25 +252,25 @@ def _plot(found: TextDefenceFindings, subject: str) -> LinePlot:
     )
 
 
-def _gains(found: TextDefenceFindings, subject: str) -> DataTable:
+def _gains(findings: TextDefenceFindings, subject: str) -> DataTable:
     columns = [Column("Copies"), Column("Tested on"), *_tested_columns("Gain", "Accuracy minus the original's")]
-    if found.controls:
+    if findings.controls:
         columns += _tested_columns("Over equal steps", "Accuracy minus that of the control")
     rows: list[list[Cell]] = []
-    for defence in found.defences:
-        for group in found.groups:
-            row = _tested_cells(found, subject, defence, group, "gain", "mcnemar_p")
+    for defence in findings.defences:
+        for group in findings.groups:
+            row = _tested_cells(findings, subject, defence, group, "gain", "mcnemar_p")
             if row[0] is None:
                 continue
-            if found.controls:
-                row += _tested_cells(found, subject, defence, group, "gain_over_control", "control_mcnemar_p")
-            rows.append([found.trained_with(defence).removeprefix("and copies, "), group, *row])
+            if findings.controls:
+                row += _tested_cells(findings, subject, defence, group, "gain_over_control", "control_mcnemar_p")
+            rows.append([findings.trained_with(defence).removeprefix("and copies, "), group, *row])
     note = (
         "Paired: every text is compared with itself. Changes are in points, with 95 % intervals (Newcombe); tests are "
         "concluded from where a word stands beside p, corrected for all tests of the run (Holm, unless it asks for "
         "none)."
     )
-    if found.controls:
+    if findings.controls:
         note += (
             " Copies mean more steps of training, too. The control learned from unchanged copies of the same texts, in "
             "as many steps and from the same seed: what is gained over it is due to the attack."
@@ -274,10 +284,10 @@ def _tested_columns(name: str, about: str) -> list[Column]:
 
 
 def _tested_cells(
-    found: TextDefenceFindings, subject: str, defence: str, group: str, metric: str, tested: str
+    findings: TextDefenceFindings, subject: str, defence: str, group: str, metric: str, tested: str
 ) -> list[Cell]:
     """A paired gain, its p, and what is concluded from it."""
-    gain, test = (found.get(name, subject, defence, group) for name in (metric, tested))
+    gain, test = (findings.get(name, subject, defence, group) for name in (metric, tested))
     if gain is None:
         return [None, None, ""]
     concluded: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))

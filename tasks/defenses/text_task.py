@@ -56,12 +56,12 @@ def measure_text_defences(
     truth = dict(zip(known["id"].to_pylist(), codes_known(known, names).tolist(), strict=True))
 
     def answers_of(model: str) -> list[Tried]:
-        found = [clean_texts(collect(predictions[model], ["id", "predicted"]), truth)]
+        trials = [clean_texts(collect(predictions[model], ["id", "predicted"]), truth)]
         for called, table in attacked.get(model, {}).items():
-            found.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
-        for called, heard in said.get(model, {}).items():
-            found += _under_noise(called, noisy[called], heard, samples, truth)
-        return [one.grouped(of_id) for one in found]
+            trials.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
+        for called, predicted in said.get(model, {}).items():
+            trials += _under_noise(called, noisy[called], predicted, samples, truth)
+        return [one.grouped(of_id) for one in trials]
 
     answers = {model: answers_of(model) for model in predictions}
     findings = [one for model in answers for one in text_accuracy_findings(answers[model], model, name, names)]
@@ -83,29 +83,31 @@ def measure_text_defences(
 def _under_noise(
     called: str,
     noisy: Artifact[Samples],
-    said: Artifact[Predictions],
+    predictions: Artifact[Predictions],
     samples: Artifact[Samples],
     truth: Mapping[str, int],
 ) -> list[Tried]:
     """The answers at the highest severity: to every kind of noise, and wrong where any kind made them wrong."""
     known = collect(samples, ["id"])
     rows = collect(noisy, ["id", ORIGINAL, NOISE, SEVERITY, NEWS])
-    answers = answers_under_noise(rows, collect(said, ["id", "predicted"]), known)
+    answers = answers_under_noise(rows, collect(predictions, ["id", "predicted"]), known)
     last = max(one.condition.severity for one in answers)
     ids = known["id"].to_pylist()
     highest = [one for one in answers if one.condition.severity == last]
-    found = [tried(one.condition.group, ids, one.said, truth, attack=called) for one in highest]
+    trials = [tried(one.condition.group, ids, one.predicted, truth, attack=called) for one in highest]
     if len(highest) > 1:
-        worst = highest[0].said.copy()
+        worst = highest[0].predicted.copy()
         for place, sample in enumerate(ids):
-            worst[place] = next((one.said[place] for one in highest if one.said[place] != truth[sample]), worst[place])
-        found.append(tried(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False))
-    return found
+            worst[place] = next(
+                (one.predicted[place] for one in highest if one.predicted[place] != truth[sample]), worst[place]
+            )
+        trials.append(tried(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False))
+    return trials
 
 
 def _concluded(findings: Sequence[Finding]) -> str:
     """What was concluded of each defence, in a line."""
     over = {"defense.mcnemar_p": "", "defense.control_mcnemar_p": " beside its control"}
     tests = [one for one in findings if one.metric in over and one.group != CLEAN]
-    said = [f"{one.of} {one.verdict} on {one.group}{over[one.metric]}" for one in tests]
-    return "; ".join(said) if said else "no attack to withstand"
+    conclusions = [f"{one.of} {one.verdict} on {one.group}{over[one.metric]}" for one in tests]
+    return "; ".join(conclusions) if conclusions else "no attack to withstand"

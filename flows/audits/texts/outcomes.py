@@ -74,6 +74,8 @@ def _noisy(tables: Tables, group: str) -> Sampled | None:
     noisy = tables.read("noisy", ["id", ORIGINAL, NOISE_KIND, SEVERITY, NEWS])
     answers = answers_under_noise(noisy, tables.read("answers", ["id", "predicted"]), samples)
     truth = codes(samples["gold"])
-    wanted = [one.said == truth for one in answers if one.condition.group == group]
-    wanted = wanted or [one.said == truth for one in answers if group_of(EVERY_KIND, one.condition.severity) == group]
+    wanted = [one.predicted == truth for one in answers if one.condition.group == group]
+    wanted = wanted or [
+        one.predicted == truth for one in answers if group_of(EVERY_KIND, one.condition.severity) == group
+    ]
     return right_or_wrong(samples["id"].to_pylist(), np.all(wanted, axis=0), truth >= 0) if wanted else None

@@ -17,7 +17,7 @@ def casing(text: str, generator: np.random.Generator) -> list[Edit]:
     edits = []
     for word in words_of(text):
         pick = int(generator.integers(1 << 30))  # drawn for every word, so that no word's case shows in the next one's
-        ways = sorted({made for made in _cases(word.text) if made != word.text})
+        ways = sorted({cased for cased in _cases(word.text) if cased != word.text})
         if ways:
             edits.append(Edit(word.start, word.end, ways[pick % len(ways)]))
     return edits
@@ -40,6 +40,6 @@ def _other(letter: str) -> str:
     return _upper(letter) if letter.islower() else _lower(letter)
 
 
-def _same_length(made: str, letter: str) -> str:
+def _same_length(cased: str, letter: str) -> str:
     """The letter in its other case, or as it was where that would be several (ß in capitals)."""
-    return made if len(made) == 1 else letter
+    return cased if len(cased) == 1 else letter

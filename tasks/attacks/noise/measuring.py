@@ -31,26 +31,26 @@ class Answered:
     """What a subject says of the same texts with one kind of noise at one severity, in the order of the samples."""
 
     condition: Condition
-    said: Codes  # [n]
+    predicted: Codes  # [n]
     changed: Bools  # [n]: whether the noise changed the text at all
 
 
-def answers_under_noise(noisy: pa.Table, said: pa.Table, samples: pa.Table) -> list[Answered]:
+def answers_under_noise(noisy: pa.Table, predictions: pa.Table, samples: pa.Table) -> list[Answered]:
     """The predictions on noisy texts, brought into the order of the samples under every kind and severity."""
-    if not noisy["id"].equals(said["id"]):
+    if not noisy["id"].equals(predictions["id"]):
         raise RunError("The predictions are not those of these noisy texts, row by row; run again with --fresh.")
-    codes = said["predicted"].to_numpy().astype(np.int64)
+    codes = predictions["predicted"].to_numpy().astype(np.int64)
     changes = pc.greater(pc.list_value_length(noisy[NEWS]), 0).to_numpy()
     ids = samples["id"].combine_chunks()
-    found = []
+    answers = []
     for condition in conditions_of(noisy):
         rows = np.flatnonzero(rows_under(noisy, condition).to_numpy(zero_copy_only=False))
         order = pc.index_in(noisy[ORIGINAL].take(pa.array(rows)).combine_chunks(), value_set=ids).to_numpy()
         sorted_rows = rows[np.argsort(order)]
         if len(sorted_rows) != len(ids):
             raise RunError(f"There are {len(sorted_rows)} texts with {condition.group} and {len(ids)} samples.")
-        found.append(Answered(condition, codes[sorted_rows], changes[sorted_rows]))
-    return found
+        answers.append(Answered(condition, codes[sorted_rows], changes[sorted_rows]))
+    return answers
 
 
 def noise_findings(
@@ -71,29 +71,31 @@ def noise_findings(
     `attack.worst_accuracy` is that of the kind and severity that its verdict names, with an interval that allows for
     its having been named after looking.
     """
-    found: list[Finding] = []
-    last = max((one.condition.severity for one in noisy), default=0)
-    for one in noisy:
-        about = About("attack", called, one.condition.group, subject)
-        right = one.said == truth
-        found += [
-            about.finding("accuracy", accuracy(one.said, truth, groups)),
-            about.finding("flip_rate", fooling_rate(clean, one.said, groups)),
-            about.finding("unchanged", proportion(~one.changed, groups=groups)),
+    findings: list[Finding] = []
+    last = max((answered.condition.severity for answered in noisy), default=0)
+    for answered in noisy:
+        about = About("attack", called, answered.condition.group, subject)
+        right = answered.predicted == truth
+        findings += [
+            about.finding("accuracy", accuracy(answered.predicted, truth, groups)),
+            about.finding("flip_rate", fooling_rate(clean, answered.predicted, groups)),
+            about.finding("unchanged", proportion(~answered.changed, groups=groups)),
         ]
-        found += _change(about, right, clean, truth, one.condition.severity == last, significance, groups)
-    severities = sorted({one.condition.severity for one in noisy})
-    for severity in severities if len({one.condition.kind for one in noisy}) > 1 else ():
-        right = np.all([one.said == truth for one in noisy if one.condition.severity == severity], axis=0)
+        findings += _change(about, right, clean, truth, answered.condition.severity == last, significance, groups)
+    severities = sorted({answered.condition.severity for answered in noisy})
+    for severity in severities if len({answered.condition.kind for answered in noisy}) > 1 else ():
+        right = np.all(
+            [answered.predicted == truth for answered in noisy if answered.condition.severity == severity], axis=0
+        )
         about = About("attack", called, group_of(EVERY_KIND, severity), subject)
-        found.append(about.finding("accuracy", proportion(right, truth >= 0, groups=groups)))
-        found += _change(about, right, clean, truth, severity == last, significance, groups)
-    worst = extreme_share([(one.said == truth, truth >= 0) for one in noisy], "lowest", groups)
+        findings.append(about.finding("accuracy", proportion(right, truth >= 0, groups=groups)))
+        findings += _change(about, right, clean, truth, severity == last, significance, groups)
+    worst = extreme_share([(answered.predicted == truth, truth >= 0) for answered in noisy], "lowest", groups)
     if worst is not None:
         place, share = worst
         about = About("attack", called, subject=subject)
-        found.append(about.finding("worst_accuracy", share, verdict=noisy[place].condition.group))
-    return found
+        findings.append(about.finding("worst_accuracy", share, verdict=noisy[place].condition.group))
+    return findings
 
 
 def _change(
@@ -111,7 +113,7 @@ def _change(
         return []
     before, after = (clean == truth)[known], right[known]
     change, p = compared_shares(after, before, None if groups is None else groups[known])
-    one = Finding(
+    finding = Finding(
         "attack.accuracy_change",
         of=about.of,
         group=about.group,
@@ -124,7 +126,7 @@ def _change(
         unit="share",
     )
     if not concluded:
-        return [one]
+        return [finding]
     verdict = not_shown(significance) if p > significance else "worse" if change.value < 0 else "better"
-    test = replace(one, metric="attack.mcnemar_p", value=p, low=None, high=None, unit="p", verdict=verdict)
-    return [one, test]
+    test = replace(finding, metric="attack.mcnemar_p", value=p, low=None, high=None, unit="p", verdict=verdict)
+    return [finding, test]

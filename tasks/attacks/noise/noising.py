@@ -66,11 +66,11 @@ def with_noise(text: str, kind: NoiseKind, severities: Sequence[int], generator:
     """
     edits = MAKERS[kind](text, generator)
     order = generator.permutation(len(edits))
-    made = []
+    versions = []
     for severity in severities:
         chosen = sorted(order[: math.ceil(SHARES[kind][severity - 1] * len(edits))].tolist())
-        changes = tuple(sorted((edits[place] for place in chosen), key=lambda one: (one.start, one.end)))
+        changes = tuple(sorted((edits[place] for place in chosen), key=lambda edit: (edit.start, edit.end)))
         changed = applied(text, changes)
         # Several changes may make up for each other (a letter left out, its twin typed twice): that is no change.
-        made.append(Noisy(changed, changes) if changed != text else Noisy(text, ()))
-    return made
+        versions.append(Noisy(changed, changes) if changed != text else Noisy(text, ()))
+    return versions

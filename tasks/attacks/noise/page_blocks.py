@@ -48,17 +48,19 @@ class NoiseFindings:
         return lowest(self._findings.select("attack.worst_accuracy", subject=subject))
 
 
-def noise_blocks(found: NoiseFindings) -> list[Block]:
+def noise_blocks(findings: NoiseFindings) -> list[Block]:
     """The curves over severity, one plot per kind of noise, and the table of all numbers; nothing without noise."""
-    return [block for attack in found.attacks for block in (_curves(found, attack), _table(found, attack))]
+    return [block for attack in findings.attacks for block in (_curves(findings, attack), _table(findings, attack))]
 
 
-def _curves(found: NoiseFindings, attack: str) -> Panels:
+def _curves(findings: NoiseFindings, attack: str) -> Panels:
     plots = []
-    for kind in found.kinds:
-        series = [one for subject in found.subjects if (one := _series(found, subject, attack, kind)) is not None]
+    for kind in findings.kinds:
+        series = [
+            line for subject in findings.subjects if (line := _series(findings, subject, attack, kind)) is not None
+        ]
         if series:
-            ends = "; ".join(f"{one.name} from {percent(one.y[0])} to {percent(one.y[-1])}" for one in series)
+            ends = "; ".join(f"{line.name} from {percent(line.y[0])} to {percent(line.y[-1])}" for line in series)
             plots.append(
                 LinePlot(
                     kind.capitalize(),
@@ -67,14 +69,14 @@ def _curves(found: NoiseFindings, attack: str) -> Panels:
                     "Accuracy",
                     f"Accuracy with {kind} by severity: {ends}.",
                     (0.0, 1.0),
-                    {float(place): "none" if place == 0 else str(place) for place in (0, *found.severities)},
+                    {float(place): "none" if place == 0 else str(place) for place in (0, *findings.severities)},
                     scale="percent",
                 )
             )
     kinds = ", ".join(
         f"{kind} ({_PLACES[kind]}, {plain(100 * shares[0] * _OF[kind])} to {percent(shares[-1] * _OF[kind], 0)})"
         for kind, shares in SHARES.items()
-        if kind in found.kinds
+        if kind in findings.kinds
     )
     note = (
         f"Severities 1 to 5 change ever more of the same places: {kinds}. Bands are 95 % intervals (Wilson). Under "
@@ -83,14 +85,14 @@ def _curves(found: NoiseFindings, attack: str) -> Panels:
     return Panels(f"Accuracy under noise ({attack})" if attack != "noise" else "Accuracy under noise", plots, note)
 
 
-def _series(found: NoiseFindings, subject: str, attack: str, kind: str) -> Series | None:
-    points = {0: found.clean(subject)}
-    points |= {severity: found.get("accuracy", subject, attack, kind, severity) for severity in found.severities}
+def _series(findings: NoiseFindings, subject: str, attack: str, kind: str) -> Series | None:
+    points = {0: findings.clean(subject)}
+    points |= {severity: findings.get("accuracy", subject, attack, kind, severity) for severity in findings.severities}
     known = {float(severity): accuracy for severity, accuracy in points.items() if accuracy is not None}
     return series_of(subject, list(known), list(known.values())) if any(known) else None
 
 
-def _table(found: NoiseFindings, attack: str) -> DataTable:
+def _table(findings: NoiseFindings, attack: str) -> DataTable:
     columns = [
         Column("Subject"),
         Column("Noise"),
@@ -103,11 +105,11 @@ def _table(found: NoiseFindings, attack: str) -> DataTable:
         Column("No place", "percent", "Texts in which there was nothing to change"),
     ]
     rows: list[list[Cell]] = []
-    for subject in found.subjects:
-        for kind in found.kinds:
-            for severity in found.severities:
+    for subject in findings.subjects:
+        for kind in findings.kinds:
+            for severity in findings.severities:
                 accuracy, change, test, flips, unchanged = (
-                    found.get(metric, subject, attack, kind, severity)
+                    findings.get(metric, subject, attack, kind, severity)
                     for metric in ("accuracy", "accuracy_change", "mcnemar_p", "flip_rate", "unchanged")
                 )
                 if accuracy is None and flips is None:
@@ -131,9 +133,9 @@ def _table(found: NoiseFindings, attack: str) -> DataTable:
     return DataTable("Noise in numbers", columns, rows, note, collapsed=True)
 
 
-def noise_sentence(found: NoiseFindings, subject: str) -> str:
+def noise_sentence(findings: NoiseFindings, subject: str) -> str:
     """What noise does to a subject, in a sentence; empty where there is none."""
-    hardest, clean = found.hardest(subject), found.clean(subject)
+    hardest, clean = findings.hardest(subject), findings.clean(subject)
     if hardest is None:
         return ""
     beside = "" if clean is None else f", where it had {percent(clean.value)}"

@@ -24,11 +24,11 @@ def punctuation(text: str, generator: np.random.Generator) -> list[Edit]:
     for place, word in enumerate(words):
         end = words[place + 1].start if place + 1 < len(words) else len(text)
         way, mark = int(generator.integers(3)), MARKS[int(generator.integers(len(MARKS)))]
-        found = _RUN.search(text, word.end, end)
-        if found is None:
+        match = _RUN.search(text, word.end, end)
+        if match is None:
             edits.append(Edit(word.end, word.end, mark))
             continue
-        others = [one for one in MARKS if one != found[0]]
-        new = "" if way == 0 else found[0] + found[0][-1] if way == 1 else others[MARKS.index(mark) % len(others)]
-        edits.append(Edit(found.start(), found.end(), new))
+        others = [other for other in MARKS if other != match[0]]
+        new = "" if way == 0 else match[0] + match[0][-1] if way == 1 else others[MARKS.index(mark) % len(others)]
+        edits.append(Edit(match.start(), match.end(), new))
     return edits

@@ -56,17 +56,17 @@ def noisy_rows(
         {
             "id": f"{sample}+{kind}-{severity}",
             "gold": gold,
-            text: made.text,
+            text: noisy.text,
             ORIGINAL: sample,
             NOISE: kind,
             SEVERITY: severity,
-            STARTS: [edit.start for edit in made.edits],
-            ENDS: [edit.end for edit in made.edits],
-            NEWS: [edit.new for edit in made.edits],
+            STARTS: [edit.start for edit in noisy.edits],
+            ENDS: [edit.end for edit in noisy.edits],
+            NEWS: [edit.new for edit in noisy.edits],
         }
         for sample, gold, written in zip(ids, golds, texts, strict=True)
         for kind in kinds
-        for severity, made in zip(
+        for severity, noisy in zip(
             severities, with_noise(written, kind, severities, seeds.generator(f"{sample}\0{kind}")), strict=True
         )
     ]
@@ -95,9 +95,9 @@ def noisy_copies(
         kind, severity = _one_of(kinds, generator), _one_of(severities, generator)
         noisy.append(with_noise(written, kind, [severity], generator)[0])
     place = samples.schema.get_field_index(text)
-    column = pa.array([one.text for one in noisy], samples.schema.field(text).type)
-    made = samples.set_column(place, samples.schema.field(text), column)
-    return Tallied(made, {"unchanged": sum(not one.edits for one in noisy)})
+    column = pa.array([version.text for version in noisy], samples.schema.field(text).type)
+    copies = samples.set_column(place, samples.schema.field(text), column)
+    return Tallied(copies, {"unchanged": sum(not version.edits for version in noisy)})
 
 
 def conditions_of(noisy: pa.Table) -> list[Condition]:

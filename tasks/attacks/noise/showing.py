@@ -24,17 +24,17 @@ def telling_samples(
     The kinds take turns; each begins with its lowest severity. Where no class is known, a flip will do.
     """
     kinds: dict[str, list[tuple[int, str, int, Answered]]] = {}
-    for one in noisy:
+    for answered in noisy:
         right = np.where(truth >= 0, clean == truth, True)
-        for row in np.flatnonzero(right & (one.said != clean) & one.changed).tolist():
-            turn = (one.condition.severity, ids[row], row, one)
-            kinds.setdefault(one.condition.kind, []).append(turn)
+        for row in np.flatnonzero(right & (answered.predicted != clean) & answered.changed).tolist():
+            turn = (answered.condition.severity, ids[row], row, answered)
+            kinds.setdefault(answered.condition.kind, []).append(turn)
     ranked = [
-        (place, order, row, one)
+        (place, order, row, answered)
         for order, turns in enumerate(kinds.values())
-        for place, (_, _, row, one) in enumerate(sorted(turns, key=lambda turn: turn[:2]))
+        for place, (_, _, row, answered) in enumerate(sorted(turns, key=lambda turn: turn[:2]))
     ]
-    return [(row, one) for _, _, row, one in sorted(ranked, key=lambda turn: turn[:2])[:limit]]
+    return [(row, answered) for _, _, row, answered in sorted(ranked, key=lambda turn: turn[:2])[:limit]]
 
 
 def noise_examples(
@@ -49,25 +49,25 @@ def noise_examples(
 ) -> pa.Table:
     """The chosen texts with every change that noise made to them; masked, only that there were so many."""
     rows = []
-    for row, one in chosen:
+    for row, answered in chosen:
         sample = samples.slice(row, 1)
-        under = noisy.filter(rows_under(noisy, one.condition))
-        made = under.filter(pc.equal(under[ORIGINAL], sample["id"][0])).to_pylist()[0]
-        count = len(made[NEWS])
+        under = noisy.filter(rows_under(noisy, answered.condition))
+        noisy_row = under.filter(pc.equal(under[ORIGINAL], sample["id"][0])).to_pylist()[0]
+        count = len(noisy_row[NEWS])
         places = list(range(count))
         rows.append(
             {
-                "id": made[ORIGINAL],
+                "id": noisy_row[ORIGINAL],
                 "attack": called,
-                "group": one.condition.group,
-                "gold": made["gold"],
+                "group": answered.condition.group,
+                "gold": noisy_row["gold"],
                 "before": int(clean[row]),
-                "after": int(one.said[row]),
+                "after": int(answered.predicted[row]),
                 "status": "success",
                 "text": "" if masked else texts_of(sample, text)[0],
-                "starts": places if masked else made[STARTS],
-                "ends": places if masked else made[ENDS],
-                "news": [MASK] * count if masked else made[NEWS],
+                "starts": places if masked else noisy_row[STARTS],
+                "ends": places if masked else noisy_row[ENDS],
+                "news": [MASK] * count if masked else noisy_row[NEWS],
                 "words": None,
                 "similarity": None,
             }

@@ -118,6 +118,6 @@ def _known(
     return known, before["predicted"].to_numpy().astype(np.int64), truth
 
 
-def _unchanged(made: Artifact[Samples]) -> str:
-    unchanged = tally_of(made).get("unchanged", 0)
-    return f" · {unchanged} of {made.rows} have no place to change" if unchanged else ""
+def _unchanged(noisy: Artifact[Samples]) -> str:
+    unchanged = tally_of(noisy).get("unchanged", 0)
+    return f" · {unchanged} of {noisy.rows} have no place to change" if unchanged else ""

@@ -24,12 +24,12 @@ def typos(text: str, generator: np.random.Generator) -> list[Edit]:
     for word in words_of(text):
         start = word.start + int(generator.integers(2)) * (len(word.text) > 1)
         edits += [
-            _slip(text[place : min(place + 2, word.end)], place, generator) for place in range(start, word.end, 2)
+            _typo(text[place : min(place + 2, word.end)], place, generator) for place in range(start, word.end, 2)
         ]
     return edits
 
 
-def _slip(letters: str, place: int, generator: np.random.Generator) -> Edit:
+def _typo(letters: str, place: int, generator: np.random.Generator) -> Edit:
     """One typing error in one or two letters; always a change."""
     end, first = place + len(letters), letters[0]
     ways = ["double"]

@@ -19,9 +19,9 @@ def whitespace(text: str, generator: np.random.Generator) -> list[Edit]:
     ['', ' ', ' ']
     """
     edits = []
-    for found in _BLANKS.finditer(text):
+    for blank in _BLANKS.finditer(text):
         missing = generator.random() < 0.5
-        edits.append(Edit(found.start(), found.end(), "" if missing else found[0] + found[0][-1]))
+        edits.append(Edit(blank.start(), blank.end(), "" if missing else blank[0] + blank[0][-1]))
     for word in words_of(text):
         if len(word.text) > 1:
             place = word.start + int(generator.integers(1, len(word.text)))

@@ -25,8 +25,8 @@ def term_attack_conformance(choice: AnyTermAttackChoice) -> list[str]:
     exactly where words differ; and the same draws make the same of a term, whatever it changed in between.
     """
     try:
-        first = [_asked(choice, words) for words in TERMS]
-        again = [_asked(choice, words) for words in reversed(TERMS)][::-1]
+        first = [_checked_change(choice, words) for words in TERMS]
+        again = [_checked_change(choice, words) for words in reversed(TERMS)][::-1]
         if first != again:
             raise InputError(
                 f"The attack {choice.word} makes something else of a term when it is asked again with the same "
@@ -39,7 +39,7 @@ def term_attack_conformance(choice: AnyTermAttackChoice) -> list[str]:
     return []
 
 
-def _asked(choice: AnyTermAttackChoice, words: tuple[str, ...]) -> Change:
+def _checked_change(choice: AnyTermAttackChoice, words: tuple[str, ...]) -> Change:
     term = Term(Span(0, len(words), "Disease"), words, ("B-Disease", *["I-Disease"] * (len(words) - 1)))
     means = TermMeans(GoldFinder(), None if choice.lexicon is None else shipped_lexicon())
     change = choice.change(term, choice.settings(), means, np.random.default_rng(0))

@@ -99,8 +99,8 @@ def finding(
     """A finding about a subject on what it was tested on; without a value where there is none."""
     low, high = estimate.interval if interval is None else interval
     value, low_end, high_end = (float(one) if np.isfinite(one) else None for one in (estimate.value, low, high))
-    said = "not measured" if value is None else verdict
-    return Finding(metric, key[0], key[1], subject, value, low_end, high_end, n, verdict=said, unit=unit)
+    judgement = "not measured" if value is None else verdict
+    return Finding(metric, key[0], key[1], subject, value, low_end, high_end, n, verdict=judgement, unit=unit)
 
 
 def drop_finding(stage: Stage, key: Key, subject: str, drop: Estimate, n: int, unit: str) -> Finding:
@@ -115,8 +115,8 @@ def cut_finding(stage: Stage, key: Key, subject: str, n: int, cut: int = 0, beyo
     'cut, 5 entities lie beyond what is read'
     """
     lost = "" if beyond is None else f", {beyond} entities lie beyond what is read"
-    said = f"cut{lost}" if cut else "all are read whole"
-    return Finding(f"{stage}.cut", key[0], key[1], subject, float(cut), n=n, verdict=said, unit="samples")
+    verdict = f"cut{lost}" if cut else "all are read whole"
+    return Finding(f"{stage}.cut", key[0], key[1], subject, float(cut), n=n, verdict=verdict, unit="samples")
 
 
 def gain_findings(
@@ -138,18 +138,18 @@ def gain_findings(
     (and gated) by itself.
     """
     gain = after - before
-    found = [finding(f"{stage}.gain", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))]
+    findings = [finding(f"{stage}.gain", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))]
     if key[0] == CLEAN:
         cost = -gain
-        return [*found, finding(f"{stage}.cost", key, subject, cost, n, unit, cost.verdict(COSTS, PAYS, NO_COST))]
+        return [*findings, finding(f"{stage}.cost", key, subject, cost, n, unit, cost.verdict(COSTS, PAYS, NO_COST))]
     if key[0] in trained_on:
-        found.append(replace(found[0], metric=f"{stage}.own_gain"))
+        findings.append(replace(findings[0], metric=f"{stage}.own_gain"))
     shown = (clean - before).verdict(LOWER, HIGHER, NOTHING_LOST)
     if shown != LOWER:  # a share of a drop that is not shown would be a share of noise
         why = TOO_FEW if shown == TOO_FEW else NOTHING_LOST
         nothing = Finding(f"{stage}.recovered", key[0], key[1], subject, n=n, verdict=why, unit="share")
-        return [*found, nothing]
-    return [*found, finding(f"{stage}.recovered", key, subject, share_recovered(clean, before, after), n, "share")]
+        return [*findings, nothing]
+    return [*findings, finding(f"{stage}.recovered", key, subject, share_recovered(clean, before, after), n, "share")]
 
 
 def control_findings(
@@ -167,6 +167,8 @@ def control_findings(
     On an attack that the copies were made with once more as `….own_gain_over_control`: what is due to the attack.
     """
     gain = after - control
-    found = finding(f"{stage}.gain_over_control", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))
+    over_control = finding(
+        f"{stage}.gain_over_control", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN)
+    )
     own = key[0] in trained_on and key[0] != CLEAN
-    return [found, replace(found, metric=f"{stage}.own_gain_over_control")] if own else [found]
+    return [over_control, replace(over_control, metric=f"{stage}.own_gain_over_control")] if own else [over_control]

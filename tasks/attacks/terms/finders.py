@@ -76,8 +76,8 @@ class SpacyFinder:
         from spacy.tokens import Doc
 
         language = _loaded(self.pipeline)
-        found = language(Doc(language.vocab, words=list(words)))
-        return outermost(Span(one.start, one.end, one.label_) for one in found.ents)
+        document = language(Doc(language.vocab, words=list(words)))
+        return outermost(Span(entity.start, entity.end, entity.label_) for entity in document.ents)
 
 
 def spacy_finder(name: str) -> SpacyFinder:

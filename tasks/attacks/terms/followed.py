@@ -16,10 +16,10 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject F1, or Pearson's r, on unchanged samples, and the lowest that an attack leaves."""
     stages: tuple[Stage, ...] = ("ner", "sts")
     for stage in stages:
-        found = TermFindings(stage, findings)
-        measure = _MEASURES.get(found.headline, found.headline)
-        for subject in found.subjects:
-            clean = found.get(found.headline, subject, ORIGINAL)
+        term_findings = TermFindings(stage, findings)
+        measure = _MEASURES.get(term_findings.headline, term_findings.headline)
+        for subject in term_findings.subjects:
+            clean = term_findings.get(term_findings.headline, subject, ORIGINAL)
             yield from headline_of(sliced(measure, subject), clean, "number")
-            worst = lowest(found.get(found.headline, subject, key) for key in found.attacks)
+            worst = lowest(term_findings.get(term_findings.headline, subject, key) for key in term_findings.attacks)
             yield from headline_of(sliced(f"{measure} under the worst attack", subject), worst, "number")

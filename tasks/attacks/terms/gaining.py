@@ -25,7 +25,7 @@ def trained_tagger_findings(
 ) -> list[Finding]:
     """`ner.gain`, `ner.recovered` and `ner.cost` of a tagger that was trained on attacked copies, wherever both were
     tested."""
-    first, second = _both(before, after, seeds.generator(f"{subject}/gain"), groups)
+    first, second = _tested_together(before, after, seeds.generator(f"{subject}/gain"), groups)
     clean = first[CLEAN, ""].f1
     return [
         one
@@ -38,7 +38,7 @@ def controlled_tagger_findings(
     control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
 ) -> list[Finding]:
     """`ner.gain_over_control` of a tagger that was trained on attacked copies, wherever both were tested."""
-    first, second = _both(control, after, seeds.generator(f"{subject}/control"), groups)
+    first, second = _tested_together(control, after, seeds.generator(f"{subject}/control"), groups)
     return [
         one
         for key, result in second.items()
@@ -46,21 +46,21 @@ def controlled_tagger_findings(
     ]
 
 
-def _both(
+def _tested_together(
     before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
 ) -> tuple[dict[Key, Tested], dict[Key, Tested]]:
     """Two taggers on the sets of sentences that both were tested on, resampled together."""
     shared = [key for key in after if key in before]
     counts = [by_group(counts_of(tables[key]), groups) for tables in (before, after) for key in shared]
-    made = [tested_by(one, sums) for one, sums in zip(counts, resampled(counts, generator), strict=True)]
-    return dict(zip(shared, made, strict=False)), dict(zip(shared, made[len(shared) :], strict=True))
+    tested = [tested_by(one, sums) for one, sums in zip(counts, resampled(counts, generator), strict=True)]
+    return dict(zip(shared, tested, strict=False)), dict(zip(shared, tested[len(shared) :], strict=True))
 
 
 def trained_scorer_findings(
     before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
 ) -> list[Finding]:
     """`sts.gain`, `sts.recovered` and `sts.cost` of a scorer that was trained on attacked copies."""
-    n, first, second = _both_scored(before, after, seeds.generator(f"{subject}/gain"), groups)
+    n, first, second = _scored_together(before, after, seeds.generator(f"{subject}/gain"), groups)
     clean = first[CLEAN, ""]
     return [
         one
@@ -73,7 +73,7 @@ def controlled_scorer_findings(
     control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
 ) -> list[Finding]:
     """`sts.gain_over_control` of a scorer that was trained on attacked copies."""
-    n, first, second = _both_scored(control, after, seeds.generator(f"{subject}/control"), groups)
+    n, first, second = _scored_together(control, after, seeds.generator(f"{subject}/control"), groups)
     return [
         one
         for key, result in second.items()
@@ -81,14 +81,14 @@ def controlled_scorer_findings(
     ]
 
 
-def _both_scored(
+def _scored_together(
     before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
 ) -> tuple[int, dict[Key, Estimate], dict[Key, Estimate]]:
     """How many pairs have a score, and Pearson's r of two scorers on the sets that both were tested on."""
     shared = [key for key in after if key in before]
     together = {("before", *key): before[key] for key in shared} | {("after", *key): after[key] for key in shared}
-    gold, said, known = aligned(together, groups)
+    gold, predicted, known = aligned(together, groups)
     times = resamples_of(len(gold), generator, groups=known)
-    tested = {key: estimated("pearson", gold, one, times) for key, one in said.items()}
+    tested = {key: estimated("pearson", gold, scores, times) for key, scores in predicted.items()}
     first, second = ({key: tested[when, *key] for key in shared} for when in ("before", "after"))
     return len(gold), first, second

@@ -71,8 +71,8 @@ def tagger_findings(
             "sentences that are tagged (`evaluation`)."
         )
     tested = all_tested(counts, seeds.generator(f"{subject}/f1"))
-    found = [one for key, result in tested.items() for one in _scores(key, subject, result)]
-    found += [
+    findings = [one for key, result in tested.items() for one in _scores(key, subject, result)]
+    findings += [
         one
         for key in _first_severities(tables)
         for name, sentences in slices_of(tables[key]).items()
@@ -81,17 +81,17 @@ def tagger_findings(
     ]
     clean = (CLEAN, "")
     if clean not in tested:
-        return found
+        return findings
     for key, result in tested.items():
         if key != clean:
             drop = tested[clean].f1 - result.f1
-            found.append(drop_finding("ner", key, subject, drop, result.there, "F1"))
-    found += [
+            findings.append(drop_finding("ner", key, subject, drop, result.there, "F1"))
+    findings += [
         _drop_test(key, subject, counts[clean], counts[key], significance, seeds)
         for key in _first_severities(tables)
         if key != clean
     ]
-    return found
+    return findings
 
 
 def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> dict[Key, Tested]:
@@ -102,34 +102,34 @@ def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> 
 
 def scorer_findings(tables: Tables, subject: str, seeds: Seeds, groups: Groups = None) -> list[Finding]:
     """`sts.pearson|spearman|mae` everywhere, and under attack `sts.drop`, the drop of Pearson's r."""
-    gold, said, groups = aligned(tables, groups)
+    gold, predicted, groups = aligned(tables, groups)
     if not len(gold):
         raise InputError(
             f"None of the pairs that {subject} is tested on has a score, so nothing can be said of it: audit pairs "
             "that are scored (`evaluation`)."
         )
     times = resamples_of(len(gold), seeds.generator(f"{subject}/scores"), groups=groups)
-    elsewhere = other_range(gold, said.get((CLEAN, ""), next(iter(said.values()))))
-    found, pearson = list[Finding](), dict[Key, Estimate]()
-    for key, given in said.items():
-        constant = len(gold) >= FEWEST and np.ptp(given) == 0
+    elsewhere = other_range(gold, predicted.get((CLEAN, ""), next(iter(predicted.values()))))
+    findings, pearson = list[Finding](), dict[Key, Estimate]()
+    for key, values in predicted.items():
+        constant = len(gold) >= FEWEST and np.ptp(values) == 0
         verdict = f"{DEGENERATE}: every pair has the same score" if constant else ""
         for name in STATISTICS:
-            one = estimated(name, gold, given, times)
-            entry = finding(f"sts.{name}", key, subject, one, len(gold), _UNITS[name], verdict)
+            estimate = estimated(name, gold, values, times)
+            entry = finding(f"sts.{name}", key, subject, estimate, len(gold), _UNITS[name], verdict)
             if name == "mae" and elsewhere:
                 entry = replace(entry, value=None, low=None, high=None, verdict=elsewhere)
-            found.append(replace(entry, verdict=verdict) if verdict else entry)
+            findings.append(replace(entry, verdict=verdict) if verdict else entry)
             if name == "pearson":
-                pearson[key] = one
+                pearson[key] = estimate
     clean = pearson.get((CLEAN, ""))
     if clean is not None:
-        found += [
-            drop_finding("sts", key, subject, clean - one, len(gold), "r")
-            for key, one in pearson.items()
+        findings += [
+            drop_finding("sts", key, subject, clean - estimate, len(gold), "r")
+            for key, estimate in pearson.items()
             if key[0] != CLEAN
         ]
-    return found
+    return findings
 
 
 def aligned(
@@ -142,11 +142,11 @@ def aligned(
     for table in tables.values():
         if not table["id"].equals(first["id"]):
             raise ValueError("only scores of the same pairs in the same order can be compared")
-    said = {key: table["predicted"].to_numpy()[known] for key, table in tables.items()}
-    return gold[known], said, None if groups is None else groups[known]
+    predicted = {key: table["predicted"].to_numpy()[known] for key, table in tables.items()}
+    return gold[known], predicted, None if groups is None else groups[known]
 
 
-def other_range(gold: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) -> str:
+def other_range(gold: npt.NDArray[np.float64], predicted: npt.NDArray[np.float64]) -> str:
     """In words that a scorer's numbers are on another range than people's scores; empty where they are not.
 
     A mean absolute error says something on one range only; correlations do on any. Numbers that reach less than half
@@ -155,12 +155,12 @@ def other_range(gold: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) ->
     >>> other_range(np.linspace(0, 4, 20), np.linspace(0, 1, 20))
     'on another range: it scores 0 to 1, people 0 to 4'
     """
-    if len(gold) < FEWEST or np.ptp(said) == 0:
+    if len(gold) < FEWEST or np.ptp(predicted) == 0:
         return ""
-    reach, wanted = float(np.abs(said).max()), float(np.abs(gold).max())
+    reach, wanted = float(np.abs(predicted).max()), float(np.abs(gold).max())
     if wanted <= 2 * reach and reach <= 2 * wanted:
         return ""
-    ends = [f"{values.min():.3g} to {values.max():.3g}" for values in (said, gold)]
+    ends = [f"{values.min():.3g} to {values.max():.3g}" for values in (predicted, gold)]
     return f"{RANGE}: it scores {ends[0]}, people {ends[1]}"
 
 
@@ -168,11 +168,11 @@ def tested_by(counts: Counts, sums: Counts) -> Tested:
     """What was counted of a tagger sentence by sentence, with the sums over resampled sentences."""
     total = counts.sum(axis=0)
     values, resamples = scores(total), scores(sums)
-    told = telling(counts)
-    if told < FEWEST:
+    informative = telling(counts)
+    if informative < FEWEST:
         resamples = scores(np.zeros((0, 3)))
     precision, recall, f1 = (
-        Estimate(float(value), many, max(1, told)) for value, many in zip(values, resamples, strict=True)
+        Estimate(float(value), many, max(1, informative)) for value, many in zip(values, resamples, strict=True)
     )
     if total[2] == 0:
         recall = f1 = Estimate(float("nan"), np.array([]))
@@ -184,18 +184,18 @@ def tested_by(counts: Counts, sums: Counts) -> Tested:
 def _scores(key: Key, subject: str, tested: Tested) -> list[Finding]:
     verdict = f"{DEGENERATE}: it names no entity" if tested.named == 0 and tested.there >= FEWEST else ""
     named, there = tested.named, tested.there
-    ends = _ends(tested.precision, named)
+    ends = _interval(tested.precision, named)
     precision = finding("ner.precision", key, subject, tested.precision, named, "share", verdict, ends)
     if named == 0 < there:  # none of what was named is right, and none is wrong
         precision = replace(precision, verdict=verdict or NOT_ESTIMABLE)
     return [
         precision,
-        finding("ner.recall", key, subject, tested.recall, there, "share", verdict, _ends(tested.recall, there)),
-        finding("ner.f1", key, subject, tested.f1, there, "F1", verdict, _ends(tested.f1, (named + there) / 2)),
+        finding("ner.recall", key, subject, tested.recall, there, "share", verdict, _interval(tested.recall, there)),
+        finding("ner.f1", key, subject, tested.f1, there, "F1", verdict, _interval(tested.f1, (named + there) / 2)),
     ]
 
 
-def _ends(estimate: Estimate, n: float) -> tuple[float, float]:
+def _interval(estimate: Estimate, n: float) -> tuple[float, float]:
     """The bootstrap interval, where it is the wider one; else Wilson's of a share of n. None of too few sentences.
 
     Resamples of none (or all) that were found know only none (or all): there the bootstrap alone would claim certainty.
@@ -215,7 +215,7 @@ def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.rand
     here = (key[0], ", ".join(filter(None, (key[1], name))))
     if key[0] == CLEAN or name.startswith("type="):
         return _scores(here, subject, tested)
-    ends = _ends(tested.recall, tested.there)
+    ends = _interval(tested.recall, tested.there)
     return [finding("ner.recall", here, subject, tested.recall, tested.there, "share", interval=ends)]
 
 
@@ -233,8 +233,8 @@ def _drop_test(key: Key, subject: str, clean: Counts, attacked: Counts, signific
         return replace(about, verdict=TOO_FEW)
     p = randomisation_p(clean, attacked, seeds.generator(f"{subject}/{'/'.join(key)}/drop"))
     (before, after) = (scores(one.sum(axis=0)).f1 for one in (clean, attacked))
-    said = not_shown(significance) if p > significance else LOWER if before > after else HIGHER
-    return replace(about, value=p, p_value=p, verdict=said)
+    verdict = not_shown(significance) if p > significance else LOWER if before > after else HIGHER
+    return replace(about, value=p, p_value=p, verdict=verdict)
 
 
 def _first_severities(tables: Tables) -> list[Key]:
@@ -246,10 +246,10 @@ def _first_severities(tables: Tables) -> list[Key]:
 
 
 def estimated(
-    name: Statistic, gold: npt.NDArray[np.float64], said: npt.NDArray[np.float64], times: npt.NDArray[np.float64]
+    name: Statistic, gold: npt.NDArray[np.float64], predicted: npt.NDArray[np.float64], times: npt.NDArray[np.float64]
 ) -> Estimate:
     """A statistic of pairs, and what it is in resamples of them."""
-    return Estimate(float(measured(name, gold, said)[0]), measured(name, gold, said, times))
+    return Estimate(float(measured(name, gold, predicted)[0]), measured(name, gold, predicted, times))
 
 
 def keys_of(names: Sequence[str]) -> list[Key]:

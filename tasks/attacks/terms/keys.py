@@ -10,7 +10,7 @@ _ROWS: Final = (("1234567890", 0.0), ("qwertyuiop", 0.5), ("asdfghjkl", 0.75), (
 _REACH = 1.0  # keys of one row that touch; between rows, whatever overlaps by more than a corner
 
 
-def _beside() -> dict[str, str]:
+def _adjacent_keys() -> dict[str, str]:
     places = {key: (row, inset + at) for row, (keys, inset) in enumerate(_ROWS) for at, key in enumerate(keys)}
     return {
         key: "".join(
@@ -27,7 +27,7 @@ def _beside() -> dict[str, str]:
     }
 
 
-NEIGHBOURS: Final[dict[str, str]] = _beside()
+NEIGHBOURS: Final[dict[str, str]] = _adjacent_keys()
 """Per key in small letters, the keys that touch it: `r` has e, t, 4, 5, d and f."""
 
 

@@ -18,12 +18,12 @@ LONGEST = 4
 
 def known_entities(training: pa.Table, *, tokens: str, tags: str) -> dict[str, frozenset[str]]:
     """The entities of a partition, as their words in small letters."""
-    found = set()
+    forms = set()
     require_columns(training, tokens, tags)
     for words, marked in zip(training[tokens].to_pylist(), training[tags].to_pylist(), strict=True):
         if words is not None and marked is not None:
-            found |= {_form(words, one) for one in entities_of(marked)}
-    return {"forms": frozenset(found)}
+            forms |= {_form(words, entity) for entity in entities_of(marked)}
+    return {"forms": frozenset(forms)}
 
 
 def require_columns(samples: pa.Table, *columns: str) -> None:
@@ -53,24 +53,24 @@ def match_rows(
             raise RunError(f"Tagged sentences must stand in the order of the samples: {row['id']} beside {sample}.")
         if row["gold"] is None:
             continue
-        gold, said = entities_of(row["gold"]), entities_of(row["predicted"])
-        read = _read(row["confidence"])
-        cut, beyond = cut + (read < len(row["tokens"])), beyond + sum(one.last > read for one in gold)
+        gold, predicted = entities_of(row["gold"]), entities_of(row["predicted"])
+        read = _words_read(row["confidence"])
+        cut, beyond = cut + (read < len(row["tokens"])), beyond + sum(entity.last > read for entity in gold)
         unchanged = entities_of(marked)
         if len(unchanged) != len(gold):
             raise RunError(f"The sentence {sample} has {len(unchanged)} entities, and {len(gold)} under attack.")
-        there, named = set(gold), set(said)
+        there, named = set(gold), set(predicted)
         rows.append(
             {
                 "id": sample,
-                "gold_kinds": [one.kind for one in gold],
-                "gold_lengths": [_length(one) for one in unchanged],
-                "gold_hits": [one in named for one in gold],
-                "gold_seen": [_seen(words, one, known) for one in unchanged],
-                "said_kinds": [one.kind for one in said],
-                "said_lengths": [_length(one) for one in said],
-                "said_hits": [one in there for one in said],
-                "said_seen": [_seen(row["tokens"], one, known) for one in said],
+                "gold_kinds": [entity.kind for entity in gold],
+                "gold_lengths": [_length(entity) for entity in unchanged],
+                "gold_hits": [entity in named for entity in gold],
+                "gold_seen": [_seen(words, entity, known) for entity in unchanged],
+                "said_kinds": [entity.kind for entity in predicted],
+                "said_lengths": [_length(entity) for entity in predicted],
+                "said_hits": [entity in there for entity in predicted],
+                "said_seen": [_seen(row["tokens"], entity, known) for entity in predicted],
             }
         )
     return Tallied(pa.Table.from_pylist(rows, schema=EntityMatches.schema), {"cut": cut, "beyond": beyond})
@@ -79,7 +79,7 @@ def match_rows(
 def counts_of(matches: pa.Table) -> Counts:
     """Found, named and there, per sentence [n, 3]."""
     hits, named = matches["gold_hits"].to_pylist(), matches["said_hits"].to_pylist()
-    rows = [(sum(one), len(said), len(one)) for one, said in zip(hits, named, strict=True)]
+    rows = [(sum(gold), len(predicted), len(gold)) for gold, predicted in zip(hits, named, strict=True)]
     return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
 
 
@@ -95,25 +95,25 @@ def slices_of(matches: pa.Table) -> dict[str, Counts]:
     wanted += [(f"type={kind}", "kinds", kind) for kind in kinds] if len(kinds) > 1 else []
     wanted += [(_length_name(length), "lengths", length) for length in range(1, LONGEST + 1)]
     wanted += [("seen", "seen", True), ("unseen", "seen", False)]
-    found = {name: _counted(columns, which, value) for name, which, value in wanted}
-    return {name: counts for name, counts in found.items() if counts[:, 2].any()}
+    slices = {name: _slice_counts(columns, which, value) for name, which, value in wanted}
+    return {name: counts for name, counts in slices.items() if counts[:, 2].any()}
 
 
-def _counted(columns: dict[str, list[list[object]]], which: str, value: object) -> Counts:
+def _slice_counts(columns: dict[str, list[list[object]]], which: str, value: object) -> Counts:
     rows = [
         (
             sum(hit is True for hit, one in zip(hits, gold, strict=True) if one == value),
-            sum(one == value for one in said),
+            sum(one == value for one in predicted),
             sum(one == value for one in gold),
         )
-        for hits, gold, said in zip(
+        for hits, gold, predicted in zip(
             columns["gold_hits"], columns[f"gold_{which}"], columns[f"said_{which}"], strict=True
         )
     ]
     return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
 
 
-def _read(confidence: Sequence[float]) -> int:
+def _words_read(confidence: Sequence[float]) -> int:
     """How many words were read: those behind the last that a tagger was at all sure of were cut off."""
     return max((place for place, sure in enumerate(confidence, 1) if sure > 0), default=0)
 

@@ -48,7 +48,7 @@ def match_entities(
     if training is not None:
         forms = reduce_partitions(known_entities, training, tokens=sentences.words, tags=sentences.tags)
         known = forms.get("forms") or frozenset()
-    made: Artifact[EntityMatches] = map_partitions(
+    matches: Artifact[EntityMatches] = map_partitions(
         match_rows,
         tagged,
         original,
@@ -57,9 +57,9 @@ def match_entities(
         tags=sentences.tags,
         known=known,
     )
-    cut = tally_of(made).get("cut", 0)
-    say(f"{made.rows} sentences" + (f" · {cut} longer than it reads, and cut" if cut else ""))
-    return made
+    cut = tally_of(matches).get("cut", 0)
+    say(f"{matches.rows} sentences" + (f" · {cut} longer than it reads, and cut" if cut else ""))
+    return matches
 
 
 @stage(version=5, title="ner", draws=True)
@@ -70,10 +70,10 @@ def measure_tagger(
     documents of the `samples`, or what else their source says is independent."""
     tables = _tables(matches)
     groups = _groups(tables, samples, tagged=True)
-    found = tagger_findings(tables, subject, statistics.significance, stage_seeds(), groups)
-    found += _cuts("ner", matches, subject)
-    say(_drops("ner", subject, found))
-    return write_table(findings_table(found), into=Findings)
+    findings = tagger_findings(tables, subject, statistics.significance, stage_seeds(), groups)
+    findings += _cuts("ner", matches, subject)
+    say(_drops("ner", subject, findings))
+    return write_table(findings_table(findings), into=Findings)
 
 
 @stage(version=3, title="ner gains", draws=True)
@@ -89,11 +89,11 @@ def compare_taggers(
     it was, and over the `control` that learned from unchanged copies."""
     first, second = _tables(before), _tables(after)
     groups = _groups(second, samples, tagged=True)
-    found = trained_tagger_findings(first, second, subject, trained_on, stage_seeds(), groups)
+    findings = trained_tagger_findings(first, second, subject, trained_on, stage_seeds(), groups)
     if control is not None:
-        found += controlled_tagger_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
-    say(_gains(subject, found))
-    return write_table(findings_table(found), into=Findings)
+        findings += controlled_tagger_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
+    say(_gains(subject, findings))
+    return write_table(findings_table(findings), into=Findings)
 
 
 @stage(version=4, title="sts", draws=True)
@@ -102,10 +102,10 @@ def measure_scorer(
 ) -> Artifact[Findings]:
     """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
     tables = _tables(scored)
-    found = scorer_findings(tables, subject, stage_seeds(), _groups(tables, samples))
-    found += _cuts("sts", scored, subject)
-    say(_drops("sts", subject, found))
-    return write_table(findings_table(found), into=Findings)
+    findings = scorer_findings(tables, subject, stage_seeds(), _groups(tables, samples))
+    findings += _cuts("sts", scored, subject)
+    say(_drops("sts", subject, findings))
+    return write_table(findings_table(findings), into=Findings)
 
 
 @stage(version=4, title="sts gains", draws=True)
@@ -121,11 +121,11 @@ def compare_scorers(
     it was, and over the `control` that learned from unchanged copies."""
     first, second = _tables(before), _tables(after)
     groups = _groups(second, samples)
-    found = trained_scorer_findings(first, second, subject, trained_on, stage_seeds(), groups)
+    findings = trained_scorer_findings(first, second, subject, trained_on, stage_seeds(), groups)
     if control is not None:
-        found += controlled_scorer_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
-    say(_gains(subject, found))
-    return write_table(findings_table(found), into=Findings)
+        findings += controlled_scorer_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
+    say(_gains(subject, findings))
+    return write_table(findings_table(findings), into=Findings)
 
 
 def _tables(named: Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact[Scored]]) -> dict[Key, pa.Table]:
@@ -159,24 +159,24 @@ def _cuts(stage: Stage, named: Mapping[str, Artifact[Any]], subject: str) -> lis
     ]
 
 
-def _drops(stage: Stage, subject: str, found: list[Finding]) -> str:
+def _drops(stage: Stage, subject: str, findings: list[Finding]) -> str:
     value, unit, what = ("ner.f1", "F1", "sentences") if stage == "ner" else ("sts.pearson", "r", "pairs")
-    clean = next((one for one in found if one.metric == value and (one.of, one.group) == (CLEAN, "")), None)
-    drops = [one for one in found if one.metric == f"{stage}.drop"]
+    clean = next((one for one in findings if one.metric == value and (one.of, one.group) == (CLEAN, "")), None)
+    drops = [one for one in findings if one.metric == f"{stage}.drop"]
     lower = sum(one.verdict == LOWER for one in drops)
-    collapsed = sum(one.metric == value and one.of != CLEAN and one.degenerate for one in found)
+    collapsed = sum(one.metric == value and one.of != CLEAN and one.degenerate for one in findings)
     shown = "not measured" if clean is None or clean.value is None else f"{unit} {clean.value:.3f}"
     fallen = f", collapsed on {collapsed}" if collapsed else ""
     few = bool(drops) and all(one.verdict == TOO_FEW for one in drops)
-    said = f"too few {what} to tell a drop" if few else f"lower on {lower} of {len(drops)} attacked sets"
-    return f"{subject} · {shown}" + (f" · {said}{fallen}" if drops else "")
+    outcome = f"too few {what} to tell a drop" if few else f"lower on {lower} of {len(drops)} attacked sets"
+    return f"{subject} · {shown}" + (f" · {outcome}{fallen}" if drops else "")
 
 
-def _gains(subject: str, found: list[Finding]) -> str:
+def _gains(subject: str, findings: list[Finding]) -> str:
     gains, beyond = (
-        [one for one in found if one.metric.endswith(name) and one.of != CLEAN]
+        [one for one in findings if one.metric.endswith(name) and one.of != CLEAN]
         for name in (".gain", ".gain_over_control")
     )
-    said = f"{subject} · helps on {sum(one.verdict == HELPS for one in gains)} of {len(gains)} attacked sets"
+    sentence = f"{subject} · helps on {sum(one.verdict == HELPS for one in gains)} of {len(gains)} attacked sets"
     helped = sum(one.verdict == HELPS for one in beyond)
-    return f"{said} · beyond its control on {helped} of {len(beyond)}" if beyond else said
+    return f"{sentence} · beyond its control on {helped} of {len(beyond)}" if beyond else sentence

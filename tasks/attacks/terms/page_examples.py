@@ -71,8 +71,8 @@ def _aligned(model: str, example: TaggedExample, *, folded: bool) -> DataTable:
     rows: list[list[Cell]] = [
         ["attacked", *(Mark(after, "bad") if before != after else after for before, after, *_ in columns)],
         ["should be", *(gold for _, _, gold, _, _ in columns)],
-        ["said before", *(_judged(said, gold) for _, _, gold, said, _ in columns)],
-        ["said under attack", *(_judged(said, gold) for _, _, gold, _, said in columns)],
+        ["said before", *(_judged(predicted, gold) for _, _, gold, predicted, _ in columns)],
+        ["said under attack", *(_judged(predicted, gold) for _, _, gold, _, predicted in columns)],
     ]
     heads = [Column("original"), *(Column(before or "–") for before, *_ in columns)]
     return DataTable(f"{example.attack}, {model}: {example.sample}", heads, rows, collapsed=folded)
@@ -115,7 +115,7 @@ def _window(columns: list[tuple[str, str, str, str, str]]) -> list[tuple[str, st
     return columns[start : start + _WIDE]
 
 
-def _judged(said: str, gold: str) -> Cell:
-    if not said or (said == gold == "O"):
-        return said
-    return Mark(said, "good" if said == gold else "bad")
+def _judged(predicted: str, gold: str) -> Cell:
+    if not predicted or (predicted == gold == "O"):
+        return predicted
+    return Mark(predicted, "good" if predicted == gold else "bad")

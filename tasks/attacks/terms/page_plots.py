@@ -16,48 +16,48 @@ _BARE = "Without intervals: nothing here tells a drop from chance."
 _ASIDE = 0.008  # of a share: marks of different attacks at one share stand beside each other
 
 
-def drop_plots(found: TermFindings) -> list[Block]:
+def drop_plots(findings: TermFindings) -> list[Block]:
     """The drop of every subject under every attack."""
-    title = f"Drop of {CALLED[found.headline]} under attack"
-    plots = [plot for model in found.subjects if (plot := _over_share(found, model, model)) is not None]
+    title = f"Drop of {CALLED[findings.headline]} under attack"
+    plots = [plot for model in findings.subjects if (plot := _over_share(findings, model, model)) is not None]
     if plots:
         return (
-            [Panels(title, plots, _note(found))]
+            [Panels(title, plots, _note(findings))]
             if len(plots) > 1
-            else [replace(plots[0], title=title, note=_note(found))]
+            else [replace(plots[0], title=title, note=_note(findings))]
         )
-    return [bars for model in found.subjects if (bars := _bars(found, model, title)) is not None]
+    return [bars for model in findings.subjects if (bars := _bars(findings, model, title)) is not None]
 
 
-def _note(found: TermFindings) -> str:
+def _note(findings: TermFindings) -> str:
     """What the bands and whiskers are, where there are any."""
-    drops = measured(found.get("drop", model, key) for model in found.subjects for key in found.sets)
+    drops = measured(findings.get("drop", model, key) for model in findings.subjects for key in findings.sets)
     return _NOTE if any(drop.low is not None for drop in drops) else _BARE
 
 
-def _drops(found: TermFindings, model: str) -> list[Finding]:
+def _drops(findings: TermFindings, model: str) -> list[Finding]:
     """What a model loses under every attack at every severity."""
-    keys = (key for attack, _ in found.attacks for key in found.severities(model, attack))
-    return measured(found.get("drop", model, key) for key in keys)
+    keys = (key for attack, _ in findings.attacks for key in findings.severities(model, attack))
+    return measured(findings.get("drop", model, key) for key in keys)
 
 
-def _over_share(found: TermFindings, model: str, title: str) -> LinePlot | None:
+def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | None:
     """A line per attack and number of changes over the share of the terms; None where only one share was tried."""
     lines: dict[str, list[Finding]] = {}
-    for drop in _drops(found, model):
+    for drop in _drops(findings, model):
         if drop.slice.share is not None:
             lines.setdefault(_line_name(drop), []).append(drop)
     shares = sorted({_share(drop) for drops in lines.values() for drop in drops})
     if len(shares) < 2:
         return None
     series = [_series(name, drops, place * _ASIDE) for place, (name, drops) in enumerate(sorted(lines.items()))]
-    worst = [f"{one.name} {number(one.y[-1], 2)}" for one in series]
+    worst = [f"{line.name} {number(line.y[-1], 2)}" for line in series]
     return LinePlot(
         title,
         series,
         "Share of the terms attacked",
-        f"Drop of {CALLED[found.headline]}",
-        f"{CALLED[found.headline]} lost by {model}, at the largest share: {', '.join(worst)}.",
+        f"Drop of {CALLED[findings.headline]}",
+        f"{CALLED[findings.headline]} lost by {model}, at the largest share: {', '.join(worst)}.",
         x_ticks={share: f"{share:g}" for share in shares},
     )
 
@@ -75,19 +75,19 @@ def _line_name(drop: Finding) -> str:
     return drop.of if drop.slice.changes is None else f"{drop.of}, {drop.slice.changes} a word"
 
 
-def _bars(found: TermFindings, model: str, title: str) -> BarPlot | None:
-    drops = _drops(found, model)
+def _bars(findings: TermFindings, model: str, title: str) -> BarPlot | None:
+    drops = _drops(findings, model)
     if not drops:
         return None
-    told = ", ".join(f"{_line_name(drop)} {number(drop.value, 2)}" for drop in drops)
-    shown = title if len(found.subjects) == 1 else f"{title}, {model}"
+    losses = ", ".join(f"{_line_name(drop)} {number(drop.value, 2)}" for drop in drops)
+    shown = title if len(findings.subjects) == 1 else f"{title}, {model}"
     return BarPlot(
         shown,
         [_line_name(drop) for drop in drops],
         [drop.value for drop in drops],
-        f"Drop of {CALLED[found.headline]}",
-        f"{CALLED[found.headline]} lost by {model}: {told}.",
+        f"Drop of {CALLED[findings.headline]}",
+        f"{CALLED[findings.headline]} lost by {model}: {losses}.",
         [drop.low for drop in drops],
         [drop.high for drop in drops],
-        _note(found),
+        _note(findings),
     )

@@ -32,82 +32,88 @@ _UNITS = {
 _TEST = "Of the drop: approximate randomisation over sentences, corrected with all tests of the run (Holm)"
 
 
-def figures_table(found: TermFindings) -> DataTable:
+def figures_table(findings: TermFindings) -> DataTable:
     """What every subject measures on the original samples and under every attack (Tables 2 and 3)."""
-    tests = found.stage == "ner"
+    tests = findings.stage == "ner"
     columns = [
         Column("Subject"),
         Column("Test set"),
-        *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]),
-        Column("Drop", "number", f"How far {CALLED[found.headline]} is below that of the original samples"),
+        *(Column(CALLED[name], "number") for name in _MEASURES[findings.stage]),
+        Column("Drop", "number", f"How far {CALLED[findings.headline]} is below that of the original samples"),
         *([Column("p, corrected", "p", _TEST)] if tests else []),
         Column(""),
     ]
     rows: list[list[Cell]] = []
-    for model in found.subjects:
-        for key in [ORIGINAL, *found.attacks]:
-            headline = found.entry(found.headline, model, key)
+    for model in findings.subjects:
+        for key in [ORIGINAL, *findings.attacks]:
+            headline = findings.entry(findings.headline, model, key)
             if headline is None:
                 continue
-            drop = found.get("drop", model, key)
-            row: list[Cell] = [model, set_name(key), *_measures(found, model, key), estimate(drop)]
+            drop = findings.get("drop", model, key)
+            row: list[Cell] = [model, set_name(key), *_measures(findings, model, key), estimate(drop)]
             if tests:
-                row.append(_p(found, model, key))
+                row.append(_p(findings, model, key))
             row.append(_judged(headline if drop is None or headline.degenerate else drop))
             rows.append(row)
     title = "Entities found before and under attack" if tests else "Scores of pairs before and under attack"
-    return DataTable(title, columns, rows, _UNITS[found.stage])
+    return DataTable(title, columns, rows, _UNITS[findings.stage])
 
 
-def severities_table(found: TermFindings) -> DataTable | None:
+def severities_table(findings: TermFindings) -> DataTable | None:
     """The same at every severity; None where each attack has one."""
     rows: list[list[Cell]] = [
-        [model, key[0], severity_text(key[1]), *_measures(found, model, key), estimate(found.get("drop", model, key))]
-        for model in found.subjects
-        for attack, _ in found.attacks
-        for key in found.severities(model, attack)
+        [
+            model,
+            key[0],
+            severity_text(key[1]),
+            *_measures(findings, model, key),
+            estimate(findings.get("drop", model, key)),
+        ]
+        for model in findings.subjects
+        for attack, _ in findings.attacks
+        for key in findings.severities(model, attack)
     ]
-    if len(rows) <= len(found.subjects) * len(found.attacks):
+    if len(rows) <= len(findings.subjects) * len(findings.attacks):
         return None
     columns = [
         Column("Subject"),
         Column("Attack"),
         Column("Severity"),
-        *(Column(CALLED[name], "number") for name in _MEASURES[found.stage]),
+        *(Column(CALLED[name], "number") for name in _MEASURES[findings.stage]),
         Column("Drop", "number"),
     ]
     return DataTable("Every severity", columns, rows, collapsed=True)
 
 
-def matrix_table(found: TermFindings, subject: str) -> DataTable | None:
+def matrix_table(findings: TermFindings, subject: str) -> DataTable | None:
     """What each model measures on each test set, trained-with × tested-on; None where nothing was trained on copies."""
-    models = found.trained(subject)
+    models = findings.trained(subject)
     if not models:
         return None
-    sets = [ORIGINAL, *found.attacks]
+    sets = [ORIGINAL, *findings.attacks]
     columns = [Column("Trained with"), *(Column(set_name(key), "number") for key in sets)]
     rows: list[list[Cell]] = [
-        [_row_name(found, model, subject), *(estimate(found.get(found.headline, model, key)) for key in sets)]
+        [_row_name(findings, model, subject), *(estimate(findings.get(findings.headline, model, key)) for key in sets)]
         for model in (subject, *models)
     ]
-    measure = CALLED[found.headline]
+    measure = CALLED[findings.headline]
     title = f"{measure} by what {subject} was trained with (rows) and tested on (columns)"
     note = "The original training samples, and one attacked copy of each that has a term (Tables 4 to 6 of the paper)."
     return DataTable(title, columns, rows, note)
 
 
-def gains_table(found: TermFindings, subject: str) -> DataTable | None:
+def gains_table(findings: TermFindings, subject: str) -> DataTable | None:
     """What training on attacked copies gains on each test set, how much of the drop that is, and what it costs."""
     rows: list[list[Cell]] = []
-    controlled = any(found.control_of(model) for model in found.trained(subject))
-    for model in found.trained(subject):
-        for key in [ORIGINAL, *found.attacks]:
-            gain = found.get("gain", model, key)
+    controlled = any(findings.control_of(model) for model in findings.trained(subject))
+    for model in findings.trained(subject):
+        for key in [ORIGINAL, *findings.attacks]:
+            gain = findings.get("gain", model, key)
             if gain is not None:
-                recovered, over = (found.get(name, model, key) for name in ("recovered", "gain_over_control"))
+                recovered, over = (findings.get(name, model, key) for name in ("recovered", "gain_over_control"))
                 rows.append(
                     [
-                        _row_name(found, model, subject),
+                        _row_name(findings, model, subject),
                         set_name(key),
                         estimate(gain),
                         estimate(recovered),
@@ -120,7 +126,9 @@ def gains_table(found: TermFindings, subject: str) -> DataTable | None:
     columns = [
         Column("Trained with"),
         Column("Test set"),
-        Column("Gain", "number", f"{CALLED[found.headline]} minus that of the subject as it is, on the same samples"),
+        Column(
+            "Gain", "number", f"{CALLED[findings.headline]} minus that of the subject as it is, on the same samples"
+        ),
         Column("Of the drop", "percent", "The share of the drop under attack that training takes back"),
         Column(""),
     ]
@@ -129,7 +137,7 @@ def gains_table(found: TermFindings, subject: str) -> DataTable | None:
         "gain below 0 on the original samples is what training on copies costs. "
     )
     if controlled:
-        what = f"{CALLED[found.headline]} minus that of the control, on the same samples"
+        what = f"{CALLED[findings.headline]} minus that of the control, on the same samples"
         columns += [Column("Over equal steps", "number", what), Column("")]
         note += (
             "Copies mean more steps of training, too. The control learned from unchanged copies of the same samples, "
@@ -143,18 +151,21 @@ def gains_table(found: TermFindings, subject: str) -> DataTable | None:
     return DataTable(f"What training on attacked copies gains, {subject}", columns, rows, note)
 
 
-def slices_table(found: TermFindings) -> DataTable | None:
+def slices_table(findings: TermFindings) -> DataTable | None:
     """Recall of the entities of each kind and length, and of those that were in the training samples or not."""
-    recalls = [recall for model in found.subjects for recall in found.sliced_recalls(model)]
+    recalls = [recall for model in findings.subjects for recall in findings.sliced_recalls(model)]
     if not recalls:
         return None
-    sets = [ORIGINAL, *found.attacks]
+    sets = [ORIGINAL, *findings.attacks]
     columns = [Column("Subject"), Column("Entities"), *(Column(set_name(key), "percent") for key in sets)]
     rows: list[list[Cell]] = [
         [
             model,
             slice_name(name),
-            *(estimate(found.get("recall", model, (of, ", ".join(filter(None, (group, name)))))) for of, group in sets),
+            *(
+                estimate(findings.get("recall", model, (of, ", ".join(filter(None, (group, name))))))
+                for of, group in sets
+            ),
         ]
         for model, name in distinct((recall.subject, recall.slice.name) for recall in recalls)
     ]
@@ -183,12 +194,12 @@ def trained_with(model: str, subject: str) -> str:
     return "original" if model == subject else model.removeprefix(f"{subject}+")
 
 
-def _row_name(found: TermFindings, model: str, subject: str) -> str:
+def _row_name(findings: TermFindings, model: str, subject: str) -> str:
     """What a model was trained with, a control by what it is."""
-    controls = [name for name in found.trained(subject) if found.is_control(name)]
+    controls = [name for name in findings.trained(subject) if findings.is_control(name)]
     if model not in controls:
         return trained_with(model, subject)
-    whose = f" ({trained_with(controlled_by(model, found.models) or '', subject)})" if len(controls) > 1 else ""
+    whose = f" ({trained_with(controlled_by(model, findings.models) or '', subject)})" if len(controls) > 1 else ""
     return f"equal steps, unchanged copies{whose}"
 
 
@@ -204,12 +215,12 @@ def slice_name(name: str) -> str:
     return {"seen": "in training", "unseen": "not in training"}.get(name, value or name)
 
 
-def _measures(found: TermFindings, model: str, key: Key) -> list[Cell]:
-    return [estimate(found.get(name, model, key)) for name in _MEASURES[found.stage]]
+def _measures(findings: TermFindings, model: str, key: Key) -> list[Cell]:
+    return [estimate(findings.get(name, model, key)) for name in _MEASURES[findings.stage]]
 
 
-def _p(found: TermFindings, model: str, key: Key) -> Cell:
-    test = found.get("drop_p", model, key)
+def _p(findings: TermFindings, model: str, key: Key) -> Cell:
+    test = findings.get("drop_p", model, key)
     return None if test is None else test.concluded_p
 
 

@@ -41,7 +41,7 @@ def perturb(
     """
     choice, spans = TERM_ATTACKS.of(attack), means.finder.find(words, tags)
     drawn, seeds = generator.random(len(spans)), generator.integers(2**63, size=len(spans))
-    made, new_tags, changes, end = list[str](), list[str](), list[Change](), 0
+    new_words, new_tags, changes, end = list[str](), list[str](), list[Change](), 0
     for span, luck, seed in zip(spans, drawn.tolist(), seeds.tolist(), strict=True):
         before = tuple(words[span.first : span.last])
         if luck < attack.share[0]:
@@ -50,11 +50,11 @@ def perturb(
         else:
             change = Change(span, before, before, SPARED)
         changes.append(change)
-        made += [*words[end : span.first], *change.after]
+        new_words += [*words[end : span.first], *change.after]
         if tags is not None:
             kept = tags[span.first : span.last]
             same = len(change.after) == len(before)
             new_tags += [*tags[end : span.first], *(kept if same else projected(kept, len(change.after)) or ())]
         end = span.last
-    made += words[end:]
-    return Perturbed(made, None if tags is None else [*new_tags, *tags[end:]], changes)
+    new_words += words[end:]
+    return Perturbed(new_words, None if tags is None else [*new_tags, *tags[end:]], changes)

@@ -64,14 +64,14 @@ def _finder(terms: str, beside: Path) -> TermFinder:
         return GoldFinder()
     if terms.startswith(SPACY):
         return spacy_finder(terms.removeprefix(SPACY))
-    return LexiconFinder(shipped_lexicon() if terms == LEXICON else _named(terms, beside))
+    return LexiconFinder(shipped_lexicon() if terms == LEXICON else _lexicon_named(terms, beside))
 
 
-def _named(name: str, beside: Path) -> Lexicon:
+def _lexicon_named(name: str, beside: Path) -> Lexicon:
     return catalogue_lexicon() if name == CATALOGUE else read_lexicon(beside / name)
 
 
 def _lexicon(named: str | None, finder: TermFinder, beside: Path) -> Lexicon:
     if named is not None:
-        return _named(named, beside)
+        return _lexicon_named(named, beside)
     return finder.lexicon if isinstance(finder, LexiconFinder) else shipped_lexicon()

@@ -53,14 +53,14 @@ def attacked_rows(
     if sentences.tags:
         require_columns(samples, sentences.words, sentences.tags)
     tags = samples[sentences.tags].to_pylist() if sentences.tags else [None] * samples.num_rows
-    made = [
+    rows = [
         _row(sample, cell, own, attacks, sentences, seeds, reach)
         for sample, cell, own in zip(samples["id"].to_pylist(), cells, tags, strict=True)
     ]
-    attacked = _with(samples, sentences.words, [one.words for one in made])
+    attacked = _with(samples, sentences.words, [row.words for row in rows])
     if sentences.tags:
-        attacked = _with(attacked, sentences.tags, [one.tags for one in made])
-    changes = [change for one in made for change in one.changes]
+        attacked = _with(attacked, sentences.tags, [row.tags for row in rows])
+    changes = [change for row in rows for change in row.changes]
     counted = Counter(change["outcome"] for change in changes)
     tally = {
         "terms": len(changes),
@@ -92,21 +92,21 @@ def _row(
                 f"The sample {sample} has {len(cell)} words in {sentences.words!r} and {len(tags or ())} tags in "
                 f"{sentences.tags!r}; expected one tag per word."
             )
-        made = perturb(cell, tags, attack.settings, attack.means, generator)
-        places = _places(made.changes)
-        starts = np.cumsum([0, *(len(word) + 1 for word in made.words)]).tolist()
+        perturbed = perturb(cell, tags, attack.settings, attack.means, generator)
+        places = _places(perturbed.changes)
+        starts = np.cumsum([0, *(len(word) + 1 for word in perturbed.words)]).tolist()
         offsets = [(starts[first], max(starts[first], starts[last] - 1)) for first, last in places]
-        return Row(made.words, made.tags, _records(sample, attack, made.changes, places, offsets))
+        return Row(perturbed.words, perturbed.tags, _records(sample, attack, perturbed.changes, places, offsets))
     words = words_of(cell)
-    made = perturb([word.text for word in words], None, attack.settings, attack.means, generator)
-    text, offsets = spliced(cell, words, made)
-    return Row(text, None, _records(sample, attack, made.changes, _places(made.changes), offsets))
+    perturbed = perturb([word.text for word in words], None, attack.settings, attack.means, generator)
+    text, offsets = spliced(cell, words, perturbed)
+    return Row(text, None, _records(sample, attack, perturbed.changes, _places(perturbed.changes), offsets))
 
 
-def spliced(text: str, words: Sequence[Word], made: Perturbed) -> tuple[str, list[tuple[int, int]]]:
+def spliced(text: str, words: Sequence[Word], perturbed: Perturbed) -> tuple[str, list[tuple[int, int]]]:
     """The text with its changed terms put in, everything else as it was bit for bit, and where each term now stands."""
     parts, end, length, offsets = list[str](), 0, 0, list[tuple[int, int]]()
-    for change in made.changes:
+    for change in perturbed.changes:
         own = words[change.span.first : change.span.last]
         first, last = own[0].start, own[-1].end
         term = text[first:last] if change.outcome != CHANGED else change.name or _retyped(text, own, change.after)

@@ -29,7 +29,7 @@ def perturb_terms(
     samples: Artifact[Samples], attacks: Sequence[ResolvedAttack], sentences: SentenceColumns, reach: float = 1.0
 ) -> Perturbed:
     """The samples under an attack; of several, each sample draws one. `reach` is the share that is attacked at all."""
-    made = Perturbed(
+    perturbed = Perturbed(
         *map_partitions(
             attacked_rows,
             samples,
@@ -40,14 +40,14 @@ def perturb_terms(
             reach=reach,
         )
     )
-    counted = tally_of(made.samples) or tally_of(made.changes)
+    counted = tally_of(perturbed.samples) or tally_of(perturbed.changes)
     outcomes, untagged = counted.get("outcomes", {}), counted.get("untagged", 0)
     if untagged and untagged == samples.rows:
         raise InputError(
             f"None of the {untagged} sentences has tags in {sentences.tags!r}, so that nobody can say what an attack "
             "does to them; bring tagged sentences, or name their column with the subject's `tags`."
         )
-    named = " or ".join(dict.fromkeys(TERM_ATTACKS.of(one.settings).word for one in attacks))
+    named = " or ".join(dict.fromkeys(TERM_ATTACKS.of(attack.settings).word for attack in attacks))
     rest = " · ".join(f"{outcome} {count}" for outcome, count in sorted(outcomes.items()) if outcome != CHANGED)
     severity = attacks[0].settings.group
     stays = f" · {untagged} sentences without tags stay" if untagged else ""
@@ -56,4 +56,4 @@ def perturb_terms(
         + (f" · {rest}" if rest else "")
         + stays
     )
-    return made
+    return perturbed

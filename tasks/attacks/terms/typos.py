@@ -32,15 +32,15 @@ def swap_letters(word: str, changes: int, generator: np.random.Generator) -> Typ
     letters = list(word)
     pairs = [at for at in range(len(word) - 1) if _worth_swapping(word[at], word[at + 1])]
     touched: set[int] = set()
-    made = 0
+    swaps = 0
     for at in _shuffled(pairs, generator):
-        if made == changes:
+        if swaps == changes:
             break
         if not touched & {at, at + 1}:
             letters[at], letters[at + 1] = letters[at + 1], letters[at]
             touched |= {at, at + 1}
-            made += 1
-    return Typo("".join(letters), made)
+            swaps += 1
+    return Typo("".join(letters), swaps)
 
 
 def press_neighbours(word: str, changes: int, generator: np.random.Generator) -> Typo:
@@ -71,8 +71,8 @@ def letters_in(word: str) -> int:
     return sum(letter.isalpha() for letter in word)
 
 
-def _worth_swapping(one: str, other: str) -> bool:
-    return one.isalpha() and other.isalpha() and one.casefold() != other.casefold()
+def _worth_swapping(first: str, second: str) -> bool:
+    return first.isalpha() and second.isalpha() and first.casefold() != second.casefold()
 
 
 def _shuffled(places: list[int], generator: np.random.Generator) -> list[int]:

@@ -78,14 +78,14 @@ class Offered:
         """The replacements of a word in a text of a class."""
         if word in self.attack.keep:
             return ()
-        return [one for one in self.listed(word, code) if not self.attack.refuses(word, one)]
+        return [replacement for replacement in self.listed(word, code) if not self.attack.refuses(word, replacement)]
 
     def refused(self, text: str, code: int) -> int | None:
         """How many replacements of a text's words are their opposites, and left out; None where opposites may stay."""
         if self.attack.settings.antonyms == "allow":
             return None
         words = {normalised(word.text) for word in words_of(text)} - self.attack.keep
-        return sum(self.attack.refuses(word, one) for word in words for one in self.listed(word, code))
+        return sum(self.attack.refuses(word, replacement) for word in words for replacement in self.listed(word, code))
 
 
 def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
@@ -98,42 +98,42 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
     ids, texts = samples["id"].to_pylist(), texts_of(samples, kit.subject.settings.text)
     before = ready.model.probabilities(texts)
     outcomes = [
-        _outcome(ready.attacker, sample, text, gold, int(said), blind)
-        for sample, text, gold, said in zip(
+        _outcome(ready.attacker, sample, text, gold, int(predicted), blind)
+        for sample, text, gold, predicted in zip(
             ids, texts, samples["gold"].to_pylist(), before.argmax(axis=1).tolist(), strict=True
         )
     ]
     after = before.copy()
-    asked = [place for place, one in enumerate(outcomes) if one.changes]
+    asked = [place for place, outcome in enumerate(outcomes) if outcome.changes]
     if asked:
         after[asked] = ready.model.probabilities([outcomes[place].text for place in asked])
     rows = []
-    for at, one in enumerate(outcomes):
-        said, told = int(before[at].argmax()), _steady(one, texts[at], before[at], after[at])
-        refused = ready.offered.refused(texts[at], said)
-        if told.reason == WRONG and refused is not None:  # opposites are refused, and here none was asked for
+    for at, outcome in enumerate(outcomes):
+        predicted, confirmed = int(before[at].argmax()), _confirmed(outcome, texts[at], before[at], after[at])
+        refused = ready.offered.refused(texts[at], predicted)
+        if confirmed.reason == WRONG and refused is not None:  # opposites are refused, and here none was asked for
             refused = 0
-        if told.reason == NOT_LISTED and refused:
-            told = replace(told, reason=REFUSED)
-        answer = before[at] if told.status == "skipped" else after[at]
-        assert told.status != "success" or told.changes
+        if confirmed.reason == NOT_LISTED and refused:
+            confirmed = replace(confirmed, reason=REFUSED)
+        answer = before[at] if confirmed.status == "skipped" else after[at]
+        assert confirmed.status != "success" or confirmed.changes
         rows.append(
             {
                 "id": ids[at],
                 "gold": samples["gold"][at].as_py(),
                 "text": texts[at],
-                "predicted": said,
+                "predicted": predicted,
                 "probabilities": before[at].tolist(),
                 "refused": refused,
                 "attacked": int(answer.argmax()),
                 "attacked_probabilities": answer.tolist(),
-                **_told(told, ready, kit),
+                **_outcome_columns(confirmed, ready, kit),
             }
         )
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
 
 
-def _steady(one: Outcome, text: str, before: Probabilities, after: Probabilities) -> Outcome:
+def _confirmed(outcome: Outcome, text: str, before: Probabilities, after: Probabilities) -> Outcome:
     """The outcome, if the subject says of the attacked text again what it said during the attack; else it is no result.
 
     A function of the user's may answer differently each time: near a tie that looks like a successful attack.
@@ -141,9 +141,9 @@ def _steady(one: Outcome, text: str, before: Probabilities, after: Probabilities
     from assay.tasks.attacks.words.composing import FICKLE
 
     fooled = int(after.argmax()) != int(before.argmax())
-    if one.status == "skipped" or fooled == (one.status == "success"):
-        return one
-    return replace(one, status="skipped", reason=FICKLE, text=text, changes=(), similarity=None, second=None)
+    if outcome.status == "skipped" or fooled == (outcome.status == "success"):
+        return outcome
+    return replace(outcome, status="skipped", reason=FICKLE, text=text, changes=(), similarity=None, second=None)
 
 
 @lru_cache(maxsize=1)
@@ -187,38 +187,38 @@ def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...],
     }
 
 
-def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, said: int, blind: bool) -> Outcome:
+def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, predicted: int, blind: bool) -> Outcome:
     from assay.tasks.attacks.words.composing import Outcome
 
-    if gold is not None and gold >= 0 and gold != said:
+    if gold is not None and gold >= 0 and gold != predicted:
         return Outcome("skipped", WRONG, text, len(words_of(text)))
     if blind:
         return Outcome("skipped", BLIND, text, len(words_of(text)))
     try:
-        return attacker.outcome(text, said)
+        return attacker.outcome(text, predicted)
     except UnusableTextError as fault:
         raise InputError(f"{fault.said} for a text that the attack made of sample {sample!r}.") from fault
 
 
-def _told(one: Outcome, ready: Ready, kit: AttackKit) -> dict[str, object]:
+def _outcome_columns(outcome: Outcome, ready: Ready, kit: AttackKit) -> dict[str, object]:
     """The columns that say what the attack did."""
     return {
-        "status": one.status,
-        "reason": one.reason,
-        "attacked_text": one.text,
-        "words": one.words,
-        "positions": [change.position for change in one.changes],
-        "starts": [change.start for change in one.changes],
-        "ends": [change.end for change in one.changes],
-        "originals": [change.original for change in one.changes],
-        "replacements": [change.replacement for change in one.changes],
-        "changed": len(one.changes),
-        "modified": len(one.changes) / one.words if one.words else 0.0,
-        "similarity": one.similarity,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "attacked_text": outcome.text,
+        "words": outcome.words,
+        "positions": [change.position for change in outcome.changes],
+        "starts": [change.start for change in outcome.changes],
+        "ends": [change.end for change in outcome.changes],
+        "originals": [change.original for change in outcome.changes],
+        "replacements": [change.replacement for change in outcome.changes],
+        "changed": len(outcome.changes),
+        "modified": len(outcome.changes) / outcome.words if outcome.words else 0.0,
+        "similarity": outcome.similarity,
         "encoder": ready.encoder.name,
         "second_encoder": ready.second.name,
-        "queries": one.queries,
-        "second_similarity": one.second,
+        "queries": outcome.queries,
+        "second_similarity": outcome.second,
         "ranking": ready.attacker.ranking,
         "providers": kit.limits["provider"].to_pylist(),
         "limits": kit.limits["limit"].to_pylist(),

@@ -81,9 +81,9 @@ class CountedAttack(Attack):  # type: ignore[misc]
 
     def get_transformations(self, *asked: Any, **options: Any) -> Any:
         """The candidates of a step."""
-        found = super().get_transformations(*asked, **options)
-        self.offered += len(found)
-        return found
+        candidates = super().get_transformations(*asked, **options)
+        self.offered += len(candidates)
+        return candidates
 
 
 @dataclass(frozen=True)
@@ -103,42 +103,42 @@ class WordAttacker:
         """The attack on a text of which the subject says `label`."""
         words = words_of(text)
         head, self.victim.tail = self._attacked_part(text, words)
-        given = SpannedText(head)
+        original = SpannedText(head)
         self.swap.look_up = lambda word: self.candidates(word, label)
-        reason = self._hopeless(given)
+        reason = self._obstacle(original)
         if reason:
             return Outcome("skipped", reason, text, len(words))
         self.similar.compared, self.attack.offered = Compared(self.encoder, text), 0
-        result = self.attack.attack(given, label)
-        found, queries = result.perturbed_result, int(self.attack.goal_function.num_queries)
-        made, fooled = found.attacked_text, int(np.argmax(np.asarray(found.raw_output))) != label
-        if fooled and not made.changes:
+        result = self.attack.attack(original, label)
+        perturbed, queries = result.perturbed_result, int(self.attack.goal_function.num_queries)
+        attacked, fooled = perturbed.attacked_text, int(np.argmax(np.asarray(perturbed.raw_output))) != label
+        if fooled and not attacked.changes:
             return Outcome("skipped", FICKLE, text, len(words), queries=queries)
         if not self.attack.offered:
             return Outcome("skipped", REFUSED, text, len(words), queries=queries)
         return Outcome(
             "success" if fooled else "failed",
-            "" if fooled else self._stands(given, len(words)),
-            made.text + text[len(head) :],
+            "" if fooled else self._failure(original, len(words)),
+            attacked.text + text[len(head) :],
             len(words),
-            _changes(given, made),
-            _similarity(made),
-            self._second(text, made),
+            _changes(original, attacked),
+            _similarity(attacked),
+            self._second(text, attacked),
             queries,
         )
 
-    def _second(self, text: str, made: SpannedText) -> float | None:
+    def _second(self, text: str, attacked: SpannedText) -> float | None:
         """The similarity by the other encoder, of what the constraint's encoder compares too."""
-        if self.second is None or not made.changes:
+        if self.second is None or not attacked.changes:
             return None
-        (found,) = Compared(self.second, text, self.encoder.reads).similarities([replacements(made)])
-        return float(found)
+        (similarity,) = Compared(self.second, text, self.encoder.reads).similarities([replacements(attacked)])
+        return float(similarity)
 
-    def _stands(self, given: SpannedText, words: int) -> str:
+    def _failure(self, original: SpannedText, words: int) -> str:
         """That the attack failed, and what it did not try of a long text."""
-        if len(self._open(given)) > MOST_RANKED:
+        if len(self._open(original)) > MOST_RANKED:
             return STANDS_SO_FAR
-        return STANDS_IN_THE_HEAD if given.num_words == MOST_WORDS < words else STANDS
+        return STANDS_IN_THE_HEAD if original.num_words == MOST_WORDS < words else STANDS
 
     def _attacked_part(self, text: str, words: Sequence[Word]) -> tuple[str, str]:
         """The text as far as it is attacked, and what stands behind it whenever the subject is asked.
@@ -154,7 +154,7 @@ class WordAttacker:
         asked = len(text) if limit is None or last + limit >= len(words) else words[last + limit].end
         return text[: words[last - 1].end], text[words[last - 1].end : asked]
 
-    def _hopeless(self, text: SpannedText) -> str:
+    def _obstacle(self, text: SpannedText) -> str:
         """Why a text cannot be attacked, or nothing."""
         if not text.text:
             return NO_TEXT
@@ -167,8 +167,8 @@ class WordAttacker:
 
     def _open(self, text: SpannedText) -> list[int]:
         """The words that can be tried."""
-        found: list[int] = self.attack.get_indices_to_order(text)[1]
-        return found
+        indices: list[int] = self.attack.get_indices_to_order(text)[1]
+        return indices
 
 
 def compose(
@@ -224,5 +224,5 @@ def _changes(before: SpannedText, after: SpannedText) -> tuple[Change, ...]:
 
 
 def _similarity(text: SpannedText) -> float | None:
-    found = text.attack_attrs.get("similarity_score")
-    return None if found is None else float(found)
+    score = text.attack_attrs.get("similarity_score")
+    return None if score is None else float(score)

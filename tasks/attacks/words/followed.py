@@ -11,7 +11,7 @@ from assay.tasks.statistics.findings import FindingIndex
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per attack and subject the share of texts that were right before and fell."""
-    found = WordFindings(findings)
-    for subject, attack in found.tried:
+    word_findings = WordFindings(findings)
+    for subject, attack in word_findings.tried:
         name = sliced("Texts that fell, of those right before", subject, attack)
-        yield from headline_of(name, found.get("success_rate", subject, attack))
+        yield from headline_of(name, word_findings.get("success_rate", subject, attack))

@@ -60,12 +60,12 @@ def word_findings(
     """
     status = _strings(table, "status")
     won, tried = status == SUCCESS, status != SKIPPED
-    rate = share_by("attack.success_rate", won[tried], _of(groups, tried), of=name, subject=subject)
-    found = [rate, _accuracy(table, name, subject, groups)]
+    rate = share_by("attack.success_rate", won[tried], _groups_of(groups, tried), of=name, subject=subject)
+    findings = [rate, _accuracy(table, name, subject, groups)]
     why = _strings(table, "reason")
     if (why == BLIND).any():  # n is there, so that no gate takes it for nothing to measure
-        found = [replace(one, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for one in found]
-    found += [
+        findings = [replace(one, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for one in findings]
+    findings += [
         share_by(
             "attack.skipped",
             ~tried & ((why == reason) | (reason == "")),
@@ -79,18 +79,18 @@ def word_findings(
 
     def mean(metric: str, column: str, chosen: Bools, unit: str, group: str = "") -> Finding:
         values, about = _floats(table, column)[chosen], {"of": name, "subject": subject, "group": group}
-        return _mean(f"attack.{metric}", values, unit, _of(groups, chosen), **about)
+        return _mean(f"attack.{metric}", values, unit, _groups_of(groups, chosen), **about)
 
-    found += [mean("perturbed_words", "changed", won, "words"), mean("modified_share", "modified", won, "share")]
+    findings += [mean("perturbed_words", "changed", won, "words"), mean("modified_share", "modified", won, "share")]
     for column, encoder in (("similarity", "encoder"), ("second_similarity", "second_encoder")):
         who = table[encoder][0].as_py() if table.num_rows else ""
-        found.append(mean("similarity", column, won, "cosine", who))
-    found.append(mean("queries", "queries", tried, "queries"))
+        findings.append(mean("similarity", column, won, "cosine", who))
+    findings.append(mean("queries", "queries", tried, "queries"))
     about = {"of": name, "subject": subject}
-    found.append(_refused(table["refused"].to_pylist(), **about))
+    findings.append(_refused(table["refused"].to_pylist(), **about))
     if tried.any():
-        found += _worth(table, About("attack", name, subject=subject), classes, groups)
-    return [*found, *(_limit(provider, limit, **about) for provider, limit in limits_in(table).items())]
+        findings += _probability_findings(table, About("attack", name, subject=subject), classes, groups)
+    return [*findings, *(_limit(provider, limit, **about) for provider, limit in limits_in(table).items())]
 
 
 def limits_in(table: pa.Table) -> dict[str, float | None]:
@@ -128,16 +128,23 @@ def comparison_findings(
     """
     if first["id"].to_pylist() != second["id"].to_pylist():
         raise RunError(f"The attacks {of} were not on the same texts in the same order.")
-    one, two = _strings(first, "status"), _strings(second, "status")
-    ours, theirs = one != SKIPPED, two != SKIPPED
+    first_status, second_status = _strings(first, "status"), _strings(second, "status")
+    ours, theirs = first_status != SKIPPED, second_status != SKIPPED
     tried = (ours | theirs) & ours.any() & theirs.any()
-    found = _success(one[tried] == SUCCESS, two[tried] == SUCCESS, of, subject, significance, _of(groups, tried))
-    together = (one == SUCCESS) & (two == SUCCESS)
+    findings = _success(
+        first_status[tried] == SUCCESS,
+        second_status[tried] == SUCCESS,
+        of,
+        subject,
+        significance,
+        _groups_of(groups, tried),
+    )
+    together = (first_status == SUCCESS) & (second_status == SUCCESS)
     for column, metric, unit in (("changed", "perturbed_words", "words"), ("queries", "queries", "queries")):
         a, b = _floats(first, column)[together], _floats(second, column)[together]
         about = Finding(f"attack.{metric}_difference", of=of, subject=subject, n=len(a), unit=unit)
-        found.append(_difference(about, a, b, generator, _of(groups, together)))
-    return found
+        findings.append(_difference(about, a, b, generator, _groups_of(groups, together)))
+    return findings
 
 
 def summary(table: pa.Table) -> str:
@@ -163,13 +170,13 @@ def _skipped(table: pa.Table) -> Mapping[str, int]:
 def _accuracy(table: pa.Table, name: str, subject: str, groups: Groups) -> Finding:
     gold = np.array([-1 if one is None else one for one in table["gold"].to_pylist()], dtype=np.int64)
     known, right = gold >= 0, gold == table["attacked"].to_numpy()
-    measured = share_by("attack.accuracy", right[known], _of(groups, known), of=name, subject=subject)
+    measured = share_by("attack.accuracy", right[known], _groups_of(groups, known), of=name, subject=subject)
     if measured.value and set(table["status"].to_pylist()) == {SKIPPED}:
         return replace(measured, value=None, low=None, high=None, verdict="not measured")
     return measured
 
 
-def _worth(table: pa.Table, about: About, classes: Sequence[str], groups: Groups) -> list[Finding]:
+def _probability_findings(table: pa.Table, about: About, classes: Sequence[str], groups: Groups) -> list[Finding]:
     """What the probabilities are worth after the attack: `attack.auc`, of every class `attack.class_auc`, and whether
     they are chances (`.ece`, `.brier`, `.aurc`). Of all texts of a known class, as `attack.accuracy` is."""
     truth = table["gold"].fill_null(-1).to_numpy().astype(np.int64)
@@ -202,15 +209,15 @@ def _mean(metric: str, values: Floats, unit: str, groups: Groups, *, of: str, su
     """A mean over texts with its bootstrap interval, which stays where the values are (a mean of few and skewed ones
     has none by Student's t that does); without one of few texts (or groups), or of texts that are all alike."""
     there = ~np.isnan(values)
-    known, groups = values[there], _of(groups, there)
+    known, groups = values[there], _groups_of(groups, there)
     about = Finding(metric, of=of, group=group, subject=subject, n=len(known), unit=unit)
     if not len(known):
         return replace(about, verdict="not measured")
     if _units(known, groups) < FEWEST_RESAMPLED or len(np.unique(known)) == 1:
         return replace(about, value=float(known.mean()))
     generator = Seeds(0, "word findings").generator(f"{subject}/{of}/{metric}/{group}")
-    found = _resampled(known, np.zeros(len(known)), generator, groups)
-    return replace(about, value=found.value, low=found.low, high=found.high)
+    resampled = _resampled(known, np.zeros(len(known)), generator, groups)
+    return replace(about, value=resampled.value, low=resampled.low, high=resampled.high)
 
 
 def _success(won: Bools, other: Bools, of: str, subject: str, significance: float, groups: Groups) -> list[Finding]:
@@ -236,8 +243,8 @@ def _difference(
         return replace(about, verdict="not measured")
     apart = _resampled(first, second, generator, groups)
     p = wilcoxon(first, second) if groups is None else wilcoxon_by_cluster(first, second, groups)
-    told = replace(about, value=apart.value, p_value=p)
-    return told if _units(first, groups) < FEWEST_RESAMPLED else replace(told, low=apart.low, high=apart.high)
+    finding = replace(about, value=apart.value, p_value=p)
+    return finding if _units(first, groups) < FEWEST_RESAMPLED else replace(finding, low=apart.low, high=apart.high)
 
 
 def _resampled(first: Floats, second: Floats, generator: np.random.Generator, groups: Groups) -> Difference:
@@ -246,7 +253,7 @@ def _resampled(first: Floats, second: Floats, generator: np.random.Generator, gr
     return mean_difference_by_cluster(first, second, groups, generator)
 
 
-def _of(groups: Groups, chosen: Bools) -> Groups:
+def _groups_of(groups: Groups, chosen: Bools) -> Groups:
     """The groups of the chosen texts."""
     return None if groups is None else groups[chosen]
 

@@ -23,12 +23,12 @@ _DIFFERENCES: tuple[tuple[str, str, Literal["percent", "number"]], ...] = (
 """The paired differences: what each is called, and how it is written."""
 
 
-def figures(found: WordFindings) -> list[DataTable]:
+def figures(findings: WordFindings) -> list[DataTable]:
     """The paper's Table 4 for these attacks, with intervals and what is still right; and how alike the texts stay."""
-    return [_success(found), _likeness(found), *_worth(found)]
+    return [_success(findings), _similarity_table(findings), *_probabilities_table(findings)]
 
 
-def _success(found: WordFindings) -> DataTable:
+def _success(findings: WordFindings) -> DataTable:
     columns = [
         Column("Subject"),
         Column("Attack"),
@@ -39,29 +39,29 @@ def _success(found: WordFindings) -> DataTable:
         Column("Queries", "number", "Mean number of texts that the subject was asked about"),
     ]
     rows: list[list[Cell]] = []
-    for subject, attack in found.tried:
+    for subject, attack in findings.tried:
         names = ("success_rate", "accuracy", "perturbed_words", "queries")
-        rate, *rest = (estimate(found.get(name, subject, attack)) for name in names)
-        idle = "no rate" if found.blind(subject, attack) else "nothing to try"
-        success: Cell = idle if found.nothing_tried(subject, attack) else rate
-        counted = found.right_before(subject, attack)
+        rate, *rest = (estimate(findings.get(name, subject, attack)) for name in names)
+        idle = "no rate" if findings.blind(subject, attack) else "nothing to try"
+        success: Cell = idle if findings.nothing_tried(subject, attack) else rate
+        counted = findings.right_before(subject, attack)
         before = None if counted is None else share_estimate(*counted)
         rows.append([subject, attack, success, before, *rest])
     note = (
-        f"A success is another answer. {_opposites(found)}Intervals are 95 %: Wilson's for shares, for means a "
+        f"A success is another answer. {_opposites(findings)}Intervals are 95 %: Wilson's for shares, for means a "
         "bootstrap over the texts, from ten on that are not all alike. Both accuracies are of the texts under attack, "
         "which may be fewer than those of the audit."
     )
     return DataTable("Attacks on words in numbers", columns, rows, note)
 
 
-def _likeness(found: WordFindings) -> DataTable:
+def _similarity_table(findings: WordFindings) -> DataTable:
     alike = "Of the attacked text and the original, cosine; mean over successful attacks"
     encoders = distinct(
         group
-        for subject in found.subjects
-        for attack in found.attacks
-        for group in found.groups("similarity", subject, attack)
+        for subject in findings.subjects
+        for attack in findings.attacks
+        for group in findings.groups("similarity", subject, attack)
     )
     columns = [
         Column("Subject"),
@@ -72,33 +72,40 @@ def _likeness(found: WordFindings) -> DataTable:
         *(Column(f"Similarity, {name}", "number", alike) for name in encoders),
     ]
     rows: list[list[Cell]] = []
-    for subject, attack in found.tried:
-        similar = [estimate(found.get("similarity", subject, attack, name)) for name in encoders]
-        limits = limits_in_words(found.limits(subject, attack))
+    for subject, attack in findings.tried:
+        similar = [estimate(findings.get("similarity", subject, attack, name)) for name in encoders]
+        limits = limits_in_words(findings.limits(subject, attack))
         rows.append(
-            [subject, attack, limits, _told_apart(found, subject, attack), _refused(found, subject, attack), *similar]
+            [
+                subject,
+                attack,
+                limits,
+                _told_apart(findings, subject, attack),
+                _refused(findings, subject, attack),
+                *similar,
+            ]
         )
     note = "The first encoder is the attack's own limit. Intervals are 95 % (bootstrap over the texts, from ten on)."
     return DataTable("How alike attacked texts are", columns, rows, note)
 
 
-def _told_apart(found: WordFindings, subject: str, attack: str) -> Cell:
-    spaces = found.told_apart(subject, attack)
-    told = (f"{one.value:.2f} {interval(one.low, one.high, 'number', 2)} ({one.group})" for one in spaces)
-    return ", ".join(told) or None
+def _told_apart(findings: WordFindings, subject: str, attack: str) -> Cell:
+    spaces = findings.told_apart(subject, attack)
+    areas = (f"{one.value:.2f} {interval(one.low, one.high, 'number', 2)} ({one.group})" for one in spaces)
+    return ", ".join(areas) or None
 
 
-def _worth(found: WordFindings) -> list[DataTable]:
+def _probabilities_table(findings: WordFindings) -> list[DataTable]:
     """What the probabilities are worth once the words are swapped; nothing where no truth is known."""
     rows: list[list[Cell]] = []
-    for subject, attack in found.tried:
-        if found.get("ece", subject, attack) is None:
+    for subject, attack in findings.tried:
+        if findings.get("ece", subject, attack) is None:
             continue
-        chances = chance_cells(found.all, "attack", subject, attack)
-        rows.append([subject, attack, "", estimate(found.get("auc", subject, attack)), *chances])
+        chances = chance_cells(findings.all, "attack", subject, attack)
+        rows.append([subject, attack, "", estimate(findings.get("auc", subject, attack)), *chances])
         rows += [
-            [subject, attack, name, estimate(found.get("class_auc", subject, attack, name)), None, None, None]
-            for name in found.groups("class_auc", subject, attack)
+            [subject, attack, name, estimate(findings.get("class_auc", subject, attack, name)), None, None, None]
+            for name in findings.groups("class_auc", subject, attack)
         ]
     columns = [
         Column("Subject"),
@@ -111,9 +118,11 @@ def _worth(found: WordFindings) -> list[DataTable]:
     return [DataTable("What probabilities are worth after the attack", columns, rows, note)] if rows else []
 
 
-def _opposites(found: WordFindings) -> str:
+def _opposites(findings: WordFindings) -> str:
     """Whether replacements may say the opposite, once for all attacks; nothing of findings that do not say."""
-    refused = [one for subject, attack in found.tried if (one := found.entry("refused", subject, attack)) is not None]
+    refused = [
+        one for subject, attack in findings.tried if (one := findings.entry("refused", subject, attack)) is not None
+    ]
     if not refused:
         return ""
     allowed = [one.of for one in refused if one.value is None]
@@ -130,39 +139,39 @@ def _opposites(found: WordFindings) -> str:
     )
 
 
-def _refused(found: WordFindings, subject: str, attack: str) -> Cell:
-    refused = found.entry("refused", subject, attack)
+def _refused(findings: WordFindings, subject: str, attack: str) -> Cell:
+    refused = findings.entry("refused", subject, attack)
     if refused is None:
         return None
     return "allowed" if refused.value is None else integer(round(refused.value))
 
 
-def differences(found: WordFindings) -> list[Block]:
+def differences(findings: WordFindings) -> list[Block]:
     """Two attacks on the same texts, less one another."""
-    if not found.pairs:
+    if not findings.pairs:
         return []
     columns = [Column("Subject"), Column("Attacks")]
     for metric, name, kind in _DIFFERENCES:
         columns.append(Column(name, kind, "First less second, on the same texts"))
         columns += [Column("p, corrected", "p")] if metric == _TESTED else []
     rows: list[list[Cell]] = []
-    for subject, pair in found.pairs:
-        tested, *rest = (estimate(found.get(metric, subject, pair)) for metric, *_ in _DIFFERENCES)
-        rows.append([subject, pair, tested, _p_of(found, subject, pair), *rest])
-    concluded = [compared(found, subject, pair, limits_in_words) for subject, pair in found.pairs]
-    told = "".join(f"{capital(text)} " for text in concluded if text)
+    for subject, pair in findings.pairs:
+        tested, *rest = (estimate(findings.get(metric, subject, pair)) for metric, *_ in _DIFFERENCES)
+        rows.append([subject, pair, tested, _p_of(findings, subject, pair), *rest])
+    concluded = [compared(findings, subject, pair, limits_in_words) for subject, pair in findings.pairs]
+    conclusions = "".join(f"{capital(text)} " for text in concluded if text)
     note = (
         "First less second, every text its own control: success on texts that both attacked (McNemar's exact test, "
         "corrected with the other tests of the run by Holm, unless it asks for none), words and queries where both "
         "succeed (nothing is concluded from these). Intervals are 95 % (of success "
         "Newcombe's, else bootstrap over at least ten texts)."
     )
-    return [DataTable("One attack beside another", columns, rows, told + note)]
+    return [DataTable("One attack beside another", columns, rows, conclusions + note)]
 
 
-def compared(found: WordFindings, subject: str, pair: str, written: Callable[[Mapping[str, float]], str]) -> str:
+def compared(findings: WordFindings, subject: str, pair: str, written: Callable[[Mapping[str, float]], str]) -> str:
     """What is concluded of two attacks, from the corrected test alone, and under which limits each chose its words."""
-    difference, test = (found.get(name, subject, pair) for name in ("success_difference", "mcnemar_p"))
+    difference, test = (findings.get(name, subject, pair) for name in ("success_difference", "mcnemar_p"))
     if difference is None or difference.value is None:
         return ""
     first, _, second = pair.partition(" - ")
@@ -172,29 +181,29 @@ def compared(found: WordFindings, subject: str, pair: str, written: Callable[[Ma
     p = p_concluded(None, None) if test is None else p_concluded(test.p_value, test.p_adjusted)
     shown = test is not None and test.verdict in ("more often", "less often")
     if shown and test is not None:
-        said = f"{first} succeeds {test.verdict} than {second} on {subject} ({points}, {p})"
+        conclusion = f"{first} succeeds {test.verdict} than {second} on {subject} ({points}, {p})"
     else:
-        said = f"that {first} and {second} differ in success on {subject} is not shown ({points}, {p})"
-    limits = [found.limits(subject, attack) for attack in (first, second)]
+        conclusion = f"that {first} and {second} differ in success on {subject} is not shown ({points}, {p})"
+    limits = [findings.limits(subject, attack) for attack in (first, second)]
     if not any(limits):
-        return f"{said}."
+        return f"{conclusion}."
     one_limit, other_limit = (written(limit) or "any cosine" for limit in limits)
     both = f"{first} may take words at {one_limit}, {second} at {other_limit}"
-    if _alike(limits[0], limits[1]):
-        return f"{said}; {both}."
-    return f"{said}; {both}: these limits are unlike, and this compares them as much as the attacks."
+    if _same_limits(limits[0], limits[1]):
+        return f"{conclusion}; {both}."
+    return f"{conclusion}; {both}: these limits are unlike, and this compares them as much as the attacks."
 
 
-def _alike(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
+def _same_limits(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
     """Whether two attacks ask the same cosine of every source of vectors that both have."""
     shared = first.keys() & second.keys()
     return bool(shared) and all(abs(first[name] - second[name]) < _SAME_COSINE for name in shared)
 
 
-def _p_of(found: WordFindings, subject: str, pair: str) -> float | None:
+def _p_of(findings: WordFindings, subject: str, pair: str) -> float | None:
     """McNemar's p after Holm, where the run has corrected it."""
-    test = found.get("mcnemar_p", subject, pair)
+    test = findings.get("mcnemar_p", subject, pair)
     if test is not None:
         return test.concluded_p
-    difference = found.get("success_difference", subject, pair)
+    difference = findings.get("success_difference", subject, pair)
     return None if difference is None else difference.p_value

@@ -105,16 +105,16 @@ class ListedSwap(WordSwap):  # type: ignore[misc]
 
     def _get_replacement_words(self, word: str) -> list[str]:
         form = normalised(word)
-        made = [recover_word_case(one, word) for one in self.look_up(form)]
-        return [one for one in dict.fromkeys(made) if normalised(one) != form]  # another case is no other word
+        cased = [recover_word_case(swap, word) for swap in self.look_up(form)]
+        return [swap for swap in dict.fromkeys(cased) if normalised(swap) != form]  # another case is no other word
 
     def _get_transformations(self, current_text: SpannedText, indices_to_modify: set[int]) -> list[SpannedText]:
-        found = [
+        candidates = [
             current_text.swapped(index, replacement)
             for index in sorted(indices_to_modify)
             for replacement in self._get_replacement_words(current_text.spans[index].text)
         ]
-        return [one for one in found if one is not None]
+        return [candidate for candidate in candidates if candidate is not None]
 
 
 class FixedWords(PreTransformationConstraint):  # type: ignore[misc]
@@ -192,11 +192,11 @@ class SimilarSentence(Constraint):  # type: ignore[misc]
     def _check_constraint_many(self, transformed_texts: Sequence[SpannedText], _: SpannedText) -> list[SpannedText]:
         assert self.compared is not None
         kept = []
-        scores = self.compared.similarities([replacements(one) for one in transformed_texts])
-        for one, score in zip(transformed_texts, scores.tolist(), strict=True):
-            one.attack_attrs["similarity_score"] = score
+        scores = self.compared.similarities([replacements(candidate) for candidate in transformed_texts])
+        for candidate, score in zip(transformed_texts, scores.tolist(), strict=True):
+            candidate.attack_attrs["similarity_score"] = score
             if score >= self._threshold:
-                kept.append(one)
+                kept.append(candidate)
         return kept
 
     def _check_constraint(self, transformed_text: SpannedText, reference_text: SpannedText) -> bool:
@@ -213,8 +213,8 @@ class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
     reading order."""
 
     def _get_index_order(self, initial_text: SpannedText, **_: object) -> tuple[list[int], bool]:
-        _, found = self.get_indices_to_order(initial_text)
-        indices = sorted(found)[:MOST_RANKED]
+        _, changeable = self.get_indices_to_order(initial_text)
+        indices = sorted(changeable)[:MOST_RANKED]
         if not indices:
             return [], False
         ranked = self._by_gradient if self.wir_method == "gradient" else self._by_deletion
@@ -223,9 +223,9 @@ class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
     def _by_deletion(self, text: SpannedText, indices: Sequence[int]) -> npt.NDArray[np.float64]:
         """The goal's scores of the texts without each of the words, which are strings: nobody looks into them."""
         goal = self.goal_function
-        said = goal.model([text.without_word(index) for index in indices])
+        answers = goal.model([text.without_word(index) for index in indices])
         goal.num_queries += len(indices)
-        return np.array([float(goal._get_score(torch.from_numpy(one), text)) for one in said], dtype=np.float64)
+        return np.array([float(goal._get_score(torch.from_numpy(row), text)) for row in answers], dtype=np.float64)
 
     def _by_gradient(self, text: SpannedText, indices: Sequence[int]) -> npt.NDArray[np.float64]:
         victim = self.get_victim_model()

@@ -124,7 +124,7 @@ class Sought:
 
 def asks_subject(providers: ResolvedProviders) -> bool:
     """Whether one of the providers looks into the subject."""
-    return any(one.name == "subject" for one in providers.providers)
+    return any(provider.name == "subject" for provider in providers.providers)
 
 
 def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttack:
@@ -137,17 +137,17 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
     with blamed_on("encoder", settings.encoder):
         encoder = _encoder(settings.encoder, beside)
     with blamed_on("keep", settings.keep if isinstance(settings.keep, str) else None):
-        keep = _kept(settings.keep, beside)
+        keep = _kept_words(settings.keep, beside)
     with blamed_on("antonyms", settings.antonyms):
         antonyms: frozenset[Pair] = wordnet_opposites() if settings.antonyms == "wordnet" else frozenset()
-    found = ResolvedWordAttack(settings, encoder, keep=keep, antonyms=antonyms)
+    resolved = ResolvedWordAttack(settings, encoder, keep=keep, antonyms=antonyms)
     if not isinstance(settings, A2T):
-        return found
+        return resolved
     with blamed_on("vectors", settings.vectors):
         lists = _lists(settings.vectors, beside)
         if lists is None:
             named = settings.vectors or ("encoder" if _has_minilm() else "fasttext")
-            return replace(found, providers=resolve_providers([named], beside))
+            return replace(resolved, providers=resolve_providers([named], beside))
     if settings.min_cosine is not None:
         raise SettingError(
             f"The attack's `min_cosine` is {settings.min_cosine}, and lists of neighbours ({settings.vectors}) "
@@ -155,10 +155,10 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
             "min_cosine",
             "",
         )
-    return replace(found, lists=lists)
+    return replace(resolved, lists=lists)
 
 
-def _kept(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
+def _kept_words(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
     """The words that stay, in the form in which words compare."""
     listed = named if isinstance(named, tuple) else ()
     if isinstance(named, str):
@@ -173,8 +173,8 @@ def _kept(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
         if [part.text for part in words_of(word)] != [word]:
             shown = repr(word) if len(word) <= _LONGEST_SHOWN else f"{word[:_LONGEST_SHOWN]!r} and so on"
             where = f" in the file {named}" if isinstance(named, str) else ""
-            said = f"{shown}{where} (the attack's `keep`) is not one word; write each word of it by itself."
-            raise SettingError(said, f"keep.{position}" if isinstance(named, tuple) else "keep", word)
+            message = f"{shown}{where} (the attack's `keep`) is not one word; write each word of it by itself."
+            raise SettingError(message, f"keep.{position}" if isinstance(named, tuple) else "keep", word)
     return frozenset(normalised(one) for one in listed)
 
 

@@ -21,7 +21,7 @@ def word_examples(attacked: pa.Table, *, called: str, limit: int, masked: bool) 
     lost = [row for row in ranked if row["status"] == "failed"]
     kept = limit - (limit > 1 and bool(lost))
     chosen = won[:kept] + lost[: limit - len(won[:kept])][:1]
-    return pa.Table.from_pylist([_shown(row, called, masked) for row in chosen], schema=ChangedTexts.schema)
+    return pa.Table.from_pylist([_shown_row(row, called, masked) for row in chosen], schema=ChangedTexts.schema)
 
 
 def rows_named(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
@@ -29,7 +29,7 @@ def rows_named(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
     return samples.filter(pa.array([sample in ids for sample in samples["id"].to_pylist()], pa.bool_()))
 
 
-def _shown(row: dict[str, object], called: str, masked: bool) -> dict[str, object]:
+def _shown_row(row: dict[str, object], called: str, masked: bool) -> dict[str, object]:
     count = int(str(row["changed"]))
     shown = {name: row[name] for name in ("id", "gold", "status", "words", "similarity", "text", "starts", "ends")}
     shown |= {"attack": called, "group": "", "before": row["predicted"], "after": row["attacked"]}
@@ -66,8 +66,8 @@ def carriers(attacked: pa.Table) -> list[Carrier]:
             for word, new in zip(words, row["replacements"], strict=True):
                 instead[word][normalised(new)] += 1
     ranked = sorted(successes, key=lambda word: (-successes[word], attacks[word], word))
-    return [Carrier(word, attacks[word], successes[word], _most(instead[word])) for word in ranked]
+    return [Carrier(word, attacks[word], successes[word], _most_frequent(instead[word])) for word in ranked]
 
 
-def _most(counts: Counter[str]) -> str:
+def _most_frequent(counts: Counter[str]) -> str:
     return min(counts, key=lambda word: (-counts[word], word))

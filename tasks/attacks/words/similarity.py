@@ -51,7 +51,7 @@ class NetworkEncoder:
     def __init__(self, name: str, folder: str) -> None:
         """The encoder that lies in a folder; each process reads it once."""
         self.name = name
-        self._encoder = _read(folder)
+        self._encoder = _load_encoder(folder)
 
     def reads(self, text: str) -> bool:
         """Whether the text has no more tokens than the network reads."""
@@ -77,12 +77,12 @@ class WordVectorEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """The mean vector, [n, d]; zeros for a text of which no word is known."""
-        made = np.zeros((len(texts), self._width), dtype=np.float32)
+        means = np.zeros((len(texts), self._width), dtype=np.float32)
         for row, text in enumerate(texts):
             known = [self._vectors[form] for word in words_of(text) if (form := word.normalised) in self._vectors]
             if known:
-                made[row] = np.mean(known, axis=0, dtype=np.float64)
-        return made
+                means[row] = np.mean(known, axis=0, dtype=np.float64)
+        return means
 
 
 class CharacterEncoder:
@@ -100,12 +100,12 @@ class CharacterEncoder:
         >>> CharacterEncoder().encode(["a good film", "A GOOD FILM"]).sum(axis=1).tolist()
         [11.0, 11.0]
         """
-        made = np.zeros((len(texts), _BUCKETS), dtype=np.float32)
+        counts = np.zeros((len(texts), _BUCKETS), dtype=np.float32)
         for row, text in enumerate(texts):
             letters = f" {normalised(text)} "
             for at in range(len(letters) - 2):
-                made[row, crc32(letters[at : at + 3].encode("utf-8", "surrogatepass")) % _BUCKETS] += 1
-        return made
+                counts[row, crc32(letters[at : at + 3].encode("utf-8", "surrogatepass")) % _BUCKETS] += 1
+        return counts
 
 
 def cosine_to(reference: Vectors, others: Vectors) -> npt.NDArray[np.float64]:
@@ -114,10 +114,10 @@ def cosine_to(reference: Vectors, others: Vectors) -> npt.NDArray[np.float64]:
     >>> cosine_to(np.array([1.0, 0.0]), np.array([[1.0, 1.0], [0.0, 0.0]])).round(4).tolist()
     [0.7071, 0.0]
     """
-    one, many = np.asarray(reference, dtype=np.float64), np.asarray(others, dtype=np.float64)
-    lengths = np.sqrt((many * many).sum(axis=1)) * np.sqrt((one * one).sum())
-    found: npt.NDArray[np.float64] = (many @ one) / np.where(lengths > 0, lengths, 1.0)
-    return np.clip(found, -1.0, 1.0)
+    vector, matrix = np.asarray(reference, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    lengths = np.sqrt((matrix * matrix).sum(axis=1)) * np.sqrt((vector * vector).sum())
+    cosines: npt.NDArray[np.float64] = (matrix @ vector) / np.where(lengths > 0, lengths, 1.0)
+    return np.clip(cosines, -1.0, 1.0)
 
 
 class Compared:
@@ -144,25 +144,25 @@ class Compared:
         if not changes:
             return []
         if self._whole:
-            made = self._with(changes, 0, len(self._text))
-            if self._reads(made):
-                return [(self._text, made)]
-        found = []
+            changed = self._with(changes, 0, len(self._text))
+            if self._reads(changed):
+                return [(self._text, changed)]
+        pairs = []
         for place in sorted({self._passages[index] for index in changes}):
             last = self._first.get(place + 1, len(self._words)) - 1
             start, end = self._words[self._first[place]].start, self._words[last].end
             here = {index: new for index, new in changes.items() if self._passages[index] == place}
-            found.append((self._text[start:end], self._with(here, start, end)))
-        return found
+            pairs.append((self._text[start:end], self._with(here, start, end)))
+        return pairs
 
     def _with(self, changes: Mapping[int, str], start: int, end: int) -> str:
         moved = [(self._words[index], new) for index, new in changes.items()]
         return replaced(
-            self._text[start:end], [(Word(one.text, one.start - start, one.end - start), new) for one, new in moved]
+            self._text[start:end], [(Word(word.text, word.start - start, word.end - start), new) for word, new in moved]
         )
 
-    def _cosine(self, one: str, other: str) -> float:
-        return float(cosine_to(self._known[one], self._known[other][None])[0])
+    def _cosine(self, first: str, second: str) -> float:
+        return float(cosine_to(self._known[first], self._known[second][None])[0])
 
 
 def similarity(encoder: Encoder, text: str, other: str, reads: Callable[[str], bool] | None = None) -> float:
@@ -174,15 +174,15 @@ def similarity(encoder: Encoder, text: str, other: str, reads: Callable[[str], b
 
 def _passages(words: Sequence[Word]) -> list[int]:
     """In which passage every word is: passages are filled one after another, each with one word at least."""
-    found: list[int] = []
+    passages: list[int] = []
     begin, passage = 0, -1
     for word in words:
         if passage < 0 or word.end - begin > PASSAGE:
             begin, passage = word.start, passage + 1
-        found.append(passage)
-    return found
+        passages.append(passage)
+    return passages
 
 
 @lru_cache(maxsize=2)
-def _read(folder: str) -> SentenceEncoder:
+def _load_encoder(folder: str) -> SentenceEncoder:
     return SentenceEncoder(Path(folder))

@@ -68,18 +68,18 @@ class SpannedText(AttackedText):  # type: ignore[misc]
             "modified_indices": self.attack_attrs["modified_indices"] | {int(index)},
             "original_index_map": self.attack_attrs["original_index_map"],
         }
-        made = self._as_string[: word.start] + new_word + self._as_string[word.end :]
-        return SpannedText(made, attrs, (self, int(index)))
+        new_text = self._as_string[: word.start] + new_word + self._as_string[word.end :]
+        return SpannedText(new_text, attrs, (self, int(index)))
 
     def swapped(self, index: int, new_word: str) -> SpannedText | None:
         """The text with one word replaced by another; None where that would not be one word, or join its neighbours."""
         first, last = max(0, index - _AROUND), min(len(self.spans) - 1, index + _AROUND)
         word, start, end = self.spans[index], self.spans[first].start, self.spans[last].end
         before, after = self._as_string[start : word.start], self._as_string[word.end : end]
-        found = [one.text for one in words_of(before + new_word + after)]
+        actual = [one.text for one in words_of(before + new_word + after)]
         wanted = [one.text for one in words_of(before + word.text + after)]
         wanted[index - first] = new_word
-        return self.replace_word_at_index(index, new_word) if found == wanted else None
+        return self.replace_word_at_index(index, new_word) if actual == wanted else None
 
     def without_word(self, index: int) -> str:
         """The text without one word; for asking what the subject says of it."""
@@ -111,7 +111,7 @@ def tokens_of_words(words: list[Word], encoded: Encoded) -> list[list[int]]:
 
     A word that the tokenizer drops, or that lies beyond what the subject reads, has none.
     """
-    found: list[list[int]] = [[] for _ in words]
+    places: list[list[int]] = [[] for _ in words]
     at = 0
     for token, (start, end, special) in enumerate(
         zip(encoded.starts.tolist(), encoded.ends.tolist(), encoded.special.tolist(), strict=True)
@@ -121,5 +121,5 @@ def tokens_of_words(words: list[Word], encoded: Encoded) -> list[list[int]]:
         while at < len(words) and words[at].end <= start:
             at += 1
         if at < len(words) and words[at].start < end:
-            found[at].append(token)
-    return found
+            places[at].append(token)
+    return places

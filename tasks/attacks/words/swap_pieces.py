@@ -83,7 +83,7 @@ def neighbour_piece(
         provider = _provider(attack.providers, 0, texts, inside, seed)
         vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
         rows = neighbour_rows(asked, vocabulary, provider, count)
-        known = {"provider": provider.name, **_told(told_apart(provider.vectors, synonym_pairs(), seed))}
+        known = {"provider": provider.name, **_separation(told_apart(provider.vectors, synonym_pairs(), seed))}
         if attack.given_cosine is None:
             known |= dict(zip(("synonyms", "related"), _synonym_cosines(provider, seed), strict=True))
     table = pa.Table.from_pylist(rows, schema=WordSwaps.schema)
@@ -94,13 +94,13 @@ def pool_limits(spaces: Sequence[Space], least: float | None, seed: int) -> pa.T
     """What the guided attack asks of each space, by its θ_relate where no least cosine is given, as `CosineLimits`."""
     rows = [
         {"provider": space.provider, "limit": space.theta if least is None else least}
-        | _told(told_apart(space.of, synonym_pairs(), seed))
+        | _separation(told_apart(space.of, synonym_pairs(), seed))
         for space in spaces
     ]
     return pa.Table.from_pylist(rows, schema=CosineLimits.schema)
 
 
-def _told(apart: ToldApart | None) -> dict[str, object]:
+def _separation(apart: ToldApart | None) -> dict[str, object]:
     return {} if apart is None else asdict(apart)
 
 
@@ -133,7 +133,7 @@ def embed_piece(
 def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], settings: Guided, lemmatise: bool) -> pa.Table:
     """The swaps of the guided attack for some words; where words are pooled by their lemmas, they are asked by them."""
     spelt = [spelling(word, lemmatise) for word in piece.words]
-    found = guided_rows(
+    swaps = guided_rows(
         sorted(set(spelt)),
         pools,
         spaces,
@@ -143,7 +143,7 @@ def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], setting
         part_of_speech=settings.part_of_speech,
     )
     by_spelling: dict[object, list[dict[str, object]]] = {}
-    for row in found:
+    for row in swaps:
         by_spelling.setdefault(row["word"], []).append(row)
     rows = [
         row | {"word": word}
@@ -170,8 +170,8 @@ def vocabulary_words(provider: Provider, texts: Sequence[str]) -> list[str]:
 def _provider(
     providers: ResolvedProviders, place: int, texts: Sequence[str], inside: Inside | None, seed: int
 ) -> Provider:
-    one = ResolvedProviders((providers.providers[place],))
-    if not asks_subject(one):
-        return build_providers(one, texts, None, seed)[0]
+    single = ResolvedProviders((providers.providers[place],))
+    if not asks_subject(single):
+        return build_providers(single, texts, None, seed)[0]
     assert inside is not None
-    return build_providers(one, texts, load_text_model(inside.subject, inside.files, inside.classes), seed)[0]
+    return build_providers(single, texts, load_text_model(inside.subject, inside.files, inside.classes), seed)[0]

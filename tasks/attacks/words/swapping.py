@@ -91,9 +91,9 @@ def neighbour_rows(
     """Of each word its nearest words of a vocabulary, by the cosine of their vectors."""
     near = vocabulary.nearest(asked, provider.vectors(list(asked)), count, least)
     return [
-        _row(EVERY_CLASS, word, None, [one.word for one in found], [one.cosine for one in found], None)
-        for word, found in zip(asked, near, strict=True)
-        if found
+        _row(EVERY_CLASS, word, None, [one.word for one in nearest], [one.cosine for one in nearest], None)
+        for word, nearest in zip(asked, near, strict=True)
+        if nearest
     ]
 
 
@@ -107,22 +107,22 @@ def near_enough(rows: Iterable[Row], least: float) -> list[Row]:
     >>> near_enough([row], 0.5)
     [{'word': 'good', 'candidates': ['great'], 'cosines': [0.9], 'importance': [1.0]}]
     """
-    found = []
+    near = []
     for row in rows:
         lists = {name: cast("list[object]", row[name]) for name in ("candidates", "cosines", "importance")}
         kept = [place for place, cosine in enumerate(cast("list[float]", row["cosines"])) if cosine >= least]
         if kept:
-            found.append(row | {name: [values[place] for place in kept] for name, values in lists.items()})
-    return found
+            near.append(row | {name: [values[place] for place in kept] for name, values in lists.items()})
+    return near
 
 
 def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count: int) -> list[Row]:
     """Of each word what a file lists for it; such lists have no cosines, and their order is kept."""
-    found = {
-        word: [one for one in lists.get(word, ()) if one != word and may_change(one) and is_one_word(one)]
+    listed = {
+        word: [other for other in lists.get(word, ()) if other != word and may_change(other) and is_one_word(other)]
         for word in asked
     }
-    return [_row(EVERY_CLASS, word, None, some[:count], None, None) for word, some in found.items() if some]
+    return [_row(EVERY_CLASS, word, None, some[:count], None, None) for word, some in listed.items() if some]
 
 
 def guided_rows(
@@ -196,11 +196,11 @@ def read_lists(name: str, content: bytes) -> dict[str, list[str]]:
     except (OSError, EOFError, ValueError) as fault:
         raise InputError(f"The neighbour lists {name} cannot be read as JSON ({fault}).") from fault
     fits = isinstance(raw, dict) and all(
-        isinstance(found, list) and all(isinstance(one, str) for one in found) for found in raw.values()
+        isinstance(words, list) and all(isinstance(one, str) for one in words) for words in raw.values()
     )
     if not fits:
         raise InputError(f'The neighbour lists {name} are no lists of words: {{"film": ["movie", …], …}} is expected.')
-    return {normalised(word): [normalised(one) for one in found] for word, found in raw.items()}
+    return {normalised(word): [normalised(one) for one in words] for word, words in raw.items()}
 
 
 def is_one_word(word: str) -> bool:

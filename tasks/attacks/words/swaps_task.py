@@ -88,10 +88,10 @@ def find_neighbours(
     """
     sought, text = Sought(attack), subject.settings.text
     asked = (subject, files, classes) if sought.of_subject else (None, None, None)
-    found = look_for_neighbours(samples, training, text, sought, *asked)
+    nearest = look_for_neighbours(samples, training, text, sought, *asked)
     wanted = attack.given_cosine if attack.given_cosine is not None else str(attack.settings.least_cosine or SYNONYMS)
-    near = keep_near(found.swaps, found.known, wanted)
-    return Swaps(near.swaps, found.vectors, near.limits)
+    near = keep_near(nearest.swaps, nearest.known, wanted)
+    return Swaps(near.swaps, nearest.vectors, near.limits)
 
 
 def find_guided_swaps(
@@ -107,7 +107,7 @@ def find_guided_swaps(
     lemmatise: bool = False,
 ) -> Swaps:
     """Guided (section 4): of every word and class the similar words of the pools; found once for attacks alike."""
-    given = (
+    arguments = (
         samples,
         training,
         keywords,
@@ -119,8 +119,8 @@ def find_guided_swaps(
         lemmatise,
     )
     if asks_subject(providers):
-        return look_into_pools(*given, subject, files)
-    return look_into_pools(*given)
+        return look_into_pools(*arguments, subject, files)
+    return look_into_pools(*arguments)
 
 
 @stage(version=3, title="neighbours", draws=True)
@@ -162,8 +162,8 @@ def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wante
     rows = collect(swaps, None).to_pylist()
     kept = rows if least is None else near_enough(rows, least)
     limit = {name: row[name] for name in CosineLimits.schema.names if name in row} | {"limit": least}
-    said = limits_said({row["provider"]: least})
-    say(f"{len(kept)} of {len(rows)} words have a replacement" + (f" · cosine ≥ {said}" if said else ""))
+    limit_text = limits_said({row["provider"]: least})
+    say(f"{len(kept)} of {len(rows)} words have a replacement" + (f" · cosine ≥ {limit_text}" if limit_text else ""))
     near = write_table(pa.Table.from_pylist(kept, schema=WordSwaps.schema), into=WordSwaps)
     return Near(near, write_table(pa.Table.from_pylist([limit], schema=CosineLimits.schema), into=CosineLimits))
 
@@ -186,9 +186,9 @@ def look_into_pools(
     settings = sought.attack.settings
     assert isinstance(settings, Guided)
     corpus = _corpus(samples, training, text)
-    found = collect(keywords, None)
+    keyword_rows = collect(keywords, None)
     spelt = {spelling(word, lemmatise) for word in corpus.asked}
-    words = sorted({*spelt, *found["word"].to_pylist(), *(word for pair in synonym_pairs() for word in pair)})
+    words = sorted({*spelt, *keyword_rows["word"].to_pylist(), *(word for pair in synonym_pairs() for word in pair)})
     embedded = map_pieces(
         embed_piece,
         [Voter(place) for place in range(len(providers.providers))],
@@ -208,7 +208,7 @@ def look_into_pools(
         pieces,
         into=WordSwaps,
         name="swaps",
-        pools=pools_in(found, classes.rows),
+        pools=pools_in(keyword_rows, classes.rows),
         spaces=spaces,
         settings=settings,
         lemmatise=lemmatise,
@@ -242,7 +242,7 @@ def _sentence_vectors(corpus: _Corpus, swaps: Artifact[Any]) -> Artifact[WordVec
     """FastText vectors of all words that an attacked text can have, by which sentences are compared."""
     listed: Sequence[Sequence[str]] = collect(swaps, ["candidates"])["candidates"].to_pylist()
     words = {*corpus.asked, *(word for some in listed for word in some)}
-    made: Artifact[WordVectors] = map_pieces(
+    vectors: Artifact[WordVectors] = map_pieces(
         sentence_piece,
         [Words(tuple(sorted(words)))],
         into=WordVectors,
@@ -250,4 +250,4 @@ def _sentence_vectors(corpus: _Corpus, swaps: Artifact[Any]) -> Artifact[WordVec
         texts=corpus.learnt,
         seed=stage_seeds().integer("sentences"),
     )
-    return made
+    return vectors

@@ -55,13 +55,13 @@ def attack_words(
         collect(limits, None),
     )
     attacked: Artifact[AttackedTexts] = map_partitions(attack_rows, samples, into=AttackedTexts, rows=ROWS, kit=kit)
-    found = collect(attacked, ["status", "reason", "ranking", "refused"])
-    said = f"{TEXT_ATTACKS.of(attack.settings).word} · {summary(found)}"
-    refused = sum(one or 0 for one in found["refused"].to_pylist())
-    said += f" · {plural(refused, 'replacement')} refused as opposites" if refused else ""
-    if attack.settings.ranking != "deletion" and "deletion" in found["ranking"].unique().to_pylist():
-        said += " · the subject has no gradients, so words are ranked by deletion"
-    say(said + _unknown_words(samples, subject, attack))
+    columns = collect(attacked, ["status", "reason", "ranking", "refused"])
+    sentence = f"{TEXT_ATTACKS.of(attack.settings).word} · {summary(columns)}"
+    refused = sum(count or 0 for count in columns["refused"].to_pylist())
+    sentence += f" · {plural(refused, 'replacement')} refused as opposites" if refused else ""
+    if attack.settings.ranking != "deletion" and "deletion" in columns["ranking"].unique().to_pylist():
+        sentence += " · the subject has no gradients, so words are ranked by deletion"
+    say(sentence + _unknown_words(samples, subject, attack))
     return attacked
 
 
@@ -97,14 +97,20 @@ def compare_words(
 ) -> Artifact[Findings]:
     """Two attacks on the same texts: McNemar's test of success, Wilcoxon's of the words changed where both succeed."""
     generator = Seeds(0, "word attacks compared").generator(f"{subject}/{first_name}/{second_name}")
-    one, two = collect(first, None), collect(second, None)
+    first_table, second_table = collect(first, None), collect(second, None)
     findings = comparison_findings(
-        one, two, f"{first_name} - {second_name}", subject, generator, significance, _groups(one, samples)
+        first_table,
+        second_table,
+        f"{first_name} - {second_name}",
+        subject,
+        generator,
+        significance,
+        _groups(first_table, samples),
     )
-    told = next(one for one in findings if one.metric == "attack.success_difference")
+    difference = next(one for one in findings if one.metric == "attack.success_difference")
     value = "not measured"
-    if told.value is not None:
-        value = f"{100 * told.value:+.1f} points of success, p = {told.p_value:.3g}"
+    if difference.value is not None:
+        value = f"{100 * difference.value:+.1f} points of success, p = {difference.p_value:.3g}"
     limits = [limits_said(limits_in(collect(one, ["providers", "limits"]))) for one in (first, second)]
     if all(limits):
         value += f" · replacements at cosine ≥ {limits[0]} against {limits[1]}"

@@ -42,9 +42,9 @@ def test_these_tests_cost_the_runs_own_nothing():
 
 def test_the_best_of_several_is_named_with_an_interval_that_allows_for_that():
     # Two that are right on different samples: whichever of them had come out best would have been named.
-    first, best = answers(25), replace(answers(0), said=np.where(np.arange(40) >= 10, 0, 1))
+    first, best = answers(25), replace(answers(0), predicted=np.where(np.arange(40) >= 10, 0, 1))
     (found,) = best_findings({"a": first, "b": best}, "plain", 2)
-    plain = accuracy(best.said, best.truth)
+    plain = accuracy(best.predicted, best.truth)
     assert (found.metric, found.verdict, found.group) == ("defense.best_accuracy", "b", "eps=0.1")
     assert (found.value, found.n) == (29 / 39, 39)
     assert found.low < plain.low
@@ -55,6 +55,6 @@ def test_the_best_of_several_is_named_with_an_interval_that_allows_for_that():
 
 def test_a_defence_that_always_says_the_same_is_not_the_best():
     constant = replace(answers(40), truth=np.where(np.arange(40) < 36, 0, 1))
-    sound = replace(constant, said=np.where(np.arange(40) % 2, 1, 0))
+    sound = replace(constant, predicted=np.where(np.arange(40) % 2, 1, 0))
     assert best_findings({"flat": constant, "sound": sound}, "plain", 2)[0].verdict == "sound"
     assert best_findings({"flat": constant}, "plain", 2) == []
