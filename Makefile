@@ -2,10 +2,13 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
+SITE_LOCK := docs/site/requirements.lock
+SITE_READY := .venv-site/.ready
+SITE_DIR ?= site
 PYTEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit night test check unit test-slow test-mirror format docs stage-lock benchmarks clean
+.PHONY: help setup audit night test check unit test-slow test-mirror format docs stage-lock site benchmarks clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -53,6 +56,16 @@ format: $(READY)  ## write the code as ruff wants it
 docs: $(READY)  ## write docs/pipelines.md anew from the settings models
 	$(BIN)/python -m assay.flows.operations.documentation
 
+site: $(SITE_READY)  ## the documents as a site in site/, to be opened from the disk; a dead link fails
+	NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build --quiet --site-dir $(SITE_DIR)
+	@echo "$(SITE_DIR)/index.html"
+
+# An environment of its own: who uses Assay installs none of this.
+$(SITE_READY): $(SITE_LOCK)
+	$(PYTHON) -m venv .venv-site
+	.venv-site/bin/python -m pip install --quiet --disable-pip-version-check -r $(SITE_LOCK)
+	@touch $(SITE_READY)
+
 stage-lock: $(READY)  ## after a change of stage code: REASON="same results because …", or bump the stage's version first
 	$(BIN)/python -m assay.infra.stage_lock --update $(if $(REASON),--same-results "$(REASON)")
 
@@ -60,4 +73,4 @@ benchmarks: $(READY)  ## side by side with the tools a user would otherwise pick
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what was built, but not the store
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-site site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -40,6 +40,7 @@ def prefect_server_of_page(tmp_path_factory: pytest.TempPathFactory) -> object:
         server.stop()
 
 
+@pytest.mark.slow  # the tour walks from init to a schedule in every CI
 @pytest.mark.timeout(600)
 def test_the_page_is_walked_through(
     folder: Path, prefect_server_of_page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
