@@ -33,6 +33,7 @@ from assay.tasks.ordering.alike import cluster_table
 from assay.tasks.ordering.approaches import OURS, approach_named
 from assay.tasks.ordering.curve import ordering_curve
 from assay.tasks.ordering.datasets import adversarial_order, dataset_of_rank, largest_tie
+from assay.tasks.ordering.differing import differing_clusters
 from assay.tasks.ordering.findings import ordering_findings, undecided_finding
 from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.judging import Scored, judgement
@@ -132,8 +133,7 @@ def find_clusters(
     clusters: Artifact[Clusters] = map_partitions(
         cluster_table, votes, samples, into=Clusters, reuse=Reuse(), functions=functions
     )
-    found = pc.count_distinct(collect(clusters, ["cluster"])["cluster"]).as_py()
-    say(f"{found} of {clusters.rows} samples differ")
+    say(f"{differing_clusters(clusters)} of {clusters.rows} samples differ")
     return clusters
 
 
@@ -148,9 +148,8 @@ def judge_order(
     labeler: str,
 ) -> Artifact[Findings]:
     """Whether labels get worse along the order of one approach, and how it compares with ours."""
-    order, beside = (
-        _scored(one, samples, clusters, settings, name) for one, name in ((intervals, approach), (ours, OURS.name))
-    )
+    order = _scored(intervals, samples, clusters, settings, approach)
+    beside = order if approach == OURS.name else _scored(ours, samples, clusters, settings, OURS.name)
     findings = judgement(order, beside, settings.significance, approach, labeler, stage_seeds().generator())
     say(_judged_in_words(findings, approach, labeler))
     return write_table(findings_table(findings), into=Findings)

@@ -65,12 +65,17 @@ def whole_sums(codes: Integers, values: Integers, clusters: int) -> list[int]:
     >>> whole_sums(np.array([0, 1, 0]), np.array([1, 2, 3]), 3)
     [4, 2, 0]
     """
-    sums = np.zeros(clusters, dtype=np.int64)
+    sums: list[int] = sums_by_cluster(codes, values, clusters).tolist()
+    return sums
+
+
+def sums_by_cluster(codes: Integers, values: Integers, clusters: int) -> Integers:
+    """As `whole_sums`, as an array [clusters]."""
     if int(np.abs(values).max(initial=0)) * max(len(values), 1) < _EXACT:
-        sums = np.bincount(codes, weights=values, minlength=clusters).astype(np.int64)
-    else:
-        np.add.at(sums, codes, values)
-    return sums.tolist()
+        return np.bincount(codes, weights=values, minlength=clusters).astype(np.int64)
+    sums = np.zeros(clusters, dtype=np.int64)
+    np.add.at(sums, codes, values)
+    return sums
 
 
 def effective_size(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Effective:
