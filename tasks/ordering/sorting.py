@@ -148,7 +148,8 @@ def joined(cuts: Integers, found: Mapping[str, Any], ends: Mapping[str, Any]) ->
     """What the ranges counted, and the partitions at both ends of the ties that cuts go through, as one."""
     largest, differing = ties_over([ties for _, ties in sorted(found["ties"].items())])
     right, gold = (np.stack([ends[name][0], np.cumsum(found[name]), ends[name][1]]) for name in ("right", "gold"))
-    return Ordered(cuts, *ends["rows"], right, gold, largest, differing)
+    first, last = ends["rows"]
+    return Ordered(cuts, first, last, right, gold, largest, differing)
 
 
 def keys_drawn(intervals: pa.Table, samples: pa.Table, by: By, rows: int) -> dict[str, object]:

@@ -244,15 +244,18 @@ def _scored(
     approach: str,
 ) -> Scored:
     """The samples as one approach orders them."""
-    score = approach_named(approach).score
-    columns = collect(intervals, columns=[*dict.fromkeys((score, "confidence")), "label", "undecided", "tie_break"])
+
+    def column(name: str) -> npt.NDArray[Any]:
+        """One at a time: of ten million samples a column is 80 MB, and twice that while it is put together."""
+        return collect(intervals, columns=[name])[name].to_numpy()
+
     return Scored(
-        scores=columns.column(score).to_numpy(),
-        outcomes=outcomes(columns.column("label").to_numpy(), _gold_beside(intervals, samples)),
-        confidence=columns.column("confidence").to_numpy(),
-        undecided=columns.column("undecided").to_numpy(),
-        ties=columns.column("tie_break").to_numpy(),
         clusters=codes_of(_beside(intervals, clusters, "cluster").to_numpy()),
+        scores=column(approach_named(approach).score),
+        outcomes=outcomes(column("label"), _gold_beside(intervals, samples)),
+        confidence=column("confidence"),
+        undecided=column("undecided"),
+        ties=column("tie_break"),
         apart=settings.undecided == "apart",
     )
 

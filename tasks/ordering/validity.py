@@ -64,12 +64,12 @@ class Ordered:
     @property
     def hits(self) -> Counts:
         """How many weak labels are right in each stratum, D_i without D_{i−1}, [N]."""
-        return np.diff(self.right[1], prepend=0)
+        return np.asarray(np.diff(self.right[1], prepend=0), dtype=np.int64)
 
     @property
     def known(self) -> Counts:
         """How many samples of each stratum have a gold label, [N]."""
-        return np.diff(self.gold[1], prepend=0)
+        return np.asarray(np.diff(self.gold[1], prepend=0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
