@@ -99,7 +99,8 @@ def order_test(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayL
     silent = _silent(values, won, groups)
     if silent:
         return OrderTest(n, won, groups, silent=silent)
-    trend, area = trend_of(values, hits, codes), ranked_area(values, hits, codes)
+    places = codes_of(values)  # sorted once: what follows asks only which score is higher
+    trend, area = trend_of(places, hits, codes), ranked_area(places, hits, codes)
     return OrderTest(n, won, groups, trend.t, trend.p_value, area_interval(area, level))
 
 
@@ -141,7 +142,7 @@ def ranked_area(
     >>> ranked_area([3, 2, 2, 1], [1, 1, 0, 0], [0, 1, 2, 3]).value
     Fraction(7, 8)
     """
-    values, hits = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.int64)
+    values, hits = codes_of(scores), np.asarray(right, dtype=np.int64)
     codes = np.asarray(clusters, dtype=np.int64)
     here = int(codes.max(initial=-1)) + 1 if groups is None else groups
     won, lost = int(hits.sum()), int((1 - hits).sum())
@@ -215,7 +216,7 @@ def _critical(clusters: int, level: float) -> float:
     return float(student.isf((1 - level) / 2, max(clusters - 1, 1)))
 
 
-def _silent(scores: npt.NDArray[np.float64], right: int, clusters: int) -> str:
+def _silent(scores: npt.NDArray[np.float64] | Integers, right: int, clusters: int) -> str:
     """Why an order cannot be tested; empty where it can."""
     if not len(scores):
         return "no true label is known"
@@ -226,10 +227,11 @@ def _silent(scores: npt.NDArray[np.float64], right: int, clusters: int) -> str:
     return "all samples have one score" if (scores == scores[0]).all() else ""
 
 
-def doubled_midranks(values: npt.NDArray[np.float64]) -> Integers:
+def doubled_midranks(values: npt.NDArray[np.float64] | Integers) -> Integers:
     """Twice the average rank of each value: whole numbers."""
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    doubled: Integers = (2 * np.cumsum(counts) - counts + 1)[where]
+    codes = codes_of(values)
+    counts = np.bincount(codes)
+    doubled: Integers = (2 * np.cumsum(counts) - counts + 1)[codes]
     return doubled
 
 
@@ -239,9 +241,10 @@ def _root(square: Fraction) -> float:
 
 def _columns(
     scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayLike
-) -> tuple[npt.NDArray[np.float64], Integers, Integers]:
-    values, hits = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.int64)
-    codes = codes_of(clusters)
+) -> tuple[npt.NDArray[np.float64] | Integers, Integers, Integers]:
+    values, hits, codes = np.asarray(scores), np.asarray(right, dtype=np.int64), codes_of(clusters)
+    if values.dtype.kind != "i":
+        values = values.astype(np.float64)
     if not values.shape == hits.shape == codes.shape or values.ndim != 1:
         raise ValueError(f"scores {values.shape}, right {hits.shape} and clusters {codes.shape} must be of one length")
     if np.isnan(values).any():
