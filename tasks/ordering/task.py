@@ -247,7 +247,8 @@ def _scored(
 
     def column(name: str) -> npt.NDArray[Any]:
         """One at a time: of ten million samples a column is 80 MB, and twice that while it is put together."""
-        return collect(intervals, columns=[name])[name].to_numpy()
+        values: npt.NDArray[Any] = collect(intervals, columns=[name])[name].to_numpy()
+        return values
 
     return Scored(
         clusters=codes_of(_beside(intervals, clusters, "cluster").to_numpy()),
