@@ -51,8 +51,8 @@ def codes_of(keys: npt.ArrayLike) -> Integers:
     """
     raw: npt.NDArray[Any] = np.asarray(keys)
     if raw.dtype.kind == "i" and raw.size and 0 <= raw.min() <= raw.max() < _SPREAD * raw.size:
-        places: Integers = np.cumsum(np.bincount(raw.reshape(-1)) > 0) - 1  # numbered nearly already: nothing to sort
-        return places[raw]
+        places = np.cumsum(np.bincount(raw.reshape(-1)) > 0) - 1  # numbered nearly already: nothing to sort
+        return np.asarray(places[raw], dtype=np.int64)
     if raw.dtype.kind != "O":
         return np.unique(raw, return_inverse=True)[1].astype(np.int64).reshape(raw.shape)
     missing = np.array([one is None for one in raw], dtype=np.bool_)
