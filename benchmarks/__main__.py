@@ -18,6 +18,7 @@ NAMES = (
     "label_model",
     "label_model_memory",
     "scale",
+    "whole_run",
     "explainers",
     "word_attacks",
     "attacks",

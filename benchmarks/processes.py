@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -66,6 +67,16 @@ def python(script: str, *arguments: str) -> Finished:
 def assay(*arguments: str, environment: dict[str, str] | None = None) -> Finished:
     """Run the `assay` command of the Python that runs this."""
     return run([str(Path(sys.executable).with_name("assay")), *arguments], environment)
+
+
+def seconds_by_stage(finished: Finished) -> dict[str, float]:
+    """Seconds by stage of an `assay run`, those of one title added up, from the lines that a person sees."""
+    seconds: dict[str, float] = {}
+    for _, line in finished.lines:
+        found = re.match(r"  (.{12}) .*?([\d.]+) s$", line.rstrip())
+        if found:
+            seconds[found[1].strip()] = round(seconds.get(found[1].strip(), 0.0) + float(found[2]), 1)
+    return seconds
 
 
 def _listen(stream: IO[str] | None, began: float, lines: list[tuple[float, str]]) -> None:

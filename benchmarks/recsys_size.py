@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import tempfile
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from claims import claim, tell
-from processes import assay
+from processes import assay, seconds_by_stage
 
 ROWS, FUNCTIONS, PATTERNS = 850_000, 5, 34
 TARGET_SECONDS = 60
@@ -75,19 +74,9 @@ def measured(rows: int, compare: bool, repeats: int) -> None:
             target=TARGET_SECONDS,
             worker_peak_mb=max(max(run.peaks.peaks("worker")) for run in runs),
             flow_peak_mb=max(run.peaks.peaks("flow")[0] for run in runs),
-            stages=_stages([line for _, line in runs[-1].lines]),
+            stages=seconds_by_stage(runs[-1]),
         )
     )
-
-
-def _stages(lines: list[str]) -> dict[str, float]:
-    """Seconds by stage, those of one title added up, from the lines that a person sees."""
-    seconds: dict[str, float] = {}
-    for line in lines:
-        found = re.match(r"  (.{12}) .*?([\d.]+) s$", line.rstrip())
-        if found:
-            seconds[found[1].strip()] = round(seconds.get(found[1].strip(), 0.0) + float(found[2]), 1)
-    return seconds
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from assay.infra.earlier import drawn_to_verify, found_earlier, not_the_same, re
 from assay.infra.exact import merge, mergeable
 from assay.infra.folders import Folder
 from assay.infra.manifests import Manifest, Part, PartFile
-from assay.infra.partition_work import HERE, PartitionWork
+from assay.infra.partition_work import HERE, PartitionWork, called
 from assay.infra.steps import raise_failures
 from assay.infra.tallies import decode_tally, encode_tally
 from assay.infra.workbench import Workbench
@@ -46,7 +46,7 @@ def count_partitions(
 
 def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> object:
     """What the function counted in one partition, in the one form in which counts merge exactly."""
-    counted: object = work.function(*work.arguments(), **work.aligned, **constants)
+    counted: object = called(work, constants)
     value = mergeable(counted, work.name)
     if work.mark:
         _keep(Folder(work.store), work.mark, value)

@@ -26,6 +26,29 @@ class Cut:
     sources: tuple[tuple[Slice, ...], ...]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """An input of which a step reads these columns and no others."""
+
+    artifact: Artifact[Any]
+    names: tuple[str, ...]
+
+
+def artifacts_of(
+    inputs: Sequence[Artifact[Any] | Columns],
+) -> tuple[tuple[Artifact[Any], ...], tuple[tuple[str, ...], ...]]:
+    """The inputs themselves, and beside each the columns that are read of it; none where all are."""
+    return (
+        tuple(one.artifact if isinstance(one, Columns) else one for one in inputs),
+        tuple(one.names if isinstance(one, Columns) else () for one in inputs),
+    )
+
+
+def kinds_of(inputs: Sequence[Artifact[Any] | Columns]) -> list[str]:
+    """What each input is, for partitions to be looked up by; with its columns, where it is not the whole of them."""
+    return [f"{one.artifact.kind}[{','.join(one.names)}]" if isinstance(one, Columns) else one.kind for one in inputs]
+
+
 def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | None = None) -> list[Cut]:
     """The partitions of the first input (or new ones of `rows` rows), and beside each the same rows of the others."""
     if not inputs:

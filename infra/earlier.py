@@ -73,7 +73,7 @@ def step_of(
 
 def content_of(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None) -> str:
     """What a partition is looked up by: its step and its inputs; empty where one of them is not known exactly."""
-    if not step or reuse is None:
+    if not step or reuse is None or work.posted:
         return ""
     if work.piece is not None:
         return f"{step}.{_hash(reuse.content(work.piece))}" if reuse.content is not None else ""

@@ -23,6 +23,8 @@ from assay.infra.parquet import conform, read_part, schema_hash, write_part
 from assay.infra.tallies import encode_tally
 
 HERE = "this process"
+POSTED = "posted"
+"""The constant that holds what earlier partitions sent, for `called` to hand out."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ class PartitionWork:
     sources: tuple[tuple[Slice, ...], ...] = ()
     piece: object = None
     aligned: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[tuple[str, ...], ...] = ()
+    """The columns that are read of each input; all where none are named."""
+    posted: str = ""
+    """What the files stand for in which the work finds what was sent to it; empty where nothing is."""
     kinds: tuple[type[Table], ...] = ()
     prefixes: tuple[str, ...] = ()
     mark: str = ""
@@ -67,14 +73,15 @@ class PartitionWork:
         """The piece, or the input tables, that the function takes."""
         if self.piece is not None:
             return (self.piece,)
-        folder = Folder(self.store)
-        return tuple(read_slices(folder, slices) for slices in self.sources)
+        folder, columns = Folder(self.store), self.columns or ((),) * len(self.sources)
+        return tuple(read_slices(folder, slices, names) for slices, names in zip(self.sources, columns, strict=True))
 
     def marks(self) -> tuple[str, ...]:
         """What went in, as a finished part remembers it."""
+        posted = (self.posted,) if self.posted else ()
         if self.piece is not None:
-            return (hashlib.blake2b(repr(self.piece).encode(), digest_size=16).hexdigest(),)
-        return tuple("+".join(slice_.mark for slice_ in slices) for slices in self.sources)
+            return (hashlib.blake2b(repr(self.piece).encode(), digest_size=16).hexdigest(), *posted)
+        return (*("+".join(slice_.mark for slice_ in slices) for slices in self.sources), *posted)
 
 
 def write_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Part:
@@ -117,7 +124,7 @@ def differing_outputs(work: PartitionWork, constants: Mapping[str, Any], part: P
 
 def tables_of(work: PartitionWork, constants: Mapping[str, Any]) -> tuple[tuple[pa.Table, ...], dict[str, Any] | None]:
     """What the function makes of a partition: a table per kind that was announced, and what it counted, as JSON."""
-    result = work.function(*work.arguments(), **work.aligned, **constants)
+    result = called(work, constants)
     tally = encode_tally(result.tally) if isinstance(result, Tallied) else None
     tables = result.result if isinstance(result, Tallied) else result
     tables = tables if isinstance(tables, tuple) else (tables,)
@@ -126,22 +133,30 @@ def tables_of(work: PartitionWork, constants: Mapping[str, Any]) -> tuple[tuple[
     return tuple(conform(table, kind, work.name) for kind, table in zip(work.kinds, tables, strict=True)), tally
 
 
-def read_slices(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:
-    """The rows of the slices, one after the other."""
-    tables = [_read_slice(folder, one) for one in slices]
+def called(work: PartitionWork, constants: Mapping[str, Any]) -> Any:
+    """What the function gives for its inputs; after them comes what was sent to it, where something was."""
+    given = dict(constants)
+    post = given.pop(POSTED, None)
+    received = () if post is None else (post.received(work.index),)
+    return work.function(*work.arguments(), *received, **work.aligned, **given)
+
+
+def read_slices(folder: Folder, slices: tuple[Slice, ...], columns: tuple[str, ...] = ()) -> pa.Table:
+    """The rows of the slices, one after the other; of the named columns, if any are."""
+    tables = [_read_slice(folder, one, columns) for one in slices]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
-def _read_slice(folder: Folder, one: Slice) -> pa.Table:
+def _read_slice(folder: Folder, one: Slice, columns: tuple[str, ...]) -> pa.Table:
     if one.rows == one.part.rows:
-        return read_part(folder, one.part)
-    return _read_part_once(folder.url, one.part).slice(one.start, one.rows)
+        return read_part(folder, one.part, list(columns) or None)
+    return _read_part_once(folder.url, one.part, columns).slice(one.start, one.rows)
 
 
 @lru_cache(maxsize=1)
-def _read_part_once(store: str, part: PartFile) -> pa.Table:
+def _read_part_once(store: str, part: PartFile, columns: tuple[str, ...]) -> pa.Table:
     """A part of which only some rows are wanted: the next partition, likely worked on here, wants its next rows."""
-    return read_part(Folder(store), part)
+    return read_part(Folder(store), part, list(columns) or None)
 
 
 def whereabouts() -> tuple[str, str]:

@@ -15,18 +15,20 @@ import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Table
 from assay.infra.counts import count_partitions, mark_of
-from assay.infra.cuts import aligned_slices, common_plan
+from assay.infra.cuts import Columns, aligned_slices, artifacts_of, common_plan, kinds_of
 from assay.infra.earlier import Reuse, content_of, step_of
 from assay.infra.errors import RunError
 from assay.infra.exact import merge
+from assay.infra.parcels import post_of
 from assay.infra.parquet import open_parquet, read_part, read_rows
-from assay.infra.partition_work import PartitionWork, Tallied
+from assay.infra.partition_work import POSTED, PartitionWork, Tallied
 from assay.infra.runs import current_run
 from assay.infra.steps import Step, write_step
 from assay.infra.tallies import decode_tally
 from assay.infra.workbench import Workbench, current_workbench, workbench_here
 
 __all__ = [
+    "Columns",
     "Reuse",
     "Tallied",
     "collect",
@@ -46,12 +48,13 @@ _COLLECT_BYTES = 8 << 30
 
 def map_partitions(
     function: Callable[..., Any],
-    *inputs: Artifact[Any],
+    *inputs: Artifact[Any] | Columns,
     into: type[Table] | tuple[type[Table], ...],
     name: str | None = None,
     aligned: Mapping[str, npt.NDArray[Any]] | None = None,
     rows: int | None = None,
     reuse: Reuse | None = None,
+    sent: Artifact[Any] | None = None,
     **constants: Any,
 ) -> Any:
     """The artifact (or tuple of them) whose partitions are `function` of the inputs' partitions.
@@ -59,13 +62,16 @@ def map_partitions(
     Inputs must be cut alike. Arrays in `aligned` are in sample order; each call gets its slice. With `rows`, the
     inputs are cut anew into partitions of that many rows. Constants go to every call and are shipped once. Partitions
     that an earlier, broken attempt finished are taken as they are; with `reuse`, those that another result holds too.
+    What the parcels in `sent` hold for a call comes after its inputs, by sender.
     """
     bench = current_workbench()
-    plan = common_plan(bench, inputs, rows)
+    artifacts, columns = artifacts_of(inputs)
+    plan = common_plan(bench, artifacts, rows)
     slices = aligned_slices(plan, aligned or {})
     kinds = into if isinstance(into, tuple) else (into,)
     names = [bench.name_output(kind, name) for kind in kinds]
-    step, given = step_of(bench, names, kinds, function, constants, reuse), [artifact.kind for artifact in inputs]
+    step, given = step_of(bench, names, kinds, function, constants, reuse), kinds_of(inputs)
+    constants, posted = _with_post(bench, constants, sent)
     work = [
         PartitionWork(
             _named(names, cut.index, len(plan)),
@@ -74,6 +80,8 @@ def map_partitions(
             function,
             sources=cut.sources,
             aligned=slices[at],
+            columns=columns,
+            posted=posted,
             kinds=kinds,
             prefixes=_prefixes(bench, names),
             mark=_mark(bench, names[0], cut.index),
@@ -81,8 +89,8 @@ def map_partitions(
         for at, cut in enumerate(plan)
     ]
     work = [replace(item, content=content_of(item, step, given, reuse)) for item in work]
-    artifacts = write_step(bench, Step(names, kinds, work, constants, step))
-    return artifacts if isinstance(into, tuple) else artifacts[0]
+    written = write_step(bench, Step(names, kinds, work, constants, step))
+    return written if isinstance(into, tuple) else written[0]
 
 
 def map_pieces(
@@ -92,6 +100,7 @@ def map_pieces(
     into: type[Table] | tuple[type[Table], ...],
     name: str | None = None,
     reuse: Reuse | None = None,
+    sent: Artifact[Any] | None = None,
     **constants: Any,
 ) -> Any:
     """As `map_partitions`, over pieces of something outside the store (ranges of files); they fix the plan."""
@@ -100,6 +109,7 @@ def map_pieces(
     names = [bench.name_output(kind, name) for kind in kinds]
     pieces = bench.settle_plan(names[0], list(pieces))
     step = step_of(bench, names, kinds, function, constants, reuse)
+    constants, posted = _with_post(bench, constants, sent)
     work = [
         PartitionWork(
             _named(names, index, len(pieces)) + place_of(piece),
@@ -107,6 +117,7 @@ def map_pieces(
             bench.run.store.url,
             function,
             piece=piece,
+            posted=posted,
             kinds=kinds,
             prefixes=_prefixes(bench, names),
             mark=_mark(bench, names[0], index),
@@ -125,14 +136,15 @@ def place_of(piece: object) -> str:
 
 
 def reduce_partitions(
-    function: Callable[..., object], *inputs: Artifact[Any], reuse: Reuse | None = None, **constants: Any
+    function: Callable[..., object], *inputs: Artifact[Any] | Columns, reuse: Reuse | None = None, **constants: Any
 ) -> Any:
     """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion.
 
     With `reuse`, what an earlier result counted in the same partition is not counted again.
     """
     bench = current_workbench()
-    plan = common_plan(bench, inputs)
+    artifacts, columns = artifacts_of(inputs)
+    plan = common_plan(bench, artifacts)
     work = [
         PartitionWork(
             f"{bench.title}, partition {cut.index + 1} of {len(plan)}",
@@ -140,18 +152,26 @@ def reduce_partitions(
             bench.run.store.url,
             function,
             sources=cut.sources,
+            columns=columns,
         )
         for cut in plan
     ]
-    step, kinds = step_of(bench, (), (), function, constants, reuse), [artifact.kind for artifact in inputs]
+    step, kinds = step_of(bench, (), (), function, constants, reuse), kinds_of(inputs)
     return count_partitions(bench, [_counting(bench, item, step, kinds, reuse) for item in work], constants, step)
 
 
 def reduce_pieces(
-    function: Callable[..., object], pieces: Sequence[Any], *, reuse: Reuse | None = None, **constants: Any
+    function: Callable[..., object],
+    pieces: Sequence[Any],
+    *,
+    reuse: Reuse | None = None,
+    sent: Artifact[Any] | None = None,
+    **constants: Any,
 ) -> Any:
     """As `reduce_partitions`, over pieces of something outside the store."""
     bench = current_workbench()
+    step = step_of(bench, (), (), function, constants, reuse)
+    constants, posted = _with_post(bench, constants, sent)
     work = [
         PartitionWork(
             f"{bench.title}, partition {index + 1} of {len(pieces)}{place_of(piece)}",
@@ -159,11 +179,19 @@ def reduce_pieces(
             bench.run.store.url,
             function,
             piece=piece,
+            posted=posted,
         )
         for index, piece in enumerate(pieces)
     ]
-    step = step_of(bench, (), (), function, constants, reuse)
     return count_partitions(bench, [_counting(bench, item, step, (), reuse) for item in work], constants, step)
+
+
+def _with_post(bench: Workbench, constants: dict[str, Any], sent: Artifact[Any] | None) -> tuple[dict[str, Any], str]:
+    """The constants of a step with what was sent to its calls, and what stands for that in a finished partition."""
+    if sent is None:
+        return constants, ""
+    post = post_of(bench, sent)
+    return constants | {POSTED: post}, post.mark
 
 
 def _counting(

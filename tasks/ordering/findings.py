@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.tasks.ordering.datasets import largest_tie, tie_starts
 from assay.tasks.ordering.validity import Ordered, Trend, Validity
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
@@ -28,10 +27,8 @@ def ordering_findings(
         share("ordering.accuracy_easiest", int(hits[0]), int(known[0])),
         share("ordering.accuracy_hardest", int(hits[-1]), int(known[-1])),
         *_tests(tested, int(known.sum()), significance),
-        Finding("ordering.largest_tie", value=largest_tie(ordered.scores), n=len(ordered.scores), unit="samples"),
-        Finding(
-            "ordering.distinct_scores", value=len(tie_starts(ordered.scores)) - 1, n=len(ordered.scores), unit="scores"
-        ),
+        Finding("ordering.largest_tie", value=ordered.largest_tie, n=ordered.samples, unit="samples"),
+        Finding("ordering.distinct_scores", value=ordered.distinct_scores, n=ordered.samples, unit="scores"),
     ]
     return [replace(finding, of=approach, group=labeler) for finding in found]
 

@@ -25,22 +25,24 @@ from assay.data.schemas import (
     WeakLabels,
 )
 from assay.infra.artifacts import Artifact
-from assay.infra.errors import InputError
-from assay.infra.partitions import Reuse, collect, map_partitions
+from assay.infra.parcels import Received
+from assay.infra.partitions import Columns, Reuse, collect, map_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.ordering import sorting
 from assay.tasks.ordering.alike import cluster_table
 from assay.tasks.ordering.approaches import OURS, approach_named
 from assay.tasks.ordering.curve import ordering_curve
-from assay.tasks.ordering.datasets import adversarial_order, cut_points, dataset_of_rank, largest_tie
+from assay.tasks.ordering.datasets import adversarial_order, dataset_of_rank, largest_tie
+from assay.tasks.ordering.differing import differing_clusters
 from assay.tasks.ordering.findings import ordering_findings, undecided_finding
 from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.judging import Scored, judgement
 from assay.tasks.ordering.settings import Ordering
+from assay.tasks.ordering.sorting import By
 from assay.tasks.ordering.validity import Ordered, Validity, outcomes, validity
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 
-_NO_GOLD = -1
 _SKETCHED, _HARDEST = 20_000, 15  # samples of a long order that the report draws, and those it lists
 
 
@@ -60,6 +62,13 @@ class _Order:
     gold: npt.NDArray[np.int16]  # of every sample, -1 where unknown
     cuts: npt.NDArray[np.int64]
 
+    @property
+    def ranks(self) -> npt.NDArray[np.int64]:
+        """The rank of every sample, −1 where it is not ordered."""
+        ranks = np.full(len(self.gold), -1, dtype=np.int64)
+        ranks[self.positions] = np.arange(len(self.positions))
+        return ranks
+
 
 @stage(version=1, title="intervals")
 def bound_confidence(labels: Artifact[WeakLabels], settings: Ordering) -> Artifact[Intervals]:
@@ -76,13 +85,21 @@ def order_adversarially(
     intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, labeler: str
 ) -> Artifact[CuratedSets]:
     """The curated sets D1 ⊂ … ⊂ DN: samples by the lower bound of their interval, most certain first."""
-    order = _ordered(intervals, samples, settings, OURS.score)
-    ranks = np.full(intervals.rows, -1, dtype=np.int64)
-    ranks[order.positions] = np.arange(len(order.positions))
-    curated: Artifact[CuratedSets] = map_partitions(
-        curated_rows, intervals, samples, into=CuratedSets, aligned={"ranks": ranks}, cuts=order.cuts.tolist()
-    )
-    say(f"{labeler} · {settings.datasets} data sets · largest tie {largest_tie(order.scores)} of {len(order.scores)}")
+    beside = Columns(samples, ("gold",))
+    curated: Artifact[CuratedSets]
+    if intervals.rows <= sorting.IN_ONE_PLACE:
+        order = _ordered(intervals, samples, settings, OURS.score)
+        tie, cuts = largest_tie(order.scores), order.cuts.tolist()
+        curated = map_partitions(
+            curated_rows, intervals, beside, into=CuratedSets, aligned={"ranks": order.ranks}, cuts=cuts
+        )
+    else:
+        keys = sorting.deal_keys(intervals, samples, settings, OURS.score)
+        (ranks, tie), cuts = sorting.ranks_sent(keys), keys.cuts
+        curated = map_partitions(
+            curated_as_sent, intervals, beside, into=CuratedSets, sent=ranks, cuts=cuts, by=keys.by
+        )
+    say(f"{labeler} · {settings.datasets} data sets · largest tie {tie} of {cuts[-1]}")
     return curated
 
 
@@ -116,8 +133,7 @@ def find_clusters(
     clusters: Artifact[Clusters] = map_partitions(
         cluster_table, votes, samples, into=Clusters, reuse=Reuse(), functions=functions
     )
-    found = pc.count_distinct(collect(clusters, ["cluster"])["cluster"]).as_py()
-    say(f"{found} of {clusters.rows} samples differ")
+    say(f"{differing_clusters(clusters)} of {clusters.rows} samples differ")
     return clusters
 
 
@@ -132,9 +148,8 @@ def judge_order(
     labeler: str,
 ) -> Artifact[Findings]:
     """Whether labels get worse along the order of one approach, and how it compares with ours."""
-    order, beside = (
-        _scored(one, samples, clusters, settings, name) for one, name in ((intervals, approach), (ours, OURS.name))
-    )
+    order = _scored(intervals, samples, clusters, settings, approach)
+    beside = order if approach == OURS.name else _scored(ours, samples, clusters, settings, OURS.name)
     findings = judgement(order, beside, settings.significance, approach, labeler, stage_seeds().generator())
     say(_judged_in_words(findings, approach, labeler))
     return write_table(findings_table(findings), into=Findings)
@@ -145,16 +160,12 @@ def measure_ordering(
     intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, approach: str, labeler: str
 ) -> Measured:
     """How accuracy moves along the order of one approach, and whether that is more than chance would do."""
-    order = _ordered(intervals, samples, settings, approach_named(approach).score)
-    columns = collect(intervals, columns=["label", "undecided"])
-    right = outcomes(columns.column("label").to_numpy(), order.gold)
-    ordered = Ordered(order.scores, right[order.positions], order.cuts)
+    ordered = _along(intervals, samples, settings, approach_named(approach).score)
     tested = validity(ordered, settings.permutations, stage_seeds().generator())
     findings = ordering_findings(ordered, tested, settings.significance, approach, labeler)
     if approach == OURS.name:
-        findings.append(
-            undecided_finding(pc.sum(columns.column("undecided"), min_count=0).as_py(), intervals.rows, labeler)
-        )
+        undecided = pc.sum(collect(intervals, columns=["undecided"])["undecided"], min_count=0).as_py()  # a bit each
+        findings.append(undecided_finding(undecided, intervals.rows, labeler))
     say(_in_words(tested, approach, labeler))
     return Measured(
         curve=write_table(ordering_curve(ordered, approach, labeler), into=OrderingCurve),
@@ -166,6 +177,11 @@ def rows_of_ranks(curated: pa.Table, stride: int, first_of_last: int) -> pa.Tabl
     """The samples of every `stride`-th rank, and all from a rank on."""
     ranks = curated.column("rank").to_numpy()
     return curated.filter(pa.array((ranks % stride == 0) | (ranks >= first_of_last)))
+
+
+def curated_as_sent(intervals: pa.Table, samples: pa.Table, received: Received, cuts: list[int], by: By) -> pa.Table:
+    """As `curated_rows`, with the ranks that the ranges sent."""
+    return curated_rows(intervals, samples, sorting.ranks_received(intervals, samples, received, by), cuts)
 
 
 def curated_rows(intervals: pa.Table, samples: pa.Table, ranks: npt.NDArray[np.int64], cuts: list[int]) -> pa.Table:
@@ -187,26 +203,28 @@ def _every(curated: Artifact[CuratedSets], stride: int, last: int) -> Artifact[C
     return chosen
 
 
+def _along(intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, score: str) -> Ordered:
+    """What is counted along the order by this score."""
+    if intervals.rows > sorting.IN_ONE_PLACE:
+        return sorting.counted_along(sorting.deal_keys(intervals, samples, settings, score), intervals, samples)
+    order = _ordered(intervals, samples, settings, score)
+    right = outcomes(collect(intervals, columns=["label"])["label"].to_numpy(), order.gold)
+    return Ordered.of(order.scores, right[order.positions], order.cuts)
+
+
 def _ordered(intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, score: str) -> _Order:
     gold = _gold_beside(intervals, samples)
     columns = collect(intervals, columns=[score, "tie_break"])
     scores, ties = columns.column(score).to_numpy(), columns.column("tie_break").to_numpy()
-    if settings.curate == "all":
-        order = adversarial_order(scores, ties)
-        return _Order(order, scores[order], gold, cut_points(len(order), settings.datasets))
-    chosen = np.flatnonzero(gold != _NO_GOLD)
-    if not len(chosen):
-        raise InputError(
-            "ordering.curate is labelled, but no sample has a gold label; name the column that holds it in "
-            "source.label, or set ordering.curate: all."
-        )
-    order = adversarial_order(scores[chosen], ties[chosen])
-    return _Order(chosen[order], scores[chosen[order]], gold, cut_points(len(chosen), settings.datasets))
+    chosen = np.flatnonzero(gold != sorting.NO_GOLD) if settings.curate == "labelled" else np.arange(len(gold))
+    cuts = sorting.cuts_of(len(chosen), settings)
+    order = chosen[adversarial_order(scores[chosen], ties[chosen])]
+    return _Order(order, scores[order], gold, cuts)
 
 
 def _gold_beside(intervals: Artifact[Intervals], samples: Artifact[Samples]) -> npt.NDArray[np.int16]:
     """The gold class of each sample that has an interval."""
-    classes: npt.NDArray[np.int16] = pc.fill_null(_beside(intervals, samples, "gold"), _NO_GOLD).to_numpy()
+    classes: npt.NDArray[np.int16] = pc.fill_null(_beside(intervals, samples, "gold"), sorting.NO_GOLD).to_numpy()
     return classes
 
 
@@ -226,15 +244,19 @@ def _scored(
     approach: str,
 ) -> Scored:
     """The samples as one approach orders them."""
-    score = approach_named(approach).score
-    columns = collect(intervals, columns=[*dict.fromkeys((score, "confidence")), "label", "undecided", "tie_break"])
+
+    def column(name: str) -> npt.NDArray[Any]:
+        """One at a time: of ten million samples a column is 80 MB, and twice that while it is put together."""
+        values: npt.NDArray[Any] = collect(intervals, columns=[name])[name].to_numpy()
+        return values
+
     return Scored(
-        scores=columns.column(score).to_numpy(),
-        outcomes=outcomes(columns.column("label").to_numpy(), _gold_beside(intervals, samples)),
-        confidence=columns.column("confidence").to_numpy(),
-        undecided=columns.column("undecided").to_numpy(),
-        ties=columns.column("tie_break").to_numpy(),
         clusters=codes_of(_beside(intervals, clusters, "cluster").to_numpy()),
+        scores=column(approach_named(approach).score),
+        outcomes=outcomes(column("label"), _gold_beside(intervals, samples)),
+        confidence=column("confidence"),
+        undecided=column("undecided"),
+        ties=column("tie_break"),
         apart=settings.undecided == "apart",
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -27,21 +26,50 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Ordered:
-    """Samples in their order: the score of each, whether its weak label is right, and the cuts of D1 … DN."""
+    """What is counted of samples in their order, the easiest first: all that its tests need, however many there are.
 
-    scores: npt.NDArray[np.float64]  # [n], descending
-    outcomes: npt.NDArray[np.int8]  # [n], RIGHT, WRONG or UNKNOWN
+    Of the tie that holds the last sample of a D_i, rank `first` is its beginning and `last` its end.
+    """
+
     cuts: Counts  # [N]
+    first: Counts  # [N]
+    last: Counts  # [N]
+    right: Counts  # [3, N]: how many of the samples before `first`, before the cut, and before `last` are RIGHT
+    gold: Counts  # [3, N]: and how many are RIGHT or WRONG
+    largest_tie: int
+    distinct_scores: int
+
+    @classmethod
+    def of(cls, scores: npt.NDArray[np.float64], outcomes: npt.NDArray[np.int8], cuts: Counts) -> Ordered:
+        """Counted in one place: `scores` descend, and `outcomes` are RIGHT, WRONG or UNKNOWN.
+
+        >>> order = Ordered.of(np.array([0.9, 0.5, 0.5, 0.1]), np.array([1, 0, 1, -1], np.int8), np.array([2, 4]))
+        >>> order.hits.tolist(), order.known.tolist(), order.first.tolist(), order.last.tolist()
+        ([1, 1], [2, 1], [1, 3], [3, 4])
+        """
+        starts = tie_starts(scores)
+        group = np.searchsorted(starts, cuts, side="left")
+        places = np.stack([starts[group - 1], cuts, starts[group]])
+        right, gold = (
+            np.concatenate([[0], np.cumsum(chosen)])[places].astype(np.int64)
+            for chosen in (outcomes == RIGHT, outcomes != UNKNOWN)
+        )
+        return cls(cuts, places[0], places[2], right, gold, largest_tie(scores), len(starts) - 1)
+
+    @property
+    def samples(self) -> int:
+        """How many samples are in the order."""
+        return int(self.cuts[-1])
 
     @property
     def hits(self) -> Counts:
         """How many weak labels are right in each stratum, D_i without D_{i−1}, [N]."""
-        return _per_stratum(self.outcomes == RIGHT, self.cuts)
+        return np.asarray(np.diff(self.right[1], prepend=0), dtype=np.int64)
 
     @property
     def known(self) -> Counts:
         """How many samples of each stratum have a gold label, [N]."""
-        return _per_stratum(self.outcomes != UNKNOWN, self.cuts)
+        return np.asarray(np.diff(self.gold[1], prepend=0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -82,7 +110,7 @@ def validity(ordered: Ordered, permutations: int, generator: np.random.Generator
         tie_free=trend(np.array([float(a) for a in tie_free_accuracy(ordered) if a is not None])),
         tie_range=(lowest, highest),
         permutation=permutation_p(hits, known, permutations, generator),
-        largest_tie=largest_tie(ordered.scores),
+        largest_tie=ordered.largest_tie,
     )
 
 
@@ -102,16 +130,14 @@ def tie_free_accuracy(ordered: Ordered) -> list[Fraction | None]:
     Inside a group of equal scores the expected hits grow linearly: H(c) = H(a) + (c − a)/(b − a) · (H(b) − H(a)) for a
     cut c in the group [a, b), and so do the samples with gold, whose number the hits are divided by.
     """
-    hits = np.concatenate([[0], np.cumsum(ordered.outcomes == RIGHT)])
-    known = np.concatenate([[0], np.cumsum(ordered.outcomes != UNKNOWN)])
-    starts = tie_starts(ordered.scores)
     accuracies: list[Fraction | None] = []
-    for cut in ordered.cuts.tolist():
-        group = int(np.searchsorted(starts, cut, side="left"))
-        a, b = int(starts[group - 1]), int(starts[group])
+    for at, cut in enumerate(ordered.cuts.tolist()):
+        a, b = int(ordered.first[at]), int(ordered.last[at])
         inside = Fraction(cut - a, b - a)
-        of_gold = int(known[a]) + inside * int(known[b] - known[a])
-        right = int(hits[a]) + inside * int(hits[b] - hits[a])
+        right, of_gold = (
+            int(before) + inside * int(after - before)
+            for before, _, after in (ordered.right[:, at], ordered.gold[:, at])
+        )
         accuracies.append(right / of_gold if of_gold else None)
     return accuracies
 
@@ -122,16 +148,13 @@ def tie_range(ordered: Ordered, generator: np.random.Generator, orders: int = _T
     Breaking ties at random deals the right, wrong and unknown labels of a group onto its pieces between cuts, so no
     sample is moved: each piece draws its share of what is left of the group, by the hypergeometric law.
     """
-    starts = tie_starts(ordered.scores)
     dealt_right, dealt_known = np.tile(ordered.hits, (orders, 1)), np.tile(ordered.known, (orders, 1))
-    for first, last in _cut_groups(starts, ordered.cuts):
-        strata, sizes, inside = _pieces(first, last, ordered)
-        right, wrong = inside == RIGHT, inside == WRONG
-        ends = np.cumsum(sizes)[:-1]
+    for group in _cut_groups(ordered):
+        strata, sizes, right, gold = _pieces(ordered, group)
         hits = _deal(np.full(orders, right.sum()), np.tile(sizes, (orders, 1)), generator)
-        misses = _deal(np.full(orders, wrong.sum()), sizes - hits, generator)
-        dealt_right[:, strata] += hits - [part.sum() for part in np.split(right, ends)]
-        dealt_known[:, strata] += hits + misses - [part.sum() for part in np.split(right | wrong, ends)]
+        misses = _deal(np.full(orders, (gold - right).sum()), sizes - hits, generator)
+        dealt_right[:, strata] += hits - right
+        dealt_known[:, strata] += hits + misses - gold
     known = np.cumsum(dealt_known, axis=1)
     accuracy = np.cumsum(dealt_right, axis=1) / np.where(known > 0, known, np.nan)
     measured = (known > 0).all(axis=0)
@@ -139,18 +162,24 @@ def tie_range(ordered: Ordered, generator: np.random.Generator, orders: int = _T
     return float(rho.min()), float(rho.max())
 
 
-def _cut_groups(starts: Counts, cuts: Counts) -> list[tuple[int, int]]:
-    """The groups of equal scores that a cut goes through, as [first, last) in the order: only these are dealt anew."""
-    through = cuts[~np.isin(cuts, starts)]
-    groups = np.unique(np.searchsorted(starts, through, side="right"))
-    return [(int(starts[group - 1]), int(starts[group])) for group in groups]
+def _cut_groups(ordered: Ordered) -> list[Counts]:
+    """The ties that cuts go through, each as the cuts (their numbers) inside it: only these are dealt anew."""
+    through = np.flatnonzero(ordered.cuts < ordered.last)
+    return [through[ordered.first[through] == first] for first in np.unique(ordered.first[through])]
 
 
-def _pieces(first: int, last: int, ordered: Ordered) -> tuple[Counts, Counts, npt.NDArray[np.int8]]:
-    """The strata that a group of equal scores reaches into, how many of it lie in each, and its outcomes."""
-    inner = ordered.cuts[(ordered.cuts > first) & (ordered.cuts < last)]
-    bounds = np.concatenate([[first], inner, [last]])
-    return np.searchsorted(ordered.cuts, bounds[:-1], side="right"), np.diff(bounds), ordered.outcomes[first:last]
+def _pieces(ordered: Ordered, group: Counts) -> tuple[Counts, Counts, Counts, Counts]:
+    """Of the pieces of a tie between cuts: the stratum of each, its samples, how many are right, how many have gold."""
+    at = group[0]
+    samples, right, gold = (
+        np.diff(np.concatenate([[start], inner[group], [end]]))
+        for start, inner, end in (
+            (ordered.first[at], ordered.cuts, ordered.last[at]),
+            (ordered.right[0, at], ordered.right[1], ordered.right[2, at]),
+            (ordered.gold[0, at], ordered.gold[1], ordered.gold[2, at]),
+        )
+    )
+    return np.append(group, group[-1] + 1), samples, right, gold
 
 
 def _deal(cards: Counts, pieces: Counts, generator: np.random.Generator) -> Counts:
@@ -162,11 +191,6 @@ def _deal(cards: Counts, pieces: Counts, generator: np.random.Generator) -> Coun
         left -= dealt[:, piece]
         places = places - pieces[:, piece]
     return dealt
-
-
-def _per_stratum(chosen: npt.NDArray[np.bool_], cuts: Counts) -> Counts:
-    bounds = [0, *cuts.tolist()]
-    return np.array([np.count_nonzero(chosen[first:last]) for first, last in pairwise(bounds)], dtype=np.int64)
 
 
 def outcomes(labels: npt.NDArray[np.int16], gold: npt.NDArray[np.signedinteger]) -> npt.NDArray[np.int8]:

@@ -17,6 +17,7 @@ from assay.tasks.statistics.proportions import share, wilson
 
 Integers = npt.NDArray[np.int64]
 
+_SPREAD = 4
 _EXACT = 2**52  # sums of whole numbers below it are exact as floats too
 
 
@@ -49,6 +50,9 @@ def codes_of(keys: npt.ArrayLike) -> Integers:
     ([1, 0, 1], [0, 1, 2])
     """
     raw: npt.NDArray[Any] = np.asarray(keys)
+    if raw.dtype.kind == "i" and raw.size and 0 <= raw.min() <= raw.max() < _SPREAD * raw.size:
+        places = np.cumsum(np.bincount(raw.reshape(-1)) > 0) - 1  # numbered nearly already: nothing to sort
+        return np.asarray(places[raw], dtype=np.int64)
     if raw.dtype.kind != "O":
         return np.unique(raw, return_inverse=True)[1].astype(np.int64).reshape(raw.shape)
     missing = np.array([one is None for one in raw], dtype=np.bool_)
@@ -65,12 +69,17 @@ def whole_sums(codes: Integers, values: Integers, clusters: int) -> list[int]:
     >>> whole_sums(np.array([0, 1, 0]), np.array([1, 2, 3]), 3)
     [4, 2, 0]
     """
-    sums = np.zeros(clusters, dtype=np.int64)
+    sums: list[int] = sums_by_cluster(codes, values, clusters).tolist()
+    return sums
+
+
+def sums_by_cluster(codes: Integers, values: Integers, clusters: int) -> Integers:
+    """As `whole_sums`, as an array [clusters]."""
     if int(np.abs(values).max(initial=0)) * max(len(values), 1) < _EXACT:
-        sums = np.bincount(codes, weights=values, minlength=clusters).astype(np.int64)
-    else:
-        np.add.at(sums, codes, values)
-    return sums.tolist()
+        return np.bincount(codes, weights=values, minlength=clusters).astype(np.int64)
+    sums = np.zeros(clusters, dtype=np.int64)
+    np.add.at(sums, codes, values)
+    return sums
 
 
 def effective_size(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Effective:

@@ -54,7 +54,18 @@ def tenth_findings(
     >>> [(one.metric, round(one.value, 2), one.n) for one in found]
     [('a.first_tenth', 1.0, 3), ('a.last_tenth', 0.67, 3)]
     """
-    ranked = np.lexsort((ties, -scores))
-    tenth = max(1, round(len(ranked) / 10))
-    ends = {"first_tenth": ranked[:tenth], "last_tenth": ranked[len(ranked) - tenth :]}
+    n = len(scores)
+    tenth = max(1, round(n / 10))
+    ends = {"first_tenth": np.arange(0), "last_tenth": np.arange(0)}
+    if n:
+        least, most = (np.partition(scores, place)[place] for place in (n - tenth, tenth - 1))
+        ends["first_tenth"] = _ranked(np.flatnonzero(scores >= least), scores, ties)[:tenth]
+        ends["last_tenth"] = _ranked(np.flatnonzero(scores <= most), scores, ties)[-tenth:]
     return [share_by(f"{stage}.{name}", right[end], clusters[end]) for name, end in ends.items()]
+
+
+def _ranked(
+    among: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """These samples, the easiest first."""
+    return among[np.lexsort((ties[among], -scores[among]))]

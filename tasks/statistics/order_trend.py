@@ -11,6 +11,7 @@ All sums are whole numbers, divided once at the end: neither the order of the sa
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -18,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Integers, codes_of, whole_sums
+from assay.tasks.statistics.clusters import Integers, codes_of, sums_by_cluster
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.whole_products import squared_sum
 
 FEWEST_CLUSTERS = 10
 """With fewer clusters their spread is not known well enough to test anything."""
@@ -30,13 +32,14 @@ FEWEST_CLUSTERS = 10
 class RankedArea:
     """How often a right label outranks a wrong one, and what each cluster adds to its distance from the truth.
 
-    The influence of cluster g is `influences[g]` / `denominator`, exactly.
+    The influence of cluster g is Σ_k `weights`[k]·`sums`[k, g] / `denominator`, exactly.
     """
 
     value: Fraction
     n: int
     right: int
-    influences: tuple[int, ...]  # [G], 0 where a cluster has no sample of this order
+    sums: tuple[Integers, ...]  # 3 times [G]: placements, right and wrong labels; 0 where a cluster has no sample here
+    weights: tuple[int, ...]  # 3
     denominator: int
     clusters: int
     pairs: int  # pairs of a right and a wrong label that share no cluster, at least
@@ -96,7 +99,8 @@ def order_test(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayL
     silent = _silent(values, won, groups)
     if silent:
         return OrderTest(n, won, groups, silent=silent)
-    trend, area = trend_of(values, hits, codes), ranked_area(values, hits, codes)
+    places = codes_of(values)  # sorted once: what follows asks only which score is higher
+    trend, area = trend_of(places, hits, codes), ranked_area(places, hits, codes)
     return OrderTest(n, won, groups, trend.t, trend.p_value, area_interval(area, level))
 
 
@@ -122,9 +126,10 @@ def trend_of(scores: npt.ArrayLike, amounts: npt.ArrayLike, clusters: npt.ArrayL
     values, whole, codes = _columns(scores, amounts, clusters)
     n, groups = len(whole), int(codes.max(initial=-1)) + 1
     centred = doubled_midranks(values) - (n + 1)  # 2·a_i
-    shares = zip(whole_sums(codes, centred * whole, groups), whole_sums(codes, centred, groups), strict=True)
-    scored = [n * weighted - int(whole.sum()) * ranked for weighted, ranked in shares]  # 2n·U_g
-    total, spread = sum(scored), sum(one * one for one in scored)
+    weighted, ranked = (sums_by_cluster(codes, part, groups) for part in (centred * whole, centred))
+    amount = int(whole.sum())
+    total = n * int(weighted.sum()) - amount * int(ranked.sum())  # Σ_g 2n·U_g, with 2n·U_g = n·weighted − amount·ranked
+    spread = squared_sum((weighted, ranked), (n, -amount))
     t = _root(Fraction(total * total * (groups - 1), groups * spread)) * (1 if total >= 0 else -1) if spread else 0.0
     return Trend(t, 2 * float(student.sf(abs(t), groups - 1)))
 
@@ -137,7 +142,7 @@ def ranked_area(
     >>> ranked_area([3, 2, 2, 1], [1, 1, 0, 0], [0, 1, 2, 3]).value
     Fraction(7, 8)
     """
-    values, hits = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.int64)
+    values, hits = codes_of(scores), np.asarray(right, dtype=np.int64)
     codes = np.asarray(clusters, dtype=np.int64)
     here = int(codes.max(initial=-1)) + 1 if groups is None else groups
     won, lost = int(hits.sum()), int((1 - hits).sum())
@@ -148,18 +153,15 @@ def ranked_area(
     placed[chosen] = together[chosen] - doubled_midranks(values[chosen])  # twice the wrong ones below, ties half
     placed[~chosen] = 2 * won - (together[~chosen] - doubled_midranks(values[~chosen]))
     doubled = int(placed[chosen].sum())  # 2·n_right·n_wrong·AUC
-    sums = (whole_sums(codes, part, here) for part in (placed, hits, 1 - hits))
-    influences = tuple(
-        won * lost * above - doubled * (lost * of_right + won * of_wrong)
-        for above, of_right, of_wrong in zip(*sums, strict=True)
-    )
+    sums = tuple(sums_by_cluster(codes, part, here) for part in (placed, hits, 1 - hits))
     held = [np.unique(codes[chosen]), np.unique(codes[~chosen])]
     pairs = min(len(held[0]), len(held[1]))
     return RankedArea(
         Fraction(doubled, 2 * won * lost),
         len(hits),
         won,
-        influences,
+        sums,
+        (won * lost, -doubled * lost, -doubled * won),
         2 * won * won * lost * lost,
         len(np.union1d(*held)),
         pairs,
@@ -173,7 +175,7 @@ def area_interval(area: RankedArea, level: float = 0.95) -> Area:
     >>> [round(one, 3) for one in (found.value, found.low, found.high)]
     [0.75, 0.455, 0.915]
     """
-    value, variance = float(area.value), _variance(area.influences, area.denominator, area.clusters)
+    value, variance = float(area.value), _variance(area.sums, area.weights, area.denominator, area.clusters)
     if not variance or not 0 < value < 1:
         low, high = wilson([value * area.pairs], [area.pairs], level)
         return Area(value, float(low[0]), float(high[0]))
@@ -189,21 +191,23 @@ def area_difference(first: RankedArea, second: RankedArea, level: float = 0.95) 
     >>> area_difference(better, worse).value
     0.5
     """
-    if len(first.influences) != len(second.influences):
+    if len(first.sums[0]) != len(second.sums[0]):
         raise ValueError("areas are compared over the same clusters: give both the same number of groups")
-    pairs = zip(first.influences, second.influences, strict=True)
-    apart = [one * second.denominator - two * first.denominator for one, two in pairs]
-    clusters = max(first.clusters, second.clusters)
-    half = _critical(clusters, level) * math.sqrt(_variance(apart, first.denominator * second.denominator, clusters))
+    weights = [
+        *(one * second.denominator for one in first.weights),
+        *(-two * first.denominator for two in second.weights),
+    ]
+    clusters, below = max(first.clusters, second.clusters), first.denominator * second.denominator
+    half = _critical(clusters, level) * math.sqrt(_variance((*first.sums, *second.sums), weights, below, clusters))
     value = float(first.value - second.value)
     return Area(value, max(-1.0, value - half), min(1.0, value + half))
 
 
-def _variance(influences: list[int] | tuple[int, ...], denominator: int, clusters: int) -> float:
+def _variance(sums: Sequence[Integers], weights: Sequence[int], denominator: int, clusters: int) -> float:
     """G/(G−1)·Σ influence², rounded once."""
     if clusters < 2:
         return 0.0
-    return float(Fraction(clusters * sum(one * one for one in influences), (clusters - 1) * denominator**2))
+    return float(Fraction(clusters * squared_sum(sums, weights), (clusters - 1) * denominator**2))
 
 
 def _critical(clusters: int, level: float) -> float:
@@ -212,7 +216,7 @@ def _critical(clusters: int, level: float) -> float:
     return float(student.isf((1 - level) / 2, max(clusters - 1, 1)))
 
 
-def _silent(scores: npt.NDArray[np.float64], right: int, clusters: int) -> str:
+def _silent(scores: npt.NDArray[np.float64] | Integers, right: int, clusters: int) -> str:
     """Why an order cannot be tested; empty where it can."""
     if not len(scores):
         return "no true label is known"
@@ -223,10 +227,11 @@ def _silent(scores: npt.NDArray[np.float64], right: int, clusters: int) -> str:
     return "all samples have one score" if (scores == scores[0]).all() else ""
 
 
-def doubled_midranks(values: npt.NDArray[np.float64]) -> Integers:
+def doubled_midranks(values: npt.NDArray[np.float64] | Integers) -> Integers:
     """Twice the average rank of each value: whole numbers."""
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    doubled: Integers = (2 * np.cumsum(counts) - counts + 1)[where]
+    codes = codes_of(values)
+    counts = np.bincount(codes)
+    doubled: Integers = (2 * np.cumsum(counts) - counts + 1)[codes]
     return doubled
 
 
@@ -236,9 +241,10 @@ def _root(square: Fraction) -> float:
 
 def _columns(
     scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayLike
-) -> tuple[npt.NDArray[np.float64], Integers, Integers]:
-    values, hits = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.int64)
-    codes = codes_of(clusters)
+) -> tuple[npt.NDArray[np.float64] | Integers, Integers, Integers]:
+    values, hits, codes = np.asarray(scores), np.asarray(right, dtype=np.int64), codes_of(clusters)
+    if values.dtype.kind != "i":
+        values = values.astype(np.float64)
     if not values.shape == hits.shape == codes.shape or values.ndim != 1:
         raise ValueError(f"scores {values.shape}, right {hits.shape} and clusters {codes.shape} must be of one length")
     if np.isnan(values).any():

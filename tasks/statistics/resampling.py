@@ -40,24 +40,21 @@ def pooled(codes: npt.NDArray[np.int64], blocks: int = _BLOCKS) -> npt.NDArray[n
     return np.asarray(np.unique(codes % blocks, return_inverse=True)[1], dtype=np.int64)
 
 
-def jackknife_interval(
-    statistic: Callable[[npt.NDArray[np.bool_]], float], codes: npt.NDArray[np.int64], level: float = 0.95
-) -> Interval:
-    """A statistic of chosen samples with its interval from leaving out a hundredth of the groups at a time.
+def jackknife_interval(value: float, without: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """A statistic with its interval from what it is without each part of the groups (`pooled` makes a hundred).
 
     >>> numbers = np.arange(50.0)
-    >>> found = jackknife_interval(lambda chosen: float(numbers[chosen].mean()), np.arange(50))
-    >>> [round(one, 1) for one in found]
+    >>> found = jackknife_interval(numbers.mean(), [np.delete(numbers, one).mean() for one in range(50)])
+    >>> [round(float(one), 1) for one in found]
     [24.5, 20.4, 28.6]
     """
     from scipy.stats import t
 
-    blocks = pooled(codes, 100)
-    count, value = int(blocks.max(initial=-1)) + 1, statistic(np.ones(len(codes), dtype=np.bool_))
+    each = np.asarray(without, dtype=np.float64)
+    count = len(each)
     if count < 2 or np.isnan(value):
         return Interval(value, float("nan"), float("nan"))
-    without = np.array([statistic(blocks != block) for block in range(count)])
-    spread = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
+    spread = float(np.sqrt((count - 1) / count * ((each - each.mean()) ** 2).sum()))
     half = float(t.isf((1 - level) / 2, count - 1)) * spread
     return Interval(value, value - half, value + half)
 

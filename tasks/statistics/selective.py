@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.resampling import Interval, jackknife_interval
+from assay.tasks.statistics.resampling import Interval, jackknife_interval, pooled
 
 Array = npt.NDArray[np.float64]
+_PARTS = 100  # of the clusters, each left out once
 
 
 class RiskCoverage(NamedTuple):
@@ -43,14 +44,8 @@ def risk_area(scores: npt.ArrayLike, right: npt.ArrayLike) -> float:
     >>> risk_area([0.5, 0.5], [1, 0])
     0.5
     """
-    values, wrong = np.asarray(scores, dtype=np.float64), 1 - np.asarray(right, dtype=np.int64)
-    n = len(values)
-    if not n:
-        return float("nan")
-    _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
-    lost = np.bincount(group, wrong, len(sizes))
-    expected = np.cumsum(np.repeat(lost / sizes, sizes))
-    return float((expected / np.arange(1, n + 1)).mean())
+    group, wrong = _groups(scores, right)
+    return _area(np.bincount(group), np.bincount(group[wrong], minlength=int(group.max(initial=-1)) + 1))
 
 
 def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.NDArray[np.int64]) -> Interval:
@@ -60,6 +55,32 @@ def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: np
     >>> found.low < found.value < found.high
     True
     """
-    values, hits = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.int64)
-    found = jackknife_interval(lambda chosen: risk_area(values[chosen], hits[chosen]), clusters)
+    group, wrong = _groups(scores, right)
+    count = int(group.max(initial=-1)) + 1
+    sizes, lost = np.bincount(group, minlength=count), np.bincount(group[wrong], minlength=count)
+    parts = pooled(clusters, _PARTS)
+    by_part = np.argsort(parts, kind="stable")
+    without = []
+    for members in np.split(by_part, np.cumsum(np.bincount(parts))[:-1]) if len(parts) else ():
+        there = group[members]
+        less = np.bincount(there, minlength=count), np.bincount(there[wrong[members]], minlength=count)
+        without.append(_area(sizes - less[0], lost - less[1]))
+    found = jackknife_interval(_area(sizes, lost), without)
     return Interval(found.value, max(0.0, found.low), min(1.0, found.high))
+
+
+def _groups(scores: npt.ArrayLike, right: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The place of each sample's score among all scores, the surest first, and whether the sample is wrong."""
+    place = np.unique(-np.asarray(scores, dtype=np.float64), return_inverse=True)[1]
+    return place.astype(np.int64).reshape(-1), np.asarray(right, dtype=np.int64) == 0
+
+
+def _area(sizes: npt.NDArray[np.int64], lost: npt.NDArray[np.int64]) -> float:
+    """AURC of so many samples of each score, of which so many are wrong."""
+    there = sizes > 0
+    if not there.any():
+        return float("nan")
+    risks = np.repeat(lost[there] / sizes[there], sizes[there])
+    np.cumsum(risks, out=risks)
+    risks /= np.arange(1, len(risks) + 1)
+    return float(risks.mean())

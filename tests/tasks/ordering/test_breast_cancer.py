@@ -43,7 +43,7 @@ def ours(patients, kept) -> Ordered:
     intervals = interval_table(weak_labels(votes, majority(kept), 2, default=MALIGNANT), alpha=0.05)
     order = adversarial_order(intervals["lower"].to_numpy(), intervals["tie_break"].to_numpy())
     right = (intervals["label"].to_numpy() == gold).astype(np.int8)
-    return Ordered(intervals["lower"].to_numpy()[order], right[order], cut_points(len(order), 10))
+    return Ordered.of(intervals["lower"].to_numpy()[order], right[order], cut_points(len(order), 10))
 
 
 def test_seven_of_thirty_rules_are_kept(kept):

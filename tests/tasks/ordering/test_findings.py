@@ -16,7 +16,7 @@ from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, is_test
 
 def ordered(outcomes) -> Ordered:
     outcomes = np.asarray(outcomes, dtype=np.int8)
-    return Ordered(np.linspace(1, 0, len(outcomes)), outcomes, cut_points(len(outcomes), 10))
+    return Ordered.of(np.linspace(1, 0, len(outcomes)), outcomes, cut_points(len(outcomes), 10))
 
 
 def test_without_gold_every_test_says_not_measured_and_ties_are_counted_all_the_same():

@@ -10,7 +10,8 @@ from hypothesis.extra import numpy as arrays
 from sklearn.metrics import brier_score_loss
 
 from assay.tasks.statistics.calibration import brier, calibration_error, reliability
-from assay.tasks.statistics.selective import risk_area, risk_coverage
+from assay.tasks.statistics.resampling import jackknife_interval, pooled
+from assay.tasks.statistics.selective import risk_area, risk_area_interval, risk_coverage
 
 
 def seeded() -> np.random.Generator:
@@ -57,6 +58,17 @@ def test_the_risk_area_of_distinct_scores_is_the_mean_of_its_curve():
     rng = np.random.default_rng(4)
     scores, right = rng.random(80), rng.random(80) < 0.7
     assert risk_area(scores, right) == pytest.approx(risk_coverage(scores, right).risk.mean())
+
+
+@given(arrays.arrays(np.int64, 150, elements=st.integers(0, 9)), arrays.arrays(np.bool_, 150), st.integers(2, 150))
+@settings(max_examples=20, deadline=None)
+def test_the_interval_of_the_risk_area_is_that_of_a_hundred_areas_measured_anew(scores, right, groups):
+    clusters = np.arange(150) * 7 % groups
+    parts = pooled(clusters, 100)
+    without = [risk_area(scores[parts != part], right[parts != part]) for part in range(parts.max() + 1)]
+    anew = jackknife_interval(risk_area(scores, right), without)
+    found = risk_area_interval(scores, right, clusters)
+    assert found == (anew.value, max(0.0, anew.low), min(1.0, anew.high))  # to the last bit
 
 
 def blamed(draws: int, gap: float) -> tuple[float, float]:
