@@ -18,7 +18,7 @@ import fsspec
 
 from assay.infra.errors import AssayError, InputError
 from assay.infra.patience import PATIENCE_SECONDS, patiently
-from assay.infra.remote_files import open_remote
+from assay.infra.remote_files import open_remote, read_whole
 
 V = TypeVar("V")
 _HOPELESS = {errno.ENOSPC: "no space is left there", errno.EDQUOT: "the disk quota is used up"}
@@ -105,7 +105,7 @@ class Folder:
     def read(self, name: str) -> bytes:
         """The content of a file; FileNotFoundError where there is none."""
         path = self.path(name)
-        return cast(bytes, self._asked(lambda: self.fs.cat_file(path)))
+        return self._asked(lambda: read_whole(self.fs, path))
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         """The content of a JSON file, or None where there is none or it is not whole."""
@@ -116,10 +116,12 @@ class Folder:
             return None
         return value if isinstance(value, dict) else None
 
-    def open(self, name: str) -> BinaryIO:
-        """A file opened for reading."""
+    def open(self, name: str, size: int | None = None) -> BinaryIO:
+        """A file opened for reading; who knows its size saves a remote store a question."""
         path = self.path(name)
-        return cast(BinaryIO, self.fs.open(path, "rb")) if self.is_local else open_remote(self.fs, path, self._asked)
+        if self.is_local:
+            return cast(BinaryIO, self.fs.open(path, "rb"))
+        return open_remote(self.fs, path, self._asked, size)
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file there, replacing what was: readers see the old one or the new one."""
@@ -162,11 +164,11 @@ class Folder:
             try:
                 self._asked(lambda: self.fs.pipe_file(target, content, mode="create"))
             except FileExistsError:
-                return bool(self._asked(lambda: self.fs.cat_file(target)) == content)
+                return self._asked(lambda: read_whole(self.fs, target)) == content
             except OSError as fault:
                 if fault.errno != errno.EINVAL:  # HTTP's 412, from a server that does not say which condition failed
                     raise
-                return bool(self._asked(lambda: self.fs.cat_file(target)) == content)
+                return self._asked(lambda: read_whole(self.fs, target)) == content
         return True
 
     @contextmanager

@@ -16,12 +16,21 @@ _READ_AHEAD = 8 << 20
 Patient = Callable[[Callable[[], Any]], Any]
 
 
-def open_remote(fs: Any, path: str, patient: Patient) -> BinaryIO:
-    """The file, opened for reading; `patient` asks again where the store has only stumbled."""
-    size = int(patient(lambda: fs.info(path))["size"])
-    if size <= WHOLE_BYTES:
-        return io.BytesIO(patient(lambda: fs.cat_file(path)))
-    return cast(BinaryIO, io.BufferedReader(RangedFile(fs, path, size, patient), _READ_AHEAD))
+def open_remote(fs: Any, path: str, patient: Patient, size: int | None = None) -> BinaryIO:
+    """The file, opened for reading; `patient` asks again where the store has only stumbled.
+
+    Who knows its size saves the request that asks for it.
+    """
+    known = int(patient(lambda: fs.info(path))["size"]) if size is None else size
+    if known <= WHOLE_BYTES:
+        return io.BytesIO(patient(lambda: read_whole(fs, path)))
+    return cast(BinaryIO, io.BufferedReader(RangedFile(fs, path, known, patient), _READ_AHEAD))
+
+
+def read_whole(fs: Any, path: str) -> bytes:
+    """The content of a file in one request: s3fs asks for the size first, unless it may only have one at a time."""
+    one_at_a_time = {"max_concurrency": 1} if hasattr(fs, "max_concurrency") else {}
+    return cast(bytes, fs.cat_file(path, **one_at_a_time))
 
 
 class RangedFile(io.RawIOBase):

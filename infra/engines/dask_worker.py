@@ -60,7 +60,7 @@ def run_worker(
     asyncio.run(_serve(address, nanny, " and ".join(f"{kind}={count}" for kind, count in resources.items()), ready))
 
 
-class _Nanny(Nanny):
+class _Nanny(Nanny):  # type: ignore[misc]  # Dask has no types
     """A nanny that remembers why its worker left."""
 
     left_because = ""
