@@ -65,8 +65,8 @@ def write_nights(folder: Path, *, store: str, engine: str, cron: str = "0 2 * * 
 
 
 def soon() -> str:
-    """A cron line for the next minute that is at least half a minute away, in UTC as Prefect reads it."""
-    then = datetime.now(UTC) + timedelta(seconds=90)
+    """A cron line for a minute that is at least one and a half away, in UTC as Prefect reads it."""
+    then = datetime.now(UTC) + timedelta(seconds=150)
     return f"{then.minute} {then.hour} * * *"
 
 
