@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if missing:
         skip = pytest.mark.skip(reason=f"no {' and no '.join(missing)} here: make test-services installs them")
         for item in items:
-            if "services" in item.keywords:
+            if item.get_closest_marker("services") is not None:
                 item.add_marker(skip)
 
 
