@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import fsspec
 
-from assay.infra.errors import AssayError, InputError
+from assay.infra.errors import InputError, RunError
 from assay.infra.patience import PATIENCE_SECONDS, patiently
 from assay.infra.remote_files import open_remote, read_whole
 
@@ -31,11 +31,12 @@ def reached(url: str) -> Iterator[None]:
     """Within the block somebody sees for the first time whether a folder can be used; a no becomes a sentence."""
     try:
         yield
-    except AssayError:
+    except InputError:
         raise
     except Exception as fault:  # every file system of fsspec's has errors of its own
         place = url if len(url) <= _SHOWN else f"{url[:_SHOWN]}…"
-        words = " ".join(str(fault).split()) or type(fault).__name__
+        cause = fault.__cause__ if isinstance(fault, RunError) else None  # what it was asked again for, in vain
+        words = " ".join(str(cause or fault).split()) or type(fault).__name__
         raise InputError(
             f"The store {place!r} cannot be used: {words[:_SHOWN]}. Name a folder, or a URL such as s3://bucket/prefix "
             "whose package is installed (s3fs, gcsfs, adlfs), with `store:` or --store."

@@ -12,7 +12,7 @@ from assay.infra.errors import RunError
 
 V = TypeVar("V")
 PATIENCE_SECONDS = 300.0
-FIRST_SECONDS = 20.0
+FIRST_SECONDS = 10.0
 """For a store that this process has not reached yet: more likely its address is wrong than that it is busy."""
 SPOKEN_OF_AFTER = 5.0
 _LONGEST_PAUSE = 10.0
