@@ -8,7 +8,7 @@ SITE_DIR ?= site
 PYTEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit night test check unit test-slow test-mirror format docs stage-lock site benchmarks clean
+.PHONY: help setup audit night test check unit test-slow test-mirror test-services format docs stage-lock site benchmarks clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -42,13 +42,17 @@ check: $(READY)
 	$(BIN)/python -m assay.infra.stage_lock --check
 
 unit: $(READY)
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not slow" -q
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not slow and not services" -q
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -q
 
 test-mirror: $(READY)  ## the tests on the catalogue's real data; needs ASSAY_MIRROR
 	$(BIN)/python -m pytest -m mirror -q
+
+test-services: $(READY)  ## nights on PostgreSQL, Prefect's server, Dask with TLS and S3, each of which fails in the middle
+	tests/services/install.sh
+	.venv-services/bin/python -m pytest -m services -q tests/services
 
 format: $(READY)  ## write the code as ruff wants it
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
@@ -73,4 +77,4 @@ benchmarks: $(READY)  ## side by side with the tools a user would otherwise pick
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what was built, but not the store
-	rm -rf .venv .venv-site site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-site .venv-services site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -30,6 +30,7 @@ NAMES = (
     "at_once",
     "simulated_night",
     "one_more_file",
+    "chaos",
 )
 
 

@@ -103,7 +103,8 @@ class Turns:
     def _is_ours(self, number: int, begin: float) -> bool:
         if self.folder is None:
             return True
-        return self.folder.create(f"{self.place}/{number:09d}.json", json.dumps({"begin": begin}).encode())
+        claim = {"begin": begin, "by": uuid.uuid4().hex}  # no two claims are alike: see Folder.create
+        return self.folder.create(f"{self.place}/{number:09d}.json", json.dumps(claim).encode())
 
     def _after(self, number: int) -> float:
         if self.rate is None or not number:

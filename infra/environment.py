@@ -21,6 +21,8 @@ _DEFAULTS = {
     # Prefect's log lines go to its server, where its UI shows them; the terminal is ours.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+    # What its server says while its database restarts; 502 and 503 it is asked again for by itself, for a minute.
+    "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
 

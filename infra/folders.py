@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import fsspec
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, RunError
+from assay.infra.patience import PATIENCE_SECONDS, patiently
+from assay.infra.remote_files import open_remote, read_whole
 
+V = TypeVar("V")
 _HOPELESS = {errno.ENOSPC: "no space is left there", errno.EDQUOT: "the disk quota is used up"}
 _SHOWN = 200
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
@@ -31,7 +35,8 @@ def reached(url: str) -> Iterator[None]:
         raise
     except Exception as fault:  # every file system of fsspec's has errors of its own
         place = url if len(url) <= _SHOWN else f"{url[:_SHOWN]}…"
-        words = " ".join(str(fault).split()) or type(fault).__name__
+        cause = fault.__cause__ if isinstance(fault, RunError) else None  # what it was asked again for, in vain
+        words = " ".join(str(cause or fault).split()) or type(fault).__name__
         raise InputError(
             f"The store {place!r} cannot be used: {words[:_SHOWN]}. Name a folder, or a URL such as s3://bucket/prefix "
             "whose package is installed (s3fs, gcsfs, adlfs), with `store:` or --store."
@@ -41,11 +46,18 @@ def reached(url: str) -> Iterator[None]:
 class Folder:
     """One root, local or remote; names inside it are relative and use `/`."""
 
-    def __init__(self, url: str) -> None:
+    notice: Callable[[str], None] | None = None
+    """Hears that a remote store does not answer just now."""
+
+    def __init__(self, url: str, patience: float = PATIENCE_SECONDS) -> None:
+        self._patience = patience
         with reached(url):
             if "\0" in url:
                 raise ValueError("a NUL byte is part of no name")
-            self.fs, self.root = fsspec.core.url_to_fs(url)
+            # What other processes write is looked up in the store each time, not in what was listed here before.
+            self.fs, self.root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+        if hasattr(self.fs, "retries"):  # of s3fs and gcsfs: asking again is done here, where it is spoken of
+            self.fs.retries = 1
         self.root = self.root.rstrip("/")
         self.url = str(Path(self.root).resolve()) if self.is_local else url.rstrip("/")
 
@@ -66,27 +78,35 @@ class Folder:
 
     def exists(self, name: str) -> bool:
         """Whether the file is there."""
-        return bool(self.fs.exists(self.path(name)))
+        path = self.path(name)
+        return bool(self._asked(lambda: self.fs.exists(path)))
+
+    def _asked(self, operation: Callable[[], V]) -> V:
+        """What the file system answers; a remote one that stumbles is asked again for a while."""
+        return operation() if self.is_local else patiently(operation, self.url, self._patience, self.notice)
 
     def sizes(self, name: str) -> dict[str, int]:
         """Names (relative to this folder) and sizes of all files below `name`."""
+        path = self.path(name)
         try:
-            found = self.fs.find(self.path(name), detail=True)
+            found = self._asked(lambda: self.fs.find(path, detail=True))
         except FileNotFoundError:
             return {}
         return {path[len(self.root) + 1 :]: int(info["size"] or 0) for path, info in found.items()}
 
     def folders(self, name: str) -> list[str]:
         """Names of the folders right below `name`, sorted."""
+        path = self.path(name)
         try:
-            entries = self.fs.ls(self.path(name), detail=True, refresh=True)
+            entries = self._asked(lambda: self.fs.ls(path, detail=True, refresh=True))
         except FileNotFoundError:
             return []
         return sorted(entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in entries if entry["type"] == "directory")
 
     def read(self, name: str) -> bytes:
         """The content of a file; FileNotFoundError where there is none."""
-        return cast(bytes, self.fs.cat_file(self.path(name)))
+        path = self.path(name)
+        return self._asked(lambda: read_whole(self.fs, path))
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         """The content of a JSON file, or None where there is none or it is not whole."""
@@ -97,9 +117,12 @@ class Folder:
             return None
         return value if isinstance(value, dict) else None
 
-    def open(self, name: str) -> BinaryIO:
-        """A file opened for reading."""
-        return cast(BinaryIO, self.fs.open(self.path(name), "rb"))
+    def open(self, name: str, size: int | None = None) -> BinaryIO:
+        """A file opened for reading; who knows its size saves a remote store a question."""
+        path = self.path(name)
+        if self.is_local:
+            return cast(BinaryIO, self.fs.open(path, "rb"))
+        return open_remote(self.fs, path, self._asked, size)
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file there, replacing what was: readers see the old one or the new one."""
@@ -111,7 +134,10 @@ class Folder:
         self.write(name, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).encode())
 
     def create(self, name: str, content: bytes) -> bool:
-        """Put a file there unless there is one already; False if there was: of two writers the first wins."""
+        """Put a file there unless there is one already; False if there was: of two writers the first wins.
+
+        Two writers do not write the same: in a remote store that is how one knows its own file again.
+        """
         target = self.path(name)
         if self.is_local:
             claim = f"{name}.{uuid.uuid4().hex}.claim"
@@ -128,10 +154,22 @@ class Folder:
             finally:
                 os.unlink(self.path(claim))
             return True
-        try:
-            self.fs.pipe_file(target, content, mode="create")
-        except FileExistsError:
-            return False
+        return self._created(target, content)
+
+    def _created(self, target: str, content: bytes) -> bool:
+        """`create` in a remote store, by a conditional write (S3's `If-None-Match: *`).
+
+        That the file is there may be our own doing: an answer was lost, and the library below us asked again.
+        """
+        with self._in_words():
+            try:
+                self._asked(lambda: self.fs.pipe_file(target, content, mode="create"))
+            except FileExistsError:
+                return self._asked(lambda: read_whole(self.fs, target)) == content
+            except OSError as fault:
+                if fault.errno != errno.EINVAL:  # HTTP's 412, from a server that does not say which condition failed
+                    raise
+                return self._asked(lambda: read_whole(self.fs, target)) == content
         return True
 
     @contextmanager
@@ -144,7 +182,7 @@ class Folder:
                 with tempfile.NamedTemporaryFile() as here:
                     yield cast(BinaryIO, here)
                     here.flush()
-                    self.fs.put_file(here.name, target)
+                    self._asked(lambda: self.fs.put_file(here.name, target))
                 return
             os.makedirs(os.path.dirname(target), exist_ok=True)
             # Hidden: who reads a folder of Parquet files as one data set passes over what is not whole.
@@ -164,7 +202,7 @@ class Folder:
         with self._in_words():
             try:
                 if not self.is_local:
-                    self.fs.cp_file(source, target)
+                    self._asked(lambda: self.fs.cp_file(source, target))
                     return True
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 return self._linked(source, target) or self._copied(source, under)
@@ -191,8 +229,11 @@ class Folder:
     def remove(self, name: str) -> None:
         """Remove a file or a whole folder; nothing happens where there is none."""
         path = self.path(name)
-        if self.fs.exists(path):
-            self.fs.rm(path, recursive=True)
+        if self.exists(name):
+            # Remote file systems take what they are to remove for a pattern, and a name may hold brackets.
+            exact = path if self.is_local else glob.escape(path)
+            with suppress(FileNotFoundError):  # somebody else has just removed it
+                self._asked(lambda: self.fs.rm(exact, recursive=True))
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:

@@ -82,30 +82,30 @@ def _repeats(column: pa.ChunkedArray) -> bool:
     return 2 * len(first.unique()) <= len(first)
 
 
-def read_parquet(folder: Folder, name: str, columns: list[str] | None = None) -> pa.Table:
+def read_parquet(folder: Folder, name: str, columns: list[str] | None = None, size: int | None = None) -> pa.Table:
     """The table in a Parquet file, its page checksums verified, read in the calling thread.
 
     Arrow's own reading ahead through a Python file leaves threads behind that abort the interpreter when it ends early.
     """
-    with open_parquet(folder, name) as file:
+    with open_parquet(folder, name, size) as file:
         return file.read(columns=columns, use_threads=False)
 
 
 @contextmanager
-def open_parquet(folder: Folder, name: str) -> Iterator[pq.ParquetFile]:
+def open_parquet(folder: Folder, name: str, size: int | None = None) -> Iterator[pq.ParquetFile]:
     """A Parquet file of a folder, open for reading; local ones by Arrow itself, without Python in between."""
     if folder.is_local:
         with pq.ParquetFile(folder.path(name), page_checksum_verification=True, pre_buffer=False) as file:
             yield file
     else:
-        with folder.open(name) as source:
+        with folder.open(name, size) as source:
             yield pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False)
 
 
 def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) -> pa.Table:
     """The table in a part's file; RunError by name where the file is damaged."""
     try:
-        table = read_parquet(folder, part.file, columns)
+        table = read_parquet(folder, part.file, columns, part.bytes)
     except (pa.ArrowInvalid, OSError) as error:
         raise _damaged(folder, part, error) from error
     if table.num_rows != part.rows:
@@ -117,7 +117,7 @@ def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) 
 def read_rows(folder: Folder, part: PartFile, ids: pa.Array) -> pa.Table:
     """The rows of a part whose `id` is among these, one row group in memory at a time; RunError where it is damaged."""
     try:
-        with open_parquet(folder, part.file) as file:
+        with open_parquet(folder, part.file, part.bytes) as file:
             found = [file.schema_arrow.remove_metadata().empty_table()]
             for group in range(file.num_row_groups):
                 wanted = pc.is_in(file.read_row_group(group, columns=["id"], use_threads=False)["id"], value_set=ids)

@@ -72,6 +72,7 @@ class Run:
         self._aside, self._begun = aside, False
         self.ingredients = Ingredients(store, self.record, keep_bytes, self.save)
         self._lease = Lease(store, self.record.id)
+        store.folder.notice = self.notice
         self._surroundings = ExitStack()
         self._began = time.perf_counter()
         self.masked = False

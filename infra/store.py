@@ -18,6 +18,7 @@ from assay.infra.artifacts import Artifact, Kind
 from assay.infra.errors import InputError, RunError
 from assay.infra.folders import Folder, reached
 from assay.infra.manifests import Manifest, Output, RunRecord
+from assay.infra.patience import FIRST_SECONDS
 
 FORMAT = 1
 MANIFESTS = ("manifest.json", "manifest-partial.json")
@@ -43,8 +44,9 @@ class Store:
     def look(self) -> Store:
         """The store, ready to read from, if it is there yet; refused where it cannot be, or is of a newer format."""
         with reached(self.url):
-            known = self.folder.read_json("store.json")
-            if known is None and not self.folder.exists("store.json"):
+            first = Folder(self.url, patience=FIRST_SECONDS)
+            known = first.read_json("store.json")
+            if known is None and not first.exists("store.json"):
                 return self
         number = None if known is None else known.get("format", 0)
         if not isinstance(number, int):

@@ -20,7 +20,7 @@ def work(
     tls: tuple[str | None, str | None, str | None],
     ready: Callable[[str], None],
 ) -> None:
-    """Works for the scheduler at an address until it goes away; `ready` hears when the worker has joined."""
+    """Works for the scheduler at an address until it sends the worker away; `ready` hears when it has joined."""
     refuse_open_lines(address, tls)
     # Dask reads its configuration from the environment when it is imported, and so do the processes it starts.
     for name, file in zip(TLS, tls, strict=True):

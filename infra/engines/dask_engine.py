@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self, TypeVar, cast
@@ -11,13 +12,25 @@ from distributed import Future
 
 from assay.infra.compute import Call, Folded, Outcome, Profile, Slot, Slots
 from assay.infra.engines.dask_losses import Losses
+from assay.infra.engines.dask_rejoining import (
+    MOST_LOSSES,
+    RETURN_SECONDS,
+    Outstanding,
+    SchedulerLostError,
+    Shared,
+    Shipments,
+    joined_again,
+    let_go,
+    lost_in_words,
+    returned,
+)
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_turns import Blame, Turns
-from assay.infra.engines.dask_window import LEAST_AHEAD, PATIENCE_SECONDS, Finished, Pool, Shared, Window
+from assay.infra.engines.dask_window import LEAST_AHEAD, PATIENCE_SECONDS, Finished, Pool, Window
 from assay.infra.engines.dask_workers import Workers
 from assay.infra.engines.routing import Notices, route
 from assay.infra.engines.versions import refuse_mismatch, versions_here
-from assay.infra.engines.work import Piece, Place, unpack
+from assay.infra.engines.work import Piece, Place
 from assay.infra.settings import Compute
 
 V = TypeVar("V")
@@ -34,28 +47,34 @@ class DaskEngine:
         settings: Compute,
         notice: Callable[[str], None] = lambda _: None,
         patience: float = PATIENCE_SECONDS,
+        connect_again: Callable[[], Connection] | None = None,
     ) -> None:
-        self._connection = connection
-        self._client = connection.client
         self._settings = settings
         self._patience = patience
+        self._connect_again = connect_again
         self._say = Notices(notice)
         self.notices: list[str] = self._say
-        self._workers = Workers(self._client, connection.name)
-        self._losses = Losses(self._client, self._workers, self._say.once)
         self._turns: dict[Slot, Turns] = {"CPU": Turns(LEAST_AHEAD), "GPU": Turns(LEAST_AHEAD)}
-        self._pool = Pool(connection, self._workers, self._losses, self._turns, Blame(), self._say)
+        self._joining, self._losses = threading.Lock(), 0
+        self._pool = self._join(connection, saw_cpu=False)
+        self._seen = Slots(0, 0)
         self._processors: dict[Slot, set[str]] = {}
-        for worker, (versions, _) in self._workers.facts().items():
+
+    def _join(self, connection: Connection, saw_cpu: bool) -> Pool:
+        client = connection.client
+        workers = Workers(client, connection.name, saw_cpu)
+        losses = Losses(client, workers, self._say.once)
+        for worker, (versions, _) in workers.facts().items():
             refuse_mismatch(versions_here(), versions, worker)
+        return Pool(connection, workers, Shipments(client), losses, self._turns, Blame(), self._say)
 
     def slots(self) -> Slots:
-        """The slots of the workers that the scheduler knows now."""
-        return self._workers.crew().slots
+        """The slots of the workers that the scheduler knows now; a kind that was there before is waited for a while."""
+        return self._steadily(self._slots)
 
     def run(self, calls: Iterable[Call], *, gpu: bool = False) -> Iterator[Outcome]:
         """The outcome of every call, as they finish."""
-        return self._outcomes(self._window(gpu), calls)
+        return self._outcomes(self._steadily(lambda: self._window(gpu)), Outstanding(calls))
 
     def fold(
         self,
@@ -66,51 +85,86 @@ class DaskEngine:
         finished: Callable[[int], None] = lambda _: None,
     ) -> Folded[V]:
         """The values of all calls merged on the workers, `FAN_IN` at a time; only the last one comes here."""
-        window = self._window(gpu)
-        packed = cloudpickle.dumps(merge)
-        levels: list[list[Future]] = []
-        attempts: dict[int, int] = {}
-        outcomes: list[Outcome] = []
-        for batch in window.finished(calls, fetch=False):
-            for one in batch:
-                attempts[one.attempt.call.index] = one.attempt.number
-                if one.error is None:
-                    _climb(levels, one.future, lambda futures: window.join(packed, futures))
-                else:
-                    outcomes.append(_failure(one))
-            finished(len(attempts))
-        rest = [future for level in levels for future in level]
-        if not rest:
-            return Folded(None, tuple(outcomes))
-        piece = cast("Piece[V]", window.merged(window.join(packed, rest)))
-        outcomes += [_success(place, None, attempts[place.index]) for place in piece.places]
-        return Folded(piece.value, tuple(outcomes))
+        window, outstanding = self._steadily(lambda: self._window(gpu)), Outstanding(calls)
+        while True:
+            try:
+                with lost_in_words(self._pool.connection.name):
+                    return _folded(window, outstanding, merge, finished)
+            except SchedulerLostError as loss:  # and with it what its workers held: all is folded again
+                window = self._window_again(window, loss)
 
     def share(self, value: object) -> object:
         """A stand-in for the value: it travels to a worker once, and again only to a worker that comes later."""
-        packed = cloudpickle.dumps(value)
-        if len(packed) <= INLINE_BYTES:
-            return value
-        return Shared(self._client.submit(unpack, packed, pure=False))
+        return value if len(cloudpickle.dumps(value)) <= INLINE_BYTES else Shared(value)
 
     def profile(self, *, gpu: bool = False) -> Profile:
         """What the workers on that kind of slot are; processors that differ are all named."""
+        return self._steadily(lambda: self._profile(gpu))
+
+    def _profile(self, gpu: bool) -> Profile:
         window = self._window(gpu)
         window.wait_for_worker()
-        crew = self._workers.crew()
+        workers = window.pool.workers
+        crew = workers.crew()
         members = crew.gpu if window.slot == "GPU" else crew.plain or crew.gpu
         seen = self._processors.setdefault(window.slot, set())
-        seen |= {processor for _, processor in self._workers.facts(list(members)).values()}
+        seen |= {processor for _, processor in workers.facts(list(members)).values()}
         return Profile("cuda" if window.slot == "GPU" else "cpu", " + ".join(sorted(seen)), versions_here())
+
+    def _slots(self) -> Slots:
+        workers, check = self._pool.workers, self._turns["CPU"].check
+        self._seen = returned(lambda: workers.crew().slots, self._seen, RETURN_SECONDS, check)
+        return self._seen
+
+    def _steadily(self, ask: Callable[[], V]) -> V:
+        """What is answered, by the scheduler that is there or by the one that takes its place."""
+        while True:
+            pool = self._pool
+            try:
+                return ask()
+            except SchedulerLostError as loss:
+                self._rejoin(pool, loss)
+
+    def _window_again(self, window: Window, loss: SchedulerLostError) -> Window:
+        """A window like the one whose scheduler was lost, on the same kind of slot."""
+        self._rejoin(window.pool, loss)
+        self.slots()
+        return self._steadily(lambda: Window(self._pool, window.slot, self._settings.retries, self._patience))
+
+    def _rejoin(self, lost: Pool, loss: SchedulerLostError) -> None:
+        """Wait for the scheduler to come back and join it again, unless another branch has done so already."""
+        check = self._turns["CPU"].check
+        check()
+        with self._joining:
+            check()
+            if self._pool is not lost:
+                return
+            self._losses += 1
+            if self._connect_again is None or self._losses > MOST_LOSSES:
+                raise loss
+            name = lost.connection.name
+            self._say.once(
+                f"The Dask scheduler of {name} went away; waiting up to {self._patience:.0f} s for it to come back, "
+                "then what was under way is done again"
+            )
+            let_go(lost.connection)
+            connection = joined_again(self._connect_again, self._patience, check)
+            if connection is None:
+                raise loss
+            try:
+                self._pool = self._join(connection, lost.workers.saw_cpu)
+            except SchedulerLostError:
+                let_go(connection)  # gone again in the meantime: whoever asks next finds out, and waits again
+                return
 
     def close(self) -> None:
         """Let go of the client, and of the workers where they are ours."""
         for turns in self._turns.values():
             turns.close()
         try:
-            self._losses.stop()
+            self._pool.losses.stop()
         finally:
-            self._connection.close()
+            self._pool.connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -125,13 +179,42 @@ class DaskEngine:
         slot = route(gpu, self._settings.gpu, self.slots(), self._settings.engine, self._say)
         return Window(self._pool, slot, self._settings.retries, self._patience)
 
-    def _outcomes(self, window: Window, calls: Iterable[Call]) -> Iterator[Outcome]:
-        for batch in window.finished(calls, fetch=True):
-            for one in batch:
-                if one.piece is None:
-                    yield _failure(one)
-                else:
-                    yield _success(one.piece.places[0], one.piece.value, one.attempt.number)
+    def _outcomes(self, window: Window, calls: Outstanding) -> Iterator[Outcome]:
+        while True:
+            try:
+                for batch in window.finished(calls, fetch=True):
+                    for one in batch:
+                        calls.over(one.attempt.call.index)
+                        if one.piece is None:
+                            yield _failure(one)
+                        else:
+                            yield _success(one.piece.places[0], one.piece.value, one.attempt.number)
+                return
+            except SchedulerLostError as loss:
+                window = self._window_again(window, loss)
+
+
+def _folded(
+    window: Window, calls: Iterable[Call], merge: Callable[[V, V], V], finished: Callable[[int], None]
+) -> Folded[V]:
+    packed = cloudpickle.dumps(merge)
+    levels: list[list[Future]] = []
+    attempts: dict[int, int] = {}
+    outcomes: list[Outcome] = []
+    for batch in window.finished(calls, fetch=False):
+        for one in batch:
+            attempts[one.attempt.call.index] = one.attempt.number
+            if one.error is None:
+                _climb(levels, one.future, lambda futures: window.join(packed, futures))
+            else:
+                outcomes.append(_failure(one))
+        finished(len(attempts))
+    rest = [future for level in levels for future in level]
+    if not rest:
+        return Folded(None, tuple(outcomes))
+    piece = cast("Piece[V]", window.merged(window.join(packed, rest)))
+    outcomes += [_success(place, None, attempts[place.index]) for place in piece.places]
+    return Folded(piece.value, tuple(outcomes))
 
 
 def _climb(levels: list[list[Future]], future: Future, joined: Callable[[list[Future]], Future]) -> None:

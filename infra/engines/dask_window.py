@@ -15,9 +15,10 @@ from distributed import Future, KilledWorker
 
 from assay.infra.compute import Call, Slot
 from assay.infra.engines.dask_losses import Losses
+from assay.infra.engines.dask_rejoining import SchedulerLostError, Shared, Shipments, lost_in_words
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_turns import Blame, Turns
-from assay.infra.engines.dask_workers import Crew, Workers, placement, scheduler_lost
+from assay.infra.engines.dask_workers import Crew, Workers, placement
 from assay.infra.engines.routing import Notices
 from assay.infra.engines.versions import versions_here
 from assay.infra.engines.work import Piece, join, perform
@@ -29,13 +30,6 @@ HEARTBEAT_SECONDS = 2.0
 PATIENCE_SECONDS = 600.0
 RESTART_SECONDS = 5.0
 GATHER_SECONDS = 30.0
-
-
-@dataclass(frozen=True)
-class Shared:
-    """A constant that waits on the workers."""
-
-    future: Future
 
 
 @dataclass(frozen=True)
@@ -63,10 +57,11 @@ class Finished:
 
 @dataclass(frozen=True)
 class Pool:
-    """What all runs and folds of an engine share."""
+    """What all runs and folds of an engine share, as long as its scheduler is there."""
 
     connection: Connection
     workers: Workers
+    shipments: Shipments
     losses: Losses
     turns: Mapping[Slot, Turns]
     blame: Blame
@@ -77,6 +72,7 @@ class Window:
     """The futures of one run or fold."""
 
     def __init__(self, pool: Pool, slot: Slot, retries: int, patience: float) -> None:
+        self.pool = pool
         self._client, self._name = pool.connection.client, pool.connection.name
         self._workers, self._say, self._blame = pool.workers, pool.say, pool.blame
         self._turns = pool.turns[slot]
@@ -94,29 +90,35 @@ class Window:
 
     def finished(self, calls: Iterable[Call], *, fetch: bool) -> Iterator[list[Finished]]:
         """The calls as they end, in batches, with their values if asked for; leaving early cancels what still runs."""
-        source = iter(calls)
-        upcoming = next(source, None)
         try:
-            while upcoming is not None or self._attempts or self._suspects:
-                if upcoming is not None and not self._asked:
-                    self._asked = True
-                    self._turns.ask(self, lambda: self._events.put(None))
-                self._try_suspect(upcoming)
-                futures = []
-                for event in self._next_events():
-                    if event is not None:
-                        futures.append(event)
-                    elif upcoming is not None:
-                        self._asked = False
-                        self._submit(Attempt(upcoming))
-                        upcoming = next(source, None)
-                batch = [one for future in futures if (one := self._judge(future))]
-                if fetch:
-                    batch = self._fetch(batch)
-                if batch:
-                    yield batch
+            with lost_in_words(self._name):
+                yield from self._finished(iter(calls), fetch)
+        except SchedulerLostError:
+            self._futures.clear()  # nobody is left who could cancel them
+            raise
         finally:
             self._leave()
+
+    def _finished(self, source: Iterator[Call], fetch: bool) -> Iterator[list[Finished]]:
+        upcoming = next(source, None)
+        while upcoming is not None or self._attempts or self._suspects:
+            if upcoming is not None and not self._asked:
+                self._asked = True
+                self._turns.ask(self, lambda: self._events.put(None))
+            self._try_suspect(upcoming)
+            futures = []
+            for event in self._next_events():
+                if event is not None:
+                    futures.append(event)
+                elif upcoming is not None:
+                    self._asked = False
+                    self._submit(Attempt(upcoming))
+                    upcoming = next(source, None)
+            batch = [one for future in futures if (one := self._judge(future))]
+            if fetch:
+                batch = self._fetch(batch)
+            if batch:
+                yield batch
 
     def wait_for_worker(self) -> None:
         """Return once a worker is there for this kind of slot."""
@@ -189,7 +191,7 @@ class Window:
     def _submit(self, attempt: Attempt) -> None:
         call = attempt.call
         given: dict[int | str, object] = {**dict(enumerate(call.args)), **dict(call.kwargs.items())}
-        shared = {place: value.future for place, value in given.items() if isinstance(value, Shared)}
+        shared = {at: self.pool.shipments.future(one) for at, one in given.items() if isinstance(one, Shared)}
         own = {place: value for place, value in given.items() if place not in shared}
         work = cloudpickle.dumps((call.function, own))
         key = f"{getattr(call.function, '__name__', 'call')}-{uuid4().hex}"
@@ -240,7 +242,7 @@ class Window:
             self._blame.end()
         if future.status == "cancelled":
             self._turns.check()
-            raise scheduler_lost(self._name)
+            raise SchedulerLostError(self._name)
         again = replace(attempt, number=attempt.number + 1)
         failed = error is not None and not killed
         retry = failed and attempt.number <= self._retries and not isinstance(error, InputError)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 from urllib.parse import urlsplit
 
 from distributed import Nanny
 
 from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, memory_of, quiet
+from assay.infra.engines.dask_window import PATIENCE_SECONDS
 from assay.infra.engines.gpus import cuda_devices
 from assay.infra.engines.threads import ONE_EACH, one_thread
 from assay.infra.errors import InputError, RunError
+
+_LOST = "worker-handle-scheduler-connection-broken"  # Dask's word for why a worker left
+_PAUSE_SECONDS = 1.0
 
 
 def run_worker(
@@ -24,7 +29,7 @@ def run_worker(
     memory: str = "auto",
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Work for the scheduler at this address until it goes away or this process is told to stop.
+    """Work for the scheduler at this address until it sends the worker away or this process is told to stop.
 
     A GPU worker offers `GPU=1` and sees one CUDA device; a plain one offers `CPU` and sees none. `threads` is how many
     calls it takes at a time, each with one numeric thread. `ready` hears a sentence once the worker has joined.
@@ -37,38 +42,63 @@ def run_worker(
     quiet()
     one_thread()
     env = ONE_EACH | {"CUDA_VISIBLE_DEVICES": devices[0] if devices else ""}
-    asyncio.run(_serve(address, {"GPU": 1} if gpu else {"CPU": threads}, env, name, threads, memory, ready))
+    resources, loopback = {"GPU": 1} if gpu else {"CPU": threads}, urlsplit(address).hostname in (LOOPBACK, "localhost")
+
+    def nanny() -> _Nanny:
+        return _Nanny(
+            address,
+            name=name,
+            nthreads=threads,
+            resources=resources,
+            env=env,
+            memory_limit=memory_of(memory),
+            host=LOOPBACK if loopback else None,
+            dashboard=False,
+            death_timeout=CONNECT_SECONDS,
+        )
+
+    asyncio.run(_serve(address, nanny, " and ".join(f"{kind}={count}" for kind, count in resources.items()), ready))
 
 
-async def _serve(
-    address: str,
-    resources: dict[str, int],
-    env: dict[str, str],
-    name: str | None,
-    threads: int,
-    memory: str,
-    ready: Callable[[str], None],
-) -> None:
-    loopback = urlsplit(address).hostname in (LOOPBACK, "localhost")
-    nanny = Nanny(
-        address,
-        name=name,
-        nthreads=threads,
-        resources=resources,
-        env=env,
-        memory_limit=memory_of(memory),
-        host=LOOPBACK if loopback else None,
-        dashboard=False,
-        death_timeout=CONNECT_SECONDS,
-    )
-    try:
-        await asyncio.wait_for(nanny, 2 * CONNECT_SECONDS)
-    except (OSError, TimeoutError, RuntimeError) as error:
-        await nanny.close()
-        raise RunError(f"no Dask scheduler answers at {address}; start one there (`dask scheduler`)") from error
-    loop = asyncio.get_running_loop()
+class _Nanny(Nanny):  # type: ignore[misc]  # Dask has no types
+    """A nanny that remembers why its worker left."""
+
+    left_because = ""
+
+    def close_gracefully(self, reason: str = "nanny-close-gracefully") -> None:
+        """The worker leaves, and is not to be started again."""
+        self.left_because = reason
+        super().close_gracefully(reason)
+
+
+async def _serve(address: str, nanny: Callable[[], _Nanny], offer: str, ready: Callable[[str], None]) -> None:
+    """Work until told to stop, or until the scheduler sends the worker away; one that is lost is waited for."""
+    told, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, lambda: asyncio.ensure_future(nanny.close()))
-    offer = " and ".join(f"{kind}={count}" for kind, count in resources.items())
-    ready(f"{nanny.worker_address} works for {address} and offers {offer}")
-    await nanny.finished()
+        loop.add_signal_handler(number, told.set)
+    deadline = loop.time()  # the first time a scheduler is there or is not
+    while not told.is_set():
+        at_work = nanny()
+        try:
+            await asyncio.wait_for(at_work, 2 * CONNECT_SECONDS)
+        except (OSError, TimeoutError, RuntimeError) as error:
+            await at_work.close()
+            if loop.time() >= deadline:
+                raise RunError(f"no Dask scheduler answers at {address}; start one there (`dask scheduler`)") from error
+            await _either(told.wait(), asyncio.sleep(_PAUSE_SECONDS))
+            continue
+        ready(f"{at_work.worker_address} works for {address} and offers {offer}")
+        await _either(told.wait(), at_work.finished())
+        await at_work.close()
+        if at_work.left_because != _LOST:
+            return
+        deadline = loop.time() + PATIENCE_SECONDS
+        ready(f"the scheduler at {address} went away; waiting up to {PATIENCE_SECONDS:.0f} s for it to come back")
+
+
+async def _either(*waits: Coroutine[Any, Any, object]) -> None:
+    """Return when one of them is over; the others are given up."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    _, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in rest:
+        task.cancel()

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from distributed import Client
+from distributed.client import CancelledError
 
 from assay.infra.compute import Slot, Slots
+from assay.infra.engines.dask_rejoining import SchedulerLostError, lost_in_words
 from assay.infra.engines.versions import facts_here, versions_here
 from assay.infra.errors import RunError
 
@@ -30,10 +32,10 @@ class Crew:
 class Workers:
     """A scheduler's workers, looked up afresh; remembers names, and that there were plain ones while they restart."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: Client, name: str, saw_cpu: bool = False) -> None:
         self._client = client
         self._name = name
-        self._saw_cpu = False
+        self.saw_cpu = saw_cpu
         self._names: dict[str, str] = {}
 
     def name_of(self, where: str) -> str:
@@ -44,19 +46,20 @@ class Workers:
         """Who is there now."""
         try:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        except (OSError, TimeoutError, ValueError, KeyError) as error:  # KeyError: the client is closed
-            raise scheduler_lost(self._name) from error
+        except (OSError, TimeoutError, ValueError, KeyError, CancelledError) as error:  # KeyError: the client is closed
+            raise SchedulerLostError(self._name) from error
         self._names.update({where: str(it["name"]) for where, it in workers.items()})
         gpu = {where: int(it["resources"]["GPU"]) for where, it in workers.items() if it["resources"].get("GPU")}
         plain = {where: it for where, it in workers.items() if where not in gpu}
         offers = bool(plain) and all(it["resources"].get("CPU") for it in plain.values())
-        self._saw_cpu |= offers
+        self.saw_cpu |= offers
         calls = {where: int(it["resources"].get("CPU", it["nthreads"])) for where, it in plain.items()}
-        return Crew(calls, gpu, offers or (self._saw_cpu and not plain))
+        return Crew(calls, gpu, offers or (self.saw_cpu and not plain))
 
     def facts(self, addresses: Sequence[str] | None = None) -> dict[str, tuple[Mapping[str, str], str]]:
         """Versions and processor of every worker (or of those named) that is there to answer."""
-        answers = self._client.run(facts_here, workers=addresses, on_error="return")
+        with lost_in_words(self._name):
+            answers = self._client.run(facts_here, workers=addresses, on_error="return")
         for where, answer in answers.items():
             if isinstance(answer, ImportError):
                 raise RunError(
@@ -73,11 +76,3 @@ def placement(crew: Crew, slot: Slot) -> dict[str, object]:
     if crew.offers_cpu:
         return {"resources": {"CPU": 1}}
     return {"workers": list(crew.plain), "allow_other_workers": True} if crew.plain and crew.gpu else {}
-
-
-def scheduler_lost(name: str) -> RunError:
-    """The error of a run whose scheduler went away."""
-    return RunError(
-        f"the Dask scheduler of {name} went away while work was running; once it is back, run again: "
-        "what was committed is kept and not computed again"
-    )

@@ -45,4 +45,5 @@ def open_engine(settings: Compute, notice: Callable[[str], None] = lambda _: Non
     from assay.infra.engines.dask_engine import DaskEngine
     from assay.infra.engines.dask_start import connect
 
-    return DaskEngine(connect(settings, notice), settings, notice)
+    again = (lambda: connect(settings, lambda _: None)) if "://" in settings.engine else None
+    return DaskEngine(connect(settings, notice), settings, notice, connect_again=again)

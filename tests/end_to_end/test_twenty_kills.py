@@ -6,16 +6,12 @@ in the store belongs to something that a clean-up knows of.
 
 from __future__ import annotations
 
-import os
-import random
-import signal
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 from command_line import Command, digests, environment, records, still_there
+from struck_nights import Strike, comes_so_far, strikes_of_case
 from team_project import team_project
 
 from assay.flows.audit import audit
@@ -28,10 +24,6 @@ from assay.infra.store import MANIFESTS, Store
 from assay.infra.sweep import clean
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500), pytest.mark.xdist_group("interrupted-runs")]
-
-SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
-VICTIMS = ("run", "worker", "server")
-LAST_WORDS = (-9, 0, 130, 143)  # killed; done in spite of it; ended in words
 
 
 @pytest.fixture(scope="module")
@@ -50,28 +42,6 @@ def undisturbed(team: Path) -> dict[str, str]:
         run.record.status = "done"
     [record] = records(team / "undisturbed")
     return digests(record)
-
-
-def progress_of(store: Path) -> int:
-    """How much a night has done so far: its committed results and finished partitions."""
-    walk = os.walk(store / "stages")  # unlike a glob it does not mind a folder that the run removes meanwhile
-    return sum(name.endswith(".json") for _, _, names in walk for name in names)
-
-
-def hit(night: Command, victim: str, number: signal.Signals) -> list[psutil.Process]:
-    """Send the signal to the victim, where it is there yet; the family as it stood."""
-    family: list[psutil.Process] = []
-    with suppress(psutil.NoSuchProcess):
-        family = night.offspring()
-    with suppress(psutil.NoSuchProcess, ProcessLookupError):
-        _victims(night, victim, family)[-1].send_signal(number)
-    return family
-
-
-def _victims(night: Command, victim: str, family: Sequence[psutil.Process]) -> list[psutil.Process]:
-    words = {"worker": "spawn_main", "server": "prefect_server_process"}
-    named = [one for one in family if victim != "run" and words[victim] in " ".join(one.cmdline())]
-    return named or [psutil.Process(night.process.pid)]
 
 
 def unaccounted(store: Path) -> set[str]:
@@ -96,17 +66,15 @@ def unaccounted(store: Path) -> set[str]:
 def test_a_night_that_is_hit_ends_as_one_that_is_not(
     team: Path, home: Path, undisturbed: dict[str, str], case: int
 ) -> None:
-    draw = random.Random(case)
-    number, victim = SIGNALS[case % 3], VICTIMS[case // 3 % 3]
+    draw, times = strikes_of_case(case)
+    strike = Strike.of_case(case)
     store, families = team / f"hit-{case}", list[psutil.Process]()
-    for _ in range(2 if case % 4 == 0 else 1):
+    for _ in range(times):
         night = Command.start(["run", "night", "--store", store.name], folder=team, env=environment(home))
-        enough = progress_of(store) + draw.randrange(0, 12)
-        with suppress(AssertionError):  # a night that is over before the moment comes was not hit
-            night.until(lambda enough=enough: progress_of(store) >= enough, "the moment")
-            families += hit(night, victim, number)
+        if comes_so_far(night, store, draw.randrange(0, 12)):
+            families += strike.hit(night)
         code, begun = night.wait(600), bool(list(store.glob("runs/*.json")))
-        assert code in LAST_WORDS or (code == -number and not begun), night.err
+        assert strike.may_end_in(code, begun), night.err
         assert "Traceback" not in night.err
         assert "Assay has a bug" not in night.err
     last = Command.start(["run", "night", "--store", store.name], folder=team, env=environment(home))

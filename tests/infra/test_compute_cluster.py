@@ -12,10 +12,12 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
+from distributed import Client
 
 from assay.infra.compute import Call
 from assay.infra.engines import dask_start
 from assay.infra.engines.dask_engine import DaskEngine
+from assay.infra.engines.dask_rejoining import Outstanding
 from assay.infra.engines.dask_start import connect
 from assay.infra.engines.dask_worker import run_worker
 from assay.infra.engines.opening import open_engine
@@ -30,7 +32,8 @@ SCHEDULER = """
 import asyncio, sys
 from distributed import Scheduler
 async def serve():
-    async with Scheduler(host="127.0.0.1", port=0, dashboard=False, dashboard_address="127.0.0.1:0") as scheduler:
+    where = {"host": "127.0.0.1", "port": int(sys.argv[1]), "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    async with Scheduler(**where) as scheduler:
         print(scheduler.address, flush=True)
         await scheduler.finished()
 asyncio.run(serve())
@@ -84,7 +87,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def test_a_worker_joins_works_and_leaves(start: Callable[..., Process]) -> None:
-    address = start(SCHEDULER).said
+    address = start(SCHEDULER, "0").said
     worker = start(WORKER, address, "annex")
     assert worker.said.endswith(f"works for {address} and offers CPU=1")
     with open_engine(Compute(engine=address)) as engine:
@@ -100,7 +103,7 @@ def test_a_worker_joins_works_and_leaves(start: Callable[..., Process]) -> None:
 def test_work_waits_for_a_worker_and_says_so_in_the_end(
     start: Callable[..., Process], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Compute(engine=start(SCHEDULER).said)
+    settings = Compute(engine=start(SCHEDULER, "0").said)
     said: list[str] = []
     with DaskEngine(connect(settings, said.append), settings, said.append, patience=0.5) as engine:
         assert engine.slots().cpu == 0
@@ -110,7 +113,7 @@ def test_work_waits_for_a_worker_and_says_so_in_the_end(
 
 
 def test_work_begins_when_the_first_worker_comes(start: Callable[..., Process]) -> None:
-    address = start(SCHEDULER).said
+    address = start(SCHEDULER, "0").said
     found: list[object] = []
     with open_engine(Compute(engine=address)) as engine:
         running = threading.Thread(target=lambda: found.extend(engine.run(calls(does.square, 9))))
@@ -120,11 +123,19 @@ def test_work_begins_when_the_first_worker_comes(start: Callable[..., Process]) 
     assert sorted(outcome.value for outcome in found) == [n * n for n in range(9)]
 
 
-def test_a_lost_scheduler_is_an_error_in_words(start: Callable[..., Process], tmp_path: Path) -> None:
-    scheduler = start(SCHEDULER)
+def test_a_scheduler_that_stays_away_is_an_error_in_words(
+    start: Callable[..., Process], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_start, "CONNECT_SECONDS", 1)
+    scheduler = start(SCHEDULER, "0")
     start(WORKER, scheduler.said, "annex")
     errors: list[RunError] = []
-    with open_engine(Compute(engine=scheduler.said)) as engine:
+    settings = Compute(engine=scheduler.said)
+
+    def join() -> dask_start.Connection:
+        return connect(settings, lambda _: None)
+
+    with DaskEngine(join(), settings, patience=1, connect_again=join) as engine:
 
         def run() -> None:
             try:
@@ -139,6 +150,53 @@ def test_a_lost_scheduler_is_an_error_in_words(start: Callable[..., Process], tm
         running.join(60)
     assert "the Dask scheduler of tcp://127.0.0.1" in str(errors[0])
     assert "went away" in str(errors[0])
+
+
+def test_a_scheduler_that_comes_back_finds_its_worker_and_its_work_again(
+    start: Callable[..., Process], tmp_path: Path
+) -> None:
+    scheduler = start(SCHEDULER, "0")
+    address = scheduler.said
+    worker = start(WORKER, address, "annex")
+    said: list[str] = []
+    found: list[object] = []
+    with open_engine(Compute(engine=address), said.append) as engine:
+        constant = engine.share(b"x" * 100_000)
+
+        def work() -> None:
+            found.append(sorted(outcome.value for outcome in engine.run(calls(does.mark_then_wait, 3, str(tmp_path)))))
+            found.append(engine.fold(calls(does.size_of, 20, constant), does.add).value)
+
+        running = threading.Thread(target=work)
+        running.start()
+        wait_until(lambda: any(tmp_path.iterdir()))
+        scheduler.stop(signal.SIGKILL)
+        wait_until(lambda: any("went away; waiting up to" in text for text in said))
+        (tmp_path / "go").touch()
+        start(SCHEDULER, address.rsplit(":", 1)[1])
+        running.join(90)
+        assert engine.slots().cpu == 1
+    values, folded = found
+    assert [number for number, _ in values] == [0, 1, 2]
+    assert folded == sum(range(20)) + 20 * 100_000
+    assert worker.stop() == 0
+
+
+def test_a_worker_that_is_sent_away_ends(start: Callable[..., Process]) -> None:
+    address = start(SCHEDULER, "0").said
+    worker = start(WORKER, address, "annex")
+    with Client(address, set_as_default=False) as client:
+        client.retire_workers(names=["annex"], close_workers=True, remove=True)
+        assert worker.popen.wait(30) == 0
+
+
+def test_what_was_drawn_and_is_not_over_is_asked_for_again_and_nothing_else() -> None:
+    outstanding = Outstanding(calls(does.square, 5))
+    drawn = iter(outstanding)
+    for _ in range(3):
+        next(drawn)
+    outstanding.over(1)
+    assert [call.index for call in outstanding] == [0, 2, 3, 4]
 
 
 def test_nobody_at_the_address_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,3 +110,11 @@ def test_where_there_are_no_hard_links_a_shared_file_is_copied(tmp_path, monkeyp
     assert folder.share("a/one", "b/two")
     assert folder.read("b/two") == b"content"
     assert os.stat(tmp_path / "b" / "two").st_nlink == 1
+
+
+def test_only_what_is_named_is_removed_whatever_signs_are_in_its_name(folder: Folder):
+    for name in ("night[a]/x", "nighta/x", "night*/x"):
+        folder.write(name, b"1")
+    folder.remove("night[a]")
+    folder.remove("night*")
+    assert [name for name in ("night[a]/x", "nighta/x", "night*/x") if folder.exists(name)] == ["nighta/x"]
