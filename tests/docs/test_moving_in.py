@@ -67,7 +67,7 @@ def test_the_page_is_walked_through(
     assert "ask: 20 tasks" in does("export patients --label-studio 20 --to ask")
     save_and_run(folder, [FILES["answer.py"], FILES["answered.yaml"]], ["answer.py"])
     assert "18 samples have people's gold (18 new, 2 skipped)" in does("run answered --config answered.yaml")
-    assert "lake: votes (900 rows), weak_labels (300 rows)" in does("export patients --lake lake")
+    assert "lake: votes (600 rows), weak_labels (300 rows)" in does("export patients --lake lake")
     save_and_run(folder, [FILES["read_lake.py"]], ["read_lake.py"])
     (folder / "night.py").write_text(FILES["night.py"].text)
     done = subprocess.run([sys.executable, "night.py"], cwd=folder, capture_output=True, text=True, timeout=240)
