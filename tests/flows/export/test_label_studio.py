@@ -22,6 +22,7 @@ from assay.flows.export.label_studio import export_for_labelling
 from assay.flows.export.to_look_at import Ask
 from assay.flows.report.records import parts_of, read_table
 from assay.flows.report.samples import labelled_by, samples_of, taken_in
+from assay.flows.starting.samples import samples_of as samples_of_source
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
@@ -129,6 +130,9 @@ def test_the_answers_to_one_night_are_the_gold_of_the_next(folder: Path) -> None
     assert any(
         "1 of the 31 samples that answers.json (gold) speaks of are not among tonight's" in one for one in heard.notices
     )
+
+    seen = samples_of_source(load_project(folder / "pipelines.yaml").pipeline("night").source, folder).samples
+    assert dict(zip(seen["id"].to_pylist(), seen["gold"].to_pylist(), strict=True)) == after  # as rules are tried on
 
     # The findings of curation stand on the answers: so many samples more have gold.
     new = sum(before[one] is None for one in people)
