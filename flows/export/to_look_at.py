@@ -77,7 +77,7 @@ def hardest_of(parts: Iterable[pa.Table], count: int, among: pa.Array | None = N
     best = _RANKED.empty_table()
     for part in parts:
         rows = part if among is None else part.filter(pc.is_in(part["id"], value_set=among))
-        largest = pa.concat_tables([best, rows.select(_RANKED.names)]).group_by("id", use_threads=False)
+        largest = pa.concat_tables([best, rows.select(_RANKED.names).cast(_RANKED)]).group_by("id", use_threads=False)
         best = largest.aggregate([("value", "max")]).rename_columns({"value_max": "value"}).select(_RANKED.names)
         best = best.sort_by([("value", "descending"), ("id", "ascending")]).slice(0, count)
     return best

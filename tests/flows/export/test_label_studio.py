@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from direct_nights import Heard, latest, perform_night
 from PIL import Image
@@ -19,6 +20,7 @@ from PIL import Image
 from assay.flows.configuration.loading import load_project
 from assay.flows.configuration.named_things import missing_things
 from assay.flows.export.label_studio import export_for_labelling
+from assay.flows.export.lake import Lake, export_to_lake
 from assay.flows.export.to_look_at import Ask
 from assay.flows.report.records import parts_of, read_table
 from assay.flows.report.samples import labelled_by, samples_of, taken_in
@@ -275,3 +277,7 @@ pipelines:
         assert np.array_equal(inside, served)
     assert "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT" in (tmp_path / "served" / "README.md").read_text()
     assert taken_in(record)["samples"].rows == 40
+    export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    labels = pq.read_table(tmp_path / "lake" / "weak_labels")
+    assert labels["path"].to_pylist() == labels["id"].to_pylist()
+    assert (tmp_path / "scans" / labels["path"][0].as_py()).is_file()

@@ -19,6 +19,7 @@ from direct_nights import latest, perform_night
 from assay.data.image_schemas import ImagePaths
 from assay.flows.export.image_paths import PathsBeside
 from assay.flows.export.lake import Lake, export_to_lake
+from assay.flows.export.to_look_at import Ask, to_look_at
 from assay.flows.report.records import read_table, tables_of
 from assay.flows.report.samples import labelled_by, samples_of
 from assay.infra.errors import InputError
@@ -224,6 +225,23 @@ def test_paths_are_found_in_the_order_of_the_samples_and_anew_from_the_beginning
         assert paths.of(pa.chunked_array([[f"s{at}", f"s{at + 1}"]])).to_pylist() == [f"s{at}.png", f"s{at + 1}.png"]
     assert read == [0, 10, 20]  # no further than what was asked for
     assert paths.of(pa.chunked_array([["s1", "s1", "none"]])).to_pylist() == ["s1.png", "s1.png", None]
+
+
+def test_a_person_may_be_asked_by_any_measure_of_hardness(night: tuple[Store, RunRecord]) -> None:
+    store, record = night
+    rows = pa.concat_tables([table for *_, table in tables_of(store, record, "SampleHardness")]).to_pandas()
+    unsure = rows.query("measure == 'confidence'").sort_values(["value", "id"], ascending=[False, True])
+    found = to_look_at(store, record, Ask(7, by="confidence", subject="subject"))
+    assert list(found.ids) == unsure["id"].tolist()[:7]
+    assert found.why[0] == f"1 − confidence {unsure['value'].iloc[0]:.3g}"
+    assert (found.labeler, set(found.labels)) == ("majority", set(found.ids))
+    theirs = to_look_at(store, record, Ask(N, labeler="snorkel"))
+    assert theirs.labeler == "snorkel"
+    assert len(theirs.ids) == N
+    with pytest.raises(InputError, match=r"has no confidence of the subject 'subjekt'; did you mean subject"):
+        to_look_at(store, record, Ask(7, by="confidence", subject="subjekt"))
+    with pytest.raises(InputError, match=r"No sample of run .* is left to look at"):
+        to_look_at(store, record, Ask(7, without_gold=True))
 
 
 def test_a_lake_can_be_moved(night: tuple[Store, RunRecord], tmp_path: Path) -> None:
