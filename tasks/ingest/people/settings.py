@@ -17,9 +17,9 @@ class PeoplesGold(Settings):
     """Exports of Label Studio in its format JSON: paths beside pipelines.yaml, patterns or URLs. Of several answers of
     one person to one sample the last counts, so that a project may be exported again and again."""
     question: str = Field(default="label", min_length=1)
-    """The choice that is the class, by its `from_name`; what `assay export --label-studio` writes calls it `label`."""
+    """The choice that is the class, by its `from_name`; tasks of `assay export --label-studio 100` call it `label`."""
     id: str = Field(default="sample", min_length=1)
-    """The field of a task's data that holds the sample's id; what `assay export --label-studio` writes: `sample`."""
+    """The field of a task's data that holds the sample's id; those tasks call it `sample`."""
 
     @model_validator(mode="before")
     @classmethod
