@@ -12,8 +12,9 @@ import click
 from assay import __version__
 from assay.flows.commands.answers import BUG, INTERRUPTED, Answering, echo
 from assay.flows.commands.blaming import blame
+from assay.flows.commands.exporting import export
 from assay.flows.commands.judging import accept, compare, gate
-from assay.flows.commands.keeping import data, export, store
+from assay.flows.commands.keeping import data, store
 from assay.flows.commands.looking import check, history, list_pipelines, report, runs
 from assay.flows.commands.nightly import deploy, notify, serve, worker
 from assay.flows.commands.running import plan, reproduce, run

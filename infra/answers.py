@@ -2,7 +2,8 @@
 
 `answers/SHA256/` holds the answers of one service in one version, a file per request; the hash is that of what stands
 for it in the record of a run (`Ingredient.sha256`), so that a clean-up knows whose they are. `turns/RUN/` numbers the
-requests of a run: a file each, made by whoever comes first, with the second at which it may be sent.
+requests of a run: a file each, made by whoever comes first, with the second at which it may be sent; and, below
+`asked`, how often each process has asked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -26,6 +28,16 @@ Numbers = list[float]
 def place_of(standing: str) -> str:
     """Where the answers of a service are kept, by what stands for them."""
     return f"{PLACE}/{hashlib.sha256(standing.encode()).hexdigest()}"
+
+
+def turns_at(run: str, url: str) -> str:
+    """Where the requests of a run to a service are numbered."""
+    return f"{TURNS}/{run or 'no-run'}/{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+
+
+def counted_at(run: str, url: str) -> str:
+    """Where processes leave how often they asked it."""
+    return f"{turns_at(run, url)}/asked"
 
 
 @dataclass
@@ -121,3 +133,34 @@ class Turns:
         assert self.folder is not None
         stems = [name.rsplit("/", 1)[-1].removesuffix(".json") for name in self.folder.sizes(self.place)]
         return max((int(stem) for stem in stems if stem.isdecimal()), default=0)
+
+
+@dataclass
+class AskedCounts:
+    """How often one process has asked a service in this run: a file of its own, written anew as the counts grow."""
+
+    folder: Folder | None
+    place: str
+    _counts: Counter[str] = field(default_factory=Counter)
+    # Its stem is no number, so that nobody takes it for a turn.
+    _name: str = field(default_factory=lambda: f"by-{uuid.uuid4().hex}")
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, **counts: int) -> None:
+        """Count these as well."""
+        with self._one_at_a_time:
+            self._counts.update(counts)
+
+    def leave(self) -> None:
+        """Write down what was counted so far, for whoever adds up what all processes did."""
+        with self._one_at_a_time:
+            if self.folder is not None and self._counts:
+                self.folder.write_json(f"{self.place}/{self._name}.json", dict(self._counts))
+
+
+def asked_in(folder: Folder, place: str) -> Counter[str]:
+    """What all processes counted, together."""
+    found = Counter[str]()
+    for name in folder.sizes(place):
+        found.update({what: int(count) for what, count in (folder.read_json(name) or {}).items()})
+    return found

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.kind import AuditKind, Ground
+from assay.flows.audits.kind import AuditKind, Ground, Measured
+from assay.flows.configuration.written import Clash, as_dict
 from assay.infra.artifacts import Artifact
+from assay.tasks.ingest.people.metrics import METRICS
 
 if TYPE_CHECKING:
+    from assay.data.answer_schemas import PeoplesAnswers
     from assay.data.image_schemas import ImagePaths
     from assay.data.schemas import Classes, ContractResults, Findings, Rejects, Samples
+    from assay.flows.configuration.mistakes import Where
     from assay.flows.configuration.named_columns import NamedColumn
     from assay.flows.configuration.named_things import MissingThing
+    from assay.flows.configuration.yaml_source import Value
     from assay.flows.pipeline import Pipeline
+    from assay.tasks.ingest.settings import Source
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex
 
@@ -31,6 +37,8 @@ class Data:
     findings: Sequence[Artifact[Findings]] = ()
     paths: Artifact[ImagePaths] | None = None
     """Where the images of a table lay."""
+    answers: Artifact[PeoplesAnswers] | None = None
+    """What people said of samples, where the source names their answers; it is gold in `samples` already."""
 
 
 def take_in(ground: Ground) -> Data:
@@ -45,7 +53,18 @@ def take_in(ground: Ground) -> Data:
     entered = ingest(source, source.settings)
     note_files(current_run(), source)
     paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
-    return Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
+    data = Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
+    return data if ground.pipeline.source.gold is None else _with_peoples_gold(ground, data)
+
+
+def _with_peoples_gold(ground: Ground, data: Data) -> Data:
+    """The data with people's answers as the gold of their samples."""
+    from assay.tasks.ingest.people.files import find_answers
+    from assay.tasks.ingest.people.task import settle_gold
+
+    assert ground.pipeline.source.gold is not None
+    settled = settle_gold(data.samples, data.classes, find_answers(ground.pipeline.source.gold, ground.folder))
+    return replace(data, samples=settled.samples, answers=settled.answers, findings=(settled.findings,))
 
 
 def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[Part]:
@@ -62,6 +81,11 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     checked = pa.concat_tables([collect(one, None) for one in contracts])
     rejects = collect(data.rejects, Rejects.schema.names)
     yield page(data.samples.rows, rejects, checked, gold, count_groups(data.samples))
+    if data.answers is not None:
+        from assay.data.classes import class_names
+        from assay.tasks.ingest.people.page import page as of_answers
+
+        yield of_answers(collect(data.answers, None), class_names(collect(data.classes, None)), findings)
 
 
 def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
@@ -72,9 +96,37 @@ def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
 
 def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """The files of the source, and the columns that its settings or anything else in the pipeline names."""
-    from assay.flows.configuration.named_things import missing_in_source
+    from assay.flows.configuration.named_things import missing_in_source, tried
 
-    return missing_in_source(pipeline, folder)
+    yield from missing_in_source(pipeline, folder)
+    if pipeline.source.gold is not None:
+        yield from tried(("source", "gold"), {}, lambda: _read_answers(pipeline.source, folder))
 
 
-DATA = AuditKind("data", lambda _pipeline: True, take_in, columns=columns, missing=missing, background=background)
+def _read_answers(source: Source, folder: Path) -> None:
+    """Read people's answers as a run will; their classes are known beforehand where the source names them."""
+    from assay.tasks.ingest.people.answers import require_classes
+    from assay.tasks.ingest.people.files import find_answers
+
+    assert source.gold is not None
+    answers = find_answers(source.gold, folder)
+    said = answers.read()
+    if source.classes is not None:
+        require_classes(said, source.classes, answers.label)
+
+
+def gate(pipeline: dict[str, Value], _gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+    """People's answers are measured where the source names them."""
+    if as_dict(pipeline.get("source")).get("gold") is None:
+        yield Clash((*where, "finding"), "nothing will measure it: name people's answers under source.gold")
+
+
+DATA = AuditKind(
+    "data",
+    lambda _pipeline: True,
+    take_in,
+    measures=(Measured("answers", METRICS, ("source",), gate=gate),),
+    columns=columns,
+    missing=missing,
+    background=background,
+)

@@ -13,6 +13,7 @@ from assay.flows.audits.hardness.kind import over
 from assay.flows.audits.images.kind import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
 from assay.flows.audits.kind import AuditKind
 from assay.flows.audits.overfitting.kind import OVERFITTING
+from assay.flows.audits.services import SERVICES
 from assay.flows.audits.slices import SLICES
 from assay.flows.audits.subjects.kind import SUBJECTS, TABLES
 from assay.flows.audits.terms.kind import TERMS
@@ -37,6 +38,7 @@ _SINGLE: tuple[AnyKind, ...] = (
     TEXTS,
     SLICES,
     OVERFITTING,
+    SERVICES,
 )
 KINDS: tuple[AnyKind, ...] = (*_SINGLE, over(_SINGLE))
 

@@ -13,8 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from assay.flows.audits.data import Data
-from assay.infra.artifacts import Artifact
-from assay.infra.errors import InputError
+from assay.flows.report.samples import taken_in
 from assay.infra.ingredients import Ingredient
 from assay.infra.manifests import RunRecord
 from assay.tasks.subjects.settings import WAYS
@@ -47,10 +46,7 @@ class Side:
     @cached_property
     def data(self) -> Data:
         """The samples that it audited, as the store keeps them."""
-        entered = next((one for one in self.record.stages if one.stage == "ingest"), None)
-        if entered is None:
-            raise InputError(f"Run {self.record.id} took no samples in (it is {self.record.status}): name another run.")
-        handles = {name: Artifact[Any].from_json(one) for name, one in entered.outputs.items()}
+        handles = taken_in(self.record)
         return Data(handles["samples"], handles["classes"], handles["rejects"], handles["contract"])
 
     def pieces(self) -> dict[str, Any]:

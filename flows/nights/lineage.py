@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent
 
 PRODUCER = f"https://pypi.org/project/assay-audit/{__version__}"
+_FROM_OUTSIDE = (("ingest", "source"), ("settle_gold", "answers"))
+"""The arguments of stages that come from files, not from other stages."""
 
 
 def send(store: Store, record: RunRecord, to: OpenLineage, folder: Path) -> str:
@@ -137,9 +139,9 @@ class _Telling:
                 known = self.names.get(digest)
                 if known is not None:
                     yield InputDataset(self._place, known, facets=_version(digest))
-            if manifest.stage == "ingest" and name == "source":
+            if (manifest.stage, name) in _FROM_OUTSIDE:
                 facets = _version(str(argument.get("fingerprint")))
-                yield InputDataset(self._place, f"{self.record.pipeline}/source", facets=facets)
+                yield InputDataset(self._place, f"{self.record.pipeline}/{name}", facets=facets)
 
     def _outputs(self, manifest: Manifest) -> Iterator[OutputDataset]:
         from openlineage.client.event_v2 import OutputDataset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +56,17 @@ def read_table(store: Store, artifact: Artifact[Any]) -> pa.Table:
     """The whole table behind a handle, in sample order."""
     import pyarrow as pa
 
+    parts: list[Any] = list(parts_of(store, artifact))
+    return pa.concat_tables(parts) if parts else pa.table({})
+
+
+def parts_of(store: Store, artifact: Artifact[Any], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The partitions of the table behind a handle, in sample order, one at a time."""
     from assay.infra.parquet import read_part
 
     output = store.output(artifact)
-    parts: list[Any] = [read_part(store.folder, part.files[output.place]) for part in output.parts]
-    return pa.concat_tables(parts) if parts else pa.table({})
+    for part in sorted(output.parts, key=lambda part: part.index):
+        yield read_part(store.folder, part.files[output.place], None if columns is None else list(columns))
 
 
 def describe_store(store: Store) -> list[list[object]]:

@@ -13,6 +13,9 @@ import pyarrow as pa
 from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.ingest.classes import require_repeated
+from assay.tasks.ingest.people.answers import require_classes
+from assay.tasks.ingest.people.files import find_answers
+from assay.tasks.ingest.people.settling import settled_samples
 from assay.tasks.ingest.pieces import Piece, Reading, index_table, plan_pieces
 from assay.tasks.ingest.reading import found_classes, known_classes, prepare, read_piece, survey_piece
 from assay.tasks.ingest.settings import Source
@@ -56,11 +59,20 @@ def samples_of(source: Source, base: Path, most: int | None = None) -> Seen:
     reading, pieces = _drawn(reading, files, rows, most or (MOST_ROWS if reading.layout.image is None else MOST_IMAGES))
     classes = _classes(resolved, source, reading, pieces, rows)
     parts = [read_piece(piece, reading, classes) for piece in pieces]
-    seen = Seen(
-        pa.concat_tables([samples for samples, _ in parts]), pa.concat_tables([out for _, out in parts]), classes, rows
-    )
+    samples = _with_peoples_gold(pa.concat_tables([samples for samples, _ in parts]), source, base, classes)
+    seen = Seen(samples, pa.concat_tables([out for _, out in parts]), classes, rows)
     _require_few_rejects(seen, source, resolved.label)
     return seen
+
+
+def _with_peoples_gold(samples: pa.Table, source: Source, base: Path, classes: tuple[str, ...]) -> pa.Table:
+    """The samples with people's answers as their gold, where the source names them."""
+    if source.gold is None:
+        return samples
+    answers = find_answers(source.gold, base)
+    said = answers.read()
+    require_classes(said, classes, answers.label)
+    return settled_samples(samples, said, classes)[0]
 
 
 def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tuple[Reading, list[Piece]]:

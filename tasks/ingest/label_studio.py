@@ -24,7 +24,9 @@ from assay.tasks.ingest.files import opened
 TASK, TOKENS = "task", "tokens"
 MOST_BYTES = 1 << 30
 _WORD = re.compile(r"\w+|[^\w\s]")
-_CHOICES, _NUMBERS, _SPANS = ("choices",), ("rating", "number"), ("labels",)
+CHOICES, _NUMBERS, _SPANS = ("choices",), ("rating", "number"), ("labels",)
+NOBODY = "None"
+"""The person of an answer whose export says of nobody that they gave it."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +53,29 @@ class Task:
     number: int
     shown: dict[str, Any]
     answers: tuple[Answers, ...]
+    truth: bool = False
+    """Whether the answers are a ground truth."""
+    skipped: int = 0
+    """How often somebody looked and did not answer."""
 
 
 def export_types(url: str) -> pa.Schema:
     """The columns of an export: what was shown, then the questions."""
-    return _table(_tasks(url)).schema
+    return _table(tasks_in(url)).schema
 
 
 def export_rows(url: str) -> int:
     """How many tasks there are."""
-    return len(_tasks(url))
+    return len(tasks_in(url))
 
 
 def export_table(url: str, start: int, stop: int) -> pa.Table:
     """The tasks from one number to before another."""
-    return _table(_tasks(url)).slice(start, stop - start)
+    return _table(tasks_in(url)).slice(start, stop - start)
 
 
-def _tasks(url: str) -> list[Task]:
+def tasks_in(url: str) -> list[Task]:
+    """The tasks of an export, in their order."""
     name = posixpath.basename(url)
     with opened(url, name) as file:
         content = file.read(MOST_BYTES + 1)
@@ -96,9 +103,11 @@ def _task(one: Any, name: str, number: int) -> Task:
             "(JSON-MIN and CSV have not); export it as JSON."
         )
     try:
-        given = [one for one in one["annotations"] if not one.get("was_cancelled")]
-        given = [one for one in given if one.get("ground_truth")] or given
-        return Task(int(one.get("id", number)), one["data"], tuple(map(_answers, given)))
+        given = [each for each in one["annotations"] if not each.get("was_cancelled")]
+        true = [each for each in given if each.get("ground_truth")]
+        answers = tuple(map(_answers, true or given))
+        skipped = len(one["annotations"]) - len(given)
+        return Task(int(one.get("id", number)), one["data"], answers, bool(true), skipped)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(
             f"{name} has an annotation in task {number} that is not as Label Studio writes it; export it again, as "
@@ -111,7 +120,7 @@ def _answers(annotation: dict[str, Any]) -> Answers:
     values: dict[tuple[str, str], list[Any]] = {}
     for result in annotation["result"]:
         kind = str(result["type"])
-        if kind in (*_CHOICES, *_NUMBERS, *_SPANS):
+        if kind in (*CHOICES, *_NUMBERS, *_SPANS):
             value = _span(result["value"]) if kind in _SPANS else result["value"][kind]
             values.setdefault((kind, str(result["from_name"])), []).extend(
                 value if isinstance(value, list) else [value]
@@ -131,7 +140,7 @@ def _table(tasks: Sequence[Task]) -> pa.Table:
         columns[name] = _shown([task.shown.get(name) for task in tasks])
     asked = sorted({key for task in tasks for answers in task.answers for key in answers.values})
     for kind, name in asked:
-        if kind in _CHOICES:
+        if kind in CHOICES:
             columns |= _choices(tasks, name)
         elif kind in _NUMBERS:
             columns[name] = pa.array([_mean(task, name) for task in tasks], pa.float64())
@@ -163,19 +172,19 @@ def path_of(text: str) -> str:
 
 def _choices(tasks: Sequence[Task], name: str) -> dict[str, pa.Array]:
     """The choice that most made of each task, and that of each person where there are several of them."""
-    several = any(len(answers.of(_CHOICES, name)) > 1 for task in tasks for answers in task.answers)
+    several = any(len(answers.of(CHOICES, name)) > 1 for task in tasks for answers in task.answers)
     if several:
-        chosen = [sorted({c for answers in task.answers for c in answers.of(_CHOICES, name)}) for task in tasks]
+        chosen = [sorted({c for answers in task.answers for c in answers.of(CHOICES, name)}) for task in tasks]
         return {name: pa.array([found or None for found in chosen], pa.list_(pa.string()))}
     people = sorted({answers.person for task in tasks for answers in task.answers})
     by = {person: [_first(task, person, name) for task in tasks] for person in people}
     each = {f"{name}_by_{person}": pa.array(found, pa.string()) for person, found in by.items()}
-    most = [_most(choice for answers in task.answers for choice in answers.of(_CHOICES, name)) for task in tasks]
+    most = [_most(choice for answers in task.answers for choice in answers.of(CHOICES, name)) for task in tasks]
     return {name: pa.array(most, pa.string())} | (each if len(people) > 1 else {})
 
 
 def _first(task: Task, person: str, name: str) -> str | None:
-    return next((c for answers in task.answers if answers.person == person for c in answers.of(_CHOICES, name)), None)
+    return next((c for answers in task.answers if answers.person == person for c in answers.of(CHOICES, name)), None)
 
 
 def _most(choices: Iterable[str]) -> str | None:

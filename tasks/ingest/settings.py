@@ -9,7 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.tasks.ingest.passwords import without_password
+from assay.tasks.ingest.people.settings import PeoplesGold
 from assay.tasks.ingest.scan_settings import Scan
+from assay.tasks.ingest.several import Names, Paths, as_many
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
@@ -27,14 +29,6 @@ ORIGINS = (
     "nifti",
     "label_studio",
 )
-
-
-def _as_many(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-Paths = Annotated[tuple[str, ...], BeforeValidator(_as_many), Field(min_length=1)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_as_many)]
 
 
 MOST_DRAWN = 4096 * 4096
@@ -154,7 +148,7 @@ class Source(Settings):
     reader: Literal["parquet", "csv", "jsonl"] | None = Field(default=None, examples=["csv"], exclude_if=_is_left_out)
     """Who reads `files`: also a reader that an installed package offers, or one of your own as `module:object` or
     `file.py:object`."""
-    sql: Annotated[tuple[str], BeforeValidator(_as_many), AfterValidator(without_password)] | None = Field(
+    sql: Annotated[tuple[str], BeforeValidator(as_many), AfterValidator(without_password)] | None = Field(
         default=None, examples=["sqlite:///comments.db", "${DATABASE_URL}"], exclude_if=_is_left_out
     )
     """A database, as SQLAlchemy writes its address: SQLite as it is (the path starts beside pipelines.yaml), PostgreSQL
@@ -212,6 +206,9 @@ class Source(Settings):
     )
     """The column of what is independent: the patient, the document, the site. Hold-outs never part a group, and
     every interval and test counts groups, not samples. A row without a value is a group of its own."""
+    gold: PeoplesGold | None = Field(default=None, examples=["answers.json"], exclude_if=_is_left_out)
+    """What people answered in Label Studio about samples of this source, as gold: it overrides or completes the gold
+    column by id, in every part of the data."""
     gold_in: Names | None = None
     """The parts (values of `split`) whose gold labels are used; in the others they are hidden, as in the tutorials."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1), AfterValidator(_between_cells)] = ","
@@ -277,6 +274,9 @@ class Source(Settings):
         truths = [name for name in ("label", "labels", "tags", "score") if getattr(self, name) is not None]
         if len(truths) > 1:
             raise ValueError(f"{truths[0]} and {truths[1]} are two kinds of truth: give one of them")
+        other = "iob" if self.iob is not None else next((one for one in truths if one != "label"), None)
+        if self.gold is not None and other is not None:
+            raise ValueError(f"gold is one class a sample, and with {other} samples have another truth; leave gold out")
         if self.iob is not None:
             for name in (
                 "image",

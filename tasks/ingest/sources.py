@@ -50,7 +50,7 @@ class ResolvedSource(SourceFiles):
 
 def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
     """The source with its files found, or the sentence that says which one is missing or empty."""
-    source = source.model_copy(update={"masked": None})  # what is shown changes nothing that is read
+    source = source.model_copy(update={"masked": None, "gold": None})  # neither changes what is read
     origin = next(name for name in ORIGINS if getattr(source, name) is not None)
     if origin == "dataset":
         assert source.dataset is not None

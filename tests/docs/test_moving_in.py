@@ -65,6 +65,11 @@ def test_the_page_is_walked_through(
     assert passes(folder, "test_my_rules.py")
     save_and_run(folder, [FILES["ask_llm.py"], FILES["votes.yaml"]], ["ask_llm.py"])
     assert "coverage" in does("run by-prompts --config votes.yaml")
+    assert "ask: 20 tasks" in does("export patients --label-studio 20 --to ask")
+    save_and_run(folder, [FILES["answer.py"], FILES["answered.yaml"]], ["answer.py"])
+    assert "18 samples have people's gold (18 new, 2 skipped)" in does("run answered --config answered.yaml")
+    assert "lake: votes (600 rows), weak_labels (300 rows)" in does("export patients --lake lake")
+    save_and_run(folder, [FILES["read_lake.py"]], ["read_lake.py"])
     (folder / "night.py").write_text(FILES["night.py"].text)
     done = subprocess.run([sys.executable, "night.py"], cwd=folder, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
@@ -73,7 +78,7 @@ def test_the_page_is_walked_through(
     (folder / "pipelines.yaml").write_text(text.replace("# schedule:", "schedule:"))
     assert "0 2 * * *" in does("list")
     assert COMMANDS[-1] == "serve"  # which stays at work: tests/flows/test_deployments.py
-    assert {run.pipeline for run in Store(str(folder / "artifacts")).runs()} == {"patients", "by-prompts"}
+    assert {run.pipeline for run in Store(str(folder / "artifacts")).runs()} == {"patients", "by-prompts", "answered"}
 
 
 def passes(folder: Path, name: str) -> bool:

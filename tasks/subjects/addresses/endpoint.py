@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.infra.answers import TURNS, KeptAnswers, Turns, place_of
+from assay.infra.answers import AskedCounts, KeptAnswers, Turns, counted_at, place_of, turns_at
 from assay.infra.errors import InputError
 from assay.infra.folders import Folder
 from assay.infra.ingredients import note_elsewhere
@@ -105,11 +105,16 @@ class Endpoint:
         items = self._items(asked)
         names = [_name_of(item) for item in items]
         found = dict(self._kept.known(names))
-        if found and self.given.goes_on and not self._held:
-            self._hold_against({name: item for name, item in zip(names, items, strict=True) if name in found}, found)
-        missing = list({name: item for name, item in zip(names, items, strict=True) if name not in found}.items())
-        for start in range(0, len(missing), self.given.asking.batch):
-            found |= self._ask(missing[start : start + self.given.asking.batch])
+        self._counts.add(questions=len(set(names)), stored=len(found))
+        try:
+            if found and self.given.goes_on and not self._held:
+                known = {name: item for name, item in zip(names, items, strict=True) if name in found}
+                self._hold_against(known, found)
+            missing = list({name: item for name, item in zip(names, items, strict=True) if name not in found}.items())
+            for start in range(0, len(missing), self.given.asking.batch):
+                found |= self._ask(missing[start : start + self.given.asking.batch])
+        finally:
+            self._counts.leave()
         widths = {len(found[name]) for name in names}
         if len(widths) > 1:
             raise InputError(f"{self._client.who} answers with {' and '.join(map(str, sorted(widths)))} numbers a row.")
@@ -174,11 +179,12 @@ class Endpoint:
             f'The endpoint "{self.given.written}" was asked {asking.most_requests} times in this run, as often as '
             f"`asking.{limit}` allows: raise it, and run again; what was answered is kept."
         )
-        whose = hashlib.sha256(url.encode()).hexdigest()[:16]
-        turns = Turns(
-            self._folder, f"{TURNS}/{self.given.run or 'no-run'}/{whose}", asking.rate, asking.most_requests, beyond
-        )
-        return Client(url, asking, turns.take)
+        turns = Turns(self._folder, turns_at(self.given.run, url), asking.rate, asking.most_requests, beyond)
+        return Client(url, asking, turns.take, count=self._counts.add)
+
+    @cached_property
+    def _counts(self) -> AskedCounts:
+        return AskedCounts(self._folder, counted_at(self.given.run, self.given.url))
 
     @cached_property
     def _form(self) -> Form:

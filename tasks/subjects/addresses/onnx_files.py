@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.infra.given_files import content_of, require_regular
 from assay.tasks.subjects.addresses.columns import columns_of, numbers_of, require_named
 from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.addresses.model_file import content_at
 from assay.tasks.subjects.named_answers import NamedAnswers
 from assay.tasks.subjects.tables.own import as_probabilities
 
@@ -41,11 +41,7 @@ _TYPES = {
 
 def refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
     """The model in the file; it is opened once on the way, so that what is wrong is said before anything runs."""
-    path = beside / written
-    require_regular(path, "The ONNX file")
-    if not path.is_file():
-        raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
-    return onnx_model(settings, written, content_of(path))
+    return onnx_model(settings, written, content_at(written, beside, "The ONNX file"))
 
 
 def onnx_model(settings: Subject, written: str, content: bytes) -> GivenModel:

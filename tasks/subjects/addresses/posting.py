@@ -85,12 +85,16 @@ def secret_headers(asking: Asking, url: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Client:
-    """Whoever asks one endpoint; `before` every request it takes its turn, which may make it wait or stop it."""
+    """Whoever asks one endpoint; `before` every request it takes its turn, which may make it wait or stop it.
+
+    `count` hears of every request, and of those that were made again.
+    """
 
     url: str
     asking: Asking
     before: Callable[[], None] = lambda: None
     wait: Callable[[float], None] = time.sleep
+    count: Callable[..., None] = lambda **_: None
     _open: urllib.request.OpenerDirector = field(default_factory=http_only)
 
     @property
@@ -117,6 +121,7 @@ class Client:
         why = ""
         for attempt in range(self.asking.retries + 1):
             self.before()
+            self.count(requests=1, retries=min(attempt, 1))
             request = urllib.request.Request(url, body, headers, method=method)
             pause = _FIRST_WAIT * 2**attempt
             try:

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.infra.given_files import MOST_BYTES, content_of, require_regular
+from assay.infra.given_files import MOST_BYTES
 from assay.tasks.subjects.addresses.columns import columns_of, numbers_of
 from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.addresses.model_file import content_at
 from assay.tasks.subjects.named_answers import NamedAnswers
 
 if TYPE_CHECKING:
@@ -28,11 +29,7 @@ _SHOWN = 3
 
 def refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel:
     """The model in the file; it is made once on the way, so that what is wrong is said before anything runs."""
-    path = beside / written
-    require_regular(path, "The skops file")
-    if not path.is_file():
-        raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
-    return skops_model(settings, written, content_of(path))
+    return skops_model(settings, written, content_at(written, beside, "The skops file"))
 
 
 def skops_model(settings: Subject, written: str, content: bytes) -> GivenModel:

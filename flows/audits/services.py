@@ -1,0 +1,73 @@
+"""Services as a kind of audit: how often the models behind HTTP were asked in this run, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.kind import AuditKind, Ground, Measured
+from assay.flows.configuration.written import Clash, as_dict, each_subject
+from assay.flows.configuration.yaml_source import Value
+from assay.infra.artifacts import Artifact
+from assay.tasks.subjects.addresses.asked import METRICS, asked_services, is_service, service_findings
+from assay.tasks.subjects.settings import WAYS
+
+if TYPE_CHECKING:
+    from assay.data.schemas import Findings
+    from assay.flows.configuration.mistakes import Where
+    from assay.flows.pipeline import Pipeline
+    from assay.infra.runs import Run
+    from assay.tasks.reporting.parts import Part
+    from assay.tasks.statistics.findings import Finding, FindingIndex
+
+
+@dataclass(frozen=True)
+class Services:
+    """Nothing that could be kept: how often they are asked is another number in every run."""
+
+    findings: Sequence[Artifact[Findings]] = ()
+
+
+def asked(pipeline: Pipeline) -> bool:
+    """Whether a subject is a service."""
+    return bool(asked_services(pipeline.subjects))
+
+
+def run(_ground: Ground) -> Services:
+    """Nothing yet: the others ask."""
+    return Services()
+
+
+def counted(ground: Ground, services: Services, run: Run) -> tuple[Services, Sequence[Finding]]:
+    """How often they were asked, once everybody has."""
+    return services, service_findings(asked_services(ground.pipeline.subjects), run.id, run.store)
+
+
+def page(_ground: Ground, _services: Services, findings: FindingIndex) -> Iterator[Part]:
+    """Questions, requests and cost."""
+    from assay.tasks.subjects.addresses.page import page as of_services
+
+    if findings.select("services"):
+        yield of_services(findings)
+
+
+def gate(pipeline: dict[str, Value], named: dict[str, Value], where: Where) -> Iterator[Clash]:
+    """Requests are counted where a subject is a service, and have a cost where they have a price."""
+    services = [one for _, one in each_subject(pipeline) if any(is_service(str(one.get(way))) for way in WAYS)]
+    if not services:
+        yield Clash((*where, "finding"), "nothing will measure it: no subject is a service (`model: https://…`)")
+        return
+    priced = any(as_dict(one.get("asking")).get("price") for one in services)
+    if named.get("finding") == "services.cost" and not priced:
+        yield Clash((*where, "finding"), "nothing will measure it: say the `price` of a request under `asking`")
+
+
+SERVICES = AuditKind(
+    "services",
+    asked,
+    run,
+    measures=(Measured("services", METRICS, ("subject", "subjects"), gate=gate),),
+    afterwards=counted,
+    background=page,
+)
