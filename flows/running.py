@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
@@ -18,10 +18,12 @@ from assay.flows.report.all_nights import write_index
 from assay.flows.report.baselines import Past
 from assay.flows.report.judgement import as_recorded, judge_night, require_baselines
 from assay.flows.report.outcomes import outcomes_in
+from assay.flows.report.records import sample_in_words
+from assay.infra.bounds import Allowance
 from assay.infra.branches import start
 from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError, InputError, RunError, SettingError
+from assay.infra.errors import AssayError, InputError, RunError, SettingError, told
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
@@ -60,11 +62,13 @@ def run_pipeline(
     seed: int = 0,
     fresh: bool = False,
     verify: int = 0,
+    share: float = 1.0,
     console: Console | None = None,
 ) -> RunResult:
     """Run the pipeline and leave findings, report and record in the store; raises what made it end early.
 
-    Of the partitions that a stage takes from earlier results, `verify` are computed again and compared.
+    Of the partitions that a stage takes from earlier results, `verify` are computed again and compared. With a `share`
+    below 1, it is a run on a sample.
     """
     prepare_environment()
     check_inputs(project, pipeline)
@@ -73,7 +77,7 @@ def run_pipeline(
     try:
         with (
             signals_in_words(),
-            _open_run(project, pipeline, store, seed, fresh, verify, console.file if console else None) as run,
+            _open_run(project, pipeline, store, seed, fresh, verify, share, console.file if console else None) as run,
         ):
             if server is not None:
                 server.notice = run.notice
@@ -89,18 +93,27 @@ def run_pipeline(
 def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
     check_inputs(project, pipeline)
-    with _open_run(project, pipeline, Store(project.store).open(), seed, fresh=False, verify=0, stream=None) as run:
+    store = Store(project.store).open()
+    with _open_run(project, pipeline, store, seed, fresh=False, verify=0, share=1.0, stream=None) as run:
         return perform(run, project, pipeline)
 
 
 @contextmanager
 def _open_run(
-    project: Project, pipeline: Pipeline, store: Store, seed: int, fresh: bool, verify: int, stream: IO[str] | None
+    project: Project,
+    pipeline: Pipeline,
+    store: Store,
+    seed: int,
+    fresh: bool,
+    verify: int,
+    share: float,
+    stream: IO[str] | None,
 ) -> Iterator[Run]:
     from assay.infra.prefect_tasks import Orchestrated
 
     close_crashed_runs(store)
     progress = open_progress(cast("TextIO | None", stream))
+    foreseen = _foreseen(project, pipeline, seed, share, fresh)
     run = Run(
         pipeline.name,
         store,
@@ -112,7 +125,10 @@ def _open_run(
         conductor=Orchestrated(),
         keep_bytes=project.keep_mib << 20,
         verify=verify,
+        share=share,
+        allowance=Allowance(pipeline.seconds_allowed, pipeline.budget or ""),
     )
+    run.record.forecast = foreseen
     run.record.settings = pipeline.model_dump(mode="json")
     run.record.overrides = sorted(dotted(where) for where in project.lines.changed)
     stopped = False
@@ -133,7 +149,10 @@ def _open_run(
 def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
-    run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.slots()}")
+    of_sample = [sample_in_words(run.record)] if run.record.is_sample else []
+    run.progress.notice(" · ".join([pipeline.name, f"run {run.id}", f"seed {run.seed}", *of_sample, str(run.slots())]))
+    for sentence in run.record.forecast.get("said", ()):
+        run.progress.notice(sentence)
     made = audit(pipeline, project.folder)
     made, of_this_run = complete(run, made)
     say_what_is_new(run)
@@ -163,6 +182,18 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     return RunResult(run.id, status, report, run.record.findings, run.record.seconds, code)
 
 
+def _foreseen(project: Project, pipeline: Pipeline, seed: int, share: float, fresh: bool) -> dict[str, Any]:
+    """What the run is expected to cost, for its record; empty where nothing is known of it."""
+    from assay.flows.forecast.foreseeing import foresee, head_line
+    from assay.flows.forecast.showing import to_json
+
+    try:
+        expected, of_budget = foresee(project, pipeline, seed, share=share, fresh=fresh)
+    except Exception as error:  # noqa: BLE001 - a run that nobody can foresee is run all the same
+        return {"said": [f"There is no forecast: {told(error, masked=True)}"]}
+    return to_json(expected) | {"said": [line for line in (head_line(expected), *of_budget) if line]}
+
+
 @contextmanager
 def _recorded(record: RunRecord) -> Iterator[None]:
     """Write down how a run ended that did not get to its end."""
@@ -177,8 +208,12 @@ def _recorded(record: RunRecord) -> Iterator[None]:
 
 def run_before(store: Store, record: RunRecord) -> str | None:
     """The latest run that was asked the same, so that likely nothing will be computed and no worker is needed."""
-    alike = (record.pipeline, record.seed, record.settings)
-    asked = [run for run in store.runs() if run.status == "done" and (run.pipeline, run.seed, run.settings) == alike]
+    alike = (record.pipeline, record.seed, record.settings, record.share)
+    asked = [
+        run
+        for run in store.runs(record.pipeline)
+        if run.status == "done" and (run.pipeline, run.seed, run.settings, run.share) == alike
+    ]
     return asked[-1].id if asked else None
 
 

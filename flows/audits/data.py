@@ -38,6 +38,7 @@ def take_in(ground: Ground) -> Data:
     from assay.flows.audits.source_files import note_files
     from assay.infra.runs import current_run
     from assay.tasks.ingest.paths_task import keep_paths, names_paths
+    from assay.tasks.ingest.share_task import draw_share
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.ingest.task import ingest
 
@@ -45,7 +46,9 @@ def take_in(ground: Ground) -> Data:
     entered = ingest(source, source.settings)
     note_files(current_run(), source)
     paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
-    return Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
+    share = current_run().record.share
+    samples = entered.samples if share == 1 else draw_share(entered.samples, share)
+    return Data(samples, entered.classes, entered.rejects, entered.contract, paths=paths)
 
 
 def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[Part]:

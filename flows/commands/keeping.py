@@ -92,6 +92,7 @@ def export(
     from assay.flows.export.models import export_model
     from assay.flows.export.results import export_results
     from assay.flows.operations.stores import open_store
+    from assay.flows.report.baselines import require_whole
     from assay.flows.report.records import find_run
 
     opened = open_store(config, store)
@@ -103,10 +104,11 @@ def export(
         record = find_run(opened, run)
         echo(to_mlflow(opened, record, mlflow) if mlflow else to_openlineage(opened, record, str(openlineage)))
         return
+    record = require_whole(find_run(opened, run), "handed on")
     if results is not None:
         if target or model or hardest or subject or labeler or licence:
             raise click.UsageError("--results DIR stands alone; the other choices go with --to DIR.")
-        echo(export_results(opened, find_run(opened, run), results))
+        echo(export_results(opened, record, results))
         return
     if target is None:
         raise click.UsageError("Give a folder with --to DIR, or with --results DIR.")
@@ -115,12 +117,12 @@ def export(
     if hardest is not None:
         if model or labeler or licence:
             raise click.UsageError("--hardest N goes with --subject NAME and --to DIR only.")
-        echo(export_hardest(opened, find_run(opened, run), hardest, target, subject))
+        echo(export_hardest(opened, record, hardest, target, subject))
         return
     if model is not None:
-        echo(export_model(opened, find_run(opened, run), model, target))
+        echo(export_model(opened, record, model, target))
         return
-    echo(export_run(opened, find_run(opened, run), target, labeler=labeler, licence=licence))
+    echo(export_run(opened, record, target, labeler=labeler, licence=licence))
 
 
 @click.group("store", cls=Answering)
