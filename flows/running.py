@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Any, TextIO, cast
+from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
@@ -23,7 +23,7 @@ from assay.infra.bounds import Allowance
 from assay.infra.branches import start
 from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError, InputError, RunError, SettingError, told
+from assay.infra.errors import AssayError, InputError, RunError, SettingError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
@@ -109,11 +109,12 @@ def _open_run(
     share: float,
     stream: IO[str] | None,
 ) -> Iterator[Run]:
+    from assay.flows.forecast.recorded import foreseen
     from assay.infra.prefect_tasks import Orchestrated
 
     close_crashed_runs(store)
     progress = open_progress(cast("TextIO | None", stream))
-    foreseen = _foreseen(project, pipeline, seed, share, fresh)
+    expected = foreseen(project, pipeline, seed, share, fresh)
     run = Run(
         pipeline.name,
         store,
@@ -128,7 +129,7 @@ def _open_run(
         share=share,
         allowance=Allowance(pipeline.seconds_allowed, pipeline.budget or ""),
     )
-    run.record.forecast = foreseen
+    run.record.forecast = expected
     run.record.settings = pipeline.model_dump(mode="json")
     run.record.overrides = sorted(dotted(where) for where in project.lines.changed)
     stopped = False
@@ -180,18 +181,6 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     if made.failures:
         raise made.failures[0]
     return RunResult(run.id, status, report, run.record.findings, run.record.seconds, code)
-
-
-def _foreseen(project: Project, pipeline: Pipeline, seed: int, share: float, fresh: bool) -> dict[str, Any]:
-    """What the run is expected to cost, for its record; empty where nothing is known of it."""
-    from assay.flows.forecast.foreseeing import foresee, head_line
-    from assay.flows.forecast.showing import to_json
-
-    try:
-        expected, of_budget = foresee(project, pipeline, seed, share=share, fresh=fresh)
-    except Exception as error:  # noqa: BLE001 - a run that nobody can foresee is run all the same
-        return {"said": [f"There is no forecast: {told(error, masked=True)}"]}
-    return to_json(expected) | {"said": [line for line in (head_line(expected), *of_budget) if line]}
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from assay.flows.forecast.foreseeing import in_words
 from assay.flows.forecast.scaling import Range
@@ -56,20 +55,6 @@ def summary(expected: Forecast) -> str:
     kept = in_bytes(round(expected.total("bytes")))
     slots = plural(expected.slots, "slot")
     return f"Forecast: {in_words(expected)} on {slots}; {processors}; {kept} kept.{unknown}"
-
-
-def to_json(expected: Forecast) -> dict[str, Any]:
-    """What a record keeps of a forecast, to be held against what came."""
-    stages = {one.planned.place: [round(end, 3) for end in _ends(one.seconds)] for one in expected.stages if one.costs}
-    return {
-        "seconds": [round(end, 1) for end in _ends(expected.seconds)],
-        "stages": stages,
-        "unknown": expected.unknown,
-    }
-
-
-def _ends(seconds: Range) -> tuple[float, float, float]:
-    return seconds.value, seconds.low, seconds.high
 
 
 @dataclass(frozen=True)
