@@ -25,6 +25,7 @@ def to_json(expected: Forecast) -> dict[str, Any]:
     return {
         "seconds": _ends(expected.seconds),
         "stages": {one.planned.place: _ends(one.seconds) for one in expected.stages if one.costs},
+        "cpu": {one.planned.place: _ends(one.costs["cpu"]) for one in expected.stages if one.costs},
         "unknown": expected.unknown,
     }
 

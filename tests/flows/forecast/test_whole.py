@@ -32,6 +32,12 @@ def night(first: str = WILL_RUN) -> list[PlannedStage]:
     ]
 
 
+def there(rows: int) -> PlannedStage:
+    """Samples that are in the store."""
+    made = {"result": Given("Samples", "s", rows)}
+    return PlannedStage("ingest", "ingest", CACHED, "", work=Work("like ingest", "own ingest", 1.0), makes=made)
+
+
 KNOWN = [was("ingest", 100, 2.0), was("left", 100, 6.0), was("right", 100, 4.0), was("both", 200, 1.0)]
 
 
@@ -44,10 +50,7 @@ def test_branches_go_on_at_once_where_there_are_slots() -> None:
 
 def test_rows_of_what_is_promised_are_followed_from_stage_to_stage() -> None:
     halves = [was("left", 100, 6.0, made=25), was("left", 200, 12.0, made=50)]
-    more = [planned("ingest", [], "s", outlook=CACHED), *night()[1:2], planned("after", ["l"], "a")]
-    more[0] = PlannedStage(
-        "ingest", "ingest", CACHED, "", work=more[0].work, makes={"result": Given("Samples", "s", 400)}
-    )
+    more = [there(400), *night()[1:2], planned("after", ["l"], "a")]
     found = forecast(more, [*halves, was("after", 25, 1.0), was("after", 50, 2.0)], slots=1, overhead=0.0)
     assert [one.rows for one in found.stages] == [0, 400, 100]
     assert found.seconds.value == pytest.approx(24 + 4)
@@ -81,9 +84,6 @@ def test_the_low_end_counts_only_what_is_certain_to_run() -> None:
 
 def test_the_share_that_fits_is_the_largest_that_does() -> None:
     sizes = [was(name, rows, 0.1 * rows) for name in ("left", "right", "both") for rows in (100, 50)]
-    plan = [
-        PlannedStage("ingest", "ingest", CACHED, "", work=Work("i", "i", 1.0), makes={"r": Given("Samples", "s", 100)})
-    ]
-    plan += night()[1:]
+    plan = [there(100), *night()[1:]]
     fits = {budget: share_that_fits(plan, sizes, slots=1, overhead=0.0, budget=budget) for budget in (30.0, 11.0, 0.01)}
     assert fits == {30.0: 0.5, 11.0: 0.25, 0.01: None}

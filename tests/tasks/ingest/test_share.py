@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +40,7 @@ def piece_rows(piece: Piece) -> pa.Table:
 
 @stage(version=1)
 def given_samples(cut: list[int]) -> Artifact[Samples]:
-    return map_pieces(piece_rows, [Piece(a, b) for a, b in zip(cut, cut[1:], strict=False)], into=Samples)
+    return map_pieces(piece_rows, [Piece(a, b) for a, b in pairwise(cut)], into=Samples)
 
 
 def drawn_ids(run: Run, cut: list[int], share: float = 0.25) -> list[str]:
