@@ -28,6 +28,7 @@ NAMES = (
     "at_once",
     "simulated_night",
     "one_more_file",
+    "forecast",
 )
 
 

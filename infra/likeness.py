@@ -19,7 +19,7 @@ from assay.infra.artifacts import Artifact, Files, Kind, Table
 from assay.infra.keys import Fingerprinted
 from assay.infra.settings import Settings
 
-TIMES = frozenset({"steps", "restarts", "share"})
+TIMES = frozenset({"steps", "restarts", "queries", "share"})
 """Settings that work grows with in proportion."""
 LISTED = frozenset({"eps", "severities"})
 """Settings with a list of what is done one after the other."""

@@ -18,7 +18,8 @@ def foresee(
     """What a run will cost, and what is to be said of its budget; nothing is written or started to know that."""
     planned, slots = walked(project, pipeline, seed, share=share, fresh=fresh)
     records = Store(project.store).look().runs()
-    known, spent = executed(records), overhead([one for one in records if one.pipeline == pipeline.name])
+    known = [one for one in executed(records) if not (fresh and one.is_partial)]
+    spent = overhead([one for one in records if one.pipeline == pipeline.name])
     expected = forecast(planned, known, slots=slots, overhead=spent)
     allowed = pipeline.seconds_allowed
     if allowed is None or expected.seconds.value <= allowed:

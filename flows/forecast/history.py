@@ -22,7 +22,7 @@ WIDENED: Mapping[Basis, float] = {"the same work": 1.0, "the same settings on ot
 
 @dataclass(frozen=True)
 class Executed:
-    """A stage as a run computed it, whole: nothing of it came from an earlier result."""
+    """A stage as a run computed it."""
 
     stage: str
     like: str
@@ -33,6 +33,8 @@ class Executed:
     """Seconds, of the clock (`seconds`), of processors (`cpu`) and GPUs (`gpu`); `partitions` and `bytes`."""
     made: Mapping[str, int]
     """The rows of its outputs, by name."""
+    is_partial: bool = False
+    """Whether only what was new was computed, and the rest taken from an earlier night."""
 
 
 def executed(records: Sequence[RunRecord]) -> list[Executed]:
@@ -41,14 +43,13 @@ def executed(records: Sequence[RunRecord]) -> list[Executed]:
 
 
 def _executed(stage: StageRecord) -> Iterator[Executed]:
-    if stage.cached or not stage.cost or not stage.work or stage.partitions_taken or stage.partitions_reused:
+    if stage.cached or not stage.cost or not stage.work or stage.partitions_reused:
         return
     work = stage.work
     made = {name: int(handle.get("rows") or 0) for name, handle in stage.outputs.items()}
     took = {**stage.cost, "seconds": stage.seconds}
-    yield Executed(
-        stage.stage, str(work["like"]), str(work["own"]), float(work["effort"]), int(work["rows"]), took, made
-    )
+    like, own, partial = str(work["like"]), str(work["own"]), bool(stage.partitions_taken)
+    yield Executed(stage.stage, like, own, float(work["effort"]), int(work["rows"]), took, made, partial)
 
 
 def most_alike(stage: str, work: Work, known: Iterable[Executed]) -> tuple[list[Executed], Basis]:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from types import MappingProxyType
 
 from assay.flows.forecast.history import WIDENED, Basis, Executed, most_alike
-from assay.flows.forecast.scaling import Range, expected
+from assay.flows.forecast.scaling import SLACK, Range, expected
 from assay.infra.likeness import Given, Work, is_by_sample, rows_among
 from assay.infra.plans import CACHED, PlannedStage
 
 QUANTITIES = ("seconds", "cpu", "gpu", "partitions", "bytes")
 _BY_ROW = ("partitions", "bytes")
 """What does not grow with epochs and steps."""
+_NIGHTS = 5
 _NOTHING: Mapping[str, Range] = MappingProxyType({})
 
 
@@ -67,7 +69,13 @@ def _forecast(one: PlannedStage, known: Sequence[Executed], rows: dict[str, int]
         rows[made.digest] = _shared(Given(made.kind, made.digest, entered), share if enters else None)
     if not alike:
         return StageForecast(one, basis, rows=over)
-    costs = {name: _cost(name, work, over, alike).wider(WIDENED[basis]) for name in QUANTITIES}
+    whole, partial = ([one for one in alike if one.is_partial == wanted] for wanted in (False, True))
+    if share is None and alike[0].is_partial and basis == "the same work":
+        costs = {name: _as_the_last(name, partial, _cost(name, work, over, whole)) for name in QUANTITIES}
+    elif not whole:
+        return StageForecast(one, "not run yet", rows=over)
+    else:
+        costs = {name: _cost(name, work, over, whole).wider(WIDENED[basis]) for name in QUANTITIES}
     return StageForecast(one, basis, len(alike), costs, over)
 
 
@@ -80,6 +88,12 @@ def _cost(quantity: str, work: Work, over: int, alike: Sequence[Executed]) -> Ra
     per_row = 1.0 if quantity in _BY_ROW else work.effort
     points = [(one.rows * (1.0 if quantity in _BY_ROW else one.effort), one.took.get(quantity, 0.0)) for one in alike]
     return expected(points, over * per_row)
+
+
+def _as_the_last(quantity: str, partial: Sequence[Executed], whole: Range) -> Range:
+    """Where the last night computed only what was new: as the latest such nights, and at the most all of it."""
+    took = median(one.took.get(quantity, 0.0) for one in partial[:_NIGHTS])
+    return Range(took, took / SLACK, max(took * SLACK, whole.high))
 
 
 def _rows_made(name: str, made: Given, work: Work, over: int, alike: Sequence[Executed]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from assay.flows.forecast.history import Executed
@@ -87,3 +89,13 @@ def test_the_share_that_fits_is_the_largest_that_does() -> None:
     plan = [there(100), *night()[1:]]
     fits = {budget: share_that_fits(plan, sizes, slots=1, overhead=0.0, budget=budget) for budget in (30.0, 11.0, 0.01)}
     assert fits == {30.0: 0.5, 11.0: 0.25, 0.01: None}
+
+
+def test_a_night_that_takes_most_from_earlier_ones_is_as_the_last_such_night_and_at_the_most_whole() -> None:
+    whole = [was("left", 100, 10.0), was("left", 200, 20.0)]
+    last = replace(was("left", 210, 1.5), is_partial=True)
+    [_, stage] = forecast([there(220), night()[1]], [last, *whole], slots=1, overhead=0.0).stages
+    assert stage.seconds.value == 1.5
+    assert stage.seconds.high > 22
+    [_, alone] = forecast([there(220), night()[1]], whole, slots=1, overhead=0.0).stages
+    assert alone.seconds.value == pytest.approx(22.0)
