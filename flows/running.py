@@ -12,18 +12,19 @@ from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.mistakes import dotted
 from assay.flows.nights.afterwards import leave_traces
+from assay.flows.operations.inputs import check_inputs
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.alarm_budget import level_of, write_budget
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.baselines import Past
-from assay.flows.report.judgement import as_recorded, judge_night, require_baselines
+from assay.flows.report.judgement import as_recorded, judge_night
 from assay.flows.report.outcomes import outcomes_in
 from assay.flows.report.records import sample_in_words
 from assay.infra.bounds import Allowance
 from assay.infra.branches import start
 from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError, InputError, RunError, SettingError
+from assay.infra.errors import AssayError, InputError, SettingError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
@@ -216,25 +217,6 @@ def say_what_is_new(run: Run) -> None:
         same = f"{plural(verified, 'partition')} computed again, and the same as in the earlier nights they are from"
         none = "nothing to compute again: no stage took some of its partitions from an earlier night"
         run.progress.notice(f"Verified  {same if verified else none}")
-
-
-def check_inputs(project: Project, pipeline: Pipeline) -> None:
-    """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line."""
-    from assay.flows.configuration.named_things import is_subject, missing_things
-    from assay.infra.engines.routing import require_gpu_here
-
-    require_gpu_here(project.compute)
-    missing = list(missing_things(pipeline, project.folder))
-    lost = [one for one in missing if is_subject(one)]
-    if len({one.where[:2] for one in lost}) < len(
-        pipeline.subjects
-    ):  # of several, one that is wrong is no reason to lose the others
-        missing = [one for one in missing if one not in lost]
-    if any(gate.against is not None for gate in pipeline.gates):
-        require_baselines(project, pipeline.name, Store(project.store))
-    if missing:
-        said = "\n".join(one.said(project, pipeline) for one in missing)
-        raise InputError(said) if any(one.error.exit_code == 2 for one in missing) else RunError(said)
 
 
 def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:

@@ -101,7 +101,7 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     project = load_project(config, pipeline=name, overrides=overrides, store=store)
     from assay.flows.forecast.foreseeing import foresee
     from assay.flows.forecast.showing import HEADINGS, in_rows, summary
-    from assay.flows.running import check_inputs
+    from assay.flows.operations.inputs import check_inputs
 
     check_inputs(project, project.pipeline(name))
     expected, of_budget = foresee(project, project.pipeline(name), seed, share=share)

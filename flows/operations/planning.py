@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from assay.flows.audit import audit
+from assay.flows.operations.inputs import check_inputs
 from assay.flows.pipeline import Pipeline, Project
-from assay.flows.running import check_inputs
 from assay.infra.engines.opening import engine_to_look_with
 from assay.infra.plans import Plan, PlannedStage
 from assay.infra.progress import SilentProgress
