@@ -64,7 +64,7 @@ def inside(record: RunRecord) -> float:
 
 
 def main() -> None:
-    """Every pipeline at three sizes, and the shares over all of them."""
+    """Every pipeline at three sizes, told as it is done, and the shares over all of them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("pipelines", nargs="*", default=list(PIPELINES))
     parser.add_argument("--workers", type=int, default=2)
@@ -77,36 +77,45 @@ def main() -> None:
         wholes[name] = records[-1]
         slowest = sorted(pairs(records[-1], "seconds"), key=lambda one: -one[2])[:12]
         print(json.dumps({name: slowest}), file=sys.stderr, flush=True)
+        tell_whole(name, records[-1])
+        for quantity, unit in (("seconds", "s"), ("cpu", "s of processors")):
+            tell_stages(name, pairs(records[-1], quantity), unit)
     for quantity, unit in (("seconds", "s"), ("cpu", "s of processors")):
-        every = [one for record in wholes.values() for one in pairs(record, quantity)]
-        long, short = [one for one in every if one[2] >= SHORT], [one for one in every if one[2] < SHORT]
-        tell(
-            claim(
-                f"share of stages within a quarter of their forecast, in {unit}, of those of {SHORT:g} s and longer",
-                [near(long)],
-                unit="share",
-                stages=len(long),
-                within_half=round(near(long, 0.5), 3),
-                shorter=len(short),
-                shorter_within_a_quarter=round(near(short), 3),
-                shorter_within_half_a_second=round(
-                    sum(abs(was - took) <= 0.5 for _, was, took in short) / max(1, len(short)), 3
-                ),
-            )
+        tell_stages("all", [one for record in wholes.values() for one in pairs(record, quantity)], unit)
+
+
+def tell_stages(name: str, every: list[Pair], unit: str) -> None:
+    """The claim about the stages: those of a second and longer, and the shorter ones beside it."""
+    long, short = [one for one in every if one[2] >= SHORT], [one for one in every if one[2] < SHORT]
+    close = sum(abs(was - took) <= 0.5 for _, was, took in short)
+    tell(
+        claim(
+            f"{name}: stages within a quarter of their forecast, in {unit}, of those of {SHORT:g} s and longer",
+            [near(long)],
+            unit="share",
+            stages=len(long),
+            within_half=round(near(long, 0.5), 3),
+            shorter=len(short),
+            shorter_within_a_quarter=round(near(short), 3),
+            shorter_within_half_a_second=round(close / max(1, len(short)), 3),
         )
-    for name, record in wholes.items():
-        expected, low, high = record.forecast["seconds"]
-        tell(
-            claim(
-                f"{name}: seconds of the whole run, expected from a quarter and a half of its samples",
-                [expected],
-                [record.seconds],
-                unit="s",
-                low=low,
-                high=high,
-                stages_inside_their_range=round(inside(record), 3),
-            )
+    )
+
+
+def tell_whole(name: str, record: RunRecord) -> None:
+    """The claim about the whole run: expected, and what it took."""
+    expected, low, high = record.forecast["seconds"]
+    tell(
+        claim(
+            f"{name}: seconds of the whole run, expected from a quarter and a half of its samples",
+            [expected],
+            [record.seconds],
+            unit="s",
+            low=low,
+            high=high,
+            stages_inside_their_range=round(inside(record), 3),
         )
+    )
 
 
 if __name__ == "__main__":

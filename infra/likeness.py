@@ -16,7 +16,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from assay.infra.artifacts import Artifact, Files, Kind, Table
-from assay.infra.keys import Fingerprinted
 from assay.infra.settings import Settings
 
 TIMES = frozenset({"steps", "restarts", "queries", "share"})
@@ -102,16 +101,14 @@ def _told(value: object) -> Any:
             return value.model_dump(mode="json", exclude=set(value.places))
         case BaseModel():
             return value.model_dump(mode="json")
-        case _ if isinstance(value, Fingerprinted):
-            settings = getattr(value, "settings", None)
-            return [type(value).__name__, _told(settings) if isinstance(settings, BaseModel) else None]
         case None | bool() | int() | float() | str():
             return value
         case Mapping():
             return {str(name): _told(item) for name, item in value.items()}
         case Sequence():
             return [_told(item) for item in value]
-    return type(value).__name__
+    settings = getattr(value, "settings", None)  # a source, a subject: what it stands on is not read for this
+    return [type(value).__name__, _told(settings) if isinstance(settings, BaseModel) else None]
 
 
 def _handles(values: object) -> Iterator[Given]:
