@@ -91,7 +91,7 @@ def run(
 @seed_option
 @sample_option
 def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], seed: int, share: float) -> None:
-    """Show what a run of NAME would do, and what it would cost, without doing it.
+    """Show what a run of NAME would do and cost, without doing it.
 
     Which stages are cached, which will run, where, and for how long: from earlier runs over the same store, scaled by
     rows, epochs, steps and ε.
