@@ -31,6 +31,7 @@ NAMES = (
     "simulated_night",
     "one_more_file",
     "chaos",
+    "forecast",
 )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError
+from assay.tasks.ingest.shares import share_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,8 @@ class Audited:
     """Where the report lies: a path, or an address in the store."""
     store: str = field(repr=False)
     seconds: float = field(default=0.0, compare=False)
+    share: float = 1.0
+    """The share of the samples that it looked at."""
 
     @property
     def passed(self) -> bool:
@@ -55,7 +58,8 @@ class Audited:
 
     def __str__(self) -> str:
         """What `assay run` says at its end."""
-        head = f"{self.pipeline} · run {self.run} · {self.status}"
+        of_sample = f" · a sample of {share_in_words(self.share)}" if self.share < 1 else ""
+        head = f"{self.pipeline} · run {self.run} · {self.status}{of_sample}"
         return "\n".join([head, *(f"  {verdict}" for verdict in self.verdicts), f"  Report {self.report}"])
 
     def _repr_html_(self) -> str:
@@ -83,12 +87,14 @@ def audit(
     store: str | None = None,
     seed: int = 0,
     fresh: bool = False,
+    sample: float = 1.0,
     progress: bool = False,
 ) -> Audited:
     """Run a pipeline of a pipelines.yaml now, as `assay run` does, and give what came of it.
 
     A gate that failed is no error: `passed` says so. Wrong input raises `InputError`, a run that broke `RunError`, both
-    with the sentence that the command line says. `progress` prints its lines; without it nothing is printed.
+    with the sentence that the command line says. `progress` prints its lines; without it nothing is printed. With a
+    `sample` below 1 only that share of the samples is looked at, drawn by the seed.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp(), "pipelines.yaml")
@@ -105,11 +111,20 @@ def audit(
 
     project = load_project(config, pipeline=pipeline, overrides=overrides, store=store)
     console = Console(soft_wrap=True, highlight=False) if progress else Console(file=io.StringIO())
-    result = run_pipeline(project, project.pipeline(pipeline), seed=seed, fresh=fresh, console=console)
+    asked = project.pipeline(pipeline)
+    result = run_pipeline(project, asked, seed=seed, fresh=fresh, share=sample, console=console)
     record = Store(project.store).run(result.run)
     if result.report is None:
         raise InputError(f"Run {result.run} has no report: it is {result.status}.")
     gates = tuple(str(gate["sentence"]) for gate in record.gates)
     return Audited(
-        result.run, pipeline, result.status, tuple(record.verdicts), gates, result.report, project.store, result.seconds
+        result.run,
+        pipeline,
+        result.status,
+        tuple(record.verdicts),
+        gates,
+        result.report,
+        project.store,
+        result.seconds,
+        record.share,
     )

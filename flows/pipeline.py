@@ -15,6 +15,7 @@ from pydantic import Field, create_model, field_validator
 from assay.data.catalog import is_masked
 from assay.flows.audits.kind import AuditKind
 from assay.flows.configuration.cron import trouble_with
+from assay.flows.configuration.durations import seconds_in
 from assay.flows.configuration.expectations import GIVEN
 from assay.flows.configuration.mistakes import nearest
 from assay.flows.configuration.overrides import file_name
@@ -53,6 +54,10 @@ class Pipeline(Settings):
 
     schedule: str | None = Field(default=None, examples=["0 2 * * *"])
     """When `assay serve` runs it, as a cron line (minute, hour, day, month, weekday); left out, only on request."""
+
+    budget: str | None = Field(default=None, examples=["40m", "2h", "90s"], exclude_if=lambda budget: budget is None)
+    """How long a run may take. When it is over, no further stage is begun; what is under way ends, what was made is
+    kept and reported, and the next run goes on from there. Left out, as long as it takes."""
 
     source: Source = Field(examples=["{dataset: sample/breast-cancer}", "{parquet: data/*.parquet, label: gold}"])
     """Where the samples come from."""
@@ -134,6 +139,18 @@ class Pipeline(Settings):
                 "a pipeline is named by up to 80 letters, digits, dots, dashes and underscores, as in night-1"
             )
         return name
+
+    @field_validator("budget", mode="before")
+    @classmethod
+    def _readable_budget(cls, budget: object) -> object:
+        if budget is not None:
+            seconds_in(str(budget))
+        return budget
+
+    @property
+    def seconds_allowed(self) -> float | None:
+        """How many seconds a run may take; None for as long as it takes."""
+        return None if self.budget is None else seconds_in(self.budget)
 
     @field_validator("schedule")
     @classmethod

@@ -12,16 +12,19 @@ from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.mistakes import dotted
 from assay.flows.nights.afterwards import leave_traces
+from assay.flows.operations.inputs import check_inputs
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.alarm_budget import level_of, write_budget
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.baselines import Past
-from assay.flows.report.judgement import as_recorded, judge_night, require_baselines
+from assay.flows.report.judgement import as_recorded, judge_night
 from assay.flows.report.outcomes import outcomes_in
+from assay.flows.report.records import sample_in_words
+from assay.infra.bounds import Allowance
 from assay.infra.branches import start
 from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError, InputError, RunError, SettingError
+from assay.infra.errors import AssayError, InputError, SettingError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
@@ -60,11 +63,13 @@ def run_pipeline(
     seed: int = 0,
     fresh: bool = False,
     verify: int = 0,
+    share: float = 1.0,
     console: Console | None = None,
 ) -> RunResult:
     """Run the pipeline and leave findings, report and record in the store; raises what made it end early.
 
-    Of the partitions that a stage takes from earlier results, `verify` are computed again and compared.
+    Of the partitions that a stage takes from earlier results, `verify` are computed again and compared. With a `share`
+    below 1, it is a run on a sample.
     """
     prepare_environment()
     check_inputs(project, pipeline)
@@ -73,7 +78,7 @@ def run_pipeline(
     try:
         with (
             signals_in_words(),
-            _open_run(project, pipeline, store, seed, fresh, verify, console.file if console else None) as run,
+            _open_run(project, pipeline, store, seed, fresh, verify, share, console.file if console else None) as run,
         ):
             if server is not None:
                 server.notice = run.notice
@@ -89,18 +94,28 @@ def run_pipeline(
 def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
     check_inputs(project, pipeline)
-    with _open_run(project, pipeline, Store(project.store).open(), seed, fresh=False, verify=0, stream=None) as run:
+    store = Store(project.store).open()
+    with _open_run(project, pipeline, store, seed, fresh=False, verify=0, share=1.0, stream=None) as run:
         return perform(run, project, pipeline)
 
 
 @contextmanager
 def _open_run(
-    project: Project, pipeline: Pipeline, store: Store, seed: int, fresh: bool, verify: int, stream: IO[str] | None
+    project: Project,
+    pipeline: Pipeline,
+    store: Store,
+    seed: int,
+    fresh: bool,
+    verify: int,
+    share: float,
+    stream: IO[str] | None,
 ) -> Iterator[Run]:
+    from assay.flows.forecast.recorded import foreseen
     from assay.infra.prefect_tasks import Orchestrated
 
     close_crashed_runs(store)
     progress = open_progress(cast("TextIO | None", stream))
+    expected = foreseen(project, pipeline, seed, share, fresh)
     run = Run(
         pipeline.name,
         store,
@@ -112,7 +127,10 @@ def _open_run(
         conductor=Orchestrated(),
         keep_bytes=project.keep_mib << 20,
         verify=verify,
+        share=share,
+        allowance=Allowance(pipeline.seconds_allowed, pipeline.budget or ""),
     )
+    run.record.forecast = expected
     run.record.settings = pipeline.model_dump(mode="json")
     run.record.overrides = sorted(dotted(where) for where in project.lines.changed)
     stopped = False
@@ -133,7 +151,10 @@ def _open_run(
 def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
-    run.progress.notice(f"{pipeline.name} · run {run.id} · seed {run.seed} · {run.slots()}")
+    of_sample = [sample_in_words(run.record)] if run.record.is_sample else []
+    run.progress.notice(" · ".join([pipeline.name, f"run {run.id}", f"seed {run.seed}", *of_sample, str(run.slots())]))
+    for sentence in run.record.forecast.get("said", ()):
+        run.progress.notice(sentence)
     made = audit(pipeline, project.folder)
     made, of_this_run = complete(run, made)
     say_what_is_new(run)
@@ -177,8 +198,12 @@ def _recorded(record: RunRecord) -> Iterator[None]:
 
 def run_before(store: Store, record: RunRecord) -> str | None:
     """The latest run that was asked the same, so that likely nothing will be computed and no worker is needed."""
-    alike = (record.pipeline, record.seed, record.settings)
-    asked = [run for run in store.runs() if run.status == "done" and (run.pipeline, run.seed, run.settings) == alike]
+    alike = (record.pipeline, record.seed, record.settings, record.share)
+    asked = [
+        run
+        for run in store.runs(record.pipeline)
+        if run.status == "done" and (run.pipeline, run.seed, run.settings, run.share) == alike
+    ]
     return asked[-1].id if asked else None
 
 
@@ -192,25 +217,6 @@ def say_what_is_new(run: Run) -> None:
         same = f"{plural(verified, 'partition')} computed again, and the same as in the earlier nights they are from"
         none = "nothing to compute again: no stage took some of its partitions from an earlier night"
         run.progress.notice(f"Verified  {same if verified else none}")
-
-
-def check_inputs(project: Project, pipeline: Pipeline) -> None:
-    """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line."""
-    from assay.flows.configuration.named_things import is_subject, missing_things
-    from assay.infra.engines.routing import require_gpu_here
-
-    require_gpu_here(project.compute)
-    missing = list(missing_things(pipeline, project.folder))
-    lost = [one for one in missing if is_subject(one)]
-    if len({one.where[:2] for one in lost}) < len(
-        pipeline.subjects
-    ):  # of several, one that is wrong is no reason to lose the others
-        missing = [one for one in missing if one not in lost]
-    if any(gate.against is not None for gate in pipeline.gates):
-        require_baselines(project, pipeline.name, Store(project.store))
-    if missing:
-        said = "\n".join(one.said(project, pipeline) for one in missing)
-        raise InputError(said) if any(one.error.exit_code == 2 for one in missing) else RunError(said)
 
 
 def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from assay.infra.likeness import Work
 from assay.infra.manifests import Manifest, StageRecord
 
 R = TypeVar("R")
@@ -21,6 +22,9 @@ class Playable(Protocol):
 
     def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """The key of the stage with these arguments in the current run."""
+
+    def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Work:
+        """What kind of work the stage with these arguments is, and how much of it."""
 
     def perform(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: OnProgress

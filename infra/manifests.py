@@ -90,6 +90,14 @@ class Manifest:
     """What reductions counted in single partitions, a file each: no part of the result, and kept for later ones."""
 
     @property
+    def cost(self) -> dict[str, float]:
+        """What it took to compute: seconds of processors and of GPUs, partitions, and the bytes that are kept."""
+        parts = {part.files: part for output in self.outputs.values() for part in output.parts if not part.taken_from}
+        gpu = sum(part.wall_seconds for part in parts.values() if part.device not in ("cpu", ""))
+        size = sum(self.files.values())
+        return {"cpu": self.cpu_seconds, "gpu": round(gpu, 3), "partitions": float(len(parts)), "bytes": float(size)}
+
+    @property
     def files(self) -> dict[str, int]:
         """Every file that is kept under the key, with its size."""
         kept = {file.file: file.bytes for part in self.counted for file in part.files}
@@ -128,6 +136,13 @@ class StageRecord:
     """Those that were looked for in earlier results."""
     partitions_verified: int = 0
     """Those taken that `--verify` computed again, and found the same."""
+    place: str = ""
+    """Where it stands in the flow: a plan has the same stage there."""
+    work: dict[str, Any] = field(default_factory=dict)
+    """What kind of work it was and how much: see `infra/likeness.py`."""
+    cost: dict[str, float] = field(default_factory=dict)
+    """What it took: seconds of processors (`cpu`) and GPUs (`gpu`), `partitions`, and `bytes` kept; `began` is when, in
+    seconds of the run. Empty where it came from the store."""
 
     @property
     def taken_in_words(self) -> str:
@@ -179,6 +194,20 @@ class RunRecord:
     """Which files of its source were new, changed or gone, and since which run."""
     ingredients: list[dict[str, Any]] = field(default_factory=list)
     """The team's own files that it stood on: see `infra/ingredients.py`."""
+    share: float = 1.0
+    """The share of the samples that it looked at: below 1 it is a sample, which stands for no whole run."""
+    forecast: dict[str, Any] = field(default_factory=dict)
+    """What it was expected to cost before it began: see `flows/forecast/`."""
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether it looked at a share of the samples only."""
+        return self.share < 1
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it was run with `--set` or `--sample`: nobody follows it over the nights, and it changes no state."""
+        return bool(self.overrides) or self.is_sample
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values."""

@@ -7,14 +7,14 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from assay.infra.bounds import Bodies, Collected, OneEach, Stop
+from assay.infra.bounds import Allowance, Bodies, Collected, OneEach, Stop
 from assay.infra.compute import Call, Slots
 from assay.infra.conductors import Conductor, Direct
 from assay.infra.devices import accelerator_here
@@ -58,6 +58,8 @@ class Run:
         keep_bytes: int = MOST_BYTES,
         aside: bool = False,
         verify: int = 0,
+        share: float = 1.0,
+        allowance: Allowance | None = None,
     ) -> None:
         self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
         self.verify = verify
@@ -68,7 +70,10 @@ class Run:
         self._engine: Engine | None = None
         self._opening: threading.Thread | None = None
         self._accelerator: dict[str, str] | None = None
-        self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid())
+        self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid(), share=share)
+        self.allowance = allowance or Allowance(None)
+        self.made_by: dict[str, str] = {}
+        """By digest, what kind of work made it: see `infra/likeness.py`."""
         self._aside, self._begun = aside, False
         self.ingredients = Ingredients(store, self.record, keep_bytes, self.save)
         self._lease = Lease(store, self.record.id)
@@ -82,7 +87,7 @@ class Run:
         self.threads: list[threading.Thread] = []
         """Those of its branches."""
         self.stop = Stop()
-        self.bodies = Bodies(self._most_at_once, self.stop)
+        self.bodies = Bodies(self.most_at_once, self.stop)
         self.one_each, self.collected = OneEach(self.stop), Collected(self.stop)
         self._record_lock, self._closed = threading.RLock(), False
         self._stages, self._errors = InOrder(self.record.stages), InOrder(self.failures)
@@ -93,6 +98,11 @@ class Run:
     def id(self) -> str:
         """The run's name: when it started, and four letters that make it unique."""
         return self.record.id
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been under way."""
+        return time.perf_counter() - self._began
 
     @property
     def is_night(self) -> bool:
@@ -122,7 +132,7 @@ class Run:
             return self.compute.at_once > 1
         return self._slots_here is None or _together(self._slots_here) > 1
 
-    def _most_at_once(self) -> int:
+    def most_at_once(self) -> int:
         """How many stages may compute at once: as many as the engine has slots, unless the settings say how many."""
         if self.compute.at_once != "auto":
             return self.compute.at_once
@@ -213,6 +223,11 @@ class Run:
         with self._record_lock:
             self.record.asked_again[subject] = text
 
+    def note_work(self, like: str, digests: Iterable[str]) -> None:
+        """Write down what kind of work made these; who makes the same again is not who made it."""
+        for digest in digests:
+            self.made_by.setdefault(digest, like)
+
     def save(self) -> None:
         """Write the record down as it stands, with what the engine had to say.
 
@@ -222,7 +237,7 @@ class Run:
             if self._closed:
                 return
             if self.record.report is None:
-                self.record.seconds = round(time.perf_counter() - self._began, 2)
+                self.record.seconds = round(self.seconds, 2)
             if self._engine is not None:
                 new = [text for text in self._engine.notices if text not in self.record.notices]
                 self.record.notices.extend(new)

@@ -1,6 +1,6 @@
 """The one parent of every room's settings (frozen, strict, closed: equal settings mean equal keys), and `Compute`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
 
@@ -11,6 +11,9 @@ class Settings(BaseModel):
     """Options of a stage: immutable, every field documented, unknown names refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    places: ClassVar[tuple[str, ...]] = ()
+    """Fields that say where something lies: other ones make no other kind of work."""
 
 
 def _as_written(value: object) -> object:

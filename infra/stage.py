@@ -21,7 +21,9 @@ from assay.infra.conductors import OnProgress
 from assay.infra.earlier import list_result
 from assay.infra.errors import RunError
 from assay.infra.keys import git_commit, ingredient, package_versions, stage_key
+from assay.infra.likeness import Work, is_by_sample, learns, rows_among, work_of
 from assay.infra.manifests import Manifest, Output, Part, PartFile, StageRecord
+from assay.infra.plans import announced_kinds
 from assay.infra.positions import current_branch, current_position, next_position, standing_at
 from assay.infra.progress import ShownStage
 from assay.infra.runs import Run, current_run
@@ -72,13 +74,22 @@ class Stage(Generic[P, R]):
         """The key of the stage with these arguments in the current run."""
         return stage_key(self.ingredients(current_run(), args, kwargs))
 
+    def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Work:
+        """What kind of work it is with these arguments in the current run, and how much of it."""
+        run = current_run()
+        bound = inspect.signature(self.body).bind(*args, **kwargs)
+        bound.apply_defaults()
+        device = "gpu" if self.gpu and run.compute.gpu != "never" and run.slots().gpu > 0 else "cpu"
+        trains = learns(announced_kinds(self.body))
+        return work_of(self.name, bound.arguments, run.made_by, device=device, learns=trains)
+
     def perform(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: OnProgress
     ) -> tuple[R, StageRecord]:
         """The handles and the record of what happened; computes only what the store does not hold."""
         run, began = current_run(), time.perf_counter()
         ingredients = self.ingredients(run, args, kwargs)
-        key = stage_key(ingredients)
+        key, work = stage_key(ingredients), self.work(args, kwargs)
         writing = f"{self.name}/{key}"
         shown = ShownStage(next(_numbers), self.title, current_branch())
         run.begin(writing)
@@ -89,10 +100,11 @@ class Stage(Generic[P, R]):
                 key = stage_key(ingredients | {"again": run.id})
                 run.begin(f"{self.name}/{key}")
             manifest = None if again else held
-            cached, bench = manifest is not None, None
+            cached, bench, cost = manifest is not None, None, dict[str, float]()
             if manifest is None:
                 run.warm_up()
                 with run.bodies():
+                    run.allowance.require_time(self.title)
                     began = time.perf_counter()
                     bench = Workbench(
                         run,
@@ -106,6 +118,7 @@ class Stage(Generic[P, R]):
                         surroundings={name: one for name, one in ingredients.items() if name != "arguments"},
                     )
                     manifest = self._compute(bench, ingredients, args, kwargs)
+                    cost = manifest.cost | {"began": round(run.seconds - (time.perf_counter() - began), 3)}
                 if again and held is not None:
                     manifest = run.store.settle(held, manifest, stage_key(ingredients), run.notice)
                 list_result(run.store, manifest)
@@ -120,7 +133,11 @@ class Stage(Generic[P, R]):
             bench.computed if bench else 0,
             bench.reused if bench else 0,
             *(bench.taken_of if bench else (0, 0, 0)),
+            place=".".join(map(str, current_position())),
+            work=work.to_json(rows_among({}, work.given) or _rows_made(manifest)),
+            cost=cost,
         )
+        run.note_work(work.like, (output.artifact.digest for output in manifest.outputs.values()))
         run.finish({writing, f"{self.name}/{key}"}, current_position(), record)
         summary = " · ".join(filter(None, (manifest.summary, record.taken_in_words)))
         run.progress.stage_done(shown, summary, record.seconds, cached)
@@ -230,6 +247,12 @@ def write_files(contents: Mapping[str, bytes], into: type[Files], name: str | No
         checksums[file] = hashlib.sha256(content).hexdigest()
         parts.append(Part(index, (PartFile(path, 0, "", len(content)),), (), "the flow", "cpu", 0.0, 0.0))
     return bench.add_files(chosen, into, tuple(parts), checksums)
+
+
+def _rows_made(manifest: Manifest) -> int:
+    """How many samples a stage let in that was given none."""
+    made = (output.artifact for output in manifest.outputs.values())
+    return max((one.rows for one in made if is_by_sample(one.kind)), default=0)
 
 
 def _named(result: object) -> dict[str, Artifact[Any]]:

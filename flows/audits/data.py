@@ -46,6 +46,7 @@ def take_in(ground: Ground) -> Data:
     from assay.flows.audits.source_files import note_files
     from assay.infra.runs import current_run
     from assay.tasks.ingest.paths_task import keep_paths, names_paths
+    from assay.tasks.ingest.share_task import draw_share
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.ingest.task import ingest
 
@@ -54,7 +55,10 @@ def take_in(ground: Ground) -> Data:
     note_files(current_run(), source)
     paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
     data = Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
-    return data if ground.pipeline.source.gold is None else _with_peoples_gold(ground, data)
+    if ground.pipeline.source.gold is not None:
+        data = _with_peoples_gold(ground, data)
+    share = current_run().record.share
+    return data if share == 1 else replace(data, samples=draw_share(data.samples, share))
 
 
 def _with_peoples_gold(ground: Ground, data: Data) -> Data:

@@ -8,6 +8,7 @@ from assay.flows.blame.question import question_about
 from assay.flows.blame.sharing import Blame, Sharing, sharing
 from assay.flows.configuration.loading import load_usable
 from assay.flows.operations.stores import open_store
+from assay.flows.report.baselines import require_whole
 from assay.flows.report.records import find_run
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError
@@ -33,8 +34,8 @@ def asked(config: str, store: str | None, run: str, against: str | None, finding
     """What is asked about two runs, and what changed between them."""
     prepare_environment()
     opened = open_store(config, store)
-    later = find_run(opened, run)
-    earlier = None if against is None else find_run(opened, against)
+    later = require_whole(find_run(opened, run), "blamed on anything")
+    earlier = None if against is None else require_whole(find_run(opened, against), "blamed on anything")
     project, refused = load_usable(config)
     if later.pipeline in refused:
         raise InputError(refused[later.pipeline])

@@ -22,7 +22,7 @@ SAMPLES, RULES, MODEL, WEIGHTS, SETTINGS, SEED = "samples", "rules", "model", "w
 PARTS = (SAMPLES, RULES, MODEL, WEIGHTS, SETTINGS, SEED)
 """In the order in which they are read; files that two of them share are a part of their own."""
 _KEYS = {"source": SAMPLES, "labeling": RULES, "subject": MODEL, "subjects": MODEL}
-_SAYS_NOTHING = ("name", "description", "schedule", "gates")
+_SAYS_NOTHING = ("name", "description", "schedule", "budget", "gates")
 """What of a pipeline changes no finding."""
 _WEIGHTS = (".safetensors", ".npz", ".npy", ".joblib", ".onnx", ".pt", ".bin")
 

@@ -99,6 +99,33 @@ def seed_option(function: F) -> F:
     )(function)
 
 
+class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in the newest click
+    """A share of the samples: `5%` or `0.05`."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share as a number."""
+        from assay.tasks.ingest.shares import share_of
+
+        try:
+            return value if isinstance(value, float) else share_of(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def sample_option(function: F) -> F:
+    """`--sample SHARE`."""
+    return click.option(
+        "--sample",
+        "share",
+        type=Share(),
+        default=1.0,
+        metavar="SHARE",
+        help="Only this share of the samples (5%), drawn by the seed, groups whole; no night that is followed.",
+    )(function)
+
+
 def echo(text: str, err: bool = False) -> None:
     """Says it, without what a terminal would obey: every command speaks through here."""
     click.echo(printable(text), err=err)

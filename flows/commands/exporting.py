@@ -77,6 +77,8 @@ class Form:
     asked: str
     write: Callable[[Store, RunRecord, Asked], str]
     beside: tuple[str, ...] = ()
+    samples_too: bool = False
+    """Whether a run that looked at a share of the samples is handed out as well: where it is told by its share."""
 
     def require_fitting(self, asked: Asked) -> None:
         """Nothing, or what was given that does not go with it, or is missing."""
@@ -92,8 +94,8 @@ class Form:
 
 
 FORMS = (
-    Form("--mlflow URI", _mlflow),
-    Form("--openlineage WHERE", _openlineage),
+    Form("--mlflow URI", _mlflow, samples_too=True),
+    Form("--openlineage WHERE", _openlineage, samples_too=True),
     Form("--results DIR", _results),
     Form("--lake WHERE", _lake, ("delta",)),
     Form(
@@ -173,10 +175,12 @@ def export(run: str, config: str, store: str | None, **options: Any) -> None:
     `openlineage:` in pipelines.yaml send every run to where --mlflow and --openlineage send one.
     """
     from assay.flows.operations.stores import open_store
+    from assay.flows.report.baselines import require_whole
     from assay.flows.report.records import find_run
 
     asked = {name: value for name, value in options.items() if value is not None}
     form = next(form for form in FORMS if not form.asked or _name(form.asked) in asked)
     form.require_fitting(asked)
     opened = open_store(config, store)
-    echo(form.write(opened, find_run(opened, run), asked))
+    record = find_run(opened, run)
+    echo(form.write(opened, record if form.samples_too else require_whole(record, "handed on"), asked))

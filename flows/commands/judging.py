@@ -37,6 +37,7 @@ def gate(
     """
     from assay.flows.report.continuous_integration import marks_of, tell_summary
     from assay.flows.report.judgement import judge_run
+    from assay.flows.report.records import sample_in_words
     from assay.tasks.statistics.export import gates_as_json, gates_as_junit, gates_as_markdown
 
     record, results = judge_run(run, config, store)
@@ -53,10 +54,11 @@ def gate(
     if as_json:
         echo(gates_as_json(results, run=record.id, pipeline=record.pipeline))
     else:
+        of_sample = f", {sample_in_words(record)}" if record.is_sample else ""
         passed = sum(result.outcome == "passed" for result in results)
         for result in results:
             echo(f"{'FAILED' if result.outcome == 'failed' else result.outcome}  {result.sentence}")
-        echo(f"{passed} of {len(results)} gates passed ({record.pipeline}, run {record.id})")
+        echo(f"{passed} of {len(results)} gates passed ({record.pipeline}, run {record.id}{of_sample})")
     ctx.exit(0 if all(result.passed for result in results) else 1)
 
 

@@ -82,9 +82,12 @@ def report(run: str, times: bool, opened: bool, config: str, store: str | None) 
     kept = open_store(config, store)
     record = find_run(kept, run)
     if times:
+        from assay.flows.forecast.showing import part
         from assay.flows.report.times import HEADINGS, in_rows, times_of
 
         echo(columns(HEADINGS, in_rows(times_of(kept, record))))
+        for forecast in part(record):
+            echo(forecast.sentence)
     if record.report is None:
         raise InputError(f"Run {record.id} has no report: it is {record.status}.  (assay runs shows all)")
     echo(record.report)

@@ -12,6 +12,7 @@ from assay.flows.commands.answers import (
     command,
     config_option,
     echo,
+    sample_option,
     seed_option,
     set_option,
     standard_output_kept_clean,
@@ -36,6 +37,7 @@ from assay.infra.terminal import json_text
     metavar="N",
     help="Compute N of the partitions that a stage takes from earlier nights again, drawn by the seed, and compare.",
 )
+@sample_option
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object on standard output.")
 @click.pass_context
 def run(
@@ -47,9 +49,14 @@ def run(
     seed: int,
     fresh: bool,
     verify: int,
+    share: float,
     as_json: bool,
 ) -> None:
-    """Run the pipeline NAME now, from its data to its report."""
+    """Run the pipeline NAME now, from its data to its report.
+
+    A `budget` in pipelines.yaml bounds how long: what is not begun when it is over is left to the next run, and the
+    exit code is 3.
+    """
     from assay.infra.errors import AssayError
 
     answer: dict[str, object] = dict.fromkeys(("run", "status", "report", "findings", "seconds"))
@@ -63,9 +70,8 @@ def run(
             from assay.flows.running import run_pipeline
 
             console = Console(stderr=as_json, soft_wrap=True, highlight=False)
-            result = run_pipeline(
-                project, project.pipeline(name), seed=seed, fresh=fresh, verify=verify, console=console
-            )
+            asked = project.pipeline(name)
+            result = run_pipeline(project, asked, seed=seed, fresh=fresh, verify=verify, share=share, console=console)
         answer = {key: _plain(getattr(result, key)) for key in answer}
         code = result.exit_code
     except AssayError as error:
@@ -77,25 +83,33 @@ def run(
     ctx.exit(code)
 
 
-@command("plan", example="assay plan breast-cancer --set pruning.correlation=0.4")
+@command("plan", example="assay plan breast-cancer --set pruning.correlation=0.4\nassay plan digits --sample 5%")
 @click.argument("name")
 @config_option
 @store_option
 @set_option
 @seed_option
-def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], seed: int) -> None:
-    """Show what a run of NAME would do, without doing it.
+@sample_option
+def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], seed: int, share: float) -> None:
+    """Show what a run of NAME would do and cost, without doing it.
 
-    Which stages are cached, which will run, and where.
+    Which stages are cached, which will run, where, and for how long: from earlier runs over the same store, scaled by
+    rows, epochs, steps and ε.
     """
     from assay.flows.configuration.loading import load_project
 
     project = load_project(config, pipeline=name, overrides=overrides, store=store)
-    from assay.flows.operations.planning import plan as plan_pipeline
+    from assay.flows.forecast.foreseeing import foresee
+    from assay.flows.forecast.showing import HEADINGS, in_rows, summary
+    from assay.flows.operations.inputs import check_inputs
 
-    planned = plan_pipeline(project, project.pipeline(name), seed)
-    rows = [[stage.title, stage.about, stage.outlook, stage.where] for stage in planned]
-    echo(columns(["stage", "of", "will", "where"], rows))
+    check_inputs(project, project.pipeline(name))
+    expected, of_budget = foresee(project, project.pipeline(name), seed, share=share)
+    rows = in_rows(expected)
+    filled = [at for at, heading in enumerate(HEADINGS) if heading in HEADINGS[:4] or any(row[at] for row in rows)]
+    echo(columns([HEADINGS[at] for at in filled], [[row[at] for at in filled] for row in rows]))
+    for sentence in (summary(expected), *of_budget):
+        echo(sentence)
 
 
 TABLES = (

@@ -35,9 +35,11 @@ SCHEMA = pa.schema([*_OF_THE_RUN, *(one for one in Findings.schema if one.name n
 
 
 def append(store: Store, record: RunRecord) -> None:
-    """Put the run's file there, or the same one again; a reader sees all of it or nothing."""
+    """Put the run's file there, or the same one again; a reader sees all of it or nothing. A sample is no night."""
     import pyarrow.parquet as pq
 
+    if record.is_sample:
+        return
     findings = [] if record.findings is None else findings_of(store, record)
     with store.folder.writing(_place(record)) as sink:
         pq.write_table(table_of(record, findings), sink)
@@ -66,7 +68,7 @@ def rebuild(store: Store) -> tuple[int, int, list[str]]:
     """
     written, troubles = set[str](), list[str]()
     for record in store.runs():
-        if record.status == "running":
+        if record.status == "running" or record.is_sample:
             continue
         try:
             append(store, record)

@@ -171,7 +171,7 @@ def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) ->
     earlier = [
         one
         for one in records
-        if one.pipeline == run.pipeline and one.findings and not one.overrides and one.started < run.started
+        if one.pipeline == run.pipeline and one.findings and not one.is_trial and one.started < run.started
     ]
     if run.findings is None or not earlier:
         return ()

@@ -39,8 +39,8 @@ def write(store: Store, place: Path) -> None:
 
 
 def samples_of(records: Iterable[RunRecord], entries: Iterable[RunEntry]) -> Iterator[Sample]:
-    """What is known of each pipeline's latest runs; those with `--set` are trials and do not count."""
-    ended = [one for one in records if one.status != "running" and not one.overrides]
+    """What is known of each pipeline's latest runs; those with `--set` or `--sample` are trials and do not count."""
+    ended = [one for one in records if one.status != "running" and not one.is_trial]
     last = {record.pipeline: record for record in ended}
     judged = {record.pipeline: record for record in ended if record.judged}
     nights = {record.id for record in ended}

@@ -106,6 +106,7 @@ def _tags(record: RunRecord) -> Iterator[tuple[str, str]]:
     yield TAG, record.id
     yield "assay.pipeline", record.pipeline
     yield "assay.status", record.status
+    yield "assay.share", f"{record.share:g}"
     yield "assay.verdict", (record.worst or (record.verdicts or record.failures or [""])[0])[:_LONGEST]
     for gate in record.gates:
         yield f"assay.gate.{re.sub(r'[^A-Za-z0-9_. -]', '_', str(gate.get('gate')))[:200]}", str(gate.get("outcome"))

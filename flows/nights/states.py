@@ -32,9 +32,9 @@ def ended(record: RunRecord) -> datetime:
 def nights_of(records: Iterable[RunRecord], missed: Mapping[str, datetime]) -> dict[str, Night]:
     """The state of every pipeline by its latest run that has ended, or by a later night that did not happen.
 
-    Runs with `--set` are trials: they change no state.
+    Runs with `--set` or `--sample` are trials: they change no state.
     """
-    last = {one.pipeline: one for one in records if one.status != "running" and not one.overrides}
+    last = {one.pipeline: one for one in records if one.status != "running" and not one.is_trial}
     nights = {name: Night(name, _OF.get(one.status, "broken"), ended(one), one) for name, one in last.items()}
     for name, due in missed.items():
         if name not in nights or nights[name].since < due:

@@ -110,7 +110,7 @@ def _watched(
     spans = [
         (datetime.fromisoformat(one.started), now if one.status == "running" else ended(one))
         for one in records
-        if one.pipeline == pipeline.name
+        if one.pipeline == pipeline.name and not one.is_sample
     ]
     since = datetime.fromisoformat(known["since"])
     oldest = min((began for began, _ in spans), default=since)  # of what was before, runs may have been cleaned away

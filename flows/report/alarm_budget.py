@@ -76,7 +76,8 @@ def budget_in_words(store: Store, runs: Sequence[RunRecord]) -> str:
         return ""
     budget = Budget(float(read["false"]), str(read["per"]), float(read["looks"]))
     since = datetime.now(UTC) - timedelta(days=DAYS.get(budget.per, DAYS["quarter"]))
-    looks = [one for run in runs if datetime.fromisoformat(run.started) >= since for one in looks_of(run)]
+    nights = [run for run in runs if not run.is_sample]
+    looks = [one for run in nights if datetime.fromisoformat(run.started) >= since for one in looks_of(run)]
     spent = sum(float(one.get("level", 0.0)) for one in looks)
     alarms = sum(one.get("raw") == "failed" for one in looks)
     return (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from assay.flows.nights.missed import missed_nights, no_run_came
 from assay.flows.report.alarm_budget import budget_in_words, detectable_in_words, looks_of
 from assay.flows.report.baselines import accepted_in_words
+from assay.flows.report.records import sample_in_words
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.infra.sweep import acceptances
@@ -72,7 +73,7 @@ def notes_on(store: Store, pipeline: str, runs: Sequence[RunRecord]) -> list[str
     its gates on change can see."""
     said = [accepted_in_words(one) for one in reversed(acceptances(store, pipeline))]
     return [f"{'Baseline' if at == 0 else 'Before that'}: {one}" for at, one in enumerate(said)] + detectable_in_words(
-        [run for run in runs if run.pipeline == pipeline]
+        [run for run in runs if run.pipeline == pipeline and not run.is_sample]
     )
 
 
@@ -95,4 +96,5 @@ def _without_report(run: RunRecord) -> RunEntry:
         status=run.status,
         link="",
         verdict=said,
+        sample=sample_in_words(run),
     )

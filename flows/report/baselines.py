@@ -13,6 +13,7 @@ from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.infra.sweep import acceptances
+from assay.tasks.ingest.shares import share_in_words
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import Gate, looked_at_by
 from assay.tasks.statistics.run_findings import findings_of
@@ -25,6 +26,7 @@ def accept(store: Store, record: RunRecord, why: str) -> dict[str, str]:
     """Make a run what later ones of its pipeline are held against; who, when and why stay on record."""
     if record.status not in _ENDED:
         raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end can be a baseline.")
+    require_whole(record, "a baseline for later nights")
     if not why.strip():
         raise InputError(
             "Say why this run is what later ones are held against, as in --why 'new scanner, agreed with QA'."
@@ -34,6 +36,16 @@ def accept(store: Store, record: RunRecord, why: str) -> dict[str, str]:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     store.folder.write_json(f"accepted/{record.pipeline}/{stamp}-{record.id}.json", said)
     return said
+
+
+def require_whole(record: RunRecord, wanted: str) -> RunRecord:
+    """The run; raises where it looked at a share of the samples only, which is not what is `wanted`."""
+    if record.is_sample:
+        raise InputError(
+            f"Run {record.id} looked at a sample of {share_in_words(record.share)}, which is not {wanted}: name a run "
+            "without --sample.  (assay runs shows all)"
+        )
+    return record
 
 
 def accepted(store: Store, pipeline: str) -> dict[str, str] | None:
@@ -61,12 +73,12 @@ class Past:
 
     @cached_property
     def nights(self) -> Sequence[RunRecord]:
-        """The runs that came to their end before this one began, the latest first."""
+        """The runs that came to their end before this one began, the latest first; of a sample, those of its share."""
         mine = (self.record.started, self.record.id)
         return [
             run
             for run in reversed(self.store.runs(self.record.pipeline))
-            if run.status in _ENDED and (run.started, run.id) < mine
+            if run.status in _ENDED and (run.started, run.id) < mine and run.share == self.record.share
         ]
 
     @cached_property
@@ -82,6 +94,8 @@ class Past:
     def baseline(self, gate: Gate) -> tuple[RunRecord, list[Finding]] | None:
         """The run that a gate on change holds this one against, with those of its findings that the gate is on."""
         for run in self._candidates(gate):
+            if run.share != self.record.share:
+                continue  # a sample and the whole are no two nights of the same
             found = [one for one in looked_at_by(gate, findings_of(self.store, run)) if one.value is not None]
             if found:
                 return run, found

@@ -8,8 +8,10 @@ from functools import partial
 
 from assay.flows.commands.answers import columns
 from assay.flows.report.outcomes import KeptOutcomes, between
+from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
+from assay.tasks.ingest.shares import share_in_words
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.between_runs import RunDifference, by_intervals
 from assay.tasks.statistics.findings import Finding
@@ -111,11 +113,19 @@ def changes(
 
 
 def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: bool = False) -> str:
-    """The two runs as text."""
+    """The two runs as text; refused where one is a sample and the other is not, or one of another share."""
+    if before.share != after.share:
+        shares = (f"{one.id} of {share_in_words(one.share)}" for one in (before, after))
+        raise InputError(
+            f"The two runs are of different shares of the samples ({', '.join(shares)}): what differs between them "
+            "says nothing of the model. Compare runs of the same share."
+        )
     one, other = KeptOutcomes(store, before), KeptOutcomes(store, after)
     found = changes(findings_of(store, before), findings_of(store, after), partial(between, one, other))
     shown = found if everything else [change for change in found if change.changed]
     lines = [f"{before.id} ({before.pipeline}, seed {before.seed}) → {after.id} ({after.pipeline}, seed {after.seed})"]
+    if before.is_sample:
+        lines.append(f"both are of a sample of {share_in_words(before.share)}, and stand for no whole run")
     lines += [f"setting  {line}" for line in setting_changes(before.settings, after.settings)]
     lines += [f"result   {line}" for line in result_changes(before, after)]
     if shown:

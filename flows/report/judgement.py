@@ -68,7 +68,9 @@ def as_recorded(results: Iterable[GateResult]) -> list[dict[str, Any]]:
 def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past: Past, level: float) -> GateResult:
     held_against = past.baseline(gate)
     if held_against is None:
-        why = _NOTHING_YET.get(str(gate.against), f"run {gate.against} has no such finding")
+        why = _NOTHING_YET.get(
+            str(gate.against), f"run {gate.against} has no such finding, or saw another share of the samples"
+        )
         sentence = f"{gate.title()}: {why}, so there is nothing to compare with yet."
         raw = "passed" if gate.against == LAST_PASSED else "inconclusive"
         return replace(alone, sentence=sentence, looked={"raw": raw})

@@ -9,9 +9,11 @@ from typing import Any
 from assay.flows.audit import Audit
 from assay.flows.audits.kind import Ground
 from assay.flows.audits.table import AnyKind
+from assay.flows.forecast.showing import part as forecast_part
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.at_a_glance import followed_in, verdicts_of
 from assay.flows.report.baselines import accepted, accepted_in_words
+from assay.flows.report.records import sample_in_words
 from assay.infra.errors import told
 from assay.infra.keys import package_versions
 from assay.infra.manifests import RunRecord
@@ -41,7 +43,7 @@ def write_report(
         seed=run.seed,
         status=status,
         verdicts=verdicts,
-        parts=tuple(parts_of(made, index, gates)),
+        parts=(*parts_of(made, index, gates), *forecast_part(record)),
         failures=(*record.failures, *record.missing),
         not_asked=tuple(not_asked(pipeline)),
         findings=tuple(findings),
@@ -51,6 +53,7 @@ def write_report(
         versions=package_versions(),
         machine=machine_of(run),
         index_link="../index.html",
+        sample=sample_in_words(record),
         facts=facts_of(pipeline, record) | baseline_of(run),
     )
     place = f"reports/{run.id}"

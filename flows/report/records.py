@@ -11,6 +11,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.store import Store
+from assay.tasks.ingest.shares import share_in_words
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.reporting.run_entry import MISSED
 
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
 
 
 def find_run(store: Store, name: str) -> RunRecord:
-    """The run of that name, or that the name ends; a pipeline's latest run, or the `latest` of all, that has ended."""
+    """The run of that name, or that the name ends; a pipeline's latest run, or the `latest` of all, that has ended.
+
+    A pipeline's name stands for its whole runs, as long as there is one.
+    """
     runs = store.runs()
     if not runs:
         raise InputError(f"There is no run in {store.url} yet.  (assay run NAME makes one)")
     asked = runs if name == "latest" else [run for run in runs if run.pipeline == name]
+    if name != "latest":
+        asked = [run for run in asked if not run.is_sample] or asked
     ended = [run for run in asked if run.status != "running"]
     return (ended or asked)[-1] if asked else store.run(name)
 
@@ -34,12 +40,18 @@ def listed(store: Store, pipeline: str | None = None) -> list[list[object]]:
     rows: list[tuple[datetime, str, list[object]]] = []
     for run in store.runs(pipeline):
         said = run.worst or (run.verdicts or run.failures or [""])[0]
+        said = f"{sample_in_words(run)}: {said}" if run.is_sample else said
         row = [run.id, run.pipeline, run.status, round(run.seconds, 1), run.seed, said]
         rows.append((datetime.fromisoformat(run.started), run.id, row))
     for name, nights in missed_nights(store).items():
         if pipeline in (None, name):
             rows += [(due, "", ["no run", name, MISSED, None, None, no_run_came(due)]) for due in nights]
     return [row for *_, row in sorted(rows, key=lambda one: one[:2], reverse=True)]
+
+
+def sample_in_words(run: RunRecord) -> str:
+    """What share of the samples a run looked at; empty where it was all of them."""
+    return f"a sample of {share_in_words(run.share)}, drawn by seed {run.seed}" if run.is_sample else ""
 
 
 def tables_of(store: Store, record: RunRecord, kind: str) -> list[tuple[StageRecord, str, pa.Table]]:

@@ -47,7 +47,7 @@ class Results:
 
     @cached_property
     def _runs(self) -> Sequence[RunRecord]:
-        return [run for run in reversed(self._store.runs()) if run.findings]
+        return [run for run in reversed(self._store.runs()) if run.findings and not run.is_sample]
 
     def records(self, pipelines: Mapping[str, str | None]) -> list[RunRecord]:
         """The runs of these pipelines that are on their data sets, by pipeline, the newest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -123,6 +123,8 @@ Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
 class Source(Settings):
     """One place the samples come from: exactly one of `dataset`, `parquet`, `csv`, `jsonl`, `iob`, `votes`,
     `images`, `files`, `sql`, `dicom`, `nifti` and `label_studio`."""
+
+    places: ClassVar[tuple[str, ...]] = ORIGINS[1:]
 
     dataset: str | None = None
     """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""

@@ -40,7 +40,7 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
     said += f", {numerals.plural(missed, 'night')} missed" if missed else ""
     empty = None if ordered else tag("p", "No run has been reported yet.", class_="lead")
     links = [
-        tag("li", tag("a", name, href=f"#{place}"), tag("span", _sign(runs[-1]), class_="sign"))
+        tag("li", tag("a", name, href=f"#{place}"), tag("span", _sign(_nights(runs)[-1]), class_="sign"))
         for place, (name, runs) in zip(places, groups, strict=True)
     ]
     nav = tag("nav", tag("p", "Pipelines", class_="toc-title"), tag("ol", *links), class_="toc", aria_label="Pipelines")
@@ -60,12 +60,18 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
 
 def _at_a_glance(groups: Sequence[tuple[str, tuple[str, Sequence[RunEntry]]]]) -> Markup:
     """Every pipeline in a row: how its last nights ended, and what its last one says; the bad ones first."""
-    ordered = sorted(groups, key=lambda group: status_tone(group[1][1][-1].status) == "good")
+    ordered = sorted(groups, key=lambda group: status_tone(_nights(group[1][1])[-1].status) == "good")
     rows = [_state(place, name, runs) for place, (name, runs) in ordered]
     return tag("ul", *rows, class_="states")
 
 
-def _state(place: str, name: str, runs: Sequence[RunEntry]) -> Markup:
+def _nights(runs: Sequence[RunEntry]) -> Sequence[RunEntry]:
+    """The runs that are followed: those of all samples, as long as there is one."""
+    return [entry for entry in runs if not entry.sample] or runs
+
+
+def _state(place: str, name: str, every: Sequence[RunEntry]) -> Markup:
+    runs = _nights(every)
     latest = runs[-1]
     said = tag("p", numerals.unbroken(latest.verdict), class_="said") if latest.verdict else None
     return tag(
@@ -117,8 +123,8 @@ def _square(left: float, entry: RunEntry) -> Markup:
 
 
 def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[str]) -> Markup:
-    latest = runs[-1]
-    trends = [trend(place, index, title, runs) for index, title in enumerate(_drawn(runs))]
+    latest, followed = _nights(runs)[-1], [entry for entry in runs if not entry.sample]
+    trends = [trend(place, index, title, followed) for index, title in enumerate(_drawn(followed))]
     first, more = trends[:_TRENDS], trends[_TRENDS:]
     newest = list(reversed(runs))
     shown, older = newest[:_RUNS], len(newest) - _RUNS
@@ -173,8 +179,12 @@ def _run(entry: RunEntry) -> Markup:
         tag("td", numerals.moment(entry.started)),
         tag("td", numerals.duration(entry.seconds if entry.run else None), class_="num"),
         tag("td", badge(status_tone(entry.status), entry.status)),
-        tag("td", numerals.unbroken(entry.verdict), _flags(entry)),
+        tag("td", _of_sample(entry), numerals.unbroken(entry.verdict), _flags(entry)),
     )
+
+
+def _of_sample(entry: RunEntry) -> Markup | None:
+    return tag("p", f"Of {entry.sample}; in no trend.", class_="note") if entry.sample else None
 
 
 def _sign(entry: RunEntry) -> str:

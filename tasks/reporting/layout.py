@@ -201,8 +201,17 @@ def _head(report: Report) -> Markup:
         tag("p", tag("span", "Assay · robustness audit"), up, class_="kicker"),
         tag("div", tag("h1", report.pipeline), badge(status_tone(report.status), report.status), class_="title"),
         tag("dl", *listed, class_="facts"),
+        _of_sample(report),
         verdict_list(report.verdicts) if report.verdicts else None,
     )
+
+
+def _of_sample(report: Report) -> Markup | None:
+    """The line above everything else where the page is about a part of the samples."""
+    if not report.sample:
+        return None
+    said = f"This page is about {report.sample}. It stands for no whole run: no trend, baseline or alarm knows of it."
+    return tag("p", tag("strong", "A sample. "), said, class_="lead", id="sample")
 
 
 def _trouble(report: Report) -> Markup:

@@ -55,3 +55,5 @@ class Report:
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     index_link: str = ""
+    sample: str = ""
+    """What share of the samples it is about, where that is not all of them."""

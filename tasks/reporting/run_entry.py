@@ -48,6 +48,9 @@ class RunEntry(Settings):
     judged: tuple[str, ...] = ()
     """The changes that gates found in it, a sentence each."""
 
+    sample: str = ""
+    """What share of the samples it looked at; empty where it was all. Such a run is in no trend."""
+
     @property
     def named(self) -> str:
         """What it is called where a run is named."""
@@ -67,4 +70,5 @@ def entry_of(report: Report, link: str) -> RunEntry:
         verdict="" if worst is None else worst.text,
         flags=red_flags(FindingIndex(report.findings)),
         headlines=tuple(report.followed),
+        sample=report.sample,
     )

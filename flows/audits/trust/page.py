@@ -39,7 +39,7 @@ def planted_strengths(findings: FindingIndex) -> dict[float, FindingIndex]:
     others: dict[float, FindingIndex] = {}
     for record in run.store.runs():
         strength = _strength(record)
-        if strength is not None and record.findings and record.id != run.id:
+        if strength is not None and record.findings and record.id != run.id and record.share == run.record.share:
             with suppress(InputError):  # a damaged earlier run costs its point in the plot, not this report
                 others[strength] = FindingIndex(findings_of(run.store, record))
     return dict(sorted((others | {here: findings}).items()))

@@ -8,8 +8,8 @@ import pytest
 
 from assay.flows.configuration.loading import load_project
 from assay.flows.operations.checking import named_things
+from assay.flows.operations.inputs import check_inputs
 from assay.flows.pipeline import Project
-from assay.flows.running import check_inputs
 from assay.infra.errors import InputError
 
 IMAGES = "source: {dataset: sample/digits}\nsubject: {network: small-cnn, train: {epochs: 1}}\nattacks: [pgd]\n"

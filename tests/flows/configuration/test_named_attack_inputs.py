@@ -9,8 +9,8 @@ import pytest
 
 from assay.flows.configuration.loading import load_project
 from assay.flows.operations.checking import named_things
+from assay.flows.operations.inputs import check_inputs
 from assay.flows.pipeline import Project
-from assay.flows.running import check_inputs
 from assay.infra.errors import InputError
 
 HEAD = "pipelines:\n  p:\n    source: {dataset: sample/abstracts}\n    subject: {tagger: small-tagger}\n    attacks: "

@@ -90,9 +90,15 @@ def test_the_command_prints_it_as_a_table(
     monkeypatch.chdir(team)
     assert answer(["plan", "night", "--store", "store"]) == 0
     head, first, second, *_ = capsys.readouterr().out.splitlines()
-    assert head.split() == ["stage", "of", "will", "where"]
-    assert [word.strip() for word in first.split("  ") if word] == ["ingest", WILL_RUN, "CPU workers"]
-    assert [word.strip() for word in second.split("  ") if word] == ["label", "curation", MAY_RUN, "CPU workers"]
+    assert head.split() == ["stage", "of", "will", "where", "from"]
+    assert [word.strip() for word in first.split("  ") if word] == ["ingest", WILL_RUN, "CPU workers", "not run yet"]
+    assert [word.strip() for word in second.split("  ") if word] == [
+        "label",
+        "curation",
+        MAY_RUN,
+        "CPU workers",
+        "not run yet",
+    ]
 
 
 def test_wrong_input_is_told_by_the_plan_already(team: Path) -> None:

@@ -1,0 +1,122 @@
+"""How near the forecast of a stage comes: embedded pipelines on a quarter and on half of their samples, then whole.
+
+    python benchmarks/forecast.py [PIPELINE …] [--workers 2] [--quick]
+
+Every run is an `assay run` of its own over one store a pipeline: the forecast of the third is the one that it said at
+its head, from the records of the first two. Stages under a second are counted apart: the clock there is mostly the
+machine's. There is no peer: a claim is the share of stages that took within a quarter of what was expected.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from claims import claim, tell
+
+from assay.infra.manifests import RunRecord
+from assay.infra.store import Store
+
+ROOT = Path(__file__).resolve().parents[1]
+PIPELINES = ("breast-cancer", "first-night", "digits-quick", "overfitting-synthetic-quick")
+SHARES = ("25%", "50%", "100%")
+WITHIN = 0.25
+SHORT = 1.0
+
+Pair = tuple[str, float, float]
+"""A stage's title, what was expected of it, and what it took."""
+
+
+def night(name: str, store: Path, share: str, workers: int) -> RunRecord:
+    """The record of one `assay run`."""
+    command = [sys.executable, "-m", "assay.flows.cli", "run", name, "--config", str(ROOT / "pipelines.yaml")]
+    command += ["--store", str(store), "--sample", share, "--set", f"compute.workers={workers}"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stdout + done.stderr)
+    return Store(str(store)).runs(name)[-1]
+
+
+def pairs(record: RunRecord, quantity: str) -> list[Pair]:
+    """Of every computed stage that was foreseen, what was expected and what it took."""
+    known = record.forecast["stages" if quantity == "seconds" else "cpu"]
+    computed = [one for one in record.stages if not one.cached and one.place in known]
+    return [
+        (one.title, known[one.place][0], one.seconds if quantity == "seconds" else one.cost["cpu"]) for one in computed
+    ]
+
+
+def near(found: list[Pair], within: float = WITHIN) -> float:
+    """The share of the pairs whose forecast is off by no more than so much of what it took."""
+    return sum(abs(was - took) <= within * took for _, was, took in found) / len(found) if found else float("nan")
+
+
+def inside(record: RunRecord) -> float:
+    """The share of the computed stages that took a time within their range."""
+    known = record.forecast["stages"]
+    seen = [(known[one.place], one.seconds) for one in record.stages if not one.cached and one.place in known]
+    return sum(low - 0.05 <= took <= high + 0.05 for (_, low, high), took in seen) / len(seen) if seen else float("nan")
+
+
+def main() -> None:
+    """Every pipeline at three sizes, told as it is done, and the shares over all of them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pipelines", nargs="*", default=list(PIPELINES))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="one pipeline: whether it works, not how near it comes")
+    options = parser.parse_args()
+    wholes: dict[str, RunRecord] = {}
+    for name in PIPELINES[:1] if options.quick else options.pipelines:
+        with tempfile.TemporaryDirectory() as place:
+            records = [night(name, Path(place) / "store", share, options.workers) for share in SHARES]
+        wholes[name] = records[-1]
+        slowest = sorted(pairs(records[-1], "seconds"), key=lambda one: -one[2])[:12]
+        print(json.dumps({name: slowest}), file=sys.stderr, flush=True)
+        tell_whole(name, records[-1])
+        for quantity, unit in (("seconds", "s"), ("cpu", "s of processors")):
+            tell_stages(name, pairs(records[-1], quantity), unit)
+    for quantity, unit in (("seconds", "s"), ("cpu", "s of processors")):
+        tell_stages("all", [one for record in wholes.values() for one in pairs(record, quantity)], unit)
+
+
+def tell_stages(name: str, every: list[Pair], unit: str) -> None:
+    """The claim about the stages: those of a second and longer, and the shorter ones beside it."""
+    long, short = [one for one in every if one[2] >= SHORT], [one for one in every if one[2] < SHORT]
+    close = sum(abs(was - took) <= 0.5 for _, was, took in short)
+    tell(
+        claim(
+            f"{name}: stages within a quarter of their forecast, in {unit}, of those of {SHORT:g} s and longer",
+            [near(long)],
+            unit="share",
+            stages=len(long),
+            within_half=round(near(long, 0.5), 3),
+            shorter=len(short),
+            shorter_within_a_quarter=round(near(short), 3),
+            shorter_within_half_a_second=round(close / max(1, len(short)), 3),
+        )
+    )
+
+
+def tell_whole(name: str, record: RunRecord) -> None:
+    """The claim about the whole run: expected, and what it took."""
+    expected, low, high = record.forecast["seconds"]
+    tell(
+        claim(
+            f"{name}: seconds of the whole run, expected from a quarter and a half of its samples",
+            [expected],
+            [record.seconds],
+            unit="s",
+            low=low,
+            high=high,
+            stages_inside_their_range=round(inside(record), 3),
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

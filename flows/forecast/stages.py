@@ -1,0 +1,107 @@
+"""What every stage of a plan will cost.
+
+Rows are followed from what is there to what is promised, and each stage is held against the earlier work most like it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from types import MappingProxyType
+
+from assay.flows.forecast.history import WIDENED, Basis, Executed, most_alike
+from assay.flows.forecast.scaling import SLACK, Range, expected
+from assay.infra.likeness import Given, Work, is_by_sample, rows_among
+from assay.infra.plans import CACHED, PlannedStage
+
+QUANTITIES = ("seconds", "cpu", "gpu", "partitions", "bytes")
+_BY_ROW = ("partitions", "bytes")
+"""What does not grow with epochs and steps."""
+_NIGHTS = 5
+_NOTHING: Mapping[str, Range] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class StageForecast:
+    """A stage of a plan with what it will cost; `costs` is empty where it comes from the store, or was never run."""
+
+    planned: PlannedStage
+    basis: Basis | None
+    """How like the earlier work is; None where the stage comes from the store."""
+    earlier: int = 0
+    """How many earlier results the costs stand on."""
+    costs: Mapping[str, Range] = field(default_factory=lambda: _NOTHING)
+    rows: int = 0
+
+    @property
+    def seconds(self) -> Range:
+        """How long it will take by the clock."""
+        return self.costs.get("seconds", Range(0.0, 0.0, 0.0))
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it will run and nobody knows what that costs."""
+        return self.basis == "not run yet"
+
+
+def stage_forecasts(
+    planned: Sequence[PlannedStage], known: Sequence[Executed], share: float | None = None
+) -> list[StageForecast]:
+    """The forecast of every stage of a plan, in its order. With a `share`, of a run on that share of its samples, of
+    which the store has nothing but the samples themselves."""
+    rows: dict[str, int] = {}
+    return [_forecast(one, known, rows, share) for one in planned]
+
+
+def _forecast(one: PlannedStage, known: Sequence[Executed], rows: dict[str, int], share: float | None) -> StageForecast:
+    work = one.work
+    if work is None:
+        return StageForecast(one, None)
+    enters = not work.given
+    if one.outlook == CACHED and (share is None or enters):
+        rows.update((made.digest, _shared(made, share if enters else None)) for made in one.makes.values())
+        return StageForecast(one, None)
+    alike, basis = most_alike(one.stage, work, known)
+    over = rows_among(rows, work.given) if work.given else alike[0].rows if alike else 0
+    for name, made in one.makes.items():
+        entered = _rows_made(name, made, work, over, alike)
+        rows[made.digest] = _shared(Given(made.kind, made.digest, entered), share if enters else None)
+    if not alike:
+        return StageForecast(one, basis, rows=over)
+    whole, partial = ([one for one in alike if one.is_partial == wanted] for wanted in (False, True))
+    if share is None and alike[0].is_partial and basis == "the same work":
+        costs = {name: _as_the_last(name, partial, _cost(name, work, over, whole)) for name in QUANTITIES}
+    elif not whole:
+        return StageForecast(one, "not run yet", rows=over)
+    else:
+        costs = {name: _cost(name, work, over, whole).wider(WIDENED[basis]) for name in QUANTITIES}
+    return StageForecast(one, basis, len(alike), costs, over)
+
+
+def _shared(made: Given, share: float | None) -> int:
+    return made.rows if share is None or not is_by_sample(made.kind) else max(1, round(made.rows * share))
+
+
+def _cost(quantity: str, work: Work, over: int, alike: Sequence[Executed]) -> Range:
+    """One of the costs, by the amount that it grows with."""
+    per_row = 1.0 if quantity in _BY_ROW else work.effort
+    points = [(one.rows * (1.0 if quantity in _BY_ROW else one.effort), one.took.get(quantity, 0.0)) for one in alike]
+    return expected(points, over * per_row)
+
+
+def _as_the_last(quantity: str, partial: Sequence[Executed], whole: Range) -> Range:
+    """Where the last night computed only what was new: as the latest such nights, and at the most all of it."""
+    took = median(one.took.get(quantity, 0.0) for one in partial[:_NIGHTS])
+    return Range(took, took / SLACK, max(took * SLACK, whole.high))
+
+
+def _rows_made(name: str, made: Given, work: Work, over: int, alike: Sequence[Executed]) -> int:
+    """How many rows an output will have; only a table of samples grows with what goes in before that was seen."""
+    kept = min(1.0, work.effort)  # a share of the samples is drawn, all of them gone over
+    points = [(one.rows * min(1.0, one.effort), float(one.made.get(name, 0))) for one in alike]
+    if not points:
+        return round(over * kept) if is_by_sample(made.kind) else 0
+    if len({size for size, _ in points}) == 1 and not is_by_sample(made.kind):
+        return round(points[0][1])
+    return round(expected(points, over * kept).value)

@@ -1,0 +1,52 @@
+"""What an amount takes, from what other amounts took."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.flows.forecast.scaling import SLACK, expected, line
+
+POSITIVE = st.floats(0.01, 1e4)
+
+
+@given(POSITIVE, st.floats(0.0, 100.0), st.lists(st.integers(1, 10_000), min_size=2, max_size=6, unique=True), POSITIVE)
+def test_a_line_is_found_again_wherever_it_was_seen(fixed: float, growing: float, sizes: list[int], at: float) -> None:
+    points = [(float(size), fixed + growing * size) for size in sizes]
+    true = fixed + growing * at
+    assert expected(points, at).value == pytest.approx(true, rel=0.03)  # amounts within 2 % are taken for the same
+
+
+@given(st.lists(st.tuples(POSITIVE, POSITIVE), min_size=2, max_size=8), POSITIVE)
+def test_no_part_is_negative_and_every_range_holds_its_value(points: list[tuple[float, float]], at: float) -> None:
+    fixed, growing = line(points)
+    assert fixed >= 0
+    assert growing >= 0
+    found = expected(points, at)
+    assert 0 <= found.low <= found.value <= found.high
+
+
+def test_from_one_size_the_range_reaches_from_nothing_grows_to_all_grows() -> None:
+    found = expected([(100.0, 8.0)], 50.0)
+    assert (found.value, found.low, found.high) == (4.0, 4.0 / SLACK, 8.0 * SLACK)
+
+
+def test_a_known_amount_takes_what_it_took_however_crooked_the_rest_is() -> None:
+    assert expected([(100.0, 2.0), (200.0, 9.0), (400.0, 10.0)], 200.0).value == 9.0
+
+
+def test_what_varied_at_the_same_size_widens_the_range() -> None:
+    steady, shaky = ([(1.0, took) for took in each] for each in ((10.0, 10.0, 10.0), (10.0, 4.0, 30.0)))
+    assert expected(steady, 1.0).high == 12.5
+    assert expected(shaky, 1.0).high == 30.0
+
+
+def test_further_from_what_is_known_the_range_is_wider() -> None:
+    points = [(100.0, 1.0), (200.0, 2.0)]
+    near, far = expected(points, 400.0), expected(points, 3200.0)
+    assert far.high / far.value > near.high / near.value
+
+
+def test_what_took_nothing_takes_nothing() -> None:
+    assert expected([(10.0, 0.0), (20.0, 0.0)], 40.0).high == 0.0
