@@ -52,11 +52,11 @@ def stretches_of(row: Mapping[str, Any]) -> list[Stretch]:
     largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
     for start, stop, score, related in _words(row):
         stretches += [
-            Stretch(_cut(text[end:start], first=end == 0)),
+            Stretch(_shortened(text[end:start], first=end == 0)),
             Stretch(text[start:stop], *_mark(score, related, largest)),
         ]
         end = stop
-    return [*stretches, Stretch(_cut(text[end:], last=True, first=end == 0))]
+    return [*stretches, Stretch(_shortened(text[end:], last=True, first=end == 0))]
 
 
 def masked_stretches(row: Mapping[str, Any]) -> list[Stretch]:
@@ -77,10 +77,10 @@ def _mark(score: float, related: bool | None, largest: float) -> tuple[Tone, flo
     return tone, abs(score) / largest
 
 
-def _cut(between: str, first: bool = False, last: bool = False) -> str:
+def _shortened(between: str, first: bool = False, last: bool = False) -> str:
     """A stretch without marks, shortened in its middle, or on the side where the text begins or ends.
 
-    >>> len(_cut("x" * 1000)) < 200
+    >>> len(_shortened("x" * 1000)) < 200
     True
     """
     if len(between) <= _GAP:
