@@ -46,8 +46,8 @@ def jackknife_interval(
     """A statistic of chosen samples with its interval from leaving out a hundredth of the groups at a time.
 
     >>> numbers = np.arange(50.0)
-    >>> found = jackknife_interval(lambda chosen: float(numbers[chosen].mean()), np.arange(50))
-    >>> [round(one, 1) for one in found]
+    >>> interval = jackknife_interval(lambda chosen: float(numbers[chosen].mean()), np.arange(50))
+    >>> [round(one, 1) for one in interval]
     [24.5, 20.4, 28.6]
     """
     from scipy.stats import t
@@ -82,8 +82,8 @@ def bca_interval(
     Fewer than two groups, or a statistic that no resample changes, have no interval: low and high are NaN.
 
     >>> values = np.arange(40.0)
-    >>> found = bca_interval(lambda w: w @ values / w.sum(axis=1), 40, np.random.default_rng(0))
-    >>> [round(one, 1) for one in found]
+    >>> interval = bca_interval(lambda w: w @ values / w.sum(axis=1), 40, np.random.default_rng(0))
+    >>> [round(one, 1) for one in interval]
     [19.5, 16.1, 23.1]
     """
     from scipy.stats import norm
@@ -124,8 +124,8 @@ def mean_interval(
 ) -> Interval:
     """The mean of the values with its BCa interval over resampled groups; `codes` are 0 … G − 1.
 
-    >>> found = mean_interval([0.0, 1.0] * 20, list(range(40)), np.random.default_rng(0))
-    >>> [round(one, 2) for one in found]
+    >>> interval = mean_interval([0.0, 1.0] * 20, list(range(40)), np.random.default_rng(0))
+    >>> [round(one, 2) for one in interval]
     [0.5, 0.35, 0.65]
     """
     numbers, groups = np.asarray(values, dtype=np.float64), np.asarray(codes, dtype=np.int64)
@@ -171,13 +171,13 @@ def critical_value(drawn: Array, value: Array, level: float = 0.95) -> float:
     """
     from scipy.stats import norm
 
-    one = float(norm.isf((1 - level) / 2))
+    single = float(norm.isf((1 - level) / 2))
     spread = np.nanstd(drawn, axis=0, ddof=1)
     varied = np.isfinite(spread) & (spread > 0)
     if not varied.any():
-        return one
+        return single
     farthest = np.nanmax(np.abs(drawn[:, varied] - value[varied]) / spread[varied], axis=1)
-    return max(one, float(np.quantile(farthest[np.isfinite(farthest)], level)))
+    return max(single, float(np.quantile(farthest[np.isfinite(farthest)], level)))
 
 
 def _acceleration(statistic: Statistic, groups: int) -> float:

@@ -56,10 +56,10 @@ def risk_area(scores: npt.ArrayLike, right: npt.ArrayLike) -> float:
 def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.NDArray[np.int64]) -> Interval:
     """AURC with its interval over clusters, within [0, 1].
 
-    >>> found = risk_area_interval(range(40), [0, 1] * 20, np.arange(40))
-    >>> found.low < found.value < found.high
+    >>> interval = risk_area_interval(range(40), [0, 1] * 20, np.arange(40))
+    >>> interval.low < interval.value < interval.high
     True
     """
     values, hits = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.int64)
-    found = jackknife_interval(lambda chosen: risk_area(values[chosen], hits[chosen]), clusters)
-    return Interval(found.value, max(0.0, found.low), min(1.0, found.high))
+    interval = jackknife_interval(lambda chosen: risk_area(values[chosen], hits[chosen]), clusters)
+    return Interval(interval.value, max(0.0, interval.low), min(1.0, interval.high))
