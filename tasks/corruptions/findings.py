@@ -130,7 +130,7 @@ class _Subject:
         counts = self.tally.counted(subject, what, every)
         wider = (counts[:, cell.perturbations].sum(axis=1), counts.sum(axis=1))
         known = (likeness(self._of_units(one), *_OWN) for one in wider)
-        return next((found for found in known if found is not None), None)
+        return next((alike for alike in known if alike is not None), None)
 
     def _gram(self, cell: Cell, what: Counted) -> Gram:
         """Hits and trials of this subject, and of the reference, in one cell."""

@@ -66,7 +66,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """
     corruptions = CorruptionFindings(findings)
     means = [
-        one for subject in corruptions.subjects if (one := corruptions.get("flip_probability", subject, MEAN, None))
+        flip for subject in corruptions.subjects if (flip := corruptions.get("flip_probability", subject, MEAN, None))
     ]
     if not means:
         return ()

@@ -109,7 +109,9 @@ def _range(row: Row, everything: Sequence[Row]) -> tuple[float, float]:
 
 def _enlarged(colours: Rgb, size: tuple[int, int]) -> Rgb:
     """The picture at the size of the image, each place of a coarser map as a square."""
-    down, across = (np.arange(wanted) * found // wanted for wanted, found in zip(size, colours.shape[1:], strict=True))
+    down, across = (
+        np.arange(wanted) * coarse // wanted for wanted, coarse in zip(size, colours.shape[1:], strict=True)
+    )
     return np.asarray(colours[:, down][:, :, across])
 
 

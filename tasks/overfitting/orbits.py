@@ -99,7 +99,7 @@ def orbit_records(orbits: Orbits, subject: str, bound: Bound, alpha: float, test
     paper = pairwise_test(values, -2 * orbits.lowest, bound, alpha, orbits.lowest)
     exact = replace(paper, log_p=log(max(exact_p(orbits), _TINY)), minimum_gap=exact_gap(orbits.shares, alpha))
     first, second = (
-        _record(orbits, found, subject, kind, test_set, model) for found, kind in ((exact, "exact"), (paper, bound))
+        _record(orbits, tested, subject, kind, test_set, model) for tested, kind in ((exact, "exact"), (paper, bound))
     )
     return [replace(first, chances=tuple(orbits.shares.tolist())), second]
 

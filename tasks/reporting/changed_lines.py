@@ -51,9 +51,9 @@ def marked(text: str, spans: Sequence[tuple[int, int]], tone: Tone) -> list[Stre
     """The text in pieces, the spans marked; long stretches without a mark are cut."""
     end, stretches = 0, list[Stretch]()
     for start, stop in spans:
-        stretches += [Stretch(_shortened(text[end:start], first=end == 0)), Stretch(text[start:stop], tone, 0.6)]
+        stretches += [Stretch(shortened_gap(text[end:start], first=end == 0)), Stretch(text[start:stop], tone, 0.6)]
         end = stop
-    return [*stretches, Stretch(_shortened(text[end:], first=end == 0, last=True))]
+    return [*stretches, Stretch(shortened_gap(text[end:], first=end == 0, last=True))]
 
 
 def _whole_words(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -71,8 +71,12 @@ def _whole_words(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int,
     return widened
 
 
-def _shortened(between: str, *, first: bool = False, last: bool = False) -> str:
-    """A stretch without marks, shortened in its middle, or on the side where the text begins or ends."""
+def shortened_gap(between: str, *, first: bool = False, last: bool = False) -> str:
+    """A stretch without marks, shortened in its middle, or on the side where the text begins or ends.
+
+    >>> len(shortened_gap("x" * 1000)) < 200
+    True
+    """
     if len(between) <= _GAP:
         return between
     if first:

@@ -14,8 +14,8 @@ _STEPS = 5
 def marked_figure(block: MarkedTexts) -> Markup:
     """All texts under a title, after what their marks mean."""
     legend = [
-        tag("li", tag("mark", "word", _sign(tone, ""), class_=f"{tone} w3"), " ", said)
-        for tone, said in block.legend.items()
+        tag("li", tag("mark", "word", _sign(tone, ""), class_=f"{tone} w3"), " ", meaning)
+        for tone, meaning in block.legend.items()
     ]
     head = tag(
         "figcaption",
@@ -25,7 +25,7 @@ def marked_figure(block: MarkedTexts) -> Markup:
     )
     if not block.texts:
         return tag("figure", head, tag("p", "No texts.", class_="empty"))
-    texts = [_text(one, {str(tone): said for tone, said in block.legend.items()}) for one in block.texts]
+    texts = [_text(one, {str(tone): meaning for tone, meaning in block.legend.items()}) for one in block.texts]
     return tag("figure", head, tag("div", *texts, class_="texts"))
 
 

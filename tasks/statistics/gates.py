@@ -152,8 +152,8 @@ class Gate(Settings, populate_by_name=True):
     def matches(self, finding: Finding) -> bool:
         """Whether the finding is one that this gate looks at."""
         return finding.metric == self.finding and all(
-            wanted is None or wanted == found
-            for wanted, found in ((self.of, finding.of), (self.group, finding.group), (self.subject, finding.subject))
+            wanted is None or wanted == actual
+            for wanted, actual in ((self.of, finding.of), (self.group, finding.group), (self.subject, finding.subject))
         )
 
     def _slice(self) -> str:

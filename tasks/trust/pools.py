@@ -52,7 +52,7 @@ def word_pools(explanations: pa.Table, *, classes: int, lemmatise: bool = False)
         if row["gold"] == row["predicted"]:
             for word, score in spoken_for(row, lemmatise).items():
                 scores[row["predicted"]][word].append(score)
-    return [_pool(found) for found in scores]
+    return [_pool(of_class) for of_class in scores]
 
 
 def _pool(scores: dict[str, list[float]]) -> Pool:

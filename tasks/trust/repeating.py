@@ -26,7 +26,7 @@ def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:
     for findings in repeats:
         for finding in findings:
             together.setdefault((finding.metric, finding.of, finding.group, finding.subject), []).append(finding)
-    return [made for same in together.values() for made in _average(same)]
+    return [mean for same in together.values() for mean in _average(same)]
 
 
 def _average(same: Sequence[Finding]) -> list[Finding]:

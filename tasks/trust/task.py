@@ -149,8 +149,8 @@ def identify_keywords(
         for row in _keyword_rows(code, pool, election, spaces, explainer)
     ]
     counts = [
-        f"{name} {int(found.keyword.sum())} of {len(pool.words)}"
-        for name, pool, found in zip(known, pools, elections, strict=True)
+        f"{name} {int(election.keyword.sum())} of {len(pool.words)}"
+        for name, pool, election in zip(known, pools, elections, strict=True)
     ]
     say(f"{explainer} · keywords: " + ", ".join(counts[:6]) + (" …" if len(counts) > 6 else ""))
     return write_table(pa.Table.from_pylist(rows, schema=Keywords.schema), into=Keywords)
