@@ -24,6 +24,7 @@ NAMES = (
     "autoattack",
     "attributions",
     "corruptions",
+    "looking",
     "worker_memory",
     "at_once",
     "simulated_night",

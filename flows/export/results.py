@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from assay.flows.reproduce.published import ABOUT, COLUMNS, FINDINGS
@@ -24,7 +25,7 @@ def export_results(store: Store, record: RunRecord, target: Path) -> str:
     if record.status not in ("done", "gate failed"):
         raise InputError(f"Run {record.id} is {record.status}: only a whole run is published.  (assay runs shows all)")
     findings, left_out = smaller(findings_of(store, record), LARGEST_BYTES)
-    about = json.dumps(_about(store, record, left_out), indent=1, ensure_ascii=False) + "\n"
+    about = json.dumps(published_form(store, record, left_out), indent=1, ensure_ascii=False) + "\n"
     folder = target / record.pipeline
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +66,9 @@ def smaller(findings: Sequence[Finding], limit: int) -> tuple[list[Finding], dic
     return kept, left_out
 
 
-def _about(store: Store, record: RunRecord, left_out: dict[str, int]) -> dict[str, Any]:
+def published_form(
+    store: Store, record: RunRecord, left_out: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, Any]:
     """What the run was: settings, seed, versions, and per stage what it made and how long it took to compute."""
     manifests = [(stage, store.manifest(stage.stage, stage.key)) for stage in record.stages]
     known = [manifest for _, manifest in manifests if manifest is not None]
@@ -81,7 +84,7 @@ def _about(store: Store, record: RunRecord, left_out: dict[str, int]) -> dict[st
         "profile": _together(manifest.ingredients["profile"] for manifest in known),
         "settings": record.settings,
         "verdicts": record.verdicts,
-        "left_out": left_out,
+        "left_out": dict(left_out),
         "stages": [_stage(stage, manifest) for stage, manifest in manifests],
     }
 

@@ -45,10 +45,11 @@ def corrupt_partition(
     if samples.num_rows == 0:
         return flips[0], images[0]
     from assay.tasks.corruptions.frames import look
+    from assay.tasks.subjects.images.for_inference import for_inference
     from assay.tasks.subjects.images.model import load_image_model
 
     require_one_shape(samples)
-    models = {one.name: load_image_model(one.subject, one.files) for one in onlookers}
+    models = {one.name: for_inference(load_image_model(one.subject, one.files)) for one in onlookers}
     pixels, ids, truth = pixels_of(samples), samples["id"].to_pylist(), targets_of(samples, classes)
     images.append(_images(pixels[shown], [sample for sample, keep in zip(ids, shown, strict=True) if keep], CLEAN, 0))
     for seen in look(models, pixels, ids, shown, settings, seeds):

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular_url
+from assay.tasks.ingest.broken_text import in_utf8
 from assay.tasks.ingest.rows import Rows
 
 
@@ -56,7 +57,7 @@ def parquet_rows(
             if first >= stop:
                 break
     table = pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
-    return Rows(name, table, np.arange(start + 1, start + 1 + table.num_rows, dtype=np.int64))
+    return in_utf8(Rows(name, table, np.arange(start + 1, start + 1 + table.num_rows, dtype=np.int64)))
 
 
 def _row_groups(parquet: pq.ParquetFile, start: int, stop: int) -> tuple[list[int], int]:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from command_line import ASSAY, Command, digests, environment, records
+from published_results import disagreements
 from repository import ROOT
 
+from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding, findings_from
 
 pytestmark = pytest.mark.xdist_group("first-audit")
@@ -60,6 +62,11 @@ def test_it_says_what_it_does_and_nothing_else(newcomer: Command) -> None:
     assert rest[-1] == f"Report    {newcomer.answer['report']}"
     for noise in ("warning", "traceback", "deprecat", "exception"):
         assert noise not in newcomer.err.lower()
+
+
+def test_it_measures_what_is_published(newcomer: Command) -> None:
+    store = Store(str(store_of(newcomer))).open()
+    assert disagreements(store, store.run(newcomer.answer["run"])) == []
 
 
 def test_the_panel_is_the_seven_rules_of_the_golden_numbers(newcomer: Command) -> None:

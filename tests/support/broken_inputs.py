@@ -193,7 +193,7 @@ def damage(draw: Draw, content: bytes) -> bytes:
             "blank lines": lambda: content[:line] + b"\n" * 1000 + content[line:],
             "CRLF": lambda: content.replace(b"\n", b"\r\n"),
             "CR": lambda: content.replace(b"\n", b"\r"),
-            "UTF-16": lambda: content.decode().encode("utf-16"),
+            "UTF-16": lambda: content.decode("latin-1").encode("utf-16"),
             "a byte order mark": lambda: b"\xef\xbb\xbf" + content,
             "header only": lambda: content[: content.find(b"\n") + 1],
             "twice": lambda: content + content,

@@ -64,7 +64,16 @@ TABLES = (
         [
             Grid(
                 "Spearman's ρ of (i, accuracy of D_i): the paper's numbers and ours",
-                ("study", "labeler", "approach", "paper ρ (p)", "our ρ (p)", "tie-free ρ", "permutation p", "verdict"),
+                (
+                    "study",
+                    "labeler",
+                    "approach",
+                    "paper ρ (p)",
+                    "our ρ (p)",
+                    "tie-free ρ [by luck of ties]",
+                    "permutation p",
+                    "verdict",
+                ),
                 [_source(study) for study in TABLE_1],
             )
         ],

@@ -60,7 +60,9 @@ def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str]
     mean, std = normalisation(subject, lessons)
     device = torch_device_here()
     if device == "cuda":
-        network = network.to(device, memory_format=torch.channels_last)
+        # A network of the user's own may view its activations as flat, which it cannot where channels come last.
+        layout = torch.channels_last if subject.code is None else torch.preserve_format
+        network = network.to(device, memory_format=layout)
     block = subject.settings.block
     model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, block, name=name, crop=crop)
     return _softmaxed(model, lessons)

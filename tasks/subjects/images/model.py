@@ -48,6 +48,8 @@ class ImageModel:
     softmaxed: bool = False
     name: str = "subject"
     crop: int | None = None
+    ours: bool = False
+    """Whether the network is one of ours by name, whose layers may be laid out anew."""
 
     def logits(self, images: Tensor) -> Tensor:
         """What the network says before softmax or sigmoid [n, k], differentiable in the images [n, c, h, w].
@@ -185,7 +187,9 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
     load_state(network, weights, subject.settings.name, assign=ours)
     network.eval().requires_grad_(False)
     if device == "cuda":
-        network = network.to(device, memory_format=torch.channels_last)
+        # A network of the user's own may view its activations as flat, which it cannot where channels come last.
+        layout = torch.channels_last if ours else torch.preserve_format
+        network = network.to(device, memory_format=layout)
     return ImageModel(
         network,
         card["classes"],
@@ -197,6 +201,7 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
         softmaxed=card["softmaxed"],
         name=subject.settings.name,
         crop=subject.settings.crop,
+        ours=ours,
     )
 
 

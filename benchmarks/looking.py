@@ -1,0 +1,73 @@
+"""Networks that look at corrupted frames: as they were trained, and made fast for looking (`for_inference`).
+
+One severity of all fourteen perturbations, 31 frames each, of four images, frames made anew on both sides; CPU seconds
+of one thread. The peer is the network as it is loaded for attacks. What they say must be the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+import torch
+from claims import claim, tell
+
+from assay.infra.seeds import Seeds
+from assay.tasks.corruptions.frames import look
+from assay.tasks.corruptions.settings import Corruptions
+from assay.tasks.subjects.images.for_inference import for_inference
+from assay.tasks.subjects.images.model import ImageModel
+from assay.tasks.subjects.networks.building import build_network
+
+NETWORKS = {  # channels, pixels and width, as in pipelines.yaml
+    "attnmel": (3, 64, 0.125),
+    "inception-v3": (3, 80, 0.25),
+    "resnet50": (3, 64, 0.125),
+    "vgg19-bn": (3, 64, 0.125),
+    "chexnet": (1, 64, 0.25),
+    "small-cnn": (1, 32, 1.0),
+}
+IMAGES = 4
+
+
+def main() -> None:
+    """Both sides in turn, network by network."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one network, once: whether it works")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for name in ["small-cnn"] if options.quick else NETWORKS:
+        compare(name, 1 if options.quick else options.repeats)
+
+
+def compare(name: str, repeats: int) -> None:
+    """One network, both ways."""
+    channels, pixels, width = NETWORKS[name]
+    network = build_network(name, classes=2, channels=channels, size=pixels, width=width, seed=1)
+    model = ImageModel(network.eval().requires_grad_(False), 2, False, (0.5,) * channels, (0.25,) * channels, ours=True)
+    images = np.random.default_rng(0).random((IMAGES, channels, pixels, pixels), dtype=np.float32)
+    quick, seconds, answers = for_inference(model), ([], []), []
+    for _ in range(repeats + 1):  # the first warms up
+        for side, at_work in enumerate((quick, model)):
+            spent, answer = looked(at_work, images)
+            seconds[side].append(spent)
+            answers.append(answer)
+    same = all(np.array_equal(answer, answers[0]) for answer in answers)
+    tell(claim(f"corruptions seen by {name}", seconds[0][1:], seconds[1][1:], unit="s", same_answers=same))
+
+
+def looked(model: ImageModel, images: np.ndarray) -> tuple[float, np.ndarray]:
+    """CPU seconds, and what the model said of every frame."""
+    ids, shown = [f"image-{at}" for at in range(len(images))], np.zeros(len(images), bool)
+    began = time.process_time()
+    seen = [
+        each.said[model.name].ravel()
+        for each in look({model.name: model}, images, ids, shown, Corruptions(severities=[3]), Seeds(0, "looking"))
+    ]
+    return time.process_time() - began, np.concatenate(seen)
+
+
+if __name__ == "__main__":
+    main()

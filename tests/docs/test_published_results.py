@@ -1,0 +1,52 @@
+"""What stands in docs/results is what the present code measures, and docs/results.md is made of nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Command, environment
+from published_results import PUBLISHED, disagreements
+from repository import ROOT
+
+from assay.flows.configuration.loading import load_project
+from assay.flows.reproduce.published import published_result
+from assay.flows.reproduce.tables import reproduce_all
+from assay.infra.store import Store
+
+NAMES = sorted(folder.name for folder in PUBLISHED.iterdir() if folder.is_dir())
+CHEAP = (
+    "first-night",
+    "digits-defended-quick",
+    "overfitting-synthetic-quick",
+    "abstracts-sts",
+    "reviews",
+)
+"""At least one for every kind of audit; breast-cancer is held against what is published in the newcomer's audit."""
+
+
+def test_the_page_holds_what_the_published_results_make(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert page == reproduce_all(Store(str(tmp_path)).open(), PUBLISHED), "assay reproduce --all --to docs/results.md"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_published_run_has_the_settings_of_the_file(name: str) -> None:
+    about, findings = published_result(PUBLISHED / name)
+    project = load_project(ROOT / "pipelines.yaml", pipeline=name)
+    assert about["settings"] == project.pipeline(name).model_dump(mode="json")
+    assert findings
+    assert sum(file.stat().st_size for file in (PUBLISHED / name).glob("*.csv")) <= 200_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", CHEAP)
+def test_it_is_measured_again(name: str, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    run = ["run", name, "--json", "--store", str(store), "--config", str(ROOT / "pipelines.yaml"), "--set"]
+    command = Command.start([*run, "compute.gpu=never"], folder=tmp_path, env=environment(tmp_path / "home"))
+    assert command.wait(1700) == 0, command.err
+    opened = Store(str(store)).open()
+    [record] = opened.runs()
+    assert disagreements(opened, record) == []

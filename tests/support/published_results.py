@@ -1,0 +1,57 @@
+"""Holds a run against the published one of its pipeline: equal digests on like machines, else within its intervals."""
+
+from __future__ import annotations
+
+from repository import ROOT
+
+from assay.flows.export.results import published_form
+from assay.flows.reproduce.published import published_result
+from assay.infra.manifests import RunRecord
+from assay.infra.store import Store
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.run_findings import findings_of
+
+PUBLISHED = ROOT / "docs" / "results"
+
+
+def disagreements(store: Store, record: RunRecord) -> list[str]:
+    """What differs between the run and the published one of its pipeline, a sentence each."""
+    about, findings = published_result(PUBLISHED / record.pipeline)
+    now = published_form(store, record)
+    if now["settings"] != about["settings"] or now["seed"] != about["seed"]:
+        return [
+            f"{record.pipeline} is published with other settings: run it, then assay export RUN --results docs/results"
+        ]
+    if now["profile"] == about["profile"]:
+        return _other_digests(about["stages"], now["stages"])
+    return _outside(findings, findings_of(store, record))
+
+
+def _other_digests(published: list[dict[str, object]], now: list[dict[str, object]]) -> list[str]:
+    stages = [(stage["stage"], stage["title"]) for stage in published]
+    if stages != [(stage["stage"], stage["title"]) for stage in now]:
+        return [f"the published run has the stages {stages}"]
+    return [
+        f"{at}: {before['stage']} made {after['digests']}, published are {before['digests']}"
+        for at, (before, after) in enumerate(zip(published, now, strict=True))
+        if before["digests"] != after["digests"]
+    ]
+
+
+def _outside(published: list[Finding], now: list[Finding]) -> list[str]:
+    """Floating point differs between processors; what was concluded must not, by more than chance."""
+    by_place = {(each.metric, each.subject, each.of, each.group): each for each in now}
+    apart = []
+    for before in published:
+        after = by_place.get((before.metric, before.subject, before.of, before.group))
+        if after is None:
+            apart.append(f"{before.metric} {before.of} {before.group} is not there")
+        elif _is_outside(before, after):
+            apart.append(f"{before.metric} {before.of} {before.group} is {after.value}, published {before.value}")
+    return apart
+
+
+def _is_outside(before: Finding, after: Finding) -> bool:
+    if before.low is None or before.high is None or after.value is None:
+        return False
+    return not before.low <= after.value <= before.high
