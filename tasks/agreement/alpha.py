@@ -50,8 +50,8 @@ def krippendorff_alpha(counts: npt.ArrayLike) -> float | None:
 def alpha_interval(counts: npt.ArrayLike, generator: np.random.Generator, level: float = 0.95) -> Interval | None:
     """α with its BCa interval over resampled samples; None where there is no α.
 
-    >>> found = alpha_interval([[2, 0], [0, 2], [1, 1], [2, 0]] * 20, np.random.default_rng(0))
-    >>> found.low < found.value < found.high
+    >>> interval = alpha_interval([[2, 0], [0, 2], [1, 1], [2, 0]] * 20, np.random.default_rng(0))
+    >>> interval.low < interval.value < interval.high
     True
     """
     value = krippendorff_alpha(counts)
@@ -71,5 +71,5 @@ def alpha_interval(counts: npt.ArrayLike, generator: np.random.Generator, level:
         )
         return np.asarray(1 - inside)
 
-    found = bca_interval(statistic, len(pairable), generator, level)
-    return Interval(value, found.low, found.high)
+    interval = bca_interval(statistic, len(pairable), generator, level)
+    return Interval(value, interval.low, interval.high)

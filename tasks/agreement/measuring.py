@@ -22,8 +22,8 @@ def agreement_findings(labels: Mapping[str, Codes], gold: Codes, classes: int, g
 
     `labels` are codes by annotator [n], −1 where there is none; `gold` likewise.
 
-    >>> found = agreement_findings({"a": np.array([0, 1, 0]), "b": np.array([0, 1, -1])}, np.array([0, 1, 1]), 2)
-    >>> [(one.metric, one.of, one.value and round(one.value, 2)) for one in found][:3]
+    >>> findings = agreement_findings({"a": np.array([0, 1, 0]), "b": np.array([0, 1, -1])}, np.array([0, 1, 1]), 2)
+    >>> [(one.metric, one.of, one.value and round(one.value, 2)) for one in findings][:3]
     [('annotators.alpha', '', 1.0), ('annotators.labelled', 'a', 1.0), ('annotators.with_gold', 'a', 0.67)]
     """
     findings = [_alpha(labels, "", classes)]
@@ -40,8 +40,8 @@ def agreement_findings(labels: Mapping[str, Codes], gold: Codes, classes: int, g
 def _alpha(labels: Mapping[str, Codes], of: str, classes: int) -> Finding:
     counts = label_counts(np.column_stack(list(labels.values())), classes)
     n = int((counts.sum(axis=1) > 1).sum())
-    found = alpha_interval(counts, np.random.default_rng(_SEED))
-    if found is None:
+    alpha = alpha_interval(counts, np.random.default_rng(_SEED))
+    if alpha is None:
         return Finding("annotators.alpha", of=of, n=n, verdict="not measured", unit="α")
-    low, high = (None if np.isnan(end) else float(end) for end in (found.low, found.high))
-    return Finding("annotators.alpha", of=of, value=found.value, low=low, high=high, n=n, unit="α")
+    low, high = (None if np.isnan(end) else float(end) for end in (alpha.low, alpha.high))
+    return Finding("annotators.alpha", of=of, value=alpha.value, low=low, high=high, n=n, unit="α")

@@ -32,8 +32,8 @@ def measure_agreement(
     gold = pc.fill_null(known["gold"], -1).to_numpy().astype(np.int64)
     findings = agreement_findings(labels, gold, len(names), groups_of(samples))
     value = findings[0].value
-    said = "not measured: no sample has two labels of theirs" if value is None else f"α = {value:.2f}"
-    say(f"{len(labels)} annotators · {said}")
+    outcome = "not measured: no sample has two labels of theirs" if value is None else f"α = {value:.2f}"
+    say(f"{len(labels)} annotators · {outcome}")
     return write_table(findings_table(findings), into=Findings)
 
 

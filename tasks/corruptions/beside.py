@@ -53,13 +53,13 @@ def added_errors_beside(tally: Tally, own: int, reference: int, clean: Mapping[s
     return Beside(*(_wrong(tally, at) - tally.answers * clean[tally.subjects[at]][:, None] for at in (own, reference)))
 
 
-def clean_errors(said: Answers, truth: Answers, blocks: npt.NDArray[np.int64]) -> Errors:
+def clean_errors(answers: Answers, truth: Answers, blocks: npt.NDArray[np.int64]) -> Errors:
     """How many answers to clean samples are wrong in each block [G]; of several labels, each is an answer.
 
     >>> clean_errors(np.array([0, 1, 1]), np.array([0, 0, -1]), np.array([0, 1, 1])).tolist()
     [0, 1]
     """
-    wrong = (said != truth) & (truth >= 0)
+    wrong = (answers != truth) & (truth >= 0)
     return np.bincount(blocks, wrong.reshape(len(truth), -1).sum(axis=1)).astype(np.int64)
 
 

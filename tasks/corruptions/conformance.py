@@ -37,13 +37,13 @@ def corruption_conformance(corruption: Corruption) -> list[str]:
         return [f"Its constants are five rows of {', '.join(levels.names)} for each of the two sizes."]
     for severity in (1, 5):
         for shape in SHAPES:
-            if said := tried(partial(_tried, corruption, severity, *shape)):
+            if faults := tried(partial(_faults, corruption, severity, *shape)):
                 where = f"At severity {severity}, on images of {shape[0]}×{shape[1]} with {shape[2]} channels,"
-                return [f"{where} {sentence}" for sentence in said]
+                return [f"{where} {sentence}" for sentence in faults]
     return []
 
 
-def _tried(corruption: Corruption, severity: int, height: int, width: int, channels: int) -> list[str]:
+def _faults(corruption: Corruption, severity: int, height: int, width: int, channels: int) -> list[str]:
     images = practice_images(SAMPLES, height, width, channels)
     given, shares = images.clone(), strengths(corruption.kind, FRAMES)
     at = constants(corruption.levels, severity, height, width)
@@ -54,26 +54,26 @@ def _tried(corruption: Corruption, severity: int, height: int, width: int, chann
         return [f"it makes {what}: a frame per strength, {images.dtype} {expected}."]
     if not torch.equal(images, given):
         return ["it changes the images that it is handed: work on a copy."]
-    return _frames(corruption, severity, images, raw)
+    return _frame_faults(corruption, severity, images, raw)
 
 
-def _frames(corruption: Corruption, severity: int, images: Tensor, raw: Tensor) -> list[str]:
+def _frame_faults(corruption: Corruption, severity: int, images: Tensor, raw: Tensor) -> list[str]:
     clean = clean_frame(corruption.kind, FRAMES)
-    made = sequence(corruption, severity, images, _draws(range(SAMPLES)), FRAMES)
+    perturbed = sequence(corruption, severity, images, _draws(range(SAMPLES)), FRAMES)
     moved = float((raw[clean] - images).abs().max()) if corruption.kind != "noise" else 0.0
-    said = []
-    if not torch.isfinite(made).all() or made.min() < 0 or made.max() > 1:
-        said.append("pixels leave [0, 1]: clamp the frames.")
+    faults = []
+    if not torch.isfinite(perturbed).all() or perturbed.min() < 0 or perturbed.max() > 1:
+        faults.append("pixels leave [0, 1]: clamp the frames.")
     if not moved <= CLEAN:
-        said.append(f"at a strength of 0 a pixel moves by {moved:.3g}: nothing may happen there.")
-    if torch.equal(made, images.expand_as(made)):
-        said.append("no frame differs from the image.")
-    if not torch.equal(made, sequence(corruption, severity, images, _draws(range(SAMPLES)), FRAMES)):
-        return [*said, "the same draws give other frames: take random numbers from `draws` alone."]
+        faults.append(f"at a strength of 0 a pixel moves by {moved:.3g}: nothing may happen there.")
+    if torch.equal(perturbed, images.expand_as(perturbed)):
+        faults.append("no frame differs from the image.")
+    if not torch.equal(perturbed, sequence(corruption, severity, images, _draws(range(SAMPLES)), FRAMES)):
+        return [*faults, "the same draws give other frames: take random numbers from `draws` alone."]
     alone = sequence(corruption, severity, images[2:3], _draws([2]), FRAMES)
-    if not torch.equal(made[:, 2], alone[:, 0]):
-        said.append("the frames of an image depend on the other images: draw per sample, and take no sums over them.")
-    return said
+    if not torch.equal(perturbed[:, 2], alone[:, 0]):
+        faults.append("the frames of an image depend on the other images: draw per sample, and take no sums over them.")
+    return faults
 
 
 def _draws(rows: range | list[int]) -> Draws:

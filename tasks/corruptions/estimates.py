@@ -51,8 +51,8 @@ def clustered_share(
     to go together (`likeness` of more of them): few hits show too little of it by themselves. Without it, units that
     all gave the same answer are taken to have one trial each. One unit says nothing of others: its interval is [0, 1].
 
-    >>> found = clustered_share(gram(np.array([[2, 30], [1, 30]])), 1, 2)
-    >>> round(found.value, 3), round(found.high, 2)
+    >>> interval = clustered_share(gram(np.array([[2, 30], [1, 30]])), 1, 2)
+    >>> round(interval.value, 3), round(interval.high, 2)
     (0.05, 0.76)
     """
     total = int(of.sums[0, trials])
@@ -65,8 +65,8 @@ def clustered_share(
     each = total / of.units
     known = None if alike is None else 1 + (each - 1) * alike
     inflation = max((one for one in (own, known) if one is not None), default=each)
-    certain = 1.0 if own is None else _certain(int(of.sums[0, 0]), level)
-    worth = min(max(total / inflation, of.units), total) * certain
+    correction = 1.0 if own is None else _t_correction(int(of.sums[0, 0]), level)
+    worth = min(max(total / inflation, of.units), total) * correction
     low, high = wilson([value * worth], [worth], level)
     return Interval(value, float(low[0]), float(high[0]))
 
@@ -80,12 +80,12 @@ def covariances(of: Gram) -> npt.NDArray[np.float64]:
     [[0.0625, -0.0625], [-0.0625, 0.0625]]
     """
     places = [(at, at + 1) for at in range(1, len(of.sums), 2)]
-    found = np.zeros((len(places), len(places)))
-    for at, one in enumerate(places):
+    matrix = np.zeros((len(places), len(places)))
+    for at, cell in enumerate(places):
         for beside, other in enumerate(places[: at + 1]):
-            tried = int(of.sums[0, one[1]]) * int(of.sums[0, other[1]])
-            found[at, beside] = found[beside, at] = _spread(of, one, other) / tried if tried else 0.0
-    return found
+            tried = int(of.sums[0, cell[1]]) * int(of.sums[0, other[1]])
+            matrix[at, beside] = matrix[beside, at] = _spread(of, cell, other) / tried if tried else 0.0
+    return matrix
 
 
 def likeness(of: Gram, hits: int, trials: int) -> float | None:
@@ -109,7 +109,7 @@ def _inflation(of: Gram, hits: int, trials: int) -> float | None:
     return spread / total * blocks / (blocks - 1) / (value * (1 - value))
 
 
-def _certain(blocks: int, level: float = 0.95) -> float:
+def _t_correction(blocks: int, level: float = 0.95) -> float:
     """(z/t)², t on n − 1 degrees of freedom: the spread of few blocks is itself uncertain."""
     from scipy.stats import norm, t
 
@@ -152,9 +152,9 @@ def _mover(upper: Interval, lower: Interval, correlation: float) -> tuple[float,
     return low, (middle + root) / outer
 
 
-def _spread(of: Gram, one: tuple[int, int], other: tuple[int, int]) -> float:
+def _spread(of: Gram, cell: tuple[int, int], other: tuple[int, int]) -> float:
     """Σ (hits - share·trials)·(the same of the other) over blocks, exact until the one division at the end."""
-    (h, m), (g, k) = one, other
+    (h, m), (g, k) = cell, other
     x = [[int(of.sums[i, j]) for j in (g, k)] for i in (h, m)]
     hits, trials, others, tries = (int(of.sums[0, i]) for i in (h, m, g, k))
     whole = x[0][0] * trials * tries - x[0][1] * trials * others - x[1][0] * hits * tries + x[1][1] * hits * others

@@ -40,10 +40,10 @@ def corruption_findings(tally: Tally, reference: str, clean: Mapping[str, Errors
         )
     findings: list[Finding] = []
     for own, subject in enumerate(tally.subjects):
-        one = _Subject(tally, own, tally.subjects.index(reference), seeds)
-        findings += [*one.shares(), *one.worst()]
+        estimates = _Subject(tally, own, tally.subjects.index(reference), seeds)
+        findings += [*estimates.shares(), *estimates.worst()]
         if subject != reference:
-            findings += [*one.relative_flips(), *one.errors(), *one.added_errors(clean)]
+            findings += [*estimates.relative_flips(), *estimates.errors(), *estimates.added_errors(clean)]
     return findings
 
 
@@ -97,8 +97,8 @@ class _Subject:
                 beside = flips_beside(self.tally, self.own, self.reference, cell.severities)
                 ratio = self._resampled("relative_flip_probability", cell, beside.ratio(cell.perturbations), ratio)
             # Among many cells some intervals leave 1 out by chance; the overall mean is one question, asked before.
-            said = _against(ratio) if (cell.of, cell.group) == (MEAN, ALL) else ""
-            yield self._finding("relative_flip_probability", cell, ratio, "ratio", said)
+            verdict = _flip_verdict(ratio) if (cell.of, cell.group) == (MEAN, ALL) else ""
+            yield self._finding("relative_flip_probability", cell, ratio, "ratio", verdict)
 
     def errors(self) -> Iterator[Finding]:
         """The corruption error under each perturbation, and mCE."""
@@ -130,7 +130,7 @@ class _Subject:
         counts = self.tally.counted(subject, what, every)
         wider = (counts[:, cell.perturbations].sum(axis=1), counts.sum(axis=1))
         known = (likeness(self._of_units(one), *_OWN) for one in wider)
-        return next((found for found in known if found is not None), None)
+        return next((alike for alike in known if alike is not None), None)
 
     def _gram(self, cell: Cell, what: Counted) -> Gram:
         """Hits and trials of this subject, and of the reference, in one cell."""
@@ -147,12 +147,12 @@ class _Subject:
         """The statistic with its BCa interval over blocks; where no resample changes it, the interval of its shares."""
         generator = self.seeds.generator(f"{self.tally.subjects[self.own]}/{metric}/{cell.of}/{cell.group}")
         blocks = len(self.tally.units)
-        found = bca_interval(statistic, blocks, generator, expanded(blocks) if blocks > 1 else 0.95)
-        if np.isnan(found.value):
+        interval = bca_interval(statistic, blocks, generator, expanded(blocks) if blocks > 1 else 0.95)
+        if np.isnan(interval.value):
             return None
-        if np.isnan(found.low) and otherwise is not None:
-            return Interval(found.value, min(otherwise.low, found.value), max(otherwise.high, found.value))
-        return found
+        if np.isnan(interval.low) and otherwise is not None:
+            return Interval(interval.value, min(otherwise.low, interval.value), max(otherwise.high, interval.value))
+        return interval
 
     def _finding(self, metric: str, cell: Cell, interval: Interval | None, unit: str, verdict: str = "") -> Finding:
         named = (f"corruption.{metric}", cell.of, cell.group, self.tally.subjects[self.own])
@@ -163,7 +163,7 @@ class _Subject:
         return Finding(*named, interval.value, low, high, n, verdict=verdict, unit=unit)
 
 
-def _against(relative: Interval | None) -> str:
+def _flip_verdict(relative: Interval | None) -> str:
     if relative is None or np.isnan(relative.low) or relative.low <= 1 <= relative.high:
         return ""
     return "flips more" if relative.low > 1 else "flips less"

@@ -12,43 +12,44 @@ import numpy.typing as npt
 
 from assay.tasks.corruptions.kinds import Kind, clean_frame, strongest_frames
 
-Said = npt.NDArray[np.int16] | npt.NDArray[np.bool_]  # [frames, n] classes, or [frames, n, k] whether a label holds
+FrameAnswers = npt.NDArray[np.int16] | npt.NDArray[np.bool_]
+"""[frames, n] classes, or [frames, n, k] whether a label holds."""
 Counts = npt.NDArray[np.int64]  # [n]
 
 
-def count_flips(said: Said, kind: Kind) -> Counts:
+def count_flips(answers: FrameAnswers, kind: Kind) -> Counts:
     """How often each sample's prediction flips along its sequence, summed over labels where there are several, [n].
 
-    >>> said = np.array([[1, 1], [2, 1], [2, 1], [1, 1]], np.int16)
-    >>> count_flips(said, "ramp").tolist(), count_flips(said, "noise").tolist()
+    >>> answers = np.array([[1, 1], [2, 1], [2, 1], [1, 1]], np.int16)
+    >>> count_flips(answers, "ramp").tolist(), count_flips(answers, "noise").tolist()
     ([2, 0], [2, 0])
-    >>> count_flips(said[:, :1][[0, 1, 0, 1]], "ramp").tolist(), count_flips(said[[0, 1, 0, 1]], "noise").tolist()
+    >>> count_flips(answers[:, :1][[0, 1, 0, 1]], "ramp").tolist(), count_flips(answers[[0, 1, 0, 1]], "noise").tolist()
     ([3], [2, 0])
     """
     if kind == "noise":
-        changed = np.delete(said, clean_frame(kind, len(said)), axis=0) != said[:1]
+        changed = np.delete(answers, clean_frame(kind, len(answers)), axis=0) != answers[:1]
     else:
-        changed = said[1:] != said[:-1]
+        changed = answers[1:] != answers[:-1]
     return _per_sample(changed)
 
 
-def comparisons(said: Said) -> int:
+def comparisons(answers: FrameAnswers) -> int:
     """Into how many comparisons one sample's flips are divided: n - 1 pairs of frames, times the labels.
 
     >>> comparisons(np.zeros((31, 4), np.int16)), comparisons(np.zeros((31, 4, 14), bool))
     (30, 420)
     """
-    return (len(said) - 1) * (said.shape[2] if said.ndim == 3 else 1)
+    return (len(answers) - 1) * (answers.shape[2] if answers.ndim == 3 else 1)
 
 
-def count_correct(said: Said, truth: npt.NDArray[np.int64], kind: Kind) -> tuple[Counts, Counts]:
+def count_correct(answers: FrameAnswers, truth: npt.NDArray[np.int64], kind: Kind) -> tuple[Counts, Counts]:
     """How many predictions of the strongest frames are right, and of how many with a known truth, [n] each.
 
     `truth` is the class [n], or 1 and 0 per label [n, k]; -1 is unknown. The strongest frames bear the severity's full
     constant, so this is the accuracy that the -C benchmarks mean: all draws of a noise, the end of a ramp, both ends
     of a sweep.
     """
-    strongest = said[strongest_frames(kind, len(said))]
+    strongest = answers[strongest_frames(kind, len(answers))]
     known = np.broadcast_to(truth >= 0, strongest.shape)
     return _per_sample((strongest == truth) & known), _per_sample(known)
 

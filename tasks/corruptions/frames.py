@@ -14,7 +14,7 @@ from assay.infra.errors import InputError
 from assay.infra.seeds import Seeds
 from assay.tasks.corruptions.choice import Corruption
 from assay.tasks.corruptions.draws import Draws
-from assay.tasks.corruptions.flips import Said
+from assay.tasks.corruptions.flips import FrameAnswers
 from assay.tasks.corruptions.kinds import strongest_frames
 from assay.tasks.corruptions.sequences import sequence
 from assay.tasks.corruptions.settings import Corruptions
@@ -32,7 +32,7 @@ class Seen:
     corruption: Corruption
     severity: int
     rows: slice
-    said: Mapping[str, Said]
+    answers: Mapping[str, FrameAnswers]
     shown: Pixels  # the strongest frame of the samples that are kept for the report, [m, c, h, w]
 
 
@@ -65,7 +65,7 @@ def look(
                 yield Seen(corruption, severity, rows, answers, frames[last, kept].cpu().numpy())
 
 
-def answer(model: ImageModel, frames: Tensor, ids: Sequence[str], perturbation: str, severity: int) -> Said:
+def answer(model: ImageModel, frames: Tensor, ids: Sequence[str], perturbation: str, severity: int) -> FrameAnswers:
     """What one model says of frames [frames, n, c, h, w]: classes [frames, n], or labels [frames, n, k].
 
     The frames stay on the model's device, and go through it in blocks of its one fixed size.

@@ -39,17 +39,17 @@ _STRIPS = (
 
 def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
     """The part of the report about corruptions, from the findings `corruption.*` and the `CorruptedImages`."""
-    found = CorruptionFindings(findings)
+    corruptions = CorruptionFindings(findings)
     blocks: list[Block] = []
-    if len(found.severities) > 1:
-        blocks += [_mean_plot(found), _panels(found)]
-    blocks += [table(found, "flip_probability", subject) for subject in found.subjects]
-    if len(found.subjects) > 1:
-        blocks += [made for divided in BESIDE if (made := beside_table(found, divided)) is not None]
-    blocks += [table(found, "accuracy", subject) for subject in found.subjects]
+    if len(corruptions.severities) > 1:
+        blocks += [_mean_plot(corruptions), _panels(corruptions)]
+    blocks += [table(corruptions, "flip_probability", subject) for subject in corruptions.subjects]
+    if len(corruptions.subjects) > 1:
+        blocks += [compared for divided in BESIDE if (compared := beside_table(corruptions, divided)) is not None]
+    blocks += [table(corruptions, "accuracy", subject) for subject in corruptions.subjects]
     if images is not None and images.num_rows:
-        blocks += _galleries(images, found.severities)
-    sentences = [_sentence(found, subject) for subject in found.subjects]
+        blocks += _galleries(images, corruptions.severities)
+    sentences = [_sentence(corruptions, subject) for subject in corruptions.subjects]
     return Part("Corruptions", " ".join(filter(None, sentences)) or "Nothing was corrupted.", blocks, "corruptions")
 
 
@@ -64,30 +64,32 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     >>> verdict(FindingIndex([flips, right]))[0].text.replace(chr(0x202F), " ").partition("; ")[2]
     'the least that is right: plain 56 % [46, 65] (translate, severity 3)'
     """
-    found = CorruptionFindings(findings)
-    means = [one for subject in found.subjects if (one := found.get("flip_probability", subject, MEAN, None))]
+    corruptions = CorruptionFindings(findings)
+    means = [
+        flip for subject in corruptions.subjects if (flip := corruptions.get("flip_probability", subject, MEAN, None))
+    ]
     if not means:
         return ()
     flips = ", ".join(f"{mean.subject} {share_text(mean, 2)}" for mean in means[:NAMED])
     worst = [
         f"{least.subject} {share_text(least, 0)} ({_where(least)})"
         for mean in means[:NAMED]
-        if (least := found.worst("accuracy", mean.subject)) is not None
+        if (least := corruptions.worst("accuracy", mean.subject)) is not None
     ]
     left = f"; the least that is right: {', '.join(worst)}" if worst else ""
     return (Verdict(f"Under corruptions answers flip from frame to frame: {flips}{left}{more_below(len(means))}"),)
 
 
-def _sentence(found: CorruptionFindings, subject: str) -> str:
-    mean = found.get("flip_probability", subject, MEAN, None)
+def _sentence(corruptions: CorruptionFindings, subject: str) -> str:
+    mean = corruptions.get("flip_probability", subject, MEAN, None)
     if mean is None:
         return ""
-    worst, least = (found.worst(metric, subject) for metric in ("flip_probability", "accuracy"))
+    worst, least = (corruptions.worst(metric, subject) for metric in ("flip_probability", "accuracy"))
     often = "" if worst is None else f", most often under {_where(worst)}: {share_text(worst, 2)}"
     left = "" if least is None else f" The least that it has right is {share_text(least, 2)}, under {_where(least)}."
     return (
         f"{subject} changes its answer in {share_text(mean, 2)} of the comparisons between frames "
-        f"({plural(len(found.perturbations), 'perturbation')}, n = {integer(mean.n)} images){often}.{left}"
+        f"({plural(len(corruptions.perturbations), 'perturbation')}, n = {integer(mean.n)} images){often}.{left}"
     )
 
 
@@ -97,41 +99,46 @@ def _where(worst: Finding) -> str:
     return f"{name_of(cell.name).lower()}, severity {cell.severity}"
 
 
-def _series(found: CorruptionFindings, subject: str, of: str) -> Series:
-    points = [found.get("flip_probability", subject, of, severity) for severity in found.severities]
-    return series_of(subject, [float(severity) for severity in found.severities], points)
+def _series(corruptions: CorruptionFindings, subject: str, of: str) -> Series:
+    points = [corruptions.get("flip_probability", subject, of, severity) for severity in corruptions.severities]
+    return series_of(subject, [float(severity) for severity in corruptions.severities], points)
 
 
-def _plot(found: CorruptionFindings, of: str, title: str, alt: str) -> LinePlot:
+def _plot(corruptions: CorruptionFindings, of: str, title: str, alt: str) -> LinePlot:
     return LinePlot(
         title,
-        [_series(found, subject, of) for subject in found.subjects],
+        [_series(corruptions, subject, of) for subject in corruptions.subjects],
         "severity",
         "flip probability",
         alt,
-        x_ticks={float(severity): str(severity) for severity in found.severities},
+        x_ticks={float(severity): str(severity) for severity in corruptions.severities},
         scale="percent",
     )
 
 
-def _mean_plot(found: CorruptionFindings) -> LinePlot:
+def _mean_plot(corruptions: CorruptionFindings) -> LinePlot:
     ends = [
         f"{subject} from {percent(first.value)} to {percent(last.value)}"
-        for subject in found.subjects
-        if (first := found.get("flip_probability", subject, MEAN, found.severities[0]))
-        and (last := found.get("flip_probability", subject, MEAN, found.severities[-1]))
+        for subject in corruptions.subjects
+        if (first := corruptions.get("flip_probability", subject, MEAN, corruptions.severities[0]))
+        and (last := corruptions.get("flip_probability", subject, MEAN, corruptions.severities[-1]))
     ]
-    severities = f"from severity {found.severities[0]} to {found.severities[-1]}"
+    severities = f"from severity {corruptions.severities[0]} to {corruptions.severities[-1]}"
     alt = f"Line plot: the mean flip probability goes {severities}: {'; '.join(ends)}."
-    mean = f"Mean over {plural(len(found.perturbations), 'perturbation')}"
-    plot = _plot(found, MEAN, f"Flip probability over severity: {mean.lower()}", alt)
+    mean = f"Mean over {plural(len(corruptions.perturbations), 'perturbation')}"
+    plot = _plot(corruptions, MEAN, f"Flip probability over severity: {mean.lower()}", alt)
     return LinePlot(**(vars(plot) | {"note": EXPLAINED}))
 
 
-def _panels(found: CorruptionFindings) -> Panels:
+def _panels(corruptions: CorruptionFindings) -> Panels:
     plots = [
-        _plot(found, name, name_of(name), f"Flip probability over severity under {name_of(name).lower()}, per subject.")
-        for name in found.perturbations
+        _plot(
+            corruptions,
+            name,
+            name_of(name),
+            f"Flip probability over severity under {name_of(name).lower()}, per subject.",
+        )
+        for name in corruptions.perturbations
     ]
     return Panels("Flip probability over severity, per perturbation", plots, "The same axes everywhere.")
 

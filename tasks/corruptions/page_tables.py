@@ -20,24 +20,27 @@ EXPLAINED = (
 )
 
 
-def table(found: CorruptionFindings, metric: str, subject: str) -> DataTable:
+def table(corruptions: CorruptionFindings, metric: str, subject: str) -> DataTable:
     """A row per perturbation, a column per severity: flip probability, or accuracy at full strength."""
     columns = [
         Column("Perturbation"),
         Column("Category"),
-        *(Column(f"Severity {severity}", "number") for severity in found.severities),
+        *(Column(f"Severity {severity}", "number") for severity in corruptions.severities),
         Column("All", "number"),
     ]
     rows: list[list[Cell]] = [
         [
             "Mean" if name == MEAN else name_of(name),
             CATEGORIES.get(name, ""),
-            *(_in_percent(found.get(metric, subject, name, severity)) for severity in (*found.severities, None)),
+            *(
+                _in_percent(corruptions.get(metric, subject, name, severity))
+                for severity in (*corruptions.severities, None)
+            ),
         ]
-        for name in (*found.perturbations, MEAN)
+        for name in (*corruptions.perturbations, MEAN)
     ]
-    folded = len(found.subjects) > NAMED
-    whole = found.get(metric, subject, MEAN, None)
+    folded = len(corruptions.subjects) > NAMED
+    whole = corruptions.get(metric, subject, MEAN, None)
     n = f"n = {integer(whole.n)} images." if whole else "No image has a known class."
     if metric == "accuracy":
         note = "On the frames at a severity's full strength: all draws of a noise, the end of a ramp, a sweep's ends."
@@ -78,12 +81,12 @@ BESIDE = (
 )
 
 
-def beside_table(found: CorruptionFindings, divided: Divided) -> DataTable | None:
+def beside_table(corruptions: CorruptionFindings, divided: Divided) -> DataTable | None:
     """A measure as a multiple of the reference's, over all severities; None where none of it was measured."""
-    reference, *others = found.subjects
+    reference, *others = corruptions.subjects
     cells = {
-        name: [found.get(divided.metric, subject, name, None) for subject in others]
-        for name in (MEAN, *found.perturbations)
+        name: [corruptions.get(divided.metric, subject, name, None) for subject in others]
+        for name in (MEAN, *corruptions.perturbations)
     }
     if not any(any(row) for row in cells.values()):
         return None

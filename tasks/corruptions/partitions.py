@@ -14,7 +14,7 @@ from assay.data.image_schemas import CorruptedImages, FrameFlips
 from assay.data.images import Pixels, image_columns, pixels_of
 from assay.infra.seeds import Seeds
 from assay.tasks.corruptions.choice import Corruption
-from assay.tasks.corruptions.flips import Said, comparisons, count_correct, count_flips
+from assay.tasks.corruptions.flips import FrameAnswers, comparisons, count_correct, count_flips
 from assay.tasks.corruptions.settings import Corruptions
 from assay.tasks.subjects.images.lessons import Targets, require_one_shape, targets_of
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -53,8 +53,8 @@ def corrupt_partition(
     pixels, ids, truth = pixels_of(samples), samples["id"].to_pylist(), targets_of(samples, classes)
     images.append(_images(pixels[shown], [sample for sample, keep in zip(ids, shown, strict=True) if keep], CLEAN, 0))
     for seen in look(models, pixels, ids, shown, settings, seeds):
-        for name, said in seen.said.items():
-            flips.append(_flips(ids[seen.rows], name, seen.corruption, seen.severity, said, truth[seen.rows]))
+        for name, answers in seen.answers.items():
+            flips.append(_flips(ids[seen.rows], name, seen.corruption, seen.severity, answers, truth[seen.rows]))
         kept = [ids[row] for row in range(*seen.rows.indices(len(ids))) if shown[row]]
         images.append(_images(seen.shown, kept, seen.corruption.word, seen.severity))
     return _by_sample(flips, ids), _by_sample(images, ids)
@@ -67,16 +67,18 @@ def _by_sample(tables: list[pa.Table], ids: list[str]) -> pa.Table:
     return table.take(pa.array(np.argsort(places, kind="stable")))
 
 
-def _flips(ids: list[str], subject: str, corruption: Corruption, severity: int, said: Said, truth: Targets) -> pa.Table:
+def _flips(
+    ids: list[str], subject: str, corruption: Corruption, severity: int, answers: FrameAnswers, truth: Targets
+) -> pa.Table:
     n = len(ids)
-    correct, judged = count_correct(said, truth, corruption.kind)
+    correct, judged = count_correct(answers, truth, corruption.kind)
     columns = [
         ids,
         [subject] * n,
         [corruption.word] * n,
         np.full(n, severity),
-        count_flips(said, corruption.kind),
-        np.full(n, comparisons(said)),
+        count_flips(answers, corruption.kind),
+        np.full(n, comparisons(answers)),
         correct,
         judged,
     ]

@@ -26,9 +26,9 @@ def sequence(corruption: Corruption, severity: int, images: Tensor, draws: Draws
     No frame of an image depends on the other images. The clean frame is a copy of the image, not an interpolation.
     """
     at = constants(corruption.levels, severity, *images.shape[-2:])
-    made = corruption.make(at, images, draws, strengths(corruption.kind, frames))
-    made[clean_frame(corruption.kind, frames)] = images
-    return made
+    perturbed = corruption.make(at, images, draws, strengths(corruption.kind, frames))
+    perturbed[clean_frame(corruption.kind, frames)] = images
+    return perturbed
 
 
 def gaussian_noisy(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:

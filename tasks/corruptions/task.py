@@ -52,9 +52,9 @@ def corrupt_subjects(
     """What every subject (by name) says of every frame; a frame is made once for all of them, and never stored."""
     if not subjects or set(files) != set(subjects):
         raise InputError(f"Corruptions need subjects with files; there are {', '.join(sorted(subjects)) or 'none'}.")
-    contents = {name: read_files(found) for name, found in files.items()}
-    for name, found in contents.items():
-        require_classes(found, classes.rows, name)
+    contents = {name: read_files(artifact) for name, artifact in files.items()}
+    for name, content in contents.items():
+        require_classes(content, classes.rows, name)
     spread = [at * evaluation.rows // settings.show for at in range(settings.show)]
     shown = np.isin(np.arange(evaluation.rows), spread)
     flips, images = map_partitions(
@@ -63,7 +63,7 @@ def corrupt_subjects(
         into=(FrameFlips, CorruptedImages),
         aligned={"shown": shown},
         rows=min(reduce_partitions(rows_at_a_time, evaluation).value, max(1, -(-evaluation.rows // _FEWEST))),
-        onlookers=tuple(Onlooker(name, subjects[name], found) for name, found in contents.items()),
+        onlookers=tuple(Onlooker(name, subjects[name], content) for name, content in contents.items()),
         classes=tuple(class_names(collect(classes, None))),
         settings=settings,
         seeds=stage_seeds(),

@@ -21,9 +21,9 @@ def attention_maps(model: ImageModel, images: Tensor) -> dict[str, Maps]:
 
     if not isinstance(model.network, AttnMel):
         return {}
-    with torch.inference_mode(), recorded(model.network, GATES) as found:
+    with torch.inference_mode(), recorded(model.network, GATES) as outputs:
         model.logits(images)
-    return {gate: np.asarray(found[gate][0].float()[:, 0].cpu().numpy()) for gate in GATES}
+    return {gate: np.asarray(outputs[gate][0].float()[:, 0].cpu().numpy()) for gate in GATES}
 
 
 def upsampled(maps: Maps, height: int, width: int) -> Maps:

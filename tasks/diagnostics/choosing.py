@@ -56,5 +56,5 @@ def known_columns(columns: frozenset[str]) -> Sequence[str]:
 
 def _wrong_before(rows: pa.Table) -> set[str]:
     """Samples of one class that the subject got wrong when they were clean."""
-    found = zip(*(rows[name].to_pylist() for name in ("id", "gold", "clean")), strict=True)
-    return {one for one, gold, clean in found if gold is not None and clean >= 0 and gold != clean}
+    answers = zip(*(rows[name].to_pylist() for name in ("id", "gold", "clean")), strict=True)
+    return {sample for sample, gold, clean in answers if gold is not None and clean >= 0 and gold != clean}

@@ -22,15 +22,15 @@ def count_answers(attacked: pa.Table, *, eps: float, classes: int) -> dict[str, 
     rows = attacked.filter(pc.equal(attacked["eps"], eps))
     several = rows.filter(pc.equal(rows["clean"], -1))
     single = rows.filter(pc.not_equal(rows["clean"], -1))
-    found: dict[str, Counts] = {"images": np.array([rows.num_rows], np.int64)}
+    counts: dict[str, Counts] = {"images": np.array([rows.num_rows], np.int64)}
     for side in ("clean", "attacked"):
         named = _named(several, side, classes)
-        found[side] = co_occurrence(named)
-        found[f"{side} alone"] = named[named.sum(axis=1) == 1].sum(axis=0).astype(np.int64)
-    found["moved"] = np.zeros((classes, classes), np.int64)
+        counts[side] = co_occurrence(named)
+        counts[f"{side} alone"] = named[named.sum(axis=1) == 1].sum(axis=0).astype(np.int64)
+    counts["moved"] = np.zeros((classes, classes), np.int64)
     before, after = (single[side].to_numpy().astype(np.int64) for side in ("clean", "attacked"))
-    np.add.at(found["moved"], (before, after), 1)
-    return found
+    np.add.at(counts["moved"], (before, after), 1)
+    return counts
 
 
 def co_occurrence(named: npt.NDArray[np.bool_]) -> Counts:

@@ -27,24 +27,24 @@ def recorded(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, An
     """Within the block, every call of the network leaves here what came out of these layers; then the hooks are gone.
 
     >>> network = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
-    >>> with recorded(network, ["0", "before 1"]) as found:
-    ...     said = network(torch.ones(1, 1, 2, 2))
-    >>> list(found["0"].shape), list(found["before 1"][0].shape), len(network[1]._forward_pre_hooks)
+    >>> with recorded(network, ["0", "before 1"]) as outputs:
+    ...     logits = network(torch.ones(1, 1, 2, 2))
+    >>> list(outputs["0"].shape), list(outputs["before 1"][0].shape), len(network[1]._forward_pre_hooks)
     ([1, 4], [1, 4], 0)
     """
     modules = dict(network.named_modules())
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     hooks = []
     for layer in layers:
         module = modules.get(layer.removeprefix(BEFORE)) if layer.removeprefix(BEFORE) else None
         if module is None:
             raise InputError(f"The network has no layer {layer!r}: its layers are {_listed(modules)}.")
         if layer.startswith(BEFORE):
-            hooks.append(module.register_forward_pre_hook(_keep_input(found, layer)))
+            hooks.append(module.register_forward_pre_hook(_keep_input(outputs, layer)))
         else:
-            hooks.append(module.register_forward_hook(_keep_output(found, layer)))
+            hooks.append(module.register_forward_hook(_keep_output(outputs, layer)))
     try:
-        yield found
+        yield outputs
     finally:
         for hook in hooks:
             hook.remove()
@@ -52,15 +52,15 @@ def recorded(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, An
 
 def features_of(model: ImageModel, pixels: Pixels, layers: Sequence[str]) -> dict[str, Features]:
     """What comes out of the layers for images [n, c, h, w], a row per image; computed in blocks of one fixed size."""
-    found: dict[str, list[Features]] = {layer: [] for layer in layers}
+    blocks: dict[str, list[Features]] = {layer: [] for layer in layers}
     with torch.inference_mode(), recorded(model.network, layers) as outputs:
         for start in range(0, len(pixels), model.block):
             rows = np.minimum(np.arange(start, start + model.block), len(pixels) - 1)
             model.logits(torch.from_numpy(pixels[rows]).to(model.device))
             for layer in layers:
                 out = narrowed(_tensor(outputs, layer, model.block))
-                found[layer].append(out[: len(pixels) - start].cpu().numpy())
-    return {layer: np.concatenate(some) if some else np.zeros((0, 0), np.float32) for layer, some in found.items()}
+                blocks[layer].append(out[: len(pixels) - start].cpu().numpy())
+    return {layer: np.concatenate(some) if some else np.zeros((0, 0), np.float32) for layer, some in blocks.items()}
 
 
 def narrowed(output: Tensor) -> Tensor:
@@ -90,16 +90,16 @@ def feature_maps(model: ImageModel, images: Tensor, layer: str) -> Maps:
     return np.asarray(out.float().clamp(min=0).mean(dim=1).cpu().numpy())
 
 
-def _keep_output(found: dict[str, Any], layer: str) -> Any:
+def _keep_output(outputs: dict[str, Any], layer: str) -> Any:
     def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-        found[layer] = output
+        outputs[layer] = output
 
     return keep
 
 
-def _keep_input(found: dict[str, Any], layer: str) -> Any:
+def _keep_input(outputs: dict[str, Any], layer: str) -> Any:
     def keep(_module: nn.Module, inputs: Any) -> None:
-        found[layer] = inputs
+        outputs[layer] = inputs
 
     return keep
 

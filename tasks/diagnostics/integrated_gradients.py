@@ -87,17 +87,17 @@ class _Path:
 
     def outputs(self, places: Values) -> Values:
         """f at places of the path."""
-        found = []
+        outputs = []
         with torch.inference_mode():
             for some, count in _blocks(places):
-                found.append(self.output(self._at(some))[:count].double().cpu().numpy())
-        return np.concatenate(found)
+                outputs.append(self.output(self._at(some))[:count].double().cpu().numpy())
+        return np.concatenate(outputs)
 
     def pieces(self, start: Values, width: Values, before: Values, after: Values) -> _Pieces:
         """Pieces with these ends, looked at in their middles."""
         middle, slopes = [], []
-        for said, gradient in self._gradients(start + width / 2):
-            middle.append(said.double().cpu().numpy())
+        for output, gradient in self._gradients(start + width / 2):
+            middle.append(output.double().cpu().numpy())
             slopes.append((gradient.double() * self._line).sum(dim=(1, 2, 3)).cpu().numpy())
         missed = (after - before) - width * np.concatenate(slopes)
         return _Pieces(start, width, before, np.concatenate(middle), after, missed)
@@ -117,9 +117,9 @@ class _Path:
     def _gradients(self, places: Values) -> Iterator[tuple[Tensor, Tensor]]:
         for some, count in _blocks(places):
             along = self._at(some).requires_grad_(True)
-            said = self.output(along)
-            (gradient,) = torch.autograd.grad(said.sum(), along)
-            yield said[:count].detach(), gradient[:count]
+            output = self.output(along)
+            (gradient,) = torch.autograd.grad(output.sum(), along)
+            yield output[:count].detach(), gradient[:count]
 
     def _at(self, places: Values) -> Tensor:
         weights = torch.from_numpy(places).to(self.image)

@@ -40,15 +40,15 @@ _KNOWN = {
 
 def layers_of(network: nn.Module, name: str, settings: Diagnostics) -> Layers:
     """The layers that the settings ask for, or those that tell most about the network of that name."""
-    usual = _KNOWN.get(name) or _in_turn(network)
+    usual = _KNOWN.get(name) or _evenly_spaced(network)
     return Layers(settings.layers or usual.embedded, settings.feature_map or usual.mapped)
 
 
-def _in_turn(network: nn.Module) -> Layers:
+def _evenly_spaced(network: nn.Module) -> Layers:
     """Of a network of one's own: the layers with weights at a third and two thirds of the way, and what enters the
     last; the map of an early convolution.
 
-    >>> _in_turn(nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 8, 3), nn.Flatten(), nn.Linear(8, 2)))
+    >>> _evenly_spaced(nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 8, 3), nn.Flatten(), nn.Linear(8, 2)))
     Layers(embedded=('0', '2', 'before 4'), mapped='0')
     """
     weighted = [name for name, layer in network.named_modules() if isinstance(layer, nn.Conv2d | nn.Linear) and name]

@@ -71,7 +71,7 @@ def look_partition(
     if rows.num_rows == 0:
         return DiagnosticImages.schema.empty_table()
     model = look.model()
-    found = []
+    pictures = []
     for sample, pixels in zip(rows["id"].to_pylist(), pixels_of(rows), strict=True):
         probabilities = model.predict(pixels[None], [sample])[0]
         about: dict[str, Any] = {
@@ -84,8 +84,8 @@ def look_partition(
             **_truth_columns(truths[sample]),
         }
         image = torch.from_numpy(pixels).to(model.device)
-        found += [about | picture for picture in _pictures(look, model, image, truths[sample], about["said"])]
-    return pa.Table.from_pylist(found, schema=DiagnosticImages.schema)
+        pictures += [about | picture for picture in _pictures(look, model, image, truths[sample], about["said"])]
+    return pa.Table.from_pylist(pictures, schema=DiagnosticImages.schema)
 
 
 def features_partition(images: pa.Table, *, look: Look, shown: str, eps: float, ids: frozenset[str]) -> pa.Table:
@@ -96,35 +96,35 @@ def features_partition(images: pa.Table, *, look: Look, shown: str, eps: float, 
         return LayerFeatures.schema.empty_table()
     model = look.model()
     layers = look.layers(model).embedded
-    found = features_of(model, pixels_of(rows), layers)
+    by_layer = features_of(model, pixels_of(rows), layers)
     names = rows["id"].to_pylist()
     table = [
         {"id": name, "shown": shown, "layer": layer, "features": features}
         for at, name in enumerate(names)
-        for layer, features in ((layer, found[layer][at]) for layer in layers)
+        for layer, features in ((layer, by_layer[layer][at]) for layer in layers)
     ]
     return pa.Table.from_pylist(table, schema=LayerFeatures.schema)
 
 
-def _pictures(look: Look, model: ImageModel, image: Tensor, truth: Truth, said: int) -> list[dict[str, Any]]:
+def _pictures(look: Look, model: ImageModel, image: Tensor, truth: Truth, predicted: int) -> list[dict[str, Any]]:
     """The image and its maps, each as the columns that differ; of a cropped subject only the window that it sees."""
-    one, layers, settings = image[None], look.layers(model), look.settings
+    batch, layers, settings = image[None], look.layers(model), look.settings
     pictures = [_picture("image", model.window(image).cpu().numpy())]
     if layers.mapped is not None:
-        pictures.append(_picture("feature map", feature_maps(model, one, layers.mapped), layer=layers.mapped))
-    pictures.append(_picture("saliency", model.window(saliency_maps(model, one, _target(truth, said, model)))))
-    found = integrated_gradients(
-        lambda images: model.logits(images)[:, said], image, baseline_of(image, settings.baseline), settings.steps
+        pictures.append(_picture("feature map", feature_maps(model, batch, layers.mapped), layer=layers.mapped))
+    pictures.append(_picture("saliency", model.window(saliency_maps(model, batch, _target(truth, predicted, model)))))
+    attribution = integrated_gradients(
+        lambda images: model.logits(images)[:, predicted], image, baseline_of(image, settings.baseline), settings.steps
     )
-    pictures.append(_attribution(replace(found, values=model.window(found.values))))
-    for gate, attention in attention_maps(model, one).items():
+    pictures.append(_attribution(replace(attribution, values=model.window(attribution.values))))
+    for gate, attention in attention_maps(model, batch).items():
         pictures.append(_picture(f"attention {gate}", attention, layer=gate))
     return pictures
 
 
-def _attribution(found: Attribution) -> dict[str, Any]:
-    summed = found.values.sum(axis=0, keepdims=True).astype(np.float32)
-    return _picture("integrated gradients", summed, total=found.total, expected=found.expected)
+def _attribution(attribution: Attribution) -> dict[str, Any]:
+    summed = attribution.values.sum(axis=0, keepdims=True).astype(np.float32)
+    return _picture("integrated gradients", summed, total=attribution.total, expected=attribution.expected)
 
 
 def _picture(picture: str, values: Any, **more: Any) -> dict[str, Any]:
@@ -143,11 +143,11 @@ def _picture(picture: str, values: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-def _target(truth: Truth, said: int, model: ImageModel) -> Tensor:
+def _target(truth: Truth, predicted: int, model: ImageModel) -> Tensor:
     """What saliency takes for the truth: where nobody knows it, what the subject says."""
     if truth.labels is not None:
         return torch.tensor([truth.labels], device=model.device)
-    return torch.tensor([truth.gold if truth.gold >= 0 else said], device=model.device)
+    return torch.tensor([truth.gold if truth.gold >= 0 else predicted], device=model.device)
 
 
 def _truth_columns(truth: Truth) -> dict[str, Any]:

@@ -39,10 +39,15 @@ def layer_points(
     where = np.array(shown)
     train = where == TRAIN
     agrees = np.full(len(ids), np.nan)
-    for one in dict.fromkeys(shown):
-        rows = where == one
+    for circumstance in dict.fromkeys(shown):
+        rows = where == circumstance
         agrees[rows] = agreement(
-            matrix[train], targets[train], matrix[rows], targets[rows], settings.neighbours, themselves=one == TRAIN
+            matrix[train],
+            targets[train],
+            matrix[rows],
+            targets[rows],
+            settings.neighbours,
+            themselves=circumstance == TRAIN,
         )
     columns: dict[str, Any] = {
         "id": ids,
@@ -67,9 +72,9 @@ def agreement_findings(points: pa.Table, subject: str, *, several: bool) -> list
     scores: dict[tuple[str, str], list[float]] = {}
     for row in points.select(["layer", "shown", "eps", "agrees"]).to_pylist():
         group = row["shown"] if row["shown"] in (TRAIN, CLEAN) else f"{row['shown']}, {eps_name(row['eps'])}"
-        found = scores.setdefault((row["layer"], group), [])
+        of_group = scores.setdefault((row["layer"], group), [])
         if row["agrees"] is not None:
-            found.append(row["agrees"])
+            of_group.append(row["agrees"])
     return [_agreement(layer, group, values, subject, several) for (layer, group), values in scores.items()]
 
 
@@ -81,11 +86,11 @@ def pair_findings(counts: Mapping[str, Counts], subject: str, attack: str, eps: 
     images = int(counts["images"][0])
     if images == 0 or counts["moved"].any():
         return []
-    found = []
+    findings = []
     for side, group in (("clean", CLEAN), ("attacked", eps_name(eps))):
         matrix = counts[side]
         totals = {"labels_named": int(matrix.trace()), "pairs_named": int(np.triu(matrix, 1).sum())}
-        found += [
+        findings += [
             Finding(
                 f"diagnostics.{metric}",
                 of=attack,
@@ -97,7 +102,7 @@ def pair_findings(counts: Mapping[str, Counts], subject: str, attack: str, eps: 
             )
             for metric, total in totals.items()
         ]
-    return found
+    return findings
 
 
 def co_occurrence_table(counts: Mapping[str, Counts], subject: str, attack: str, eps: float) -> pa.Table:

@@ -28,12 +28,12 @@ def agreement(
     if targets.ndim == 2:
         votes = truths[nearest]  # [n, neighbours, k]
         counted = (votes >= 0).sum(axis=1)
-        said = 2 * (votes == 1).sum(axis=1) >= np.maximum(counted, 1)
+        voted = 2 * (votes == 1).sum(axis=1) >= np.maximum(counted, 1)
         judged = (targets >= 0) & (counted > 0)
-        hits = ((said == (targets == 1)) & judged).sum(axis=1)
+        hits = ((voted == (targets == 1)) & judged).sum(axis=1)
         return np.where(judged.any(axis=1), hits / np.maximum(judged.sum(axis=1), 1), np.nan)
-    said = np.array([_vote(truths[row]) for row in nearest], dtype=np.int64).reshape(len(asked))
-    return np.where((targets >= 0) & (said >= 0), said == targets, np.nan)
+    voted = np.array([_vote(truths[row]) for row in nearest], dtype=np.int64).reshape(len(asked))
+    return np.where((targets >= 0) & (voted >= 0), voted == targets, np.nan)
 
 
 def _nearest(known: Features, asked: Features, neighbours: int, themselves: bool) -> npt.NDArray[np.int64]:
@@ -51,7 +51,7 @@ def _nearest(known: Features, asked: Features, neighbours: int, themselves: bool
 def _vote(classes: Targets) -> int:
     """The class that most name, of several the one named first (the nearest); −1 where nobody knows."""
     counts: dict[int, int] = {}
-    for one in classes.tolist():
-        if one >= 0:
-            counts[one] = counts.get(one, 0) + 1
-    return max(counts, key=lambda one: counts[one]) if counts else -1
+    for code in classes.tolist():
+        if code >= 0:
+            counts[code] = counts.get(code, 0) + 1
+    return max(counts, key=lambda code: counts[code]) if counts else -1

@@ -58,7 +58,11 @@ def _sentence(findings: FindingIndex, seen: InsideSubject) -> str:
         return ""
     layer = agreements[-1].of
     last = {share.group: share for share in agreements if share.of == layer}
-    shares = [f"{share_text(share, 0)} {_whom(group, seen.several)}" for group, share in last.items() if group != TRAIN]
+    shares = [
+        f"{share_text(share, 0)} {_circumstance(group, seen.several)}"
+        for group, share in last.items()
+        if group != TRAIN
+    ]
     n = integer(last[CLEAN].n) if CLEAN in last else ""
     whose = f"In the last layer of {seen.subject} ({layer}) the nearest training samples"
     if seen.several:
@@ -66,6 +70,6 @@ def _sentence(findings: FindingIndex, seen: InsideSubject) -> str:
     return f"{whose} are of the same class for {', for '.join(shares)} (n = {n})."
 
 
-def _whom(group: str, several: bool) -> str:
+def _circumstance(group: str, several: bool) -> str:
     of = "of the labels of clean samples" if several else "of the clean samples"
     return of if group == CLEAN else f"under {group.replace('eps=', 'ε = ')}"

@@ -26,14 +26,14 @@ def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str
     where = f"{first['attack']}, {eps_name(first['eps']).replace('eps=', 'ε = ')}"
     sides = {side: _matrix(rows, side, len(classes)) for side in dict.fromkeys(row["side"] for row in rows)}
     if "moved" in sides:
-        return [_moved(sides["moved"], classes, first["subject"], where, first["images"])]
+        return [_transition_table(sides["moved"], classes, first["subject"], where, first["images"])]
     alone = {
         side: [row["alone"] for row in rows if row["side"] == side and row["first"] == row["second"]] for side in sides
     }
     blocks: list[Block] = []
     if len(classes) <= _SHOWN:
         blocks.append(_chords(sides, alone, classes, findings, first, where))
-    blocks += [_together(sides[side], alone[side], classes, first, side, where) for side in sides]
+    blocks += [_co_occurrence_table(sides[side], alone[side], classes, first, side, where) for side in sides]
     return blocks
 
 
@@ -61,7 +61,7 @@ def _chords(
     return Chords(f"{first['subject']}: labels named together, {where}", list(classes), diagrams, "images", note)
 
 
-def _together(
+def _co_occurrence_table(
     matrix: Matrix, alone: Sequence[int], classes: Sequence[str], first: dict[str, object], side: str, where: str
 ) -> DataTable:
     columns = [Column("Label"), *(Column(name, "integer") for name in classes), Column("alone", "integer")]
@@ -73,7 +73,7 @@ def _together(
     return DataTable(title, columns, rows, note, collapsed=True)
 
 
-def _moved(matrix: Matrix, classes: Sequence[str], subject: str, where: str, images: int) -> DataTable:
+def _transition_table(matrix: Matrix, classes: Sequence[str], subject: str, where: str, images: int) -> DataTable:
     columns = [Column("Said clean"), *(Column(name, "integer") for name in classes)]
     rows: list[list[Cell]] = [[name, *(int(one) for one in matrix[at])] for at, name in enumerate(classes)]
     note = f"Rows: what is said of the clean image; columns: of the same image under {where}. {integer(images)} images."

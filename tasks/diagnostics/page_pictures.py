@@ -76,7 +76,7 @@ def _strip(rows: Sequence[Row], everything: Sequence[Row], classes: Sequence[str
 def _picture(row: Row, everything: Sequence[Row], classes: Sequence[str], size: tuple[int, int], how: str) -> Picture:
     values, kind = values_of(row), str(row["picture"])
     if kind == "image":
-        return Picture(png(values), "image", f"The image {row['id']}, {how}", _said(row, classes))
+        return Picture(png(values), "image", f"The image {row['id']}, {how}", _answer_marks(row, classes))
     if kind == "integrated gradients":
         reach = float(np.percentile(np.abs(values), _BRIGHTEST)) or 1.0
         sums = f"adds up to {row['total']:+.4g} of {row['expected']:+.4g}"
@@ -89,7 +89,7 @@ def _picture(row: Row, everything: Sequence[Row], classes: Sequence[str], size: 
         values = upsampled(values, *size)
     name = f"{kind}, {row['layer']}" if kind == "feature map" else kind
     alt = f"{kind.capitalize()} of {row['id']}, {how}: {_brightest(values[0])}"
-    return Picture(png(_grown(heat(values[0], low, high), size)), name, alt, [Mark(f"{low:.2g} to {high:.2g}")])
+    return Picture(png(_enlarged(heat(values[0], low, high), size)), name, alt, [Mark(f"{low:.2g} to {high:.2g}")])
 
 
 def values_of(row: Row) -> Pixels:
@@ -107,9 +107,11 @@ def _range(row: Row, everything: Sequence[Row]) -> tuple[float, float]:
     return low, float(np.percentile(alike, _BRIGHTEST))
 
 
-def _grown(colours: Rgb, size: tuple[int, int]) -> Rgb:
+def _enlarged(colours: Rgb, size: tuple[int, int]) -> Rgb:
     """The picture at the size of the image, each place of a coarser map as a square."""
-    down, across = (np.arange(wanted) * found // wanted for wanted, found in zip(size, colours.shape[1:], strict=True))
+    down, across = (
+        np.arange(wanted) * coarse // wanted for wanted, coarse in zip(size, colours.shape[1:], strict=True)
+    )
     return np.asarray(colours[:, down][:, :, across])
 
 
@@ -128,7 +130,7 @@ def _truth(row: Row, classes: Sequence[str]) -> str:
     return "class unknown" if row["gold"] is None else f"is {classes[row['gold']]}"
 
 
-def _said(row: Row, classes: Sequence[str]) -> list[Mark]:
+def _answer_marks(row: Row, classes: Sequence[str]) -> list[Mark]:
     probabilities = row["probabilities"]
     if row["labels"] is None:
         code = row["said"]

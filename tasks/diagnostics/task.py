@@ -85,7 +85,7 @@ def look_inside(
     sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {CLEAN: chosen, **images}
     tables = []
     for at, (shown, source) in enumerate(sources.items()):
-        made = map_partitions(
+        pictures = map_partitions(
             look_partition,
             source,
             into=DiagnosticImages,
@@ -96,7 +96,7 @@ def look_inside(
             truths={one: truths[one] for one in ids},
             ids=ids,
         )
-        tables.append(collect(made, None))
+        tables.append(collect(pictures, None))
     say(f"{look.name} · {len(ids)} images, {', '.join(sources)}")
     return write_table(pa.concat_tables(tables), into=DiagnosticImages)
 
@@ -146,7 +146,7 @@ def embed_layers(
         seeds=seeds,
     )
     findings = agreement_findings(collect(points, None), look.name, several=_several(truths[CLEAN]))
-    say(f"{look.name} · {', '.join(layers)} · {_said(findings)}")
+    say(f"{look.name} · {', '.join(layers)} · {_summary(findings)}")
     return Embedded(points, write_table(findings_table(findings), into=Findings))
 
 
@@ -196,6 +196,6 @@ def _as_they_are(samples: pa.Table) -> pa.Table:
     return samples
 
 
-def _said(findings: list[Finding]) -> str:
+def _summary(findings: list[Finding]) -> str:
     last = [one for one in findings if one.of == findings[-1].of and one.value is not None] if findings else []
     return ", ".join(f"{one.group} {one.value:.0%}" for one in last if np.isfinite(one.value or 0.0)) or "no truth"

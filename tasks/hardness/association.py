@@ -54,8 +54,8 @@ class Association:
 def association(first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike) -> Association:
     """Spearman's ρ of two measures of the same samples, on midranks: whole numbers up to one division.
 
-    >>> found = association(range(40), [value // 2 for value in range(40)], range(40))
-    >>> round(found.value, 3), found.verdict(0.01)
+    >>> related = association(range(40), [value // 2 for value in range(40)], range(40))
+    >>> round(related.value, 3), related.verdict(0.01)
     (0.999, 'together')
     >>> association([1] * 40, range(40), range(40)).verdict(0.01)
     'not measured: all samples are equally hard by one of the two'
@@ -63,9 +63,9 @@ def association(first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.Array
     codes = codes_of(clusters)
     a, b = centred_ranks(first), centred_ranks(second)
     n, groups = len(codes), int(codes.max(initial=-1)) + 1
-    silent = _silent(a, b, n, groups)
-    if silent:
-        return Association(n, groups, silent=silent)
+    why_not = _why_not_tested(a, b, n, groups)
+    if why_not:
+        return Association(n, groups, silent=why_not)
     scored = whole_sums(codes, a * b, groups)
     total, spread = sum(scored), sum(one * one for one in scored)
     t = math.copysign(math.sqrt(Fraction(total * total * (groups - 1), groups * spread)), total) if spread else 0.0
@@ -95,11 +95,11 @@ def partial_association(
     codes, control = codes_of(clusters), centred_ranks(confidence)
     a, b = centred_ranks(first), centred_ranks(second)
     n, groups = len(codes), int(codes.max(initial=-1)) + 1
-    silent = _silent(a, b, n, groups)
-    if not silent and n < FEWEST:
-        silent = f"{n} samples, fewer than {FEWEST}"
-    if silent:
-        return Association(n, groups, silent=silent)
+    why_not = _why_not_tested(a, b, n, groups)
+    if not why_not and n < FEWEST:
+        why_not = f"{n} samples, fewer than {FEWEST}"
+    if why_not:
+        return Association(n, groups, silent=why_not)
     (left_a, spent), (left_b, _) = residual_ranks(a, control), residual_ranks(b, control)
     kept = [math.fsum(left * left) / int((ranks * ranks).sum()) for left, ranks in ((left_a, a), (left_b, b))]
     if min(kept) < 1 - _EXPLAINED or n <= spent:
@@ -166,7 +166,7 @@ def _above_less_below(ranks: Integers, weights: Integers) -> Integers:
     return apart
 
 
-def _silent(a: Integers, b: Integers, n: int, clusters: int) -> str:
+def _why_not_tested(a: Integers, b: Integers, n: int, clusters: int) -> str:
     """Why two measures cannot be related; empty where they can."""
     if clusters < FEWEST_CLUSTERS:
         return f"{clusters} independent groups, fewer than {FEWEST_CLUSTERS}" if n else "no sample has both"

@@ -27,9 +27,9 @@ def late_rows(
 ) -> pa.Table:
     """The SampleHardness of one partition: what the subject would have said of it after each kept epoch, and says."""
     ask = _ASKED[subject.settings.kind]
-    said = [ask(samples, subject, one, classes) for one in [*earlier_selves(files), files]]
-    probabilities = np.stack([probabilities_of(table, len(classes)) for table in said])
-    several = bool(samples.num_rows) and said[-1]["predicted"][0].as_py() < 0
+    answers = [ask(samples, subject, one, classes) for one in [*earlier_selves(files), files]]
+    probabilities = np.stack([probabilities_of(table, len(classes)) for table in answers])
+    several = bool(samples.num_rows) and answers[-1]["predicted"][0].as_py() < 0
     values = lateness(probabilities, several)
     return rows_of(samples["id"], values, np.isfinite(values), DYNAMICS, subject.settings.name)
 

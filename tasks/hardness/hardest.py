@@ -27,23 +27,23 @@ def hardest_samples(measures: Mapping[str, Floats], ids: Sequence[str], share: f
     At least two measures, and half of all, must speak of a sample. Ties at the border belong to it, unless they are the
     easiest of all: a measure that finds most samples equally easy makes none of these hard.
 
-    >>> found = hardest_samples({"a": np.arange(8.0), "b": np.array([0, 0, 0, 0, 0, 0, 0, 1.0])}, list("abcdefgh"))
-    >>> [(one.at, one.harder_than) for one in found]
+    >>> hardest = hardest_samples({"a": np.arange(8.0), "b": np.array([0, 0, 0, 0, 0, 0, 0, 1.0])}, list("abcdefgh"))
+    >>> [(one.at, one.harder_than) for one in hardest]
     [(7, {'a': 0.875, 'b': 0.875})]
     """
-    told = {name: values for name, values in measures.items() if len(np.unique(values[~np.isnan(values)])) > 1}
-    if len(told) < FEWEST_MEASURES:
+    varied = {name: values for name, values in measures.items() if len(np.unique(values[~np.isnan(values)])) > 1}
+    if len(varied) < FEWEST_MEASURES:
         return []
-    known = np.stack([~np.isnan(values) for values in told.values()])  # [measures, n]
-    hard = np.stack([_hard(values, share) for values in told.values()])
-    harder = np.stack([_harder_than(values) for values in told.values()])
-    enough = known.sum(axis=0) >= max(FEWEST_MEASURES, -(-len(told) // 2))
+    known = np.stack([~np.isnan(values) for values in varied.values()])  # [measures, n]
+    hard = np.stack([_hard(values, share) for values in varied.values()])
+    harder = np.stack([_harder_than(values) for values in varied.values()])
+    enough = known.sum(axis=0) >= max(FEWEST_MEASURES, -(-len(varied) // 2))
     chosen = np.flatnonzero(enough & (hard | ~known).all(axis=0))
-    found = []
+    hardest = []
     for at in chosen.tolist():
-        shares = {name: float(harder[row, at]) for row, name in enumerate(told) if known[row, at]}
-        found.append(Hard(at, float(np.mean(list(shares.values()))), shares))
-    return sorted(found, key=lambda one: (-one.mean, ids[one.at]))
+        shares = {name: float(harder[row, at]) for row, name in enumerate(varied) if known[row, at]}
+        hardest.append(Hard(at, float(np.mean(list(shares.values()))), shares))
+    return sorted(hardest, key=lambda one: (-one.mean, ids[one.at]))
 
 
 def _hard(values: Floats, share: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -56,7 +56,7 @@ def _hard(values: Floats, share: float) -> np.ndarray[tuple[int, ...], np.dtype[
 def _harder_than(values: Floats) -> Floats:
     """What share of the samples each one is harder than, ties not counted; NaN where unknown."""
     known = ~np.isnan(values)
-    found = np.full(len(values), np.nan)
+    shares = np.full(len(values), np.nan)
     ranked = np.sort(values[known])
-    found[known] = np.searchsorted(ranked, values[known], side="left") / len(ranked)
-    return found
+    shares[known] = np.searchsorted(ranked, values[known], side="left") / len(ranked)
+    return shares

@@ -111,8 +111,8 @@ def untrusted(labels: pa.Table, measure: str, subject: str) -> pa.Table:
 def disagreement_rows(*predictions: pa.Table) -> pa.Table:
     """The share of subjects that do not give the commonest answer.
 
-    >>> said = [pa.table({"id": ["a", "b"], "predicted": pa.array(codes, pa.int16())}) for codes in ([0, 1], [0, 0])]
-    >>> disagreement_rows(*said)["value"].to_pylist()
+    >>> answers = [pa.table({"id": ["a", "b"], "predicted": pa.array(codes, pa.int16())}) for codes in ([0, 1], [0, 0])]
+    >>> disagreement_rows(*answers)["value"].to_pylist()
     [0.0, 0.5]
     """
     answers = np.stack([table["predicted"].to_numpy() for table in predictions])  # [subjects, n]
@@ -188,6 +188,6 @@ def _per_sample(ids: pa.ChunkedArray, values: Floats, kept: Bools, measure: str,
 def _two_largest(predictions: pa.Table) -> tuple[Floats, Floats]:
     """The two largest probabilities of each row; NaN where a subject gives none."""
     lists = predictions["probabilities"].to_pylist()
-    found = [sorted(one)[:-3:-1] if one and len(one) > 1 else [np.nan, np.nan] for one in lists]
-    pairs = np.array(found, dtype=np.float64).reshape(-1, 2)
+    largest = [sorted(one)[:-3:-1] if one and len(one) > 1 else [np.nan, np.nan] for one in lists]
+    pairs = np.array(largest, dtype=np.float64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]

@@ -42,14 +42,14 @@ def page(findings: FindingIndex, pairs: pa.Table, samples: Sequence[HardSample],
     blocks += [*_areas(findings), *sample_blocks(samples, masked)]
     if findings.select("hardness.hardest") and not samples:
         blocks.append(Paragraph("No sample is among the hardest by every measure, or none was to be shown."))
-    shown = _told(findings)
+    shown = _main_sentence(findings)
     sentence = shown[0] if shown else "Too few measures speak of the same samples to be related."
     return Part("Hardness", sentence, blocks, "hardness", "neutral" if _related(findings) else "not measured", "")
 
 
 def verdict(findings: FindingIndex) -> Iterator[Verdict]:
     """Whether hardness is shared; nothing where no pair was measured."""
-    for sentence in _told(findings)[:1]:
+    for sentence in _main_sentence(findings)[:1]:
         yield Verdict(sentence)
 
 
@@ -57,7 +57,7 @@ def _related(findings: FindingIndex) -> list[Finding]:
     return [one for one in findings.select("hardness.association") if one.value is not None]
 
 
-def _told(findings: FindingIndex) -> list[str]:
+def _main_sentence(findings: FindingIndex) -> list[str]:
     """The sentence, of the pair that tells most: two audits that agree beyond the confidence, else at all; only then a
     measure that is itself read off the subject's probabilities."""
     related = _related(findings)
@@ -65,7 +65,7 @@ def _told(findings: FindingIndex) -> list[str]:
         return []
     by_size = sorted(related, key=lambda one: -abs(one.value or 0.0))
     apart = [one for one in by_size if not _OF_ONE_ANSWER & {one.of, one.group}]
-    beyond = [one for one in apart if _left(findings, one, shown=True) is not None]
+    beyond = [one for one in apart if _partial(findings, one, shown=True) is not None]
     pairs = [one for one in by_size if {one.of, one.group} != _OF_ONE_ANSWER]
     at_all = [one for one in (*apart, *pairs) if _concluded(findings, one)]
     if beyond or at_all:
@@ -82,14 +82,14 @@ def _agreement(findings: FindingIndex, pair: Finding) -> str:
     """One pair in words: as far as it was shown, and what is left of it among samples of one confidence."""
     first, second = measure_named(pair.of).words, measure_named(pair.group).words
     whose = f"Subject {pair.subject}: " if pair.subject else ""
-    concluded, left = _concluded(findings, pair), _left(findings, pair)
+    concluded, partial = _concluded(findings, pair), _partial(findings, pair)
     how = _SHOWN.get(concluded, "are not shown to be the same samples")
-    told = f"rank correlation {_value(pair)} ({_p(findings, pair)}, n = {_n(pair)})"
-    said = capital(f"{whose}{first} and {second} {how}: {told}")
-    if left is None:
-        return f"{said}."
-    shown = "" if _left(findings, pair, shown=True) is not None else ", where none is shown"
-    return f"{said}; {_value(left)} among samples of one confidence{shown} ({_p(findings, left)})."
+    correlation = f"rank correlation {_value(pair)} ({_p(findings, pair)}, n = {_n(pair)})"
+    sentence = capital(f"{whose}{first} and {second} {how}: {correlation}")
+    if partial is None:
+        return f"{sentence}."
+    shown = "" if _partial(findings, pair, shown=True) is not None else ", where none is shown"
+    return f"{sentence}; {_value(partial)} among samples of one confidence{shown} ({_p(findings, partial)})."
 
 
 def _concluded(findings: FindingIndex, pair: Finding) -> str:
@@ -98,15 +98,15 @@ def _concluded(findings: FindingIndex, pair: Finding) -> str:
     return test.verdict if test is not None and test.verdict in _SHOWN else ""
 
 
-def _left(findings: FindingIndex, pair: Finding, shown: bool = False) -> Finding | None:
+def _partial(findings: FindingIndex, pair: Finding, shown: bool = False) -> Finding | None:
     """What is left of a pair among samples of one confidence; with `shown`, only where its test shows it."""
-    left = findings.get("hardness.partial", pair.subject, pair.of, pair.group)
-    return None if left is None or (shown and not _concluded(findings, left)) else left
+    partial = findings.get("hardness.partial", pair.subject, pair.of, pair.group)
+    return None if partial is None or (shown and not _concluded(findings, partial)) else partial
 
 
-def _value(one: Finding) -> str:
-    ends = "" if one.low is None else f" [{coefficient(one.low, 2)}, {coefficient(one.high, 2)}]"
-    return f"{coefficient(one.value, 2)}{ends}"
+def _value(finding: Finding) -> str:
+    ends = "" if finding.low is None else f" [{coefficient(finding.low, 2)}, {coefficient(finding.high, 2)}]"
+    return f"{coefficient(finding.value, 2)}{ends}"
 
 
 def _p(findings: FindingIndex, pair: Finding) -> str:
@@ -114,8 +114,8 @@ def _p(findings: FindingIndex, pair: Finding) -> str:
     return "not tested" if test is None else p_concluded(test.p_value, test.p_adjusted)
 
 
-def _n(one: Finding) -> str:
-    return integer(one.n)
+def _n(finding: Finding) -> str:
+    return integer(finding.n)
 
 
 def _pair_tables(findings: FindingIndex) -> Iterator[DataTable]:
@@ -139,13 +139,13 @@ def _pair_tables(findings: FindingIndex) -> Iterator[DataTable]:
         yield DataTable("Which measures find the same samples hard", columns, rows, collapsed=len(rows) > 16)
 
 
-def _tested(findings: FindingIndex, one: Finding | None) -> list[Cell]:
+def _tested(findings: FindingIndex, finding: Finding | None) -> list[Cell]:
     """The cells of one correlation: its value, its corrected p, and what that shows."""
-    if one is None:
+    if finding is None:
         return [None, None, ""]
-    test = findings.get(f"{one.metric}_p", one.subject, one.of, one.group)
-    said = _concluded(findings, one) or ("not shown" if one.value is not None else one.verdict)
-    return [estimate(one, counted=False), None if test is None else test.concluded_p, said]
+    test = findings.get(f"{finding.metric}_p", finding.subject, finding.of, finding.group)
+    shown = _concluded(findings, finding) or ("not shown" if finding.value is not None else finding.verdict)
+    return [estimate(finding, counted=False), None if test is None else test.concluded_p, shown]
 
 
 def _panels(findings: FindingIndex, pairs: pa.Table) -> Iterator[Panels]:

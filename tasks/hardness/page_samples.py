@@ -36,7 +36,7 @@ class HardSample:
     place: int
     id: str
     truth: str | None
-    said: str | None
+    predicted: str | None
     why: Mapping[str, tuple[float, float]]
     """By measure its value, and the share of samples that it is harder than."""
     png: bytes | None = None
@@ -51,11 +51,11 @@ class HardSample:
     @property
     def answer(self) -> Mark | None:
         """What the subject says, and whether that is right."""
-        if self.said is None:
+        if self.predicted is None:
             return None
-        tone: Tone = "neutral" if self.truth is None else "good" if self.truth == self.said else "bad"
-        truth = "" if self.truth in (None, self.said) else f", in truth {self.truth}"
-        return Mark(f"{self.said}{truth}", tone)
+        tone: Tone = "neutral" if self.truth is None else "good" if self.truth == self.predicted else "bad"
+        truth = "" if self.truth in (None, self.predicted) else f", in truth {self.truth}"
+        return Mark(f"{self.predicted}{truth}", tone)
 
     @property
     def marks(self) -> list[Mark]:
@@ -64,13 +64,13 @@ class HardSample:
         return [self.answer, *reasons] if self.answer is not None else reasons
 
 
-def reason(measure: str, told: tuple[float, float]) -> str:
+def reason(measure: str, measured: tuple[float, float]) -> str:
     """One reason for being here.
 
     >>> reason("eps", (-0.1, 0.912)).replace(chr(0x202F), " ")
     'ε 0.1: harder than 91 %'
     """
-    value, harder_than = told
+    value, harder_than = measured
     return f"{measure_named(measure).number_text(value)}: harder than {percent(harder_than, 0)}"
 
 
@@ -94,15 +94,17 @@ NOTE = (
 )
 
 
-def _strip(one: HardSample) -> Strip:
-    said = "" if one.said is None else f", which the subject calls {one.said}"
-    assert one.png is not None, "asked for before"
-    return Strip(one.title, [Picture(one.png, one.truth or "", f"The sample {one.id}{said}", one.marks)])
+def _strip(sample: HardSample) -> Strip:
+    called = "" if sample.predicted is None else f", which the subject calls {sample.predicted}"
+    assert sample.png is not None, "asked for before"
+    return Strip(
+        sample.title, [Picture(sample.png, sample.truth or "", f"The sample {sample.id}{called}", sample.marks)]
+    )
 
 
-def _text(one: HardSample, masked: bool) -> MarkedText:
-    text = MASK if masked else shortened(one.text or "")
-    return MarkedText(one.title, [Stretch(text)], one.marks)
+def _text(sample: HardSample, masked: bool) -> MarkedText:
+    text = MASK if masked else shortened(sample.text or "")
+    return MarkedText(sample.title, [Stretch(text)], sample.marks)
 
 
 def shortened(text: str) -> str:

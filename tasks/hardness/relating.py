@@ -99,8 +99,8 @@ def pair_rows(columns: Columns, subject: str, clusters: Integers) -> Iterator[di
         both = ~(np.isnan(measures[first]) | np.isnan(measures[second]))
         x, y = (_places(measures[name][both]) for name in (first, second))
         group = np.minimum((x * _GROUPS).astype(np.int64), _GROUPS - 1)
-        for one in np.unique(group):
-            here = group == one
+        for tenth in np.unique(group):
+            here = group == tenth
             low, high = _mean_interval(y[here], clusters[both][here])
             yield {
                 "subject": subject,

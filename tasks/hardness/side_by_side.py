@@ -54,22 +54,22 @@ def side_by_side(tables: Sequence[pa.Table], ids: pa.ChunkedArray) -> dict[str, 
     >>> side_by_side([pa.table(rows)], pa.chunked_array([["a", "b", "c"]]))["s"].own["eps"].tolist()
     [-0.3, -0.1, nan]
     """
-    found: dict[str, dict[str, Floats]] = {}
+    by_subject: dict[str, dict[str, Floats]] = {}
     for table in tables:
         places = pc.index_in(table["id"], ids.combine_chunks())
         here = pc.is_valid(places)
         rows = pa.table({"at": places, **{name: table[name] for name in ("subject", "measure", "value")}}).filter(here)
-        for subject, measure in _told_by(rows):
+        for subject, measure in _subjects_and_measures(rows):
             mine = rows.filter(pc.and_(pc.equal(rows["subject"], subject), pc.equal(rows["measure"], measure)))
-            by_name = found.setdefault(subject, {})
+            by_name = by_subject.setdefault(subject, {})
             column = by_name.setdefault(measure, np.full(len(ids), np.nan))
             np.fmax.at(column, mine["at"].to_numpy(), mine["value"].to_numpy())
-    shared = found.pop("", {})
-    columns = {subject: Columns(own, shared) for subject, own in found.items()}
+    shared = by_subject.pop("", {})
+    columns = {subject: Columns(own, shared) for subject, own in by_subject.items()}
     return columns | ({"": Columns({}, shared)} if len(shared) > 1 else {})
 
 
-def _told_by(rows: pa.Table) -> list[tuple[str, str]]:
+def _subjects_and_measures(rows: pa.Table) -> list[tuple[str, str]]:
     """The subjects and measures of the rows, each pair once."""
     names = rows.group_by(["subject", "measure"], use_threads=False).aggregate([])
     return list(zip(names["subject"].to_pylist(), names["measure"].to_pylist(), strict=True))

@@ -44,9 +44,9 @@ def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[
     """How hard every sample is by a measure, read off the table of an audit."""
     several = measure in (CONFIDENCE, MARGIN) and bool(reduce_partitions(count_several, table)["rows"])
     if several and measure == MARGIN:  # of two answers to each label: the confidence again
-        found: Artifact[SampleHardness] = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
+        hardness: Artifact[SampleHardness] = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
     else:
-        found = map_partitions(
+        hardness = map_partitions(
             hardness_rows,
             table,
             into=SampleHardness,
@@ -55,8 +55,8 @@ def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[
             subject=subject,
             several=several,
         )
-    say(f"{measure}{f' · {subject}' if subject else ''} · {plural(found.rows, 'sample')}")
-    return found
+    say(f"{measure}{f' · {subject}' if subject else ''} · {plural(hardness.rows, 'sample')}")
+    return hardness
 
 
 @stage(version=1, title="training dynamics", gpu=True)
@@ -65,25 +65,25 @@ def find_dynamics(
 ) -> Artifact[SampleHardness]:
     """How late a subject came to its answer to every sample, by the snapshots of its training."""
     names = tuple(class_names(collect(classes, None)))
-    found: Artifact[SampleHardness] = map_partitions(
+    hardness: Artifact[SampleHardness] = map_partitions(
         late_rows, evaluation, into=SampleHardness, subject=subject, files=read_files(files), classes=names
     )
     train = subject.settings.train
     asked = 0 if train is None else len(kept_epochs(train))
-    say(f"{subject.settings.name} after {plural(asked, 'earlier epoch')} · {plural(found.rows, 'sample')}")
-    return found
+    say(f"{subject.settings.name} after {plural(asked, 'earlier epoch')} · {plural(hardness.rows, 'sample')}")
+    return hardness
 
 
 @stage(version=1, title="disagreement")
 def find_disagreement(predictions: list[Artifact[Predictions]]) -> Artifact[SampleHardness]:
     """On which samples subjects disagree."""
-    found: Artifact[SampleHardness]
+    hardness: Artifact[SampleHardness]
     if any(reduce_partitions(count_several, one)["rows"] for one in predictions):  # there is no one answer
-        found = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
+        hardness = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
     else:
-        found = map_partitions(disagreement_rows, *predictions, into=SampleHardness, reuse=Reuse())
-    say(f"{plural(len(predictions), 'subject')} · {plural(found.rows, 'sample')}")
-    return found
+        hardness = map_partitions(disagreement_rows, *predictions, into=SampleHardness, reuse=Reuse())
+    say(f"{plural(len(predictions), 'subject')} · {plural(hardness.rows, 'sample')}")
+    return hardness
 
 
 @stage(version=1, title="hardness")
@@ -105,15 +105,15 @@ def relate_hardness(
     for subject in _in_order(by_subject, list(predictions), settings):
         columns = by_subject[subject]
         predicted = _predicted(predictions.get(subject), ids)
-        found = [*association_findings(columns, codes, significance)]
-        found += area_findings(columns, _answers(predicted, gold), codes)
+        of_subject = [*association_findings(columns, codes, significance)]
+        of_subject += area_findings(columns, _answers(predicted, gold), codes)
         pairs += pair_rows(columns, subject, codes)
         rows = list(_hardest(columns, subject, known, predicted, settings.hardest))
         if subject:
             hardest += rows
             listed = len({row["id"] for row in rows})
-            found.append(Finding("hardness.hardest", value=listed, n=len(ids), unit="samples"))
-        findings += [_of(one, subject) for one in found]
+            of_subject.append(Finding("hardness.hardest", value=listed, n=len(ids), unit="samples"))
+        findings += [_with_subject(one, subject) for one in of_subject]
     shown = sum(one.verdict in ("together", "opposite") for one in findings if one.metric == "hardness.association")
     related = sum(one.metric == "hardness.association" for one in findings)
     say(f"{plural(related, 'pair')} of measures, {shown} related before Holm")
@@ -175,20 +175,20 @@ def _hardest(
         name: values if asked is None else np.where(asked, values, np.nan) for name, values in columns.all.items()
     }
     ids = samples["id"].to_pylist()
-    for place, one in enumerate(hardest_samples(measures, ids, share), start=1):
-        for name, harder in one.harder_than.items():
+    for place, sample in enumerate(hardest_samples(measures, ids, share), start=1):
+        for name, harder in sample.harder_than.items():
             yield {
                 "subject": subject,
                 "place": place,
-                "id": ids[one.at],
+                "id": ids[sample.at],
                 "measure": name,
-                "value": float(measures[name][one.at]),
+                "value": float(measures[name][sample.at]),
                 "harder_than": harder,
                 "n": int((~np.isnan(measures[name])).sum()),
-                "gold": samples["gold"][one.at].as_py(),
-                "predicted": predicted[one.at].as_py(),
+                "gold": samples["gold"][sample.at].as_py(),
+                "predicted": predicted[sample.at].as_py(),
             }
 
 
-def _of(finding: Finding, subject: str) -> Finding:
+def _with_subject(finding: Finding, subject: str) -> Finding:
     return replace(finding, subject=subject)

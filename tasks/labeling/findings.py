@@ -17,7 +17,7 @@ def labeling_findings(counts: LabelingCounts, faults: int = 0) -> list[Finding]:
     n, m = counts.samples, len(counts.functions)
     cast = counts.votes.sum(axis=1)
     gold_votes, gold_hits = counts.gold_votes.tolist(), counts.gold_hits.tolist()
-    found = [
+    findings = [
         Finding("labeling.functions", value=m, n=m),
         share("labeling.coverage", counts.covered, n),
         share("labeling.overlaps", counts.overlapped, n),
@@ -25,7 +25,7 @@ def labeling_findings(counts: LabelingCounts, faults: int = 0) -> list[Finding]:
         share("labeling.faults", faults, n * m),
     ]
     for place, name in enumerate(counts.functions):
-        found.append(share("labeling.coverage", int(cast[place]), n, of=name))
+        findings.append(share("labeling.coverage", int(cast[place]), n, of=name))
         if gold_votes[place]:
-            found.append(share("labeling.accuracy", gold_hits[place], gold_votes[place], of=name))
-    return found
+            findings.append(share("labeling.accuracy", gold_hits[place], gold_votes[place], of=name))
+    return findings

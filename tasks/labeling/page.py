@@ -19,7 +19,7 @@ def page(findings: FindingIndex, table: pa.Table, panel: pa.Table | None = None)
     blocks: list[Block] = [_functions(table, panel)]
     if faults:
         blocks.append(_faults(table))
-    sentence = f"{_coverage(table, findings)} {_faulty(faults, table)}".strip()
+    sentence = f"{_coverage(table, findings)} {_fault_sentence(faults, table)}".strip()
     return Part("Labelling functions", sentence, blocks, "labeling")
 
 
@@ -32,7 +32,7 @@ def _coverage(table: pa.Table, findings: FindingIndex) -> str:
     return f"{sentence}; on {share_text(disputed)} at least two of them disagree." if disputed else f"{sentence}."
 
 
-def _faulty(faults: int, table: pa.Table) -> str:
+def _fault_sentence(faults: int, table: pa.Table) -> str:
     if not faults:
         return ""
     answers = sum(table.column("samples").to_pylist())
@@ -41,8 +41,8 @@ def _faulty(faults: int, table: pa.Table) -> str:
 
 
 def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
-    fates = _fates(panel)
-    rows = [_function(row, fates) for row in table.to_pylist()]
+    outcomes = _outcomes(panel)
+    rows = [_function(row, outcomes) for row in table.to_pylist()]
     columns = [
         Column("Function"),
         Column("Says", help="The classes it votes for"),
@@ -52,13 +52,13 @@ def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
         Column("Right where gold is known", "bar", "Share of its votes that match gold, with Wilson's 95 % interval"),
         Column("Faults", "integer", "Samples on which it failed; it abstains there"),
     ]
-    if fates:
+    if outcomes:
         columns.append(Column("Panel", help="Kept by Algorithm 1, or pruned because it depends on the one named"))
     note = "Coverage, overlaps and conflicts are shares of all samples; thin lines are Wilson's 95 % intervals."
     return DataTable("Every labelling function", columns, rows, note)
 
 
-def _function(row: Mapping[str, object], fates: Mapping[str, Mark]) -> list[Cell]:
+def _function(row: Mapping[str, object], outcomes: Mapping[str, Mark]) -> list[Cell]:
     name, n = str(row["function"]), _count(row["samples"])
     cells: list[Cell] = [
         name,
@@ -69,10 +69,10 @@ def _function(row: Mapping[str, object], fates: Mapping[str, Mark]) -> list[Cell
         share_estimate(_count(row["gold_hits"]), _count(row["gold_votes"])),
         _count(row["faults"]),
     ]
-    return [*cells, fates.get(name)] if fates else cells
+    return [*cells, outcomes.get(name)] if outcomes else cells
 
 
-def _fates(panel: pa.Table | None) -> dict[str, Mark]:
+def _outcomes(panel: pa.Table | None) -> dict[str, Mark]:
     """What became of each function, the kept ones first when the column is sorted."""
     if panel is None:
         return {}

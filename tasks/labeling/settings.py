@@ -25,9 +25,9 @@ class Labeling(StandsOn, WrittenRules):
     @model_validator(mode="after")
     def _one_rulebook(self) -> Self:
         if (self.functions is None) == (not self.rules):
-            found = "neither" if self.functions is None else "both"
+            given = "neither" if self.functions is None else "both"
             raise ValueError(
-                f"labelling functions are functions (a rulebook) or rules (written here), and here is {found}"
+                f"labelling functions are functions (a rulebook) or rules (written here), and here is {given}"
             )
         if self.functions is not None and self.classes is not None:
             raise ValueError("classes are about rules written here; a rulebook names its own")

@@ -105,7 +105,7 @@ def labeling_table(
     """
     n, m = counts.samples, len(counts.functions)
     cast = counts.votes.sum(axis=1)
-    told = faults or {}
+    raised = faults or {}
     columns = {
         "function": list(counts.functions),
         "position": list(range(m)),
@@ -122,8 +122,8 @@ def labeling_table(
             int(hits) / int(votes) if votes else None
             for hits, votes in zip(counts.gold_hits, counts.gold_votes, strict=True)
         ],
-        "faults": [told[name][0] if name in told else 0 for name in counts.functions],
-        "fault_example": [told[name][1] if name in told else None for name in counts.functions],
+        "faults": [raised[name][0] if name in raised else 0 for name in counts.functions],
+        "fault_example": [raised[name][1] if name in raised else None for name in counts.functions],
         "samples": [n] * m,
     }
     return pa.table(columns, schema=LabelingTable.schema)

@@ -78,7 +78,7 @@ def apply_rules(table: pa.Table, rulebook: Rulebook, patience: int | None = None
             by_frame.setdefault(rule.frame, []).append(rule)
     for frame, rules in by_frame.items():
         for start, part in _blocks(seen, frame.rows if isinstance(frame, InBatches) else max(table.num_rows, 1)):
-            shown = _framed(rules[0], part)  # once for all rules, and gone before the next batch
+            shown = _frame_of(rules[0], part)  # once for all rules, and gone before the next batch
             for rule in rules:
                 _ask_columns(rule, part, shown, votes[rule.name][start : start + part.num_rows], classes, ledger)
     _ask_samples([rule for rule in rulebook.rules if isinstance(rule, SampleRule)], seen, votes, classes, ledger)
@@ -86,7 +86,7 @@ def apply_rules(table: pa.Table, rulebook: Rulebook, patience: int | None = None
     return pa.table(columns), ledger.faults
 
 
-def _framed(rule: ColumnRule[object], table: pa.Table) -> object:
+def _frame_of(rule: ColumnRule[object], table: pa.Table) -> object:
     """What a column rule is shown of a partition; a frame that cannot be made is nobody's vote, but a mistake."""
     try:
         return rule.frame(table)
@@ -112,7 +112,7 @@ def _ask_columns(
             return
         half = table.num_rows // 2
         for part, out in ((table.slice(0, half), votes[:half]), (table.slice(half), votes[half:])):
-            _ask_columns(rule, part, _framed(rule, part), out, classes, ledger)
+            _ask_columns(rule, part, _frame_of(rule, part), out, classes, ledger)
         return
     votes[:] = _checked(rule.name, _vector(rule.name, answer, table.num_rows), table, classes)
 

@@ -98,8 +98,8 @@ class WrittenRule(Settings, populate_by_name=True):
     def _asks_one_thing(self) -> Self:
         given = [name for name in ("when", "keywords", "pattern") if getattr(self, name) is not None]
         if len(given) != 1:
-            found = " and ".join(given) or "none of them"
-            raise ValueError(f"a rule asks exactly one of when, keywords and pattern, and here is {found}")
+            listed = " and ".join(given) or "none of them"
+            raise ValueError(f"a rule asks exactly one of when, keywords and pattern, and here is {listed}")
         if self.when is not None and (self.unless is not None or self.in_ is not None):
             raise ValueError("in and unless are about texts, and when is about a column or a picture; leave them out")
         for setting in ("pattern", "unless"):

@@ -26,11 +26,11 @@ class Anchors:
 def anchors_in(keywords: pa.Table, classes: int) -> list[Anchors]:
     """The pool of every class in a table of `Keywords`, and which of its words are keywords."""
     rows = keywords.select(["code", "word", "keyword"]).to_pylist()
-    found: list[dict[str, bool]] = [{} for _ in range(classes)]
+    pools: list[dict[str, bool]] = [{} for _ in range(classes)]
     for row in rows:  # every provider has a row for each word, and the decision is the same in all
-        found[row["code"]][row["word"]] = row["keyword"]
+        pools[row["code"]][row["word"]] = row["keyword"]
     return [
-        Anchors(tuple(sorted(pool)), np.array([pool[word] for word in sorted(pool)], dtype=np.bool_)) for pool in found
+        Anchors(tuple(sorted(pool)), np.array([pool[word] for word in sorted(pool)], dtype=np.bool_)) for pool in pools
     ]
 
 

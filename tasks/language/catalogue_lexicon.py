@@ -42,26 +42,26 @@ def lexicon_in(folder: Path) -> Lexicon:
     covered, sure = set[str](), list[Name]()
     for row in _rows(folder / "doid_terms.tsv.gz"):
         covered |= set(_parts(row["mesh_xrefs"]))
-        diseases = _named(row["doid"], DISEASE, [row["name"], *_parts(row["exact_synonyms"])])
-        sure += _told_apart(diseases, diseases[:1])
+        diseases = _writable_names(row["doid"], DISEASE, [row["name"], *_parts(row["exact_synonyms"])])
+        sure += _with_own_concepts(diseases, diseases[:1])
     for row in _rows(folder / "drugbank_vocabulary.tsv.gz"):
         names = [row["name"], *_parts(row["synonyms"])]
         written = [_in_a_sentence(one) for one in dict.fromkeys(names) if not _foreign(one, row["name"])]
-        substances = _named(row["drugbank_id"], CHEMICAL, written)
-        sure += _told_apart(substances, substances)
+        substances = _writable_names(row["drugbank_id"], CHEMICAL, written)
+        sure += _with_own_concepts(substances, substances)
     known = {atoms_of(one.text) for one in sure}
     headings: dict[tuple[str, str], list[str]] = {}
     for row in _rows(folder / "mesh_terms.tsv.gz"):
         headings.setdefault((row["mesh_id"], row["kind"].capitalize()), []).append(row["term"])
     for (heading, kind), terms in headings.items():
-        gathered = [one for one in _named(heading, kind, terms) if sum(map(str.isalpha, one.text)) >= _LETTERS]
+        gathered = [one for one in _writable_names(heading, kind, terms) if sum(map(str.isalpha, one.text)) >= _LETTERS]
         taken = heading in covered or any(atoms_of(one.text) in known for one in gathered)
-        apart = [_alone(one) for one in gathered] if taken else _told_apart(gathered, gathered)
+        apart = [_own_concept(one) for one in gathered] if taken else _with_own_concepts(gathered, gathered)
         sure += [one for one in apart if atoms_of(one.text) not in known]
     return Lexicon(tuple(dict.fromkeys(sure)))
 
 
-def _named(concept: str, kind: str, names: Iterable[str]) -> list[Name]:
+def _writable_names(concept: str, kind: str, names: Iterable[str]) -> list[Name]:
     """The names that somebody may write in a sentence: no index forms (`acid, acetylsalicylic`), brackets or brands."""
     return [
         Name(concept, kind, one)
@@ -80,27 +80,30 @@ def _symbol(name: str) -> bool:
     return len(letters) < 3 or (len(letters) == 3 and not (name.isupper() or name.islower()))
 
 
-def _told_apart(names: list[Name], others: list[Name]) -> list[Name]:
+def _with_own_concepts(names: list[Name], others: list[Name]) -> list[Name]:
     """The names, each that adds words to one of the others as a concept by itself: `lithium carbonate` is one salt of
     lithium, and `benign neoplasm` one kind of neoplasm. So are plurals of the others, and formulas."""
     atoms = {atoms_of(one.text) for one in others}
-    return [_alone(one) if len(one.text) > _LONGEST or _beside(atoms_of(one.text), atoms) else one for one in names]
+    return [
+        _own_concept(one) if len(one.text) > _LONGEST or _is_more_specific(atoms_of(one.text), atoms) else one
+        for one in names
+    ]
 
 
-def _beside(one: Atoms, others: set[Atoms]) -> bool:
-    return any(_adds(one, other) or (one != other and is_plural(one, other)) for other in others)
+def _is_more_specific(name: Atoms, others: set[Atoms]) -> bool:
+    return any(_adds(name, other) or (name != other and is_plural(name, other)) for other in others)
 
 
-def _adds(one: Atoms, other: Atoms) -> bool:
+def _adds(name: Atoms, other: Atoms) -> bool:
     """Whether a name has every word of another, in the plural or another spelling or not, and more."""
-    return len(other) < len(one) and all(any(_same(word, mine) for mine in one) for word in other)
+    return len(other) < len(name) and all(any(_same(word, mine) for mine in name) for word in other)
 
 
 def _same(word: str, other: str) -> bool:
-    return differ_by_plural((word,), (other,)) or _spelt(word) == _spelt(other)
+    return differ_by_plural((word,), (other,)) or _common_spelling(word) == _common_spelling(other)
 
 
-def _alone(name: Name) -> Name:
+def _own_concept(name: Name) -> Name:
     return Name(f"{name.concept}/{name.text}", name.kind, name.text)
 
 
@@ -120,11 +123,11 @@ def _foreign(name: str, own: str) -> bool:
     >>> [_foreign(*pair) for pair in (("Cétuximab", "Cetuximab"), ("Metadona", "Methadone"), ("ASA", "Aspirin"))]
     [True, True, False]
     """
-    return not name.isascii() or (name.casefold() != own.casefold() and _spelt(name) == _spelt(own))
+    return not name.isascii() or (name.casefold() != own.casefold() and _common_spelling(name) == _common_spelling(own))
 
 
 @functools.lru_cache(maxsize=200_000)
-def _spelt(name: str) -> str:
+def _common_spelling(name: str) -> str:
     """A name as far as languages agree on it."""
     plain = name.casefold()
     for letters, other in _SPELT:

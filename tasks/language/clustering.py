@@ -41,9 +41,9 @@ def cluster_words(words: Sequence[str], vectors: Vectors, theta_dist: float) -> 
         firsts = _cut(units[members], theta_dist)
         labels[members] = members[firsts]
     places = {label: number for number, label in enumerate(dict.fromkeys(labels.tolist()))}
-    made = np.zeros(len(order), dtype=np.int32)
-    made[order] = [places[label] for label in labels.tolist()]
-    return made
+    clusters = np.zeros(len(order), dtype=np.int32)
+    clusters[order] = [places[label] for label in labels.tolist()]
+    return clusters
 
 
 def _groups_within(units: npt.NDArray[np.float64], theta_dist: float) -> list[npt.NDArray[np.int64]]:

@@ -18,8 +18,8 @@ def lemma(word: str) -> str:
     """
     from lemminflect import getAllLemmas
 
-    found: dict[str, tuple[str, ...]] = getAllLemmas(word)
-    firsts = [found[part][0].lower() for part in _ORDER if found.get(part)]
+    lemmas: dict[str, tuple[str, ...]] = getAllLemmas(word)
+    firsts = [lemmas[part][0].lower() for part in _ORDER if lemmas.get(part)]
     return word if not firsts or word in firsts else firsts[0]
 
 

@@ -49,7 +49,7 @@ def atoms_of(text: str) -> Atoms:
     return tuple(normalised(run) for run in _ATOM.findall(text))
 
 
-def differ_by_plural(one: Atoms, other: Atoms) -> bool:
+def differ_by_plural(name: Atoms, other: Atoms) -> bool:
     """Whether two names are the same, or differ in nothing but the plural of a word.
 
     >>> differ_by_plural(("stones",), ("stone",)), differ_by_plural(("necrosis",), ("necroses",))
@@ -57,16 +57,16 @@ def differ_by_plural(one: Atoms, other: Atoms) -> bool:
     >>> differ_by_plural(("seizure",), ("convulsion",))
     False
     """
-    return is_plural(one, other) or is_plural(other, one)
+    return is_plural(name, other) or is_plural(other, name)
 
 
-def is_plural(one: Atoms, other: Atoms) -> bool:
+def is_plural(name: Atoms, other: Atoms) -> bool:
     """Whether a name is the other one, or its plural.
 
     >>> is_plural(("renal", "stones"), ("renal", "stone")), is_plural(("neuropathy",), ("neuropathies",))
     (True, False)
     """
-    return len(one) == len(other) and all(a == b or a in _plurals(b) for a, b in zip(one, other, strict=True))
+    return len(name) == len(other) and all(a == b or a in _plurals(b) for a, b in zip(name, other, strict=True))
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class Lexicon:
 
     @cached_property
     def _by_atoms(self) -> dict[Atoms, tuple[Name, ...]]:
-        found: dict[Atoms, list[Name]] = {}
+        by_atoms: dict[Atoms, list[Name]] = {}
         for name in self.names:
-            found.setdefault(atoms_of(name.text), []).append(name)
-        return {atoms: tuple(names) for atoms, names in found.items() if atoms}
+            by_atoms.setdefault(atoms_of(name.text), []).append(name)
+        return {atoms: tuple(names) for atoms, names in by_atoms.items() if atoms}
 
     @cached_property
     def _longest(self) -> dict[str, int]:
@@ -103,10 +103,10 @@ class Lexicon:
 
     @cached_property
     def _by_concept(self) -> dict[str, tuple[Name, ...]]:
-        found: dict[str, list[Name]] = {}
+        by_concept: dict[str, list[Name]] = {}
         for name in self.names:
-            found.setdefault(name.concept, []).append(name)
-        return {concept: tuple(names) for concept, names in found.items()}
+            by_concept.setdefault(name.concept, []).append(name)
+        return {concept: tuple(names) for concept, names in by_concept.items()}
 
     def names_of(self, text: str) -> tuple[Name, ...]:
         """The entries of the lexicon that a text is a name of; none, one, or several concepts.
@@ -115,18 +115,18 @@ class Lexicon:
         >>> [len(lexicon.names_of(text)) for text in ("Heart-attack", "ALL", "all", "heart")]
         [1, 1, 0, 0]
         """
-        return tuple(name for name in self._by_atoms.get(atoms_of(text), ()) if _may_be(name.text, text))
+        return tuple(name for name in self._by_atoms.get(atoms_of(text), ()) if _capitals_agree(name.text, text))
 
     def synonyms(self, concept: str, text: str) -> list[str]:
         """What else the concept is called: never the text itself, nor its plural, nor a name of other concepts too."""
         own = atoms_of(text)
-        found: dict[Atoms, str] = {}
+        texts: dict[Atoms, str] = {}
         for name in self._by_concept.get(concept, ()):
             atoms = atoms_of(name.text)
             shared = any(other.concept != concept for other in self._by_atoms.get(atoms, ()))
             if atoms and not differ_by_plural(atoms, own) and not shared:
-                found.setdefault(atoms, name.text)
-        return [found[atoms] for atoms in sorted(found)]
+                texts.setdefault(atoms, name.text)
+        return [texts[atoms] for atoms in sorted(texts)]
 
     def terms_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         """The terms in a sentence, longest first at each place, left to right: first word, word after the last, kind.
@@ -156,7 +156,7 @@ class Lexicon:
                 continue  # the name would end within a word
             names = self._by_atoms.get(tuple(atom for atom, _ in atoms[place:end]), ())
             text = " ".join(words[atoms[place][1] : atoms[end - 1][1] + 1])
-            fitting = [name for name in names if _may_be(name.text, text)]
+            fitting = [name for name in names if _capitals_agree(name.text, text)]
             if fitting:
                 return length, fitting[0].kind
         return 0, ""
@@ -212,7 +212,7 @@ def _plurals(word: str) -> set[str]:
     return {f"{word}s", f"{word}es"} | irregular
 
 
-def _may_be(name: str, text: str) -> bool:
+def _capitals_agree(name: str, text: str) -> bool:
     """Whether a text with the letters of this name is this name: abbreviations keep their capitals."""
     letters = [letter for letter in name if letter.isalpha()]
     if len(letters) <= _ABBREVIATION and (name.isupper() or any(letter.isupper() for letter in letters[1:])):

@@ -45,12 +45,12 @@ class Vocabulary:
         """
         if not self.words:
             return [[] for _ in words]
-        found = []
+        neighbours = []
         for word, row in zip(words, cosines(vectors, self.vectors), strict=True):
             order = self._best(row, count + 1) if not np.isnan(row).any() else []
             near = [Neighbour(self.words[place], float(row[place])) for place in order]
-            found.append([one for one in near if one.word != word and one.cosine >= least][:count])
-        return found
+            neighbours.append([one for one in near if one.word != word and one.cosine >= least][:count])
+        return neighbours
 
     def _best(self, row: np.ndarray[tuple[int, ...], np.dtype[np.float64]], count: int) -> list[int]:
         """The positions of the highest values, the highest first, equal ones in order; nothing else is sorted."""

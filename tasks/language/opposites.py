@@ -75,11 +75,11 @@ def reverses(word: str, replacement: str) -> bool:
     >>> [reverses(*pair) for pair in (("bad", "awful"), ("presses", "impresses"), ("covers", "discovers"))]
     [False, False, False]
     """
-    one, other = normalised(word), normalised(replacement)
-    if one == other:
+    first, second = normalised(word), normalised(replacement)
+    if first == second:
         return False
-    negated = _is_negated(one, other) or _is_negated(other, one)
-    return negated or _on_other_sides(one, other) or _ful_and_less(one, other)
+    negated = _is_negated(first, second) or _is_negated(second, first)
+    return negated or _on_other_sides(first, second) or _ful_and_less(first, second)
 
 
 @functools.lru_cache(maxsize=1)
@@ -113,10 +113,10 @@ def sides_of(word: str) -> Sides:
     listed = _listed()
     if word in listed:
         return listed[word]
-    found = _merged([listed[form] for form in forms_of(word) if form in listed])
-    if found:
-        return found
-    turned = _merged([listed[form] for part in sorted(_bare(word)) for form in forms_of(part) if form in listed])
+    merged = _merged([listed[form] for form in forms_of(word) if form in listed])
+    if merged:
+        return merged
+    turned = _merged([listed[form] for part in sorted(_unnegated(word)) for form in forms_of(part) if form in listed])
     return {axis: frozenset(_OTHER_SIDE[side] for side in sides) for axis, sides in turned.items()}
 
 
@@ -134,17 +134,17 @@ def forms_of(word: str) -> frozenset[str]:
     return frozenset({word, *lemmas, *bare})
 
 
-def _on_other_sides(one: str, other: str) -> bool:
+def _on_other_sides(first: str, second: str) -> bool:
     """Whether there is an axis on which they stand on different sides; a word that stands on both stands on none."""
-    ours, theirs = sides_of(one), sides_of(other)
+    ours, theirs = sides_of(first), sides_of(second)
     return any(not ours[axis] & theirs[axis] for axis in ours.keys() & theirs.keys())
 
 
 def _is_negated(word: str, negated: str) -> bool:
-    return not _bare(negated).isdisjoint(forms_of(word))
+    return not _unnegated(negated).isdisjoint(forms_of(word))
 
 
-def _bare(word: str) -> set[str]:
+def _unnegated(word: str) -> set[str]:
     """What a negated word, in any of its forms, negates; nothing where it only begins like a negation."""
     forms = forms_of(word)
     return set() if forms & _NO_NEGATIONS else {part for form in forms for part in _without_prefix(form)}
@@ -156,25 +156,25 @@ def _without_prefix(word: str) -> Iterator[str]:
             yield word[len(prefix) :]
 
 
-def _ful_and_less(one: str, other: str) -> bool:
+def _ful_and_less(first: str, second: str) -> bool:
     def stems(word: str, ending: str) -> set[str]:
         return {form[: -len(ending)] for form in forms_of(word) if form.endswith(ending) and form != ending}
 
-    return any(stems(a, "ful") & stems(b, "less") for a, b in ((one, other), (other, one)))
+    return any(stems(a, "ful") & stems(b, "less") for a, b in ((first, second), (second, first)))
 
 
-def _merged(found: list[Sides]) -> Sides:
-    axes = {axis for sides in found for axis in sides}
-    return {axis: frozenset().union(*(sides.get(axis, frozenset()) for sides in found)) for axis in sorted(axes)}
+def _merged(entries: list[Sides]) -> Sides:
+    axes = {axis for sides in entries for axis in sides}
+    return {axis: frozenset().union(*(sides.get(axis, frozenset()) for sides in entries)) for axis in sorted(axes)}
 
 
 @functools.lru_cache(maxsize=1)
 def _listed() -> dict[str, Sides]:
-    found: dict[str, dict[str, set[str]]] = {}
+    listed: dict[str, dict[str, set[str]]] = {}
     for line in list_of_opposites().splitlines():
         if line.startswith(("#", "axis\t")):
             continue
         axis, side, words = line.split("\t")
         for word in words.split():
-            found.setdefault(normalised(word), {}).setdefault(axis, set()).add(side)
-    return {word: {axis: frozenset(sides) for axis, sides in axes.items()} for word, axes in found.items()}
+            listed.setdefault(normalised(word), {}).setdefault(axis, set()).add(side)
+    return {word: {axis: frozenset(sides) for axis, sides in axes.items()} for word, axes in listed.items()}

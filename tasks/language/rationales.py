@@ -119,8 +119,8 @@ def _closest(words: Sequence[Word], have: Sequence[str], wanted: set[str]) -> li
     """The words of the phrase in the stretch of the text that has most of them; none where it has less than half."""
     room, best, most = _ROOM * len(wanted), -1, 0
     for start in range(len(have)):
-        if have[start] in wanted and (found := len(wanted.intersection(have[start : start + room]))) > most:
-            best, most = start, found
+        if have[start] in wanted and (hits := len(wanted.intersection(have[start : start + room]))) > most:
+            best, most = start, hits
     if best < 0 or most < _FOUND * len(wanted) or (most == 1 and len(wanted) > 1):
         return []
     return [words[at] for at in range(best, min(best + room, len(words))) if have[at] in wanted]
@@ -136,8 +136,8 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def _not_understood(who: str, found: str) -> InputError:
+def _not_understood(who: str, problem: str) -> InputError:
     return InputError(
-        f"{who} {found}; expected are spans of characters ([{{start, end}}, …] or [[start, end], …]), a mask (0 or 1 "
+        f"{who} {problem}; expected are spans of characters ([{{start, end}}, …] or [[start, end], …]), a mask (0 or 1 "
         "per token between blanks), or phrases."
     )

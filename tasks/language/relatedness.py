@@ -48,8 +48,8 @@ def unit(vectors: AnyVectors) -> Cosines:
     """
     wide = np.asarray(vectors, dtype=np.float64)
     lengths = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
-    made: Cosines = wide / np.where(lengths > 0, lengths, np.nan)
-    return made
+    units: Cosines = wide / np.where(lengths > 0, lengths, np.nan)
+    return units
 
 
 def cosines(these: AnyVectors, those: AnyVectors) -> Cosines:
@@ -73,8 +73,8 @@ def pair_cosines(these: AnyVectors, those: AnyVectors) -> Cosines:
     >>> pair_cosines(np.eye(2, dtype=np.float32), np.ones((2, 2), dtype=np.float32)).round(4).tolist()
     [0.7071, 0.7071]
     """
-    made: Cosines = np.clip((unit(these) * unit(those)).sum(axis=1), -1.0, 1.0)
-    return made
+    values: Cosines = np.clip((unit(these) * unit(those)).sum(axis=1), -1.0, 1.0)
+    return values
 
 
 def mean_vector(vectors: Vectors) -> Vectors:

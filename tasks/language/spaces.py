@@ -29,9 +29,9 @@ class Space:
     def of(self, words: Sequence[str]) -> Vectors:
         """The vectors of these words, [m, d]; a word that was never looked up is unknown."""
         places = np.array([self.rows.get(word, -1) for word in words], dtype=np.int64)
-        found = np.full((len(words), self.vectors.shape[1]), np.nan, dtype=np.float32)
-        found[places >= 0] = self.vectors[places[places >= 0]]
-        return found
+        vectors = np.full((len(words), self.vectors.shape[1]), np.nan, dtype=np.float32)
+        vectors[places >= 0] = self.vectors[places[places >= 0]]
+        return vectors
 
     def mean(self, words: Sequence[str]) -> Vectors:
         """The mean vector of words, such as those of a class name, [d]."""

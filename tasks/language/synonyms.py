@@ -73,13 +73,13 @@ def _nltk_members() -> list[list[str]]:
 
 def _sampled(sets: Iterable[list[str]]) -> list[Pair]:
     """At most 32 000 of the pairs in these sets: single words in small letters that are no spellings of one another."""
-    found = set()
+    pairs = set()
     for members in sets:
         words = sorted({word for word in members if word.isalpha() and word.islower() and len(word) > 1})
-        found |= {(a, b) for a, b in itertools.combinations(words, 2) if not (a.startswith(b) or b.startswith(a))}
-    if len(found) > MOST_WORDNET_PAIRS:
-        found = set(sorted(found, key=lambda pair: blake2b("\t".join(pair).encode()).digest())[:MOST_WORDNET_PAIRS])
-    return sorted(found)
+        pairs |= {(a, b) for a, b in itertools.combinations(words, 2) if not (a.startswith(b) or b.startswith(a))}
+    if len(pairs) > MOST_WORDNET_PAIRS:
+        pairs = set(sorted(pairs, key=lambda pair: blake2b("\t".join(pair).encode()).digest())[:MOST_WORDNET_PAIRS])
+    return sorted(pairs)
 
 
 def _read(text: str, name: str) -> list[Pair]:

@@ -36,8 +36,8 @@ def told_apart(vectors: Callable[[list[str]], Vectors], pairs: Sequence[Pair], s
     1.0
     """
     words = sorted({word for pair in pairs for word in pair})
-    found = vectors(words)
-    row = {words[place]: int(place) for place in np.flatnonzero(~np.isnan(unit(found)).any(axis=1))}
+    looked_up = vectors(words)
+    row = {words[place]: int(place) for place in np.flatnonzero(~np.isnan(unit(looked_up)).any(axis=1))}
     synonyms = [(row[a], row[b]) for a, b in pairs if a in row and b in row]
     if len(synonyms) < FEWEST_PAIRS:
         return None
@@ -46,7 +46,7 @@ def told_apart(vectors: Callable[[list[str]], Vectors], pairs: Sequence[Pair], s
     except InputError:
         return None
     every = [*synonyms, *drawn]
-    cosines = pair_cosines(found[[a for a, _ in every]], found[[b for _, b in every]])
+    cosines = pair_cosines(looked_up[[a for a, _ in every]], looked_up[[b for _, b in every]])
     area = binary_auc(cosines, np.arange(len(every)) < len(synonyms))
     if area.value is None or area.low is None or area.high is None:
         return None

@@ -93,11 +93,11 @@ def kept_texts(text: str, words: Sequence[Word], masks: Iterable[Sequence[bool]]
     gaps = [text[end : word.start] for end, word in zip(ends, words, strict=False)]
     tail = text[ends[-1] :]
     whole = [gap + word.text for gap, word in zip(gaps, words, strict=True)]
-    made = []
+    texts = []
     for mask in masks:
         chosen = [word if keep else gap for word, gap, keep in zip(whole, gaps, mask, strict=True)]
-        made.append("".join(chosen) + tail)
-    return made
+        texts.append("".join(chosen) + tail)
+    return texts
 
 
 @functools.cache

@@ -68,16 +68,16 @@ def at_level(record: Record, level: float, recorded: float) -> Record:
     The exact test, the paper's bound and Maurer and Pontil's are evaluated anew; by betting the gap grows with
     √ln(1/level), as it does in the tails of a normal law, and 1 is the largest there can be.
     """
-    found = record.found
+    tested = record.tested
     if record.chances is not None:
         gap = exact_gap(np.array(record.chances), level)
     elif record.bound == "paper":
-        gap = bernstein_bound(found.n, found.sigma, found.span, level)
+        gap = bernstein_bound(tested.n, tested.sigma, tested.span, level)
     elif record.bound == "maurer-pontil":
-        gap = maurer_pontil_bound(found.n, found.sigma, found.span, level)
+        gap = maurer_pontil_bound(tested.n, tested.sigma, tested.span, level)
     else:
-        gap = min(1.0, found.minimum_gap * sqrt(log(1 / level) / log(1 / recorded)))
-    return replace(record, found=replace(found, minimum_gap=gap))
+        gap = min(1.0, tested.minimum_gap * sqrt(log(1 / level) / log(1 / recorded)))
+    return replace(record, tested=replace(tested, minimum_gap=gap))
 
 
 def _numbers(records: Sequence[Record], history: Mapping[str, Mapping[str, int]], stream: str) -> dict[str, int]:
@@ -105,62 +105,62 @@ def _judged(
 ) -> Iterator[Judged]:
     level = spent_level(options.alpha, look)
     decisive = [one for one in family if one.generator != ORBIT or one.bound == "exact"]
-    corrected = iter(adjusted([one.found.p for one in decisive]))
-    for one in family:
-        here = at_level(one, level, options.alpha)
-        if one not in decisive:
+    corrected = iter(adjusted([one.tested.p for one in decisive]))
+    for record in family:
+        here = at_level(record, level, options.alpha)
+        if record not in decisive:
             yield Judged(here, level, look, key)
             continue
         p = next(corrected)
-        fresh = _control(mine, one)
-        control = at_level(fresh, level, options.alpha).found if fresh is not None else None
-        said = verdict(
-            replace(here.found, log_p=log(p) if p > 0 else here.found.log_p),
+        fresh = _control(mine, record)
+        control = at_level(fresh, level, options.alpha).tested if fresh is not None else None
+        judgement = verdict(
+            replace(here.tested, log_p=log(p) if p > 0 else here.tested.log_p),
             options.gap,
             level,
-            bound=one.bound,
+            bound=record.bound,
             fresh=control,
-            fresh_needed=one.generator != ORBIT,
+            fresh_needed=record.generator != ORBIT,
         )
-        more = needed(here.found, options.gap, level, one.bound) if said.name == "underpowered" else None
-        said = _unless_unseen(_unless_blind(said, mine, one, level), mine, one, level)
+        more = needed(here.tested, options.gap, level, record.bound) if judgement.name == "underpowered" else None
+        judgement = _unless_unseen(_unless_blind(judgement, mine, record, level), mine, record, level)
         counts = None
         if control is not None and control.p > level:
-            counts = max(counts_from(control), here.found.minimum_gap)
-        yield Judged(here, level, look, key, p, said, more, counts)
-    for one in mine:
-        if one.role != "test":
-            yield Judged(at_level(one, level, options.alpha), level, look, key)
+            counts = max(counts_from(control), here.tested.minimum_gap)
+        yield Judged(here, level, look, key, p, judgement, more, counts)
+    for record in mine:
+        if record.role != "test":
+            yield Judged(at_level(record, level, options.alpha), level, look, key)
 
 
-def _control(mine: Sequence[Record], one: Record) -> Record | None:
+def _control(mine: Sequence[Record], record: Record) -> Record | None:
     """The same test on fresh samples, of the same models."""
-    alike = (other for other in mine if other.role == "fresh" and other.generator == one.generator)
-    return next((other for other in alike if other.models == one.models), None)
+    alike = (other for other in mine if other.role == "fresh" and other.generator == record.generator)
+    return next((other for other in alike if other.models == record.models), None)
 
 
-def _unless_blind(said: Verdict, mine: Sequence[Record], one: Record, level: float) -> Verdict:
+def _unless_blind(judgement: Verdict, mine: Sequence[Record], record: Record, level: float) -> Verdict:
     """The verdict, but no evidence means nothing where a copy that was fitted to the test set is not found either."""
-    copies = [other for other in mine if other.role == "dishonest" and other.generator == one.generator]
-    missed = [copy for copy in copies if copy.found.p > level or copy.found.mean <= 0]
-    if said.name != "no evidence" or not missed:
-        return said
+    copies = [other for other in mine if other.role == "dishonest" and other.generator == record.generator]
+    missed = [copy for copy in copies if copy.tested.p > level or copy.tested.mean <= 0]
+    if judgement.name != "no evidence" or not missed:
+        return judgement
     return Verdict(
         "underpowered",
-        f"the copy that was fitted to the test set was not found either (p = {missed[0].found.p:.2g}, gap "
-        f"{missed[0].found.mean:.4f})",
+        f"the copy that was fitted to the test set was not found either (p = {missed[0].tested.p:.2g}, gap "
+        f"{missed[0].tested.mean:.4f})",
     )
 
 
-def _unless_unseen(said: Verdict, mine: Sequence[Record], one: Record, level: float) -> Verdict:
+def _unless_unseen(judgement: Verdict, mine: Sequence[Record], record: Record, level: float) -> Verdict:
     """The verdict; where nothing was found, and no positive control shows that something could be, it says so."""
-    seen = [other for other in mine if other.generator == one.generator and other.role in ("training", "dishonest")]
-    if said.name != "no evidence" or any(other.found.p <= level and other.found.mean > 0 for other in seen):
-        return said
-    if one.generator == ORBIT:
-        return said
+    seen = [other for other in mine if other.generator == record.generator and other.role in ("training", "dishonest")]
+    if judgement.name != "no evidence" or any(other.tested.p <= level and other.tested.mean > 0 for other in seen):
+        return judgement
+    if record.generator == ORBIT:
+        return judgement
     why = "the samples that it learned from are not rejected either" if seen else "there is no positive control"
-    return Verdict(said.name, f"{said.why}; and {why}, so nothing here shows that the test could find memory")
+    return Verdict(judgement.name, f"{judgement.why}; and {why}, so nothing here shows that the test could find memory")
 
 
 def group_of(record: Record) -> str:
@@ -172,33 +172,38 @@ def group_of(record: Record) -> str:
 
 
 def _findings(judged: Judged) -> Iterator[Finding]:
-    one, found = judged.record, judged.record.found
-    blank = Finding("", of=one.generator, group=group_of(one), subject=one.subject, n=found.n)
+    record, tested = judged.record, judged.record.tested
+    blank = Finding("", of=record.generator, group=group_of(record), subject=record.subject, n=tested.n)
 
     def measured(metric: str, value: float | None) -> Finding:
         return replace(blank, metric=f"overfitting.{metric}", value=value)
 
-    p = replace(measured("p_value", found.p), p_value=found.p, p_adjusted=judged.p_adjusted)
+    p = replace(measured("p_value", tested.p), p_value=tested.p, p_adjusted=judged.p_adjusted)
     yield p if judged.verdict is None else replace(p, verdict=judged.verdict.name, unit=OWN_LEVEL)
-    floor = found.minimum_gap if isfinite(found.minimum_gap) else None
-    low, high = (None, None) if floor is None else (found.mean - floor, found.mean + floor)
-    yield replace(measured("gap", found.mean), low=low, high=high)
+    floor = tested.minimum_gap if isfinite(tested.minimum_gap) else None
+    low, high = (None, None) if floor is None else (tested.mean - floor, tested.mean + floor)
+    yield replace(measured("gap", tested.mean), low=low, high=high)
     yield measured("minimum_gap", floor)
-    yield _share("overfitting.error", one.error, judged)
-    if one.adversarial_error is not None:
-        yield _share("overfitting.adversarial_error", one.adversarial_error, judged)
-    yield measured("estimate", one.estimate)
+    yield _share("overfitting.error", record.error, judged)
+    if record.adversarial_error is not None:
+        yield _share("overfitting.adversarial_error", record.adversarial_error, judged)
+    yield measured("estimate", record.estimate)
     if judged.needed is not None:
         yield measured("samples_needed", judged.needed)
     if judged.counts is not None and isfinite(judged.counts):
         yield measured("counts_from", judged.counts)
     if judged.verdict is not None:
         yield replace(measured("level", judged.level), n=judged.look)
-        yield replace(measured("look_up", judged.look), of=one.test_set, group=judged.look_up)
+        yield replace(measured("look_up", judged.look), of=record.test_set, group=judged.look_up)
 
 
 def _share(metric: str, value: float, judged: Judged) -> Finding:
-    one = judged.record
+    record = judged.record
     return share(
-        metric, round(value * one.found.n), one.found.n, of=one.generator, group=group_of(one), subject=one.subject
+        metric,
+        round(value * record.tested.n),
+        record.tested.n,
+        of=record.generator,
+        group=group_of(record),
+        subject=record.subject,
     )

@@ -60,7 +60,7 @@ class Lattice:
         self._excess, self._wrong = np.zeros((n, side, side)), np.zeros((n, side, side), bool)
         self._known = np.zeros((n, side, side), bool)
         everybody = np.arange(n)
-        self._see(everybody, np.zeros((n, 2), np.int64), eps)
+        self._evaluate(everybody, np.zeros((n, 2), np.int64), eps)
         _, self.near_wrong = self._box(everybody, np.zeros((n, 2), np.int64), eps)
         self.wrong = self.near_wrong[:, eps, eps]
         self.attackable = self.near_wrong.any(axis=(1, 2)) & ~self.wrong
@@ -76,21 +76,21 @@ class Lattice:
         if generator in RANDOM:
             likely, lost = probability(self.eps, generator), np.flatnonzero(self.attackable)
             weighted[self.wrong] = 1 / (1 + likely * right_around(self.near_wrong[self.wrong], self.eps).ravel())
-            _, around = self._seen(lost, np.zeros((len(lost), 2), np.int64))
+            _, around = self._fields(lost, np.zeros((len(lost), 2), np.int64))
             adversarial[lost], weighted[lost] = expected(around, self.eps, generator)
         else:
             rows = np.flatnonzero(self.wrong | self.attackable)
             excess, wrong = self._box(rows, np.zeros((len(rows), 2), np.int64), self.eps)
             goals = shifts(self.eps)[chosen(excess, wrong, self.eps, generator).ravel()]
-            weighted[rows] = 1 / (1 + landing(*self._seen(rows, goals), self.eps, generator))
+            weighted[rows] = 1 / (1 + landing(*self._fields(rows, goals), self.eps, generator))
         return Shifted(self.wrong, self.attackable, adversarial, weighted)
 
-    def _seen(self, rows: Whole, centres: Whole) -> tuple[Excess, Wrong]:
+    def _fields(self, rows: Whole, centres: Whole) -> tuple[Excess, Wrong]:
         """The fields of 4ε + 1 places each way around these centres, looked at where they were not yet."""
-        self._see(rows, centres, 2 * self.eps)
+        self._evaluate(rows, centres, 2 * self.eps)
         return self._box(rows, centres, 2 * self.eps)
 
-    def _see(self, rows: Whole, centres: Whole, reach: int) -> None:
+    def _evaluate(self, rows: Whole, centres: Whole, reach: int) -> None:
         where, down, right = (places.ravel() for places in self._places(rows, centres, reach))
         new = ~self._known[where, down, right]
         where, down, right = where[new], down[new], right[new]

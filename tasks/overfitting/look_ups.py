@@ -35,11 +35,11 @@ def judge_tests(
     judged = judge(records, settings, history, stream)
     findings = judged_findings(judged)
     numbers = {name: max(known.values()) for name, known in history.items()}
-    for one in judged:
-        if one.verdict is not None:
-            findings.append(Finding(_COUNTED, stream, one.look_up, one.record.subject, value=one.look))
-            for name in (stream, one.record.test_set):
-                numbers[name] = max(one.look, numbers.get(name, 0))
+    for test in judged:
+        if test.verdict is not None:
+            findings.append(Finding(_COUNTED, stream, test.look_up, test.record.subject, value=test.look))
+            for name in (stream, test.record.test_set):
+                numbers[name] = max(test.look, numbers.get(name, 0))
     findings = list(dict.fromkeys(findings))  # tests that are one look-up are counted once
     findings += [Finding(_HIGHEST, of=name, value=number) for name, number in sorted(numbers.items())]
     return list(judged), findings
@@ -47,7 +47,7 @@ def judge_tests(
 
 def earlier_look_ups(run: Run) -> Mapping[str, dict[str, int]]:
     """By test set, the number of every look-up that other runs have reported; the highest ones known have no name."""
-    found: dict[str, dict[str, int]] = {}
+    by_test_set: dict[str, dict[str, int]] = {}
     for record in run.store.runs():
         if record.id == run.id or not record.findings or not (record.settings or {}).get("overfitting"):
             continue
@@ -56,8 +56,8 @@ def earlier_look_ups(run: Run) -> Mapping[str, dict[str, int]]:
         except InputError as error:  # a damaged earlier run is no reason to have no report today
             run.notice(f"{error} Looks at a test set that only it counted are not counted any more.")
             continue
-        for one in findings:
-            if one.metric in (_COUNTED, _HIGHEST) and one.value is not None:
-                known = found.setdefault(one.of, {})
-                known[one.group] = max(int(one.value), known.get(one.group, 0))
-    return found
+        for finding in findings:
+            if finding.metric in (_COUNTED, _HIGHEST) and finding.value is not None:
+                known = by_test_set.setdefault(finding.of, {})
+                known[finding.group] = max(int(finding.value), known.get(finding.group, 0))
+    return by_test_set

@@ -34,17 +34,17 @@ def compare_orbits(
                 f"{', '.join(sorted(columns))}."
             )
     table = collect(samples, list(dict.fromkeys(["id", "gold", settings.orbit, settings.original])))
-    said = collect(predictions, ["id", "predicted"])
+    predicted = collect(predictions, ["id", "predicted"])
     known = require_truth(table, settings)
     orbits = gather(
         table[settings.orbit].to_pylist(),
         truths(table[settings.original], settings.original),
-        said["predicted"].to_numpy() != known,
+        predicted["predicted"].to_numpy() != known,
         settings.orbit,
     )
     test_set = samples_fingerprint(table["id"].to_pylist(), table["gold"].to_pylist())
     records = orbit_records(orbits, name, bound, alpha, test_set)
-    say(f"{name} · {records[0].found.n} orbits, tested")  # and no more: what is said of them is counted
+    say(f"{name} · {records[0].tested.n} orbits, tested")  # and no more: what is said of them is counted
     return write_table(records_table(records), into=IndependenceTests)
 
 
@@ -70,10 +70,10 @@ def require_truth(table: pa.Table, settings: Orbit) -> np.ndarray[tuple[int], np
 def truths(column: pa.ChunkedArray, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """A column of true and false, also where they are written as 1 and 0 or as words."""
     words = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-    found = []
+    values = []
     for row, value in enumerate(column.to_pylist(), start=1):
         truth = words.get(str(value).lower())
         if truth is None:
             raise InputError(f"Row {row} of the column {name!r} holds {value!r}, expected true or false.")
-        found.append(truth)
-    return np.array(found, np.bool_)
+        values.append(truth)
+    return np.array(values, np.bool_)

@@ -52,8 +52,8 @@ def gather(
 ) -> Orbits:
     """The orbits of samples that name theirs; exactly one form of each is the original. Orbits of one form say nothing.
 
-    >>> found = gather(["a", "a", "b", "b"], np.array([1, 0, 1, 0], bool), np.array([0, 1, 1, 1], bool))
-    >>> found.values.tolist()
+    >>> orbits = gather(["a", "a", "b", "b"], np.array([1, 0, 1, 0], bool), np.array([0, 1, 1, 1], bool))
+    >>> orbits.values.tolist()
     [0.5, 0.0]
     """
     names = np.array([str(one) for one in orbits])
@@ -99,17 +99,17 @@ def orbit_records(orbits: Orbits, subject: str, bound: Bound, alpha: float, test
     paper = pairwise_test(values, -2 * orbits.lowest, bound, alpha, orbits.lowest)
     exact = replace(paper, log_p=log(max(exact_p(orbits), _TINY)), minimum_gap=exact_gap(orbits.shares, alpha))
     first, second = (
-        _record(orbits, found, subject, kind, test_set, model) for found, kind in ((exact, "exact"), (paper, bound))
+        _record(orbits, tested, subject, kind, test_set, model) for tested, kind in ((exact, "exact"), (paper, bound))
     )
     return [replace(first, chances=tuple(orbits.shares.tolist())), second]
 
 
-def _record(orbits: Orbits, found: Tested, subject: str, bound: str, test_set: str, model: str) -> Record:
+def _record(orbits: Orbits, tested: Tested, subject: str, bound: str, test_set: str, model: str) -> Record:
     fooled = ~orbits.original & (orbits.errors > 0)
     return Record(
         subject,
         GENERATOR,
-        found,
+        tested,
         error=float(orbits.original.mean()),
         estimate=float(orbits.shares.mean()),
         test_set=test_set,

@@ -77,8 +77,8 @@ def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[R
             blocks.append(Paragraph(_FRESH))
     blocks += [*window_blocks(findings), *synthetic_blocks(simulated, alpha)]
     names = [one.verdict.name for one in judged if one.verdict is not None]
-    told = [*(_sentence(one) for one in judged if one.verdict is not None), *synthetic_line(simulated, alpha)]
-    sentence = " ".join(told) or "No test could be made."
+    sentences = [*(_sentence(one) for one in judged if one.verdict is not None), *synthetic_line(simulated, alpha)]
+    sentence = " ".join(sentences) or "No test could be made."
     return Part("Overfitting", sentence, blocks, "overfitting", _tone(names), ", ".join(dict.fromkeys(names)))
 
 
@@ -149,7 +149,7 @@ def _errors(judged: Sequence[Judged]) -> DataTable:
     """What a test compares, once for each set of samples; of fresh ones nothing, so that they stay what they are."""
     shown = [one.record for one in judged if one.record.generator != ORBIT or one.record.bound == "exact"]
     rows = [
-        [*_named(one), *(_share(error, one.found.n) for error in (one.error, one.adversarial_error)), one.estimate]
+        [*_named(one), *(_share(error, one.tested.n) for error in (one.error, one.adversarial_error)), one.estimate]
         if one.role != "fresh"
         else [*_named(one), None, None, None]
         for one in shown
@@ -157,15 +157,15 @@ def _errors(judged: Sequence[Judged]) -> DataTable:
     return DataTable("The errors behind the tests", _ERRORS, rows)
 
 
-def _row(one: Judged) -> list[Cell]:
-    record, found = one.record, one.record.found
-    name = one.verdict.name if one.verdict is not None else ""
-    floor = found.minimum_gap if isfinite(found.minimum_gap) else None
-    gap = Estimate(found.mean) if floor is None else Estimate(found.mean, found.mean - floor, found.mean + floor)
-    corrected = one.p_adjusted is not None and one.p_adjusted != found.p
-    plain_p = f"plain {p_value(found.p)}"
-    p: Cell = Mark(p_value(one.p_adjusted), below=plain_p, order=one.p_adjusted) if corrected else found.p
-    return [*_named(record), Mark(name, _TONES.get(name, "neutral")) if name else "", p, gap, floor, found.n]
+def _row(judged: Judged) -> list[Cell]:
+    record, tested = judged.record, judged.record.tested
+    name = judged.verdict.name if judged.verdict is not None else ""
+    floor = tested.minimum_gap if isfinite(tested.minimum_gap) else None
+    gap = Estimate(tested.mean) if floor is None else Estimate(tested.mean, tested.mean - floor, tested.mean + floor)
+    corrected = judged.p_adjusted is not None and judged.p_adjusted != tested.p
+    plain_p = f"plain {p_value(tested.p)}"
+    p: Cell = Mark(p_value(judged.p_adjusted), below=plain_p, order=judged.p_adjusted) if corrected else tested.p
+    return [*_named(record), Mark(name, _TONES.get(name, "neutral")) if name else "", p, gap, floor, tested.n]
 
 
 def _named(record: Record) -> list[Cell]:
@@ -183,23 +183,23 @@ def _generator(name: str) -> str:
     return {"orbit": "orbits"}.get(name, name)
 
 
-def _sentence(one: Judged) -> str:
-    assert one.verdict is not None
-    found = one.record.found
+def _sentence(judged: Judged) -> str:
+    assert judged.verdict is not None
+    record, tested = judged.record, judged.record.tested
     return (
-        f"{one.record.subject}: {one.verdict.name} ({_generator(one.record.generator)}, gap {number(found.mean, 4)}, "
-        f"{p_equals(found.p, one.p_adjusted)}, at level {one.level:.2g}, n = {integer(found.n)}; an observed gap from "
-        f"{number(found.minimum_gap, 4)} on would have been significant)."
+        f"{record.subject}: {judged.verdict.name} ({_generator(record.generator)}, gap {number(tested.mean, 4)}, "
+        f"{p_equals(tested.p, judged.p_adjusted)}, at level {judged.level:.2g}, n = {integer(tested.n)}; an observed "
+        f"gap from {number(tested.minimum_gap, 4)} on would have been significant)."
     )
 
 
-def _why(one: Judged) -> str:
-    assert one.verdict is not None
-    counts = ""
-    if one.counts is not None:
-        least = number(one.counts, 4)
+def _why(judged: Judged) -> str:
+    assert judged.verdict is not None
+    record, counts = judged.record, ""
+    if judged.counts is not None:
+        least = number(judged.counts, 4)
         counts = f" A gap counts as overfitting from {least} on: there it can be told from that of these fresh samples."
     return (
-        f"{one.record.subject}, {_generator(one.record.generator)}: {one.verdict.name}, because {one.verdict.why}. "
-        f"Look-up {one.look} at this test set, level {plain(round(one.level, 6))}.{counts}"
+        f"{record.subject}, {_generator(record.generator)}: {judged.verdict.name}, because {judged.verdict.why}. "
+        f"Look-up {judged.look} at this test set, level {plain(round(judged.level, 6))}.{counts}"
     )

@@ -61,12 +61,12 @@ def synthetic_blocks(simulated: Sequence[Runs], alpha: float) -> list[Block]:
 def synthetic_line(simulated: Sequence[Runs], alpha: float) -> list[str]:
     """A sentence per experiment: where the test rejects most often."""
     lines = []
-    for one in simulated:
-        means = {eps: float(one.p(eps).mean()) for eps in one.eps}
+    for experiment in simulated:
+        means = {eps: float(experiment.p(eps).mean()) for eps in experiment.eps}
         least = min(means, key=lambda eps: means[eps])
-        runs = len(one.p(least))
+        p = experiment.p(least)
         lines.append(
-            f"Of {runs} {one.experiment} models, {int((one.p(least) <= alpha).sum())} are rejected at ε = {least:g}, "
+            f"Of {len(p)} {experiment.experiment} models, {int((p <= alpha).sum())} are rejected at ε = {least:g}, "
             f"where the mean p is least ({_p(means[least])})."
         )
     return lines
@@ -77,16 +77,16 @@ def _p_plot(runs: Runs) -> LinePlot:
         _series(f"N = {models}", runs, [spread(runs.p(eps, models), extremes=models > 1) for eps in runs.eps])
         for models in runs.models or [1]
     ]
-    told = "; ".join(f"ε = {eps:g}: {_p(float(runs.p(eps).mean()))}" for eps in runs.eps)
-    return _plot(runs, runs.experiment, series, "Mean p", f"Mean p of one model over ε. {told}.")
+    alt = "; ".join(f"ε = {eps:g}: {_p(float(runs.p(eps).mean()))}" for eps in runs.eps)
+    return _plot(runs, runs.experiment, series, "Mean p", f"Mean p of one model over ε. {alt}.")
 
 
 def _mean_plot(runs: Runs, columns: dict[str, str], y_label: str) -> LinePlot:
     series = [
         _series(name, runs, [spread(runs.column(column, eps)) for eps in runs.eps]) for column, name in columns.items()
     ]
-    told = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
-    return _plot(runs, runs.experiment, series, y_label, f"Means over ε of {told}.")
+    alt = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    return _plot(runs, runs.experiment, series, y_label, f"Means over ε of {alt}.")
 
 
 def _one_run(runs: Runs) -> LinePlot:

@@ -52,13 +52,13 @@ def _curve(errors: Sequence[Finding], subject: str) -> LinePlot:
         for role, line in lines.items()
     ]
     reach = max(map(_offset, errors))
-    told = "; ".join(_ends(role, line) for role, line in lines.items())
+    alt = "; ".join(_endpoints(role, line) for role, line in lines.items())
     return LinePlot(
         f"How wrong {subject} is when its window moves",
         series,
         "pixels that the window is moved by, at most",
         "error",
-        f"Error of {subject} over the offset: {told}.",
+        f"Error of {subject} over the offset: {alt}.",
         scale="percent",
         x_ticks={step: str(int(step)) for step in range(int(reach) + 1)},
         note="A subject that knows the test set by its pixels is better at offset 0 than next to it; one that was only "
@@ -66,7 +66,7 @@ def _curve(errors: Sequence[Finding], subject: str) -> LinePlot:
     )
 
 
-def _ends(role: str, line: Sequence[Finding]) -> str:
+def _endpoints(role: str, line: Sequence[Finding]) -> str:
     first, last = min(line, key=_offset), max(line, key=_offset)
     return f"{_SETS[role]} {percent(first.value)} where it is, {percent(last.value)} at {last.slice.offset}"
 

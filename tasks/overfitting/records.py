@@ -24,7 +24,7 @@ class Record:
 
     subject: str
     generator: str
-    found: Tested
+    tested: Tested
     error: float
     estimate: float
     test_set: str
@@ -99,8 +99,8 @@ def fingerprint(values: Values) -> str:
 def samples_fingerprint(ids: Sequence[str], gold: Sequence[int | None]) -> str:
     """What tells one test set from another, whatever the order: a hash of the ids and labels.
 
-    >>> one = samples_fingerprint(["a", "b"], [0, 1])
-    >>> one == samples_fingerprint(["b", "a"], [1, 0]), one == samples_fingerprint(["a", "b"], [1, 1])
+    >>> fingerprint = samples_fingerprint(["a", "b"], [0, 1])
+    >>> fingerprint == samples_fingerprint(["b", "a"], [1, 0]), fingerprint == samples_fingerprint(["a", "b"], [1, 1])
     (True, False)
     """
     digest = hashlib.blake2b(digest_size=16)
@@ -111,7 +111,7 @@ def samples_fingerprint(ids: Sequence[str], gold: Sequence[int | None]) -> str:
 
 def records_table(records: Sequence[Record]) -> pa.Table:
     """The records as the table that `IndependenceTests` declares."""
-    rows = [{**asdict(one), **asdict(one.found)} for one in records]
+    rows = [{**asdict(one), **asdict(one.tested)} for one in records]
     columns = {name: [row[name] for row in rows] for name in IndependenceTests.schema.names}
     return pa.table(columns, schema=IndependenceTests.schema)
 
@@ -119,10 +119,10 @@ def records_table(records: Sequence[Record]) -> pa.Table:
 def records_from(table: pa.Table) -> list[Record]:
     """The records that a table holds."""
     tested = [one.name for one in fields(Tested)]
-    others = [one.name for one in fields(Record) if one.name != "found"]
+    others = [one.name for one in fields(Record) if one.name != "tested"]
     rows = [{**row, "chances": None if row["chances"] is None else tuple(row["chances"])} for row in table.to_pylist()]
     return [
-        Record(found=Tested(**{name: row[name] for name in tested}), **{name: row[name] for name in others})
+        Record(tested=Tested(**{name: row[name] for name in tested}), **{name: row[name] for name in others})
         for row in rows
     ]
 

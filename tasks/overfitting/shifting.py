@@ -46,8 +46,8 @@ def shift_partition(
     pixels = pixels_of(samples)
     require_pixels(pixels, samples["id"].to_pylist())
     model = load_image_model(subject, files)
-    lattice, found = shift(len(truth), eps, generators, looking(model, pixels, truth, crop))
-    return _table(samples["id"], truth.tolist(), lattice, found)
+    lattice, shifted = shift(len(truth), eps, generators, looking(model, pixels, truth, crop))
+    return _table(samples["id"], truth.tolist(), lattice, shifted)
 
 
 def learned_rows(samples: pa.Table, *, share: float) -> pa.Table:
@@ -58,7 +58,7 @@ def learned_rows(samples: pa.Table, *, share: float) -> pa.Table:
     return samples.take(pa.array(np.flatnonzero(~drawn(lessons.contents(), share, "validation"))))
 
 
-def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, found: Mapping[Generator, Shifted]) -> pa.Table:
+def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, shifted: Mapping[Generator, Shifted]) -> pa.Table:
     """The rows of all generators, those of a sample together: so no cut of the samples shows."""
     n, wrong_at = len(gold), lattice.near_wrong.reshape(len(gold), -1).tolist()
     tables = [
@@ -83,7 +83,7 @@ def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, found: Mappi
             ],
             schema=ShiftedWindows.schema,
         )
-        for generator, one in found.items()
+        for generator, one in shifted.items()
     ]
     order = np.arange(n * len(tables)).reshape(len(tables), n).T.ravel()
     return pa.concat_tables(tables).combine_chunks().take(pa.array(order))

@@ -37,7 +37,7 @@ def numbered(look_ups: Sequence[str], history: Mapping[str, int]) -> dict[str, i
     """
     numbers: dict[str, int] = {}
     latest = max(history.values(), default=0)
-    for one in look_ups:
-        if one not in numbers:
-            numbers[one] = history.get(one) or (latest := latest + 1)
+    for look_up in look_ups:
+        if look_up not in numbers:
+            numbers[look_up] = history.get(look_up) or (latest := latest + 1)
     return numbers

@@ -41,17 +41,17 @@ class Learnt:
     test: Points
 
 
-def classifier(one: One, steps: int, fixed_test_set: bool, seeds: Seeds) -> Learnt:
+def classifier(piece: One, steps: int, fixed_test_set: bool, seeds: Seeds) -> Learnt:
     """The classifier of a run.
 
     Independent: it learns from samples of its own. Dependent: it learns, with a penalty that forbids what is worth
     knowing, from half of its test set. With `fixed_test_set` all runs of an experiment are tested on the same samples,
     and what differs is what they learn from.
     """
-    generator = seeds.generator(f"{one.experiment} {one.run}")
-    shared = seeds.generator(f"{one.experiment} test set")
-    test = draw(TEST[one.experiment], shared if fixed_test_set else generator)
-    if one.experiment == "independent":
+    generator = seeds.generator(f"{piece.experiment} {piece.run}")
+    shared = seeds.generator(f"{piece.experiment} test set")
+    test = draw(TEST[piece.experiment], shared if fixed_test_set else generator)
+    if piece.experiment == "independent":
         training = draw(TRAINING, generator)
         return Learnt(learn(training, steps, 0.0, generator), training, test)
     training = test.take(generator.permutation(len(test.y))[:TRAINING])
@@ -60,14 +60,14 @@ def classifier(one: One, steps: int, fixed_test_set: bool, seeds: Seeds) -> Lear
 
 def run_experiment(piece: One, *, eps: Sequence[float], steps: int, fixed_test_set: bool, seeds: Seeds) -> pa.Table:
     """The rows of one run, one per ε."""
-    made = classifier(piece, steps, fixed_test_set, seeds)
-    points = project(made.line, made.test)
+    learnt = classifier(piece, steps, fixed_test_set, seeds)
+    points = project(learnt.line, learnt.test)
     shared = {
         "experiment": piece.experiment,
         "run": piece.run,
-        "risk": made.line.risk(),
-        "training_accuracy": float((made.line.margins(made.training) > 0).mean()),
-        "first_weight": float(made.line.weights[0]),
+        "risk": learnt.line.risk(),
+        "training_accuracy": float((learnt.line.margins(learnt.training) > 0).mean()),
+        "first_weight": float(learnt.line.weights[0]),
     }
     return pa.Table.from_pylist([shared | row_at(points, one) for one in eps], schema=SyntheticRuns.schema)
 
@@ -77,13 +77,13 @@ def row_at(points: Projected, eps: float) -> dict[str, object]:
     answers = attack(points, eps)
     errors, weighted = answers.errors.astype(float), answers.adversarial * answers.densities
     fooled = answers.adversarial & ~answers.errors
-    found = pairwise_test(answers.values, SPAN)
+    tested = pairwise_test(answers.values, SPAN)
     return {
         "eps": eps,
-        "n": found.n,
-        "mean": found.mean,
-        "sigma": found.sigma,
-        "log_p": found.log_p,
+        "n": tested.n,
+        "mean": tested.mean,
+        "sigma": tested.sigma,
+        "log_p": tested.log_p,
         "basic_p": basic_p(errors, weighted),
         "error": errors.mean(),
         "error_sigma": errors.std(),
@@ -102,11 +102,11 @@ def bin_tests(table: pa.Table, *, models: int) -> pa.Table:
     by_eps: dict[float, list[int]] = {}
     for place, row in enumerate(rows):
         by_eps.setdefault(row["eps"], []).append(place)
-    found = []
+    tests = []
     for eps, places in by_eps.items():
         stacked = np.stack([np.asarray(values[place].values, np.float64) for place in places])
         result = n_model_test(stacked, SPAN)
-        found.append(
+        tests.append(
             {
                 "experiment": rows[0]["experiment"],
                 "models": models,
@@ -118,7 +118,7 @@ def bin_tests(table: pa.Table, *, models: int) -> pa.Table:
                 "log_p": result.log_p,
             }
         )
-    return pa.Table.from_pylist(found, schema=SyntheticTests.schema)
+    return pa.Table.from_pylist(tests, schema=SyntheticTests.schema)
 
 
 def mean_or_none(values: npt.NDArray[np.float64]) -> float | None:

@@ -90,10 +90,10 @@ def spread(values: npt.NDArray[np.float64], extremes: bool = False) -> Spread | 
 
 def synthetic_findings(table: pa.Table, tests: pa.Table, alpha: float) -> list[Finding]:
     """The findings on one experiment; `of` is the experiment, `group` the ε (and N, where models were averaged)."""
-    return list(_found(Runs(table, tests), alpha))
+    return list(_findings(Runs(table, tests), alpha))
 
 
-def _found(runs: Runs, alpha: float) -> Iterator[Finding]:
+def _findings(runs: Runs, alpha: float) -> Iterator[Finding]:
     of = runs.experiment
     for eps in runs.eps:
         group = f"eps={eps:g}"
@@ -116,9 +116,9 @@ def _found(runs: Runs, alpha: float) -> Iterator[Finding]:
                 yield _finding("p_value", of, f"{group}, N={models}", bins)
 
 
-def _finding(metric: str, of: str, group: str, found: Spread | None) -> Finding:
-    if found is None:
+def _finding(metric: str, of: str, group: str, spread: Spread | None) -> Finding:
+    if spread is None:
         return Finding(f"overfitting.{metric}", of=of, group=group, n=0, verdict="not measured")
     return Finding(
-        f"overfitting.{metric}", of=of, group=group, value=found.mean, low=found.low, high=found.high, n=found.n
+        f"overfitting.{metric}", of=of, group=group, value=spread.mean, low=spread.low, high=spread.high, n=spread.n
     )

@@ -21,7 +21,7 @@ def run_synthetic(
     experiment: Experiment, eps: tuple[float, ...], runs: int, steps: int, fixed_test_set: bool
 ) -> Artifact[SyntheticRuns]:
     """Every run of an experiment: data are drawn, a classifier learns, and is tested for every ε."""
-    made: Artifact[SyntheticRuns] = map_pieces(
+    simulated: Artifact[SyntheticRuns] = map_pieces(
         run_experiment,
         [One(experiment, run) for run in range(runs)],
         into=SyntheticRuns,
@@ -31,7 +31,7 @@ def run_synthetic(
         seeds=stage_seeds(),
     )
     say(f"{experiment} · {runs} classifiers, {steps} steps each · {len(eps)} values of ε")
-    return made
+    return simulated
 
 
 @stage(version=1, title="N-model test")

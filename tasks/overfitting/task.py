@@ -92,9 +92,11 @@ def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:
     copies = alike(np.concatenate(marks[1:]), marks[0])
     if not copies:
         return ""
-    said = f"{copies} of the fresh samples {'hold' if copies > 1 else 'holds'} an image that trains or is audited too"
-    current_run().notice(f"{said}: these are no control. Mend the split.")
-    return f" · {said}"
+    warning = (
+        f"{copies} of the fresh samples {'hold' if copies > 1 else 'holds'} an image that trains or is audited too"
+    )
+    current_run().notice(f"{warning}: these are no control. Mend the split.")
+    return f" · {warning}"
 
 
 @stage(version=1, title="learned samples")

@@ -64,8 +64,8 @@ def pairwise_test(
     `lowest`. `alpha` only says at which level the smallest gap is given. `paper` is two-sided, the other two bounds
     look for a mean above zero only.
 
-    >>> found = pairwise_test(np.repeat([0.5, 0.0], [300, 700]), span=1.5)
-    >>> found.mean, found.p < 1e-9, found.minimum_gap < found.mean
+    >>> tested = pairwise_test(np.repeat([0.5, 0.0], [300, 700]), span=1.5)
+    >>> tested.mean, tested.p < 1e-9, tested.minimum_gap < tested.mean
     (0.15, True, True)
     """
     if len(values) == 0:

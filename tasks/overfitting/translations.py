@@ -72,11 +72,11 @@ def landing(excess: Excess, wrong: Wrong, eps: int, generator: Generator) -> Who
     steps = shifts(eps)
     # The neighbour at p comes to the middle by the shift −p, as far from the end of the list as p from its start.
     home = np.arange(len(steps))[::-1]
-    found = np.zeros(len(excess), np.int64)
+    landings = np.zeros(len(excess), np.int64)
     for some in in_turn(len(excess), eps):
         taken = chosen(excess[some], wrong[some], eps, generator).reshape(-1, len(steps))
-        found[some] = ((taken == home) & (home != len(steps) // 2)).sum(axis=1)
-    return found
+        landings[some] = ((taken == home) & (home != len(steps) // 2)).sum(axis=1)
+    return landings
 
 
 def in_turn(n: int, eps: int) -> Iterator[slice]:
@@ -95,8 +95,8 @@ def right_around(wrong: Wrong, eps: int) -> Whole:
 def _windows(field: npt.NDArray[T], eps: int) -> npt.NDArray[T]:
     """What lies within ε of every place, in the order of `shifts` [n, h−2ε, w−2ε, (2ε + 1)²]."""
     side = 2 * eps + 1
-    found = np.lib.stride_tricks.sliding_window_view(field, (side, side), axis=(1, 2))
-    return found.reshape(*found.shape[:3], side * side)
+    windows = np.lib.stride_tricks.sliding_window_view(field, (side, side), axis=(1, 2))
+    return windows.reshape(*windows.shape[:3], side * side)
 
 
 def expected(wrong: Wrong, eps: int, generator: Generator) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -127,18 +127,20 @@ def window_findings(
     `adversarial`), `overfitting.seed_p_value`, `overfitting.seed_gap` and `overfitting.seed_error` (group: `seed=1`).
     """
     tested, sets = every["test"], {role: models[0] for role, models in every.items()}
-    found = [one for role, looked in sets.items() for one in _by_offset(looked, role, name)]
+    findings = [one for role, looked in sets.items() for one in _by_offset(looked, role, name)]
     for role, looked in sets.items():
         passes, whole = looked.looks.astype(float), (6 * looked.eps + 1) ** 2
-        said = f"of {whole} on the whole lattice"
+        of_whole = f"of {whole} on the whole lattice"
         n, lost = len(looked.ids), int(looked.attackable.sum())
-        found.append(share("overfitting.attackable", lost, n, of=role, subject=name))
-        found.append(_mean("overfitting.passes", passes, of=role, subject=name, verdict=said, unit="passes per image"))
-    found += [one for generator in generators for one in _densities(tested, generator, name)]
+        findings.append(share("overfitting.attackable", lost, n, of=role, subject=name))
+        findings.append(
+            _mean("overfitting.passes", passes, of=role, subject=name, verdict=of_whole, unit="passes per image")
+        )
+    findings += [one for generator in generators for one in _densities(tested, generator, name)]
     if len(tested) > 1:
-        for number, one in enumerate(tested):
-            found += _seed(one, number, name, generators, bound, alpha)
-    return found
+        for number, model in enumerate(tested):
+            findings += _seed(model, number, name, generators, bound, alpha)
+    return findings
 
 
 def _by_offset(looked: Looked, role: str, name: str) -> Iterator[Finding]:

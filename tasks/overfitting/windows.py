@@ -56,8 +56,8 @@ def looking(model: ImageModel, pixels: Pixels, truth: npt.NDArray[np.int64], cro
             for start in range(0, len(rows), model.block):
                 some = np.minimum(np.arange(start, start + model.block), len(rows) - 1)
                 windows = views[rows[some], :, top - down[some], left - right[some]]
-                said = model.logits(torch.from_numpy(np.ascontiguousarray(windows)).to(model.device))
-                logits[start : start + model.block] = said[: len(rows) - start].double().cpu().numpy()
+                block = model.logits(torch.from_numpy(np.ascontiguousarray(windows)).to(model.device))
+                logits[start : start + model.block] = block[: len(rows) - start].double().cpu().numpy()
         if not np.isfinite(logits).all():
             raise InputError(
                 f"The subject {model.name} returned something that is no finite number for a shifted image."

@@ -26,11 +26,11 @@ def clique_counts(graph: Graph, budget: int) -> npt.NDArray[np.int64]:
     firsts = np.unique(twin_of)
     without_twins = nx.from_numpy_array(graph[np.ix_(firsts, firsts)])
     counts = [0] * len(firsts)
-    found = 0
+    cliques = 0
     for component in nx.connected_components(without_twins):
         for clique in nx.find_cliques(without_twins.subgraph(component).copy()):
-            found += 1
-            if found > budget:
+            cliques += 1
+            if cliques > budget:
                 raise InputError(
                     f"The {len(graph)} labelling functions depend on each other in more than {budget:,} maximal "
                     "cliques; raise pruning.correlation so that fewer pairs count as dependent, or set "

@@ -51,11 +51,11 @@ class _Moments(NamedTuple):
     squares: Integers
 
 
-def _pearson(n: int, one: _Moments, other: _Moments, products: Integers) -> Correlations:
+def _pearson(n: int, first: _Moments, second: _Moments, products: Integers) -> Correlations:
     """r of every variable with every other, [a, b], given Σx_i·x_j: integers up to the one division, so that an r of
     exactly δ is exactly δ."""
-    covariance = n * products - np.multiply.outer(one.sums, other.sums)  # n² times the covariance
-    variances = [(n * each.squares - each.sums**2).astype(np.float64) for each in (one, other)]
+    covariance = n * products - np.multiply.outer(first.sums, second.sums)  # n² times the covariance
+    variances = [(n * each.squares - each.sums**2).astype(np.float64) for each in (first, second)]
     scale = np.sqrt(np.multiply.outer(*variances))
     r = np.divide(covariance, scale, out=np.zeros(covariance.shape), where=scale > 0)
     return np.clip(r, -1.0, 1.0)

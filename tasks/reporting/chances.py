@@ -17,8 +17,8 @@ def chance_cells(findings: FindingIndex, stage: str, subject: str, of: str, grou
     """The cells under `CHANCES`, None where nothing was measured.
 
     >>> from assay.tasks.statistics.findings import Finding
-    >>> found = FindingIndex([Finding("attack.ece", "pgd", "eps=0.1", "net", 0.3)])
-    >>> [getattr(cell, "value", None) for cell in chance_cells(found, "attack", "net", "pgd", "eps=0.1")]
+    >>> index = FindingIndex([Finding("attack.ece", "pgd", "eps=0.1", "net", 0.3)])
+    >>> [getattr(cell, "value", None) for cell in chance_cells(index, "attack", "net", "pgd", "eps=0.1")]
     [0.3, None, None]
     """
     return [estimate(findings.get(f"{stage}.{name}", subject, of, group)) for name in ("ece", "brier", "aurc")]

@@ -49,30 +49,34 @@ def masked_lines(changes: int) -> tuple[list[Stretch], list[Stretch]]:
 
 def marked(text: str, spans: Sequence[tuple[int, int]], tone: Tone) -> list[Stretch]:
     """The text in pieces, the spans marked; long stretches without a mark are cut."""
-    end, made = 0, list[Stretch]()
+    end, stretches = 0, list[Stretch]()
     for start, stop in spans:
-        made += [Stretch(_cut(text[end:start], first=end == 0)), Stretch(text[start:stop], tone, 0.6)]
+        stretches += [Stretch(shortened_gap(text[end:start], first=end == 0)), Stretch(text[start:stop], tone, 0.6)]
         end = stop
-    return [*made, Stretch(_cut(text[end:], first=end == 0, last=True))]
+    return [*stretches, Stretch(shortened_gap(text[end:], first=end == 0, last=True))]
 
 
 def _whole_words(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The spans, each as wide as the words (by blanks) that it touches; those that then meet are one."""
-    found: list[tuple[int, int]] = []
+    widened: list[tuple[int, int]] = []
     for start, stop in spans:
         while start > 0 and not text[start - 1].isspace():
             start -= 1
         while stop < len(text) and not text[stop].isspace():
             stop += 1
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(stop, found[-1][1]))
+        if widened and start <= widened[-1][1]:
+            widened[-1] = (widened[-1][0], max(stop, widened[-1][1]))
         elif stop > start:
-            found.append((start, stop))
-    return found
+            widened.append((start, stop))
+    return widened
 
 
-def _cut(between: str, *, first: bool = False, last: bool = False) -> str:
-    """A stretch without marks, shortened in its middle, or on the side where the text begins or ends."""
+def shortened_gap(between: str, *, first: bool = False, last: bool = False) -> str:
+    """A stretch without marks, shortened in its middle, or on the side where the text begins or ends.
+
+    >>> len(shortened_gap("x" * 1000)) < 200
+    True
+    """
     if len(between) <= _GAP:
         return between
     if first:

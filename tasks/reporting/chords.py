@@ -53,22 +53,22 @@ def scale_of(diagrams: Sequence[Chord]) -> float:
 def bands_of(diagram: Chord, degrees: float) -> list[Band]:
     """Where on the circle each pair begins and ends, seen from both sides, and what each has alone.
 
-    >>> found = bands_of(Chord("", [[0, 10], [10, 0]], [0, 0], ""), 17.0)
-    >>> [(one.owner, one.other, one.start, one.stop) for one in found]
+    >>> bands = bands_of(Chord("", [[0, 10], [10, 0]], [0, 0], ""), 17.0)
+    >>> [(one.owner, one.other, one.start, one.stop) for one in bands]
     [(0, 1, 0.0, 170.0), (1, 0, 180.0, 350.0)]
     """
     k = len(diagram.counts)
     gap = (360.0 - degrees * _total(diagram)) / max(k, 1)
-    found, at = [], 0.0
+    bands, at = [], 0.0
     for owner in range(k):
         around = [(owner - step) % k for step in range(1, k)]  # neighbours on either side without crossing
         shares = [(other, diagram.counts[owner][other]) for other in around] + [(owner, diagram.alone[owner])]
         for other, count in shares:
             if count:
-                found.append(Band(owner, other, at, at + degrees * count))
+                bands.append(Band(owner, other, at, at + degrees * count))
                 at += degrees * count
         at += gap
-    return found
+    return bands
 
 
 def _drawing(diagram: Chord, chords: Chords, degrees: float, identity: str) -> Markup:
@@ -86,28 +86,28 @@ def _drawing(diagram: Chord, chords: Chords, degrees: float, identity: str) -> M
     return svg.drawing(_SIDE, _SIDE, diagram.title, diagram.alt, identity, *ribbons, *arcs, *names)
 
 
-def _ribbon(one: Band, back: Band, diagram: Chord, chords: Chords) -> Markup:
+def _ribbon(band: Band, back: Band, diagram: Chord, chords: Chords) -> Markup:
     inner = _RADIUS - _THICK
-    count = diagram.counts[one.owner][one.other]
+    count = diagram.counts[band.owner][band.other]
     middle = f"{_SIDE / 2:g},{_SIDE / 2:g}"
     path = (
-        f"M{_at(one.start, inner)}{_along(one.start, one.stop, inner)}Q{middle} {_at(back.start, inner)}"
-        f"{_along(back.start, back.stop, inner)}Q{middle} {_at(one.start, inner)}z"
+        f"M{_at(band.start, inner)}{_along(band.start, band.stop, inner)}Q{middle} {_at(back.start, inner)}"
+        f"{_along(back.start, back.stop, inner)}Q{middle} {_at(band.start, inner)}z"
     )
-    says = f"{chords.names[one.owner]} and {chords.names[one.other]}: {integer(count)} {chords.unit}"
-    return tag("path", tag("title", says), class_=f"chord s{one.owner % _COLOURS + 1}", d=path)
+    says = f"{chords.names[band.owner]} and {chords.names[band.other]}: {integer(count)} {chords.unit}"
+    return tag("path", tag("title", says), class_=f"chord s{band.owner % _COLOURS + 1}", d=path)
 
 
-def _arc(one: Band, diagram: Chord, chords: Chords) -> Markup:
+def _arc(band: Band, diagram: Chord, chords: Chords) -> Markup:
     inner = _RADIUS - _THICK + 2
-    back = _along(one.stop, one.start, inner, backwards=True)
-    path = f"M{_at(one.start, _RADIUS)}{_along(one.start, one.stop, _RADIUS)}L{_at(one.stop, inner)}{back}z"
-    alone = one.owner == one.other
-    with_what = "alone" if alone else f"with {chords.names[one.other]}"
-    count = diagram.alone[one.owner] if alone else diagram.counts[one.owner][one.other]
-    says = f"{chords.names[one.owner]} {with_what}: {integer(count)} {chords.unit}"
+    back = _along(band.stop, band.start, inner, backwards=True)
+    path = f"M{_at(band.start, _RADIUS)}{_along(band.start, band.stop, _RADIUS)}L{_at(band.stop, inner)}{back}z"
+    alone = band.owner == band.other
+    with_what = "alone" if alone else f"with {chords.names[band.other]}"
+    count = diagram.alone[band.owner] if alone else diagram.counts[band.owner][band.other]
+    says = f"{chords.names[band.owner]} {with_what}: {integer(count)} {chords.unit}"
     lighter = " alone" if alone else ""
-    return tag("path", tag("title", says), class_=f"arc{lighter} s{one.owner % _COLOURS + 1}", d=path)
+    return tag("path", tag("title", says), class_=f"arc{lighter} s{band.owner % _COLOURS + 1}", d=path)
 
 
 def _name(owner: int, name: str, bands: Sequence[Band]) -> Markup:

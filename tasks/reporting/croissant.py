@@ -151,12 +151,12 @@ def identifiers(names: Sequence[str]) -> list[str]:
     >>> identifiers(["mean area", "mean-area", "mean_area", "ρ"])
     ['mean_area', 'mean-area', 'mean_area_2', '_']
     """
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
         repeats = itertools.chain([plain], (f"{plain}_{number}" for number in itertools.count(2)))
-        found.append(next(one for one in repeats if one not in found))
-    return found
+        unique.append(next(one for one in repeats if one not in unique))
+    return unique
 
 
 def _field(identifier: str, file: ExportedFile, column: pa.Field, about: str) -> dict[str, Any]:

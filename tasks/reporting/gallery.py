@@ -54,10 +54,10 @@ def _picture(picture: Picture) -> Markup:
         decoding="async",
         class_="enlarged" if width < _SMALL else None,
     )
-    return tag("div", image, tag("p", picture.name, class_="name"), *map(_said, picture.said), class_="picture")
+    return tag("div", image, tag("p", picture.name, class_="name"), *map(_caption, picture.said), class_="picture")
 
 
-def _said(mark: Mark) -> Markup:
+def _caption(mark: Mark) -> Markup:
     sign = None
     if mark.tone != "neutral":
         sign = tag("span", SIGNS[mark.tone], class_="sign", role="img", aria_label=SPOKEN[mark.tone])

@@ -82,8 +82,8 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
         how = "are corrected among themselves" if settings.correction == "holm" else "are not corrected either"
         aside += f" The {plural(related, 'test')} of pairs of measures of hardness {how}."
     if own:
-        told = plural(own, "test keeps", "tests keep")
-        aside += f" {told} a level of {'its' if own == 1 else 'their'} own over all nights, by what came before."
+        own_tests = plural(own, "test keeps", "tests keep")
+        aside += f" {own_tests} a level of {'its' if own == 1 else 'their'} own over all nights, by what came before."
     if not family:
         none = "no test that is corrected with others" if aside else "no statistical test"
         return f"This run made {none}, so there is nothing to correct for their number.{aside}"

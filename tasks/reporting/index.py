@@ -36,8 +36,8 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
         _pipeline(place, name, runs, notes.get(name, ())) for place, (name, runs) in zip(places, groups, strict=True)
     ]
     missed = sum(entry.status == MISSED for entry in ordered)
-    said = f"{numerals.plural(len(ordered) - missed, 'run')} of {numerals.plural(len(names), 'pipeline')}"
-    said += f", {numerals.plural(missed, 'night')} missed" if missed else ""
+    summary = f"{numerals.plural(len(ordered) - missed, 'run')} of {numerals.plural(len(names), 'pipeline')}"
+    summary += f", {numerals.plural(missed, 'night')} missed" if missed else ""
     empty = None if ordered else tag("p", "No run has been reported yet.", class_="lead")
     links = [
         tag("li", tag("a", name, href=f"#{place}"), tag("span", _sign(_nights(runs)[-1]), class_="sign"))
@@ -48,7 +48,7 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
         "header",
         tag("p", "Assay · robustness audits", class_="kicker"),
         tag("h1", "All nights"),
-        tag("p", said, class_="lead"),
+        tag("p", summary, class_="lead"),
         tag("p", budget, class_="note") if budget else None,
         tag("p", _KEY, class_="note") if ordered else None,
     )
@@ -73,11 +73,11 @@ def _nights(runs: Sequence[RunEntry]) -> Sequence[RunEntry]:
 def _state(place: str, name: str, every: Sequence[RunEntry]) -> Markup:
     runs = _nights(every)
     latest = runs[-1]
-    said = tag("p", numerals.unbroken(latest.verdict), class_="said") if latest.verdict else None
+    verdict = tag("p", numerals.unbroken(latest.verdict), class_="said") if latest.verdict else None
     return tag(
         "li",
         tag("div", tag("a", name, href=f"#{place}"), badge(status_tone(latest.status), latest.status), class_="who"),
-        tag("div", said, _flags(latest), class_="what"),
+        tag("div", verdict, _flags(latest), class_="what"),
         tag("div", _strip(runs), tag("span", numerals.moment(latest.started), class_="when"), class_="nights"),
     )
 
@@ -88,8 +88,8 @@ def _flags(entry: RunEntry) -> Markup | None:
         return None
     rest = len(entry.flags) - _FLAGS
     named = ", ".join(entry.flags[:_FLAGS]) + (f" and {rest} more" if rest > 0 else "")
-    said = f"{numerals.plural(len(entry.flags), 'red flag')}: {named}"
-    return tag("p", tag("span", "⚑ ", aria_hidden="true"), said, class_="flags")
+    sentence = f"{numerals.plural(len(entry.flags), 'red flag')}: {named}"
+    return tag("p", tag("span", "⚑ ", aria_hidden="true"), sentence, class_="flags")
 
 
 def _strip(runs: Sequence[RunEntry]) -> Markup:
@@ -97,8 +97,8 @@ def _strip(runs: Sequence[RunEntry]) -> Markup:
     shown = runs[-_STRIP:]
     side = 12.0
     marks = [_square(at * side, entry) for at, entry in enumerate(shown)]
-    told = "; ".join(f"{entry.named} {entry.status}" for entry in shown[-7:])
-    label = f"The last {numerals.plural(len(shown), 'night')}, oldest first: {told}"
+    states = "; ".join(f"{entry.named} {entry.status}" for entry in shown[-7:])
+    label = f"The last {numerals.plural(len(shown), 'night')}, oldest first: {states}"
     return tag(
         "svg",
         *marks,
@@ -150,8 +150,8 @@ def _drawn(runs: Sequence[RunEntry]) -> list[str]:
     """The names whose trends are drawn: those of the newest run first, and none that this keeps as a spare."""
     newest: dict[str, Headline] = {}
     for entry in reversed(runs):
-        for one in entry.headlines:
-            newest.setdefault(one.name, one)
+        for headline in entry.headlines:
+            newest.setdefault(headline.name, headline)
     return [name for name, one in newest.items() if not one.spare]
 
 

@@ -65,7 +65,7 @@ def render_report(report: Report) -> str:
             tag(
                 "main",
                 _head(report),
-                _trouble(report),
+                _notices(report),
                 *(_section(anchor, part) for anchor, part in parts),
                 tag("div", *(section.markup for section in back), class_="appendix"),
                 id="report",
@@ -214,7 +214,7 @@ def _of_sample(report: Report) -> Markup | None:
     return tag("p", tag("strong", "A sample. "), said, class_="lead", id="sample")
 
 
-def _trouble(report: Report) -> Markup:
+def _notices(report: Report) -> Markup:
     pieces = []
     if report.failures:
         lines = [tag("li", failure) for failure in report.failures]
@@ -230,12 +230,12 @@ def _contents(entries: Sequence[tuple[str, str, str]]) -> Markup:
     lines = []
     for anchor, title, tone in entries:
         sign = SIGNS.get(tone, "") if tone != "neutral" else ""
-        said = (
+        mark = (
             tag("span", sign, class_=f"sign {tone.replace(' ', '-')}", role="img", aria_label=SAID[tone])
             if sign
             else None
         )
-        lines.append(tag("li", tag("a", title, href=f"#{anchor}"), said))
+        lines.append(tag("li", tag("a", title, href=f"#{anchor}"), mark))
     return tag("nav", tag("p", "Contents", class_="toc-title"), tag("ol", *lines), class_="toc", aria_label="Contents")
 
 

@@ -14,8 +14,8 @@ _STEPS = 5
 def marked_figure(block: MarkedTexts) -> Markup:
     """All texts under a title, after what their marks mean."""
     legend = [
-        tag("li", tag("mark", "word", _sign(tone, ""), class_=f"{tone} w3"), " ", said)
-        for tone, said in block.legend.items()
+        tag("li", tag("mark", "word", _sign(tone, ""), class_=f"{tone} w3"), " ", meaning)
+        for tone, meaning in block.legend.items()
     ]
     head = tag(
         "figcaption",
@@ -25,7 +25,7 @@ def marked_figure(block: MarkedTexts) -> Markup:
     )
     if not block.texts:
         return tag("figure", head, tag("p", "No texts.", class_="empty"))
-    texts = [_text(one, {str(tone): said for tone, said in block.legend.items()}) for one in block.texts]
+    texts = [_text(one, {str(tone): meaning for tone, meaning in block.legend.items()}) for one in block.texts]
     return tag("figure", head, tag("div", *texts, class_="texts"))
 
 
@@ -38,13 +38,13 @@ def step(weight: float) -> int:
     return min(_STEPS, max(1, math.ceil(weight * _STEPS)))
 
 
-def _text(one: MarkedText, legend: dict[str, str]) -> Markup:
+def _text(text: MarkedText, legend: dict[str, str]) -> Markup:
     lines = [
         tag("p", *(_stretch(stretch, legend) for stretch in line), class_="words", dir="auto")
-        for line in (one.stretches, one.below)
+        for line in (text.stretches, text.below)
         if line
     ]
-    return tag("div", tag("h4", one.title), *lines, *map(_said, one.said), class_="text", role="group")
+    return tag("div", tag("h4", text.title), *lines, *map(_caption, text.said), class_="text", role="group")
 
 
 def _stretch(stretch: Stretch, legend: dict[str, str]) -> Markup | str:
@@ -54,13 +54,17 @@ def _stretch(stretch: Stretch, legend: dict[str, str]) -> Markup | str:
     return tag("mark", stretch.text, sign, class_=f"{stretch.tone} w{step(stretch.weight)}")
 
 
-def _sign(tone: str, said: str) -> Markup | None:
+def _sign(tone: str, label: str) -> Markup | None:
     if not SIGNS[tone]:
         return None
     return tag(
-        "sup", SIGNS[tone], role="img" if said else None, aria_label=said or None, aria_hidden=None if said else "true"
+        "sup",
+        SIGNS[tone],
+        role="img" if label else None,
+        aria_label=label or None,
+        aria_hidden=None if label else "true",
     )
 
 
-def _said(mark: Mark) -> Markup:
+def _caption(mark: Mark) -> Markup:
     return tag("p", mark.text, class_=f"said {mark.tone}")

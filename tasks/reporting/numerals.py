@@ -166,10 +166,10 @@ def unbroken(prose: str) -> str:
     return _BRACKETS.sub(f"[\\1,{_NBSP}\\2]", _RELATION.sub(f"\\1{_NBSP}\\2{_NBSP}", prose))
 
 
-def plural(count: int, one: str, many: str = "") -> str:
+def plural(count: int, noun: str, many: str = "") -> str:
     """A count with its noun.
 
     >>> plural(1, "sample"), plural(0, "entry", "entries")
     ('1 sample', '0 entries')
     """
-    return f"{integer(count)} {one if count == 1 else many or one + 's'}"
+    return f"{integer(count)} {noun if count == 1 else many or noun + 's'}"

@@ -105,7 +105,7 @@ def bar_drawing(plot: BarPlot, size: Size, identity: str) -> Markup:
     content.append(svg.stroke("base", frame.x(0), top, frame.x(0), height - 46))
     for index, (name, value, below, above) in enumerate(_bars(plot)):
         y = top + row * index + row / 2
-        content.append(svg.words(left - 8, y + 4, _cut(name, room), "bar-name", "end"))
+        content.append(svg.words(left - 8, y + 4, _shortened(name, room), "bar-name", "end"))
         content.append(_bar(frame, y, value, below, above, plot.scale, name))
     return svg.drawing(size.width, height, plot.title, plot.alt, identity, *content)
 
@@ -219,15 +219,15 @@ def legend(series: Sequence[Series]) -> Markup:
     if len(series) < 2:
         return Markup("")
     items = []
-    for index, one in enumerate(series):
-        style = "dashed" if one.style == "dashed" else "line"
-        pieces = [svg.whisker(13, 13, 1)] if one.style == "interval" else []
-        pieces += [svg.stroke(style, 1, 7, 25, 7)] if one.style in ("line", "dashed", "steps") else []
-        pieces += [svg.mark(13, 7, index)] if one.style in ("line", "points") else []
+    for index, line in enumerate(series):
+        style = "dashed" if line.style == "dashed" else "line"
+        pieces = [svg.whisker(13, 13, 1)] if line.style == "interval" else []
+        pieces += [svg.stroke(style, 1, 7, 25, 7)] if line.style in ("line", "dashed", "steps") else []
+        pieces += [svg.mark(13, 7, index)] if line.style in ("line", "points") else []
         swatch = tag(
             "svg", *pieces, class_=f"swatch s{index % 8 + 1}", attributes={"viewBox": "0 0 26 14"}, aria_hidden="true"
         )
-        items.append(tag("li", swatch, one.name))
+        items.append(tag("li", swatch, line.name))
     return tag("ul", *items, class_="legend")
 
 
@@ -302,7 +302,7 @@ def _tick_name(value: float, scale: Scale) -> str:
     return shown.replace(",", numerals.THIN) + (f"{numerals.THIN}%" if scale == "percent" else "")
 
 
-def _cut(name: str, room: int) -> str:
+def _shortened(name: str, room: int) -> str:
     return name if len(name) <= room else f"{name[: room - 1]}…"
 
 

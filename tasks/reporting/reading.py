@@ -19,7 +19,7 @@ class Reading:
 
     anchor: str
     title: str
-    said: str
+    explanation: str
     heads: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
     written: str = ""
@@ -94,21 +94,23 @@ def reading_of(column: Column) -> Reading | None:
 
 def reading_link(column: Column) -> Markup | None:
     """The mark behind a column's head that leads to what its numbers are."""
-    found = reading_of(column)
-    if found is None:
+    reading = reading_of(column)
+    if reading is None:
         return None
     return tag(
         "a",
         "?",
-        href=f"#{ANCHOR}-{found.anchor}",
+        href=f"#{ANCHOR}-{reading.anchor}",
         class_="meant",
-        title=found.said,
+        title=reading.explanation,
         aria_label=f"How to read {column.name}",
     )
 
 
 def reading_section() -> Markup:
     """The section of a report that the heads of its columns lead to."""
-    entries = [tag("div", tag("dt", one.title, id=f"{ANCHOR}-{one.anchor}"), tag("dd", one.said)) for one in READINGS]
+    entries = [
+        tag("div", tag("dt", one.title, id=f"{ANCHOR}-{one.anchor}"), tag("dd", one.explanation)) for one in READINGS
+    ]
     heading = tag("h2", TITLE, id=f"{ANCHOR}-h")
     return tag("section", heading, tag("dl", *entries, class_="readings"), id=ANCHOR, aria_labelledby=f"{ANCHOR}-h")

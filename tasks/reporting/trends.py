@@ -47,11 +47,11 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
         ends = join([ends, svg.words(width, height - 3, _day(runs[points[-1][0]].started), "tick", "end")])
     base = svg.stroke("base", 0, height - 17, width, height - 17)
     states = [_marks(x(at), height - 17, entry) for at, entry in enumerate(runs)]
-    told = "; ".join(f"{runs[at].run} {_written(one)}" for at, one in points[-14:])
-    said = f"{title} over {numerals.plural(len(points), 'run')}, oldest first: {told}."
+    listed = "; ".join(f"{runs[at].run} {_written(one)}" for at, one in points[-14:])
+    alt = f"{title} over {numerals.plural(len(points), 'run')}, oldest first: {listed}."
     return tag(
         "div",
-        svg.drawing(width, height, title, said, identity, base, *states, tag("g", *lines, class_="s1"), ends),
+        svg.drawing(width, height, title, alt, identity, base, *states, tag("g", *lines, class_="s1"), ends),
         class_="spark",
     )
 

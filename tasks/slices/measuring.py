@@ -39,7 +39,7 @@ def slice_findings(judged: Judged, subject: str) -> list[Finding]:
         for value in sorted({one for one in values if one is not None})
     ]
     inside = [np.array([one == value for one in judged.columns[column]], dtype=np.bool_) for column, value in named]
-    found = [
+    findings = [
         About("slices", column, value, subject).finding(
             "accuracy", proportion(judged.right, where, groups=judged.groups)
         )
@@ -47,10 +47,10 @@ def slice_findings(judged: Judged, subject: str) -> list[Finding]:
     ]
     worst = extreme_share([(judged.right, where) for where in inside], "lowest", judged.groups)
     if worst is None:
-        return found
+        return findings
     place, share = worst
     verdict = " = ".join(named[place])
-    return [*found, About("slices", "", subject=subject).finding("worst_accuracy", share, verdict=verdict)]
+    return [*findings, About("slices", "", subject=subject).finding("worst_accuracy", share, verdict=verdict)]
 
 
 def search(judged: Judged, settings: Slices, generator: np.random.Generator) -> list[WorseSlice]:
@@ -59,17 +59,17 @@ def search(judged: Judged, settings: Slices, generator: np.random.Generator) -> 
     return worst_slices(judged.right, judged.columns, clusters, generator, deepest=settings.deepest, most=settings.most)
 
 
-def confirmed_findings(found: Mapping[str, Sequence[WorseSlice]], significance: float) -> list[Finding]:
+def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significance: float) -> list[Finding]:
     """Per subject and slice `slices.worse_p` (Holm over all slices of all subjects that went to the second half), with
     `slices.confirmed_accuracy` and `slices.rest_accuracy` on that half."""
-    every = [(subject, one) for subject, slices in found.items() for one in slices]
-    corrected = adjusted([one.p_value for _, one in every])
+    every = [(subject, worse) for subject, slices in by_subject.items() for worse in slices]
+    corrected = adjusted([worse.p_value for _, worse in every])
     findings = []
-    for (subject, one), p in zip(every, corrected, strict=True):
-        about = Finding("slices.worse_p", of=one.name, subject=subject, n=one.n)
+    for (subject, worse), p in zip(every, corrected, strict=True):
+        about = Finding("slices.worse_p", of=worse.name, subject=subject, n=worse.n)
         verdict = "worse" if p <= significance else not_shown(significance)
         findings.append(replace(about, value=p, p_value=p, verdict=verdict, unit=OWN_LEVEL))
-        share = replace(about, metric="slices.confirmed_accuracy", value=one.right, low=one.low, high=one.high)
+        share = replace(about, metric="slices.confirmed_accuracy", value=worse.right, low=worse.low, high=worse.high)
         findings.append(replace(share, unit="share"))
-        findings.append(replace(about, metric="slices.rest_accuracy", value=one.rest, n=one.others, unit="share"))
+        findings.append(replace(about, metric="slices.rest_accuracy", value=worse.rest, n=worse.others, unit="share"))
     return findings

@@ -58,8 +58,8 @@ def worst_slices(
     is not yet corrected for how many were kept. Null values make no slice.
 
     >>> site, hits = ["A"] * 200 + ["B"] * 200, [1] * 200 + [1, 0] * 100
-    >>> found = worst_slices(hits, {"site": site}, range(400), np.random.default_rng(0))
-    >>> found[0].name, found[0].p_value < 0.001
+    >>> slices = worst_slices(hits, {"site": site}, range(400), np.random.default_rng(0))
+    >>> slices[0].name, slices[0].p_value < 0.001
     ('site = B', True)
     """
     hits, codes = np.asarray(right, dtype=np.int64), codes_of(clusters)
@@ -70,7 +70,7 @@ def worst_slices(
         seen = inside & searched
         if seen.sum() < FEWEST or (searched & ~inside).sum() < FEWEST:
             continue
-        ranked.append((_fall(hits, inside, searched, codes), where, inside))
+        ranked.append((_shortfall(hits, inside, searched, codes), where, inside))
     ranked.sort(key=lambda one: (-one[0], one[1]))
     kept = [(where, inside) for z, where, inside in ranked[:most] if z > 0 and (inside & ~searched).sum() > 1]
     return _confirmed(hits, kept, ~searched, codes)
@@ -87,7 +87,7 @@ def _candidates(
         ]
         for name, column in columns.items()
     }
-    found = []
+    candidates = []
     for depth in range(1, deepest + 1):
         for names in combinations(sorted(single), depth):
             partial: list[tuple[tuple[tuple[str, str], ...], Bools]] = [
@@ -97,8 +97,8 @@ def _candidates(
                 partial = [
                     ((*where, (name, value)), inside & own) for where, inside in partial for value, own in single[name]
                 ]
-            found += partial
-    return found
+            candidates += partial
+    return candidates
 
 
 def _confirmed(
@@ -110,7 +110,7 @@ def _confirmed(
     for where, inside in kept:
         mine, others = inside & half, ~inside & half
         freedom = max(1, len(np.unique(codes[half])) - 1)
-        p = float(t.sf(_fall(hits, inside, half, codes), freedom)) if others.any() else 1.0
+        p = float(t.sf(_shortfall(hits, inside, half, codes), freedom)) if others.any() else 1.0
         low, high = clustered_wilson(hits[mine], codes[mine])
         rest = float(hits[others].mean()) if others.any() else float("nan")
         share = float(hits[mine].mean())
@@ -118,7 +118,7 @@ def _confirmed(
     return sorted(tested, key=lambda one: (one.p_value, one.where))
 
 
-def _fall(hits: Integers, inside: Bools, half: Bools, codes: Integers) -> float:
+def _shortfall(hits: Integers, inside: Bools, half: Bools, codes: Integers) -> float:
     """How far the slice lies below the rest of the half, in standard errors that know the clusters."""
     mine, others = inside & half, ~inside & half
     if not mine.any() or not others.any():

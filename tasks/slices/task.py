@@ -27,23 +27,23 @@ def measure_slices(
     values = {name: slice_values(known[name], name) for name in settings.columns}
     of_id = groups_by_id(samples)
     findings: list[Finding] = []
-    found = {}
-    for subject, one in predictions.items():
-        judged = judged_samples(known, collect(one, ["id", "predicted"]), values, of_id)
+    by_subject = {}
+    for subject, table in predictions.items():
+        judged = judged_samples(known, collect(table, ["id", "predicted"]), values, of_id)
         findings += slice_findings(judged, subject)
-        found[subject] = search(judged, settings, stage_seeds().generator(subject))
-    confirmed = confirmed_findings(found, significance)
+        by_subject[subject] = search(judged, settings, stage_seeds().generator(subject))
+    confirmed = confirmed_findings(by_subject, significance)
     worse = [f"{one.subject} is worse where {one.of}" for one in confirmed if one.verdict == "worse"]
     say("; ".join(worse) or f"{len(settings.columns)} columns · no slice is shown to be worse than the rest")
     return write_table(findings_table([*findings, *confirmed]), into=Findings)
 
 
 def judged_samples(
-    known: pa.Table, said: pa.Table, values: dict[str, list[str | None]], of_id: dict[str, int] | None
+    known: pa.Table, predictions: pa.Table, values: dict[str, list[str | None]], of_id: dict[str, int] | None
 ) -> Judged:
     """What a subject has right of the samples with a class that it gave one class, in the order of the samples."""
-    place = pc.index_in(known["id"], value_set=said["id"].combine_chunks())
-    predicted = pc.fill_null(said["predicted"].take(place), -1).to_numpy().astype(np.int64)
+    place = pc.index_in(known["id"], value_set=predictions["id"].combine_chunks())
+    predicted = pc.fill_null(predictions["predicted"].take(place), -1).to_numpy().astype(np.int64)
     gold = pc.fill_null(known["gold"], -1).to_numpy().astype(np.int64)
     rows = np.flatnonzero((predicted >= 0) & (gold >= 0))
     ids = known["id"].to_pylist()

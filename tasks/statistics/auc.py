@@ -77,8 +77,8 @@ def macro_auc(probabilities: npt.ArrayLike, gold: npt.ArrayLike, level: float = 
     known = codes >= 0
     if scores.shape[1] == 2:
         truth, scores = np.where(known, codes == 1, -1)[:, None], scores[:, 1:]
-        found = label_auc(scores, truth, level, groups)
-        return AUC(found.value, found.low, found.high, found.n, (0, 1) if found.left_out else ())
+        area = label_auc(scores, truth, level, groups)
+        return AUC(area.value, area.low, area.high, area.n, (0, 1) if area.left_out else ())
     truth = np.where(known[:, None], codes[:, None] == np.arange(scores.shape[1]), -1)
     return label_auc(scores, truth, level, groups)
 
@@ -102,8 +102,8 @@ def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float 
             continue
         parts.append(_components(scores[known, label], positive))
         rows.append(known)
-    found = _macro(parts, rows, len(scores), level, groups)
-    return AUC(found.value, found.low, found.high, int((truth >= 0).any(axis=1).sum()), tuple(left_out))
+    area = _macro(parts, rows, len(scores), level, groups)
+    return AUC(area.value, area.low, area.high, int((truth >= 0).any(axis=1).sum()), tuple(left_out))
 
 
 def roc_points(scores: npt.ArrayLike, positive: npt.ArrayLike) -> Roc:

@@ -56,9 +56,9 @@ def difference(
 
     >>> from assay.tasks.statistics.sampled import right_or_wrong
     >>> ids = [f"s{n}" for n in range(40)]
-    >>> one, other = (right_or_wrong(ids, np.arange(40) < right) for right in (36, 28))
-    >>> found = difference(one, other, np.random.default_rng(0))
-    >>> round(found.value, 2), found.p, found.how
+    >>> before, after = (right_or_wrong(ids, np.arange(40) < right) for right in (36, 28))
+    >>> change = difference(before, after, np.random.default_rng(0))
+    >>> round(change.value, 2), change.p, change.how
     (-0.2, 0.0078125, 'McNemar')
     """
     if not len(before.ids) or not len(after.ids):
@@ -92,9 +92,9 @@ def _paired(
     n = len(before.ids)
     if before.binary and after.binary:
         was, now = before.above > 0, after.above > 0
-        found = share_difference(now, was, level, groups)
+        difference = share_difference(now, was, level, groups)
         p = mcnemar(now, was).p_value if groups is None else mcnemar_by_cluster(now, was, groups)
-        return RunDifference(found.value, found.low, found.high, p, n, "McNemar", identical, left_out)
+        return RunDifference(difference.value, difference.low, difference.high, p, n, "McNemar", identical, left_out)
     if identical:
         return RunDifference(0.0, 0.0, 0.0, 1.0, n, "paired bootstrap", True, left_out)
     codes = np.arange(n, dtype=np.int64) if groups is None else groups
@@ -124,10 +124,10 @@ def _of_scores(
         low, high = np.quantile(drawn, [tail, 1 - tail])
         p = 2 * (1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))) / (len(drawn) + 1)
         return RunDifference(value, float(low), float(high), min(1.0, p), n, "paired bootstrap", False, left_out)
-    pull = _pull(*new) - _pull(*old)
+    influence = _influence(*new) - _influence(*old)
     if count < 2:
         return RunDifference(value, float("-inf"), float("inf"), 1.0, n, "paired, by Student's t", False, left_out)
-    spread = float(np.sqrt(count / (count - 1) * (pull @ pull)))
+    spread = float(np.sqrt(count / (count - 1) * (influence @ influence)))
     half = float(t.isf(tail, count - 1)) * spread
     p = 2 * float(t.sf(abs(value) / spread, count - 1)) if spread else 1.0
     return RunDifference(value, value - half, value + half, p, n, "paired, by Student's t", False, left_out)
@@ -137,7 +137,7 @@ def _sums(codes: npt.NDArray[np.int64], values: Floats, count: int) -> Floats:
     return np.bincount(codes, values, count).astype(np.float64)
 
 
-def _pull(above: Floats, below: Floats) -> Floats:
+def _influence(above: Floats, below: Floats) -> Floats:
     """How far each group pulls Σ above / Σ below: its influence, by linearisation."""
     total = below.sum()
     return np.asarray((above - above.sum() / total * below) / total, dtype=np.float64)
@@ -145,24 +145,24 @@ def _pull(above: Floats, below: Floats) -> Floats:
 
 def _of_other_samples(before: Sampled, after: Sampled, level: float) -> RunDifference:
     """The difference of two runs whose samples differ: each with its own interval, squared and added."""
-    sides = [_alone(one) for one in (before, after)]
+    sides = [_single_run(one) for one in (before, after)]
     return _mover(sides[0], sides[1], level, min(len(before.ids), len(after.ids)), "other samples")
 
 
-def _alone(one: Sampled) -> tuple[float, float, float]:
+def _single_run(run: Sampled) -> tuple[float, float, float]:
     """The value of one run with its 95 % interval: Wilson's of as many samples as count, else Student's t."""
     from scipy.stats import t
 
-    codes = np.arange(len(one.ids), dtype=np.int64) if one.groups is None else codes_of(one.groups)
-    count, value = int(codes.max()) + 1, one.value
-    if one.binary:
-        counted = float(len(one.ids)) if one.groups is None else effective_size(one.above, codes).counted()
+    codes = np.arange(len(run.ids), dtype=np.int64) if run.groups is None else codes_of(run.groups)
+    count, value = int(codes.max()) + 1, run.value
+    if run.binary:
+        counted = float(len(run.ids)) if run.groups is None else effective_size(run.above, codes).counted()
         low, high = wilson([value * counted], [counted])
         return value, float(low[0]), float(high[0])
     if count < 2:
         return value, float("-inf"), float("inf")
-    pull = _pull(_sums(codes, one.above, count), _sums(codes, one.below, count))
-    half = float(t.isf((1 - LEVEL) / 2, count - 1)) * float(np.sqrt(count / (count - 1) * (pull @ pull)))
+    influence = _influence(_sums(codes, run.above, count), _sums(codes, run.below, count))
+    half = float(t.isf((1 - LEVEL) / 2, count - 1)) * float(np.sqrt(count / (count - 1) * (influence @ influence)))
     return value, value - half, value + half
 
 

@@ -59,8 +59,8 @@ def calibration_error(
     away as the bins' gaps move together in resamples, Σ_b n_b/n·|gap*_b − gap_b|, so that a calibrated score is not
     called miscalibrated; the upper end is the resamples' own.
 
-    >>> found = calibration_error([0.9] * 50, [1, 0] * 25, range(50), np.random.default_rng(0))
-    >>> [round(one, 2) for one in found]
+    >>> interval = calibration_error([0.9] * 50, [1, 0] * 25, range(50), np.random.default_rng(0))
+    >>> [round(one, 2) for one in interval]
     [0.4, 0.24, 0.54]
     """
     scores, hits = _pairs(confidence, right)

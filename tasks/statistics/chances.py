@@ -24,8 +24,8 @@ def chance_findings(
     at once, and none without truth.
 
     >>> chances = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
-    >>> found = chance_findings(About("subject", "clean"), chances, np.array([0, 1, 1]))
-    >>> [(one.metric, round(one.value, 3)) for one in found]
+    >>> findings = chance_findings(About("subject", "clean"), chances, np.array([0, 1, 1]))
+    >>> [(one.metric, round(one.value, 3)) for one in findings]
     [('subject.ece', 0.3), ('subject.brier', 0.273), ('subject.aurc', 0.111)]
     """
     known = truth >= 0 if truth.ndim == 1 else np.zeros(len(truth), dtype=np.bool_)
@@ -40,5 +40,5 @@ def chance_findings(
         "brier": brier(chances, codes, clusters, generator),
         "aurc": risk_area_interval(confidence, right, clusters),
     }
-    found = [area_finding(f"{about.stage}.{name}", one, len(codes)) for name, one in measured.items()]
-    return [replace(one, of=about.of, group=about.group, subject=about.subject) for one in found]
+    findings = [area_finding(f"{about.stage}.{name}", one, len(codes)) for name, one in measured.items()]
+    return [replace(one, of=about.of, group=about.group, subject=about.subject) for one in findings]

@@ -27,8 +27,8 @@ def class_areas(
 
     >>> scores = np.array([[0.9, 0.2], [0.1, 0.3], [0.8, 0.4]])
     >>> truth = np.array([[1, 1], [0, 0], [-1, 1]])
-    >>> found = class_areas(About("subject", "clean"), scores, truth, ["mass", "nodule"])
-    >>> [(one.group, one.value, one.n) for one in found]
+    >>> findings = class_areas(About("subject", "clean"), scores, truth, ["mass", "nodule"])
+    >>> [(one.group, one.value, one.n) for one in findings]
     [('mass', 1.0, 2), ('nodule', 0.5, 3)]
     """
     if truth.ndim == 1 and len(classes) == 2:

@@ -1,7 +1,7 @@
 """What a classifier gets right: accuracy, recall, how often it changes its mind, and whether it only says one thing.
 
-One class per sample: `said` and `truth` are class codes [n], and the truth is −1 where unknown. Several labels per
-sample: `said` is bool [n, k], `truth` 1, 0 or −1 (unknown) [n, k]; a rate is then taken per label, and the mean over
+One class per sample: `answers` and `truth` are class codes [n], and the truth is −1 where unknown. Several labels per
+sample: `answers` is bool [n, k], `truth` 1, 0 or −1 (unknown) [n, k]; a rate is then taken per label, and the mean over
 the labels is reported, as the paper does.
 """
 
@@ -56,7 +56,7 @@ class OneAnswer:
 
     answer: tuple[int, ...]  # the class, or the labels that are mostly said
     share: Proportion
-    found: Proportion  # of what needs another answer
+    others_right: Proportion  # of what needs another answer
     verdict: str  # degenerate, varied, or not measured
     constant: int = 0
     judged: int = 0
@@ -84,10 +84,12 @@ def proportion(
     influence = influence_of(cells, mask)
     if groups is None:
         variance = float((influence**2).sum())
-        worth = n if len(rates) == 1 or variance <= 1e-18 else min(value * (1 - value) / variance, float(counts.sum()))
+        effective = (
+            n if len(rates) == 1 or variance <= 1e-18 else min(value * (1 - value) / variance, float(counts.sum()))
+        )
     else:
-        worth = _worth_of_groups(influence, codes_of(groups), np.asarray(mask.any(axis=1)), value, level)
-    low, high = wilson([value * worth], [worth], level)
+        effective = _effective_samples(influence, codes_of(groups), np.asarray(mask.any(axis=1)), value, level)
+    low, high = wilson([value * effective], [effective], level)
     return Proportion(value, float(low[0]), float(high[0]), n)
 
 
@@ -112,7 +114,7 @@ def _cells(hits: npt.ArrayLike, known: npt.ArrayLike | None) -> tuple[Bools, Boo
     return (cells[:, None], mask[:, None]) if cells.ndim == 1 else (cells, mask)
 
 
-def _worth_of_groups(
+def _effective_samples(
     influence: npt.NDArray[np.float64], codes: npt.NDArray[np.int64], known: Bools, value: float, level: float
 ) -> float:
     """How many independent samples know as much as these groups: at most all there are; each group one where all are
@@ -124,22 +126,22 @@ def _worth_of_groups(
     return Effective(alike, there).counted(level)
 
 
-def accuracy(said: Said, truth: Truth, groups: Groups = None) -> Proportion:
+def accuracy(answers: Said, truth: Truth, groups: Groups = None) -> Proportion:
     """The share of samples with a known class that got it, or the mean over the labels of each label's share.
 
     >>> accuracy(np.array([1, 0, 1]), np.array([1, 1, -1])).value
     0.5
     """
-    _require_same(said, truth)
-    return proportion(said == truth, truth >= 0, groups=groups)
+    _require_same(answers, truth)
+    return proportion(answers == truth, truth >= 0, groups=groups)
 
 
-def recalls(said: Said, truth: Truth, classes: int, groups: Groups = None) -> list[Proportion]:
+def recalls(answers: Said, truth: Truth, classes: int, groups: Groups = None) -> list[Proportion]:
     """Per class (or label): the share of its samples that were called so."""
-    _require_same(said, truth)
+    _require_same(answers, truth)
     if truth.ndim == 2:
-        return [proportion(said[:, one], truth[:, one] == 1, groups=groups) for one in range(classes)]
-    return [proportion(said == one, truth == one, groups=groups) for one in range(classes)]
+        return [proportion(answers[:, one], truth[:, one] == 1, groups=groups) for one in range(classes)]
+    return [proportion(answers == one, truth == one, groups=groups) for one in range(classes)]
 
 
 def majority_rate(truth: Truth, classes: int, groups: Groups = None) -> Proportion:
@@ -165,7 +167,7 @@ def fooling_rate(before: Said, after: Said, groups: Groups = None) -> Proportion
     return proportion(before != after, groups=groups)
 
 
-def prediction_entropy(said: Said, classes: int, level: float = 0.95) -> Proportion:
+def prediction_entropy(answers: Said, classes: int, level: float = 0.95) -> Proportion:
     """The entropy of the distribution of answers in bits, 0 for one answer; several labels: per label, then the mean.
 
     The interval is by the delta method; where only one answer occurs, its upper end is the entropy with as much of the
@@ -176,24 +178,24 @@ def prediction_entropy(said: Said, classes: int, level: float = 0.95) -> Proport
     """
     from scipy.stats import norm
 
-    n = len(said)
+    n = len(answers)
     if n == 0:
         return Proportion(None, None, None, 0)
-    columns = said.astype(np.int64) if said.ndim == 2 else said[:, None].astype(np.int64)
-    answers = 2 if said.ndim == 2 else classes
+    columns = answers.astype(np.int64) if answers.ndim == 2 else answers[:, None].astype(np.int64)
+    possible = 2 if answers.ndim == 2 else classes
     surprise = np.empty(columns.shape)  # [n, labels]: −log2 of the share of this sample's answer
     for label, column in enumerate(columns.T):
-        surprise[:, label] = -np.log2(np.bincount(column, minlength=answers)[column] / n)
+        surprise[:, label] = -np.log2(np.bincount(column, minlength=possible)[column] / n)
     per_sample = surprise.mean(axis=1)
     value, half = float(per_sample.mean()), float(norm.isf((1 - level) / 2) * per_sample.std() / np.sqrt(n))
     if value == 0.0:
         rest = 1 - float(wilson([n], [n], level).low[0])
-        other = np.array([1 - rest, *[rest / max(1, answers - 1)] * (answers - 1)])
+        other = np.array([1 - rest, *[rest / max(1, possible - 1)] * (possible - 1)])
         return Proportion(0.0, 0.0, float(-(other * np.log2(other)).sum()), n)
-    return Proportion(value, max(0.0, value - half), min(float(np.log2(answers)), value + half), n)
+    return Proportion(value, max(0.0, value - half), min(float(np.log2(possible)), value + half), n)
 
 
-def one_answer(said: Said, truth: Truth, classes: int) -> OneAnswer:
+def one_answer(answers: Said, truth: Truth, classes: int) -> OneAnswer:
     """Whether (almost) every sample gets the same answer, and (almost) none that needs another one gets it.
 
     Several labels are judged one by one. The paper's "Standard" defence of 80.2 % is exactly the benign share of its
@@ -202,29 +204,29 @@ def one_answer(said: Said, truth: Truth, classes: int) -> OneAnswer:
     >>> one_answer(np.zeros(379, np.int64), np.repeat([0, 1], [304, 75]), 2).verdict
     'degenerate'
     """
-    _require_same(said, truth)
-    if len(said) == 0:
+    _require_same(answers, truth)
+    if len(answers) == 0:
         nothing = Proportion(None, None, None, 0)
         return OneAnswer((), nothing, nothing, "not measured")
-    if said.ndim == 2:
-        return _per_label(said, truth)
-    most = int(np.bincount(said.astype(np.int64), minlength=classes).argmax())
+    if answers.ndim == 2:
+        return _per_label(answers, truth)
+    most = int(np.bincount(answers.astype(np.int64), minlength=classes).argmax())
     other = (truth >= 0) & (truth != most)
-    share, found = proportion(said == most), proportion((said == truth)[other])
-    verdict = _verdict(share, found, bool((truth >= 0).any()))
-    if verdict == "varied" and _noise_around_one(said, truth, classes):
+    share, others_right = proportion(answers == most), proportion((answers == truth)[other])
+    verdict = _verdict(share, others_right, bool((truth >= 0).any()))
+    if verdict == "varied" and _noise_around_one(answers, truth, classes):
         verdict = "degenerate"
-    return OneAnswer((most,), share, found, verdict)
+    return OneAnswer((most,), share, others_right, verdict)
 
 
-def _per_label(said: Said, truth: Truth) -> OneAnswer:
+def _per_label(answers: Said, truth: Truth) -> OneAnswer:
     """As for one class, for every label; degenerate where (almost) all labels are that can be judged."""
-    pattern = said.sum(axis=0) * 2 > len(said)
-    same, other = said == pattern, (truth >= 0) & (truth != pattern)
-    right, known = said == truth, truth >= 0
+    pattern = answers.sum(axis=0) * 2 > len(answers)
+    same, other = answers == pattern, (truth >= 0) & (truth != pattern)
+    right, known = answers == truth, truth >= 0
     verdicts = [
         _verdict(proportion(same[:, at]), proportion(right[other[:, at], at]), bool(known[:, at].any()))
-        for at in range(said.shape[1])
+        for at in range(answers.shape[1])
     ]
     constant, judged = verdicts.count("degenerate"), len(verdicts) - verdicts.count("not measured")
     verdict = "not measured" if judged == 0 else "degenerate" if constant >= MOSTLY * judged else "varied"
@@ -232,25 +234,25 @@ def _per_label(said: Said, truth: Truth) -> OneAnswer:
     return OneAnswer(answer, proportion(same), proportion(right, other), verdict, constant, judged)
 
 
-def _noise_around_one(said: Said, truth: Truth, classes: int) -> bool:
+def _noise_around_one(answers: Said, truth: Truth, classes: int) -> bool:
     """Whether only the most frequent class is ever found, and the accuracy is that of always answering it."""
     known = truth >= 0
     if not known.any():
         return False
     most = int(np.bincount(truth[known].astype(np.int64), minlength=classes).argmax())
-    found = [one.value for one in recalls(said, truth, classes)]
-    others = [value for at, value in enumerate(found) if at != most and value is not None]
-    right, constant = accuracy(said, truth), majority_rate(truth, classes)
+    by_class = [one.value for one in recalls(answers, truth, classes)]
+    others = [value for at, value in enumerate(by_class) if at != most and value is not None]
+    right, constant = accuracy(answers, truth), majority_rate(truth, classes)
     as_constant = (right.high or 0.0) >= (constant.value or 0.0)
-    return bool(others) and max(others) <= BARELY and (found[most] or 0.0) >= HALF and as_constant
+    return bool(others) and max(others) <= BARELY and (by_class[most] or 0.0) >= HALF and as_constant
 
 
-def _verdict(share: Proportion, found: Proportion, judged: bool) -> str:
+def _verdict(share: Proportion, others_right: Proportion, judged: bool) -> str:
     if (share.value or 0.0) < MOSTLY:
         return "varied"
-    if found.value is None:  # nothing needs another answer, or nobody knows
+    if others_right.value is None:  # nothing needs another answer, or nobody knows
         return "degenerate" if share.value == 1.0 and not judged else "not measured"
-    return "degenerate" if found.value <= BARELY else "varied"
+    return "degenerate" if others_right.value <= BARELY else "varied"
 
 
 def answer_name(answer: Sequence[int], classes: Sequence[str]) -> str:

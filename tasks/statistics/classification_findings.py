@@ -38,7 +38,7 @@ class About:
         self, metric: str, measured: Proportion, *, part: str = "", verdict: str = "", unit: str = "share"
     ) -> Finding:
         """The finding `stage.metric`; `part` (a class, say) is added to the group."""
-        said = verdict if measured.value is not None else verdict or "not measured"
+        conclusion = verdict if measured.value is not None else verdict or "not measured"
         return Finding(
             f"{self.stage}.{metric}",
             of=self.of,
@@ -48,7 +48,7 @@ class About:
             low=measured.low,
             high=measured.high,
             n=measured.n,
-            verdict=said,
+            verdict=conclusion,
             unit=unit,
         )
 
@@ -63,7 +63,7 @@ class About:
 
 def prediction_findings(
     about: About,
-    said: Said,
+    answers: Said,
     probabilities: npt.NDArray[np.float64],
     truth: Truth,
     classes: Sequence[str],
@@ -73,16 +73,17 @@ def prediction_findings(
 ) -> list[Finding]:
     """Accuracy, AUC, recall per class, the majority rate, the entropy of the answers, and whether there is but one.
 
-    `said` and `truth` as in `classification`; `probabilities` [n, k]. Under attack accuracy and recall are of the
+    `answers` and `truth` as in `classification`; `probabilities` [n, k]. Under attack accuracy and recall are of the
     answers `robust`, in which a sample stays wrong that was wrong before. `groups` [n] are what is independent.
 
     >>> flat = np.full((4, 2), 0.5)
-    >>> one = About("subject", "clean")
-    >>> found = prediction_findings(one, np.zeros(4, np.int64), flat, np.array([0, 0, 0, 1]), ["benign", "malignant"])
-    >>> found[0].metric, found[0].value, found[-1].verdict
+    >>> about = About("subject", "clean")
+    >>> answers, truth = np.zeros(4, np.int64), np.array([0, 0, 0, 1])
+    >>> findings = prediction_findings(about, answers, flat, truth, ["benign", "malignant"])
+    >>> findings[0].metric, findings[0].value, findings[-1].verdict
     ('subject.accuracy', 0.75, 'degenerate: every sample is called benign')
     """
-    k, judged = len(classes), said if robust is None else robust
+    k, judged = len(classes), answers if robust is None else robust
     if not (truth >= 0).any():
         area = AUC(None, None, None, 0)
         most = Proportion(None, None, None, 0)
@@ -93,13 +94,13 @@ def prediction_findings(
         about.finding("accuracy", accuracy(judged, truth, groups)),
         about.area("auc", area, classes),
         about.finding("majority_rate", most),
-        about.finding("prediction_entropy", prediction_entropy(said, k), unit="bits"),
+        about.finding("prediction_entropy", prediction_entropy(answers, k), unit="bits"),
     ]
     measured += [
         about.finding("recall", one, part=name)
         for name, one in zip(classes, recalls(judged, truth, k, groups), strict=True)
     ]
-    alone = one_answer(said, truth, k)
+    alone = one_answer(answers, truth, k)
     return [*measured, about.finding("degenerate", alone.share, verdict=_verdict(alone, classes))]
 
 
@@ -107,7 +108,7 @@ def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:
     """The verdict in words: which answer it is that a degenerate predictor gives, and how many labels are constant."""
     if alone.judged and (alone.constant or alone.verdict == "degenerate"):
         labels = f"{alone.judged} label{'' if alone.judged == 1 else 's'}"
-        return f"{alone.verdict}: {alone.constant} of {labels} {_are(alone.constant)} constant"
+        return f"{alone.verdict}: {alone.constant} of {labels} {_is_or_are(alone.constant)} constant"
     if alone.verdict != "degenerate":
         return alone.verdict
     if alone.share.value == 1.0:
@@ -115,5 +116,5 @@ def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:
     return f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
 
 
-def _are(count: int) -> str:
+def _is_or_are(count: int) -> str:
     return "is" if count == 1 else "are"

@@ -18,7 +18,7 @@ class Judge(NamedTuple):
     No whole numbers where samples are not independent: then as many count as are as uncertain.
     """
 
-    found: float
+    detected: float
     cases: float
     cleared: float
     others: float
@@ -26,7 +26,7 @@ class Judge(NamedTuple):
     @property
     def better_than_chance(self) -> bool:
         """Whether it is known to tell cases from others: Youden's J is above 0 at both rates' lower ends."""
-        low, _ = wilson([self.found, self.cleared], [self.cases, self.others])
+        low, _ = wilson([self.detected, self.cleared], [self.cases, self.others])
         return bool(low.sum() > 1)
 
 
@@ -44,8 +44,8 @@ def corrected_share(called: float, n: float, judge: Judge, level: float = 0.95) 
     The interval is that of Lang and Reiczigel (2014): it holds the uncertainty of the share and of both rates. None
     where the judge is not known to be better than chance: then its share says nothing of the truth.
 
-    >>> found = corrected_share(90, 500, Judge(45, 50, 180, 200))
-    >>> [round(one, 3) for one in found]
+    >>> corrected = corrected_share(90, 500, Judge(45, 50, 180, 200))
+    >>> [round(one, 3) for one in corrected]
     [0.1, 0.033, 0.165]
     >>> corrected_share(90, 500, Judge(3, 6, 100, 200)) is None
     True
@@ -54,11 +54,11 @@ def corrected_share(called: float, n: float, judge: Judge, level: float = 0.95) 
 
     if not n or not judge.cases or not judge.others or not judge.better_than_chance:
         return None
-    sensitivity, specificity = judge.found / judge.cases, judge.cleared / judge.others
+    sensitivity, specificity = judge.detected / judge.cases, judge.cleared / judge.others
     value = _within((called / n + specificity - 1) / (sensitivity + specificity - 1))
     z = float(norm.isf((1 - level) / 2))
     share, sized = (called + z * z / 2) / (n + z * z), n + z * z
-    finds, clears = (judge.found + 1) / (judge.cases + 2), (judge.cleared + 1) / (judge.others + 2)
+    finds, clears = (judge.detected + 1) / (judge.cases + 2), (judge.cleared + 1) / (judge.others + 2)
     youden = finds + clears - 1
     middle = (share + clears - 1) / youden
     of_finds, of_clears = finds * (1 - finds) / (judge.cases + 2), clears * (1 - clears) / (judge.others + 2)

@@ -32,23 +32,23 @@ class Interval(NamedTuple):
     high: float
 
 
-def measured(statistic: Statistic, gold: Array, said: Array, times: Array | None = None) -> Array:
+def measured(statistic: Statistic, gold: Array, predicted: Array, times: Array | None = None) -> Array:
     """A statistic of pairs; with `times` [b, n], of b resamples in which pair i stands times[·, i] times.
 
-    >>> gold, said = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0, 30.0])
-    >>> [round(float(measured(name, gold, said)[0]), 2) for name in ("pearson", "spearman", "mae")]
+    >>> gold, predicted = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0, 30.0])
+    >>> [round(float(measured(name, gold, predicted)[0]), 2) for name in ("pearson", "spearman", "mae")]
     [0.81, 1.0, 6.75]
     """
     weights = np.ones((1, len(gold))) if times is None else np.asarray(times, dtype=np.float64)
     if statistic == "mae":
         total = weights.sum(axis=1)
-        summed = np.asarray(weights @ np.abs(gold - said))
+        summed = np.asarray(weights @ np.abs(gold - predicted))
         return np.asarray(np.divide(summed, total, out=np.full(len(weights), np.nan), where=total > 0))
     if len(gold) < CORRELATED:
         return np.full(len(weights), np.nan)
     if statistic == "pearson":
-        return _correlation(np.broadcast_to(gold, weights.shape), np.broadcast_to(said, weights.shape), weights)
-    return _correlation(_ranks(gold, weights), _ranks(said, weights), weights)
+        return _correlation(np.broadcast_to(gold, weights.shape), np.broadcast_to(predicted, weights.shape), weights)
+    return _correlation(_ranks(gold, weights), _ranks(predicted, weights), weights)
 
 
 def resamples_of(
@@ -80,19 +80,23 @@ def percentile_interval(value: float, values: Array, level: float = 0.95) -> Int
     return Interval(value, *(percentiles(values, level) if np.isfinite(value) else (float("nan"), float("nan"))))
 
 
-def estimated(statistic: Statistic, gold: Array, said: Array, generator: np.random.Generator) -> Interval:
+def estimated(statistic: Statistic, gold: Array, predicted: Array, generator: np.random.Generator) -> Interval:
     """A statistic with its 95 % interval over resampled pairs."""
-    value = float(measured(statistic, gold, said)[0])
-    return percentile_interval(value, measured(statistic, gold, said, resamples_of(len(gold), generator)))
+    value = float(measured(statistic, gold, predicted)[0])
+    return percentile_interval(value, measured(statistic, gold, predicted, resamples_of(len(gold), generator)))
 
 
 def compared(
-    statistic: Statistic, gold: Array, said: list[Array], combine: Callable[..., Array], generator: np.random.Generator
+    statistic: Statistic,
+    gold: Array,
+    predicted: list[Array],
+    combine: Callable[..., Array],
+    generator: np.random.Generator,
 ) -> Interval:
     """A combination of several systems' statistics (a difference, a share) with its paired bootstrap interval."""
     times = resamples_of(len(gold), generator)
-    value = float(combine(*(measured(statistic, gold, one) for one in said))[0])
-    return percentile_interval(value, combine(*(measured(statistic, gold, one, times) for one in said)))
+    value = float(combine(*(measured(statistic, gold, one) for one in predicted))[0])
+    return percentile_interval(value, combine(*(measured(statistic, gold, one, times) for one in predicted)))
 
 
 def _correlation(x: Array, y: Array, weights: Array) -> Array:

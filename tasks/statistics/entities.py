@@ -44,18 +44,18 @@ def entities_of(tags: Sequence[str]) -> list[Entity]:
     >>> entities_of(["B-Chemical", "I-Chemical", "O", "I-Disease"])
     [Entity(kind='Chemical', first=0, last=2), Entity(kind='Disease', first=3, last=4)]
     """
-    found: list[Entity] = []
+    entities: list[Entity] = []
     kind: str | None = None
     first = 0
     for at, tag in enumerate([*tags, "O"]):
         prefix, _, name = tag.partition("-")
         goes_on = prefix == "I" and kind == name
         if kind is not None and not goes_on:
-            found.append(Entity(kind, first, at))
+            entities.append(Entity(kind, first, at))
             kind = None
         if prefix in ("B", "I") and not goes_on:
             kind, first = name, at
-    return found
+    return entities
 
 
 def scores(sums: npt.ArrayLike) -> Scores:
@@ -65,8 +65,8 @@ def scores(sums: npt.ArrayLike) -> Scores:
     [0.75, 0.6, 0.67]
     """
     counts = np.asarray(sums, dtype=np.float64)
-    found, named, there = counts[..., 0], counts[..., 1], counts[..., 2]
-    return Scores(_ratio(found, named), _ratio(found, there), _ratio(2 * found, named + there))
+    hits, named, there = counts[..., 0], counts[..., 1], counts[..., 2]
+    return Scores(_ratio(hits, named), _ratio(hits, there), _ratio(2 * hits, named + there))
 
 
 def by_group(counts: Counts, groups: npt.NDArray[np.int64] | None) -> Counts:

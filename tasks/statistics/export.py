@@ -52,8 +52,8 @@ def gates_as_json(results: Sequence[GateResult], *, run: str, pipeline: str) -> 
 def gates_as_markdown(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
     """The gates as Markdown: one line that says whether they passed, and a table, failures first."""
     failed = sum(not result.passed for result in results)
-    said = f"{failed} of {len(results)} gates failed" if failed else f"no gate failed ({len(results)} judged)"
-    lines = [f"### {_cell(pipeline)}: {said}", "", "| | gate | why |", "|---|---|---|"]
+    summary = f"{failed} of {len(results)} gates failed" if failed else f"no gate failed ({len(results)} judged)"
+    lines = [f"### {_cell(pipeline)}: {summary}", "", "| | gate | why |", "|---|---|---|"]
     ordered = sorted(results, key=lambda result: list(_SIGNS).index(result.outcome))
     lines += [f"| {_SIGNS[one.outcome]} | {_cell(one.gate.title())} | {_cell(one.sentence)} |" for one in ordered]
     return "\n".join([*lines, "", f"Run `{_cell(run)}`", ""])
@@ -69,7 +69,7 @@ def _cell(text: str) -> str:
 
 
 def _entry(result: GateResult) -> dict[str, Any]:
-    found = result.finding
+    finding = result.finding
     return {
         "gate": result.gate.model_dump(exclude_none=True, exclude_defaults=True, by_alias=True),
         "passed": result.passed,
@@ -78,19 +78,19 @@ def _entry(result: GateResult) -> dict[str, Any]:
         "matched": result.matched,
         "looked": dict(result.looked),
         "finding": None
-        if found is None
+        if finding is None
         else {
-            "metric": found.metric,
-            "of": found.of,
-            "group": found.group,
-            "subject": found.subject,
-            "value": _number(found.value),
-            "low": _number(found.low),
-            "high": _number(found.high),
-            "n": found.n,
-            "p_value": _number(found.p_value),
-            "p_adjusted": _number(found.p_adjusted),
-            "verdict": found.verdict,
+            "metric": finding.metric,
+            "of": finding.of,
+            "group": finding.group,
+            "subject": finding.subject,
+            "value": _number(finding.value),
+            "low": _number(finding.low),
+            "high": _number(finding.high),
+            "n": finding.n,
+            "p_value": _number(finding.p_value),
+            "p_adjusted": _number(finding.p_adjusted),
+            "verdict": finding.verdict,
         },
     }
 

@@ -61,10 +61,10 @@ class Finding:
 class FindingIndex(Sequence[Finding]):
     """Findings in their order, looked up by metric, subject, `of` and group.
 
-    >>> found = FindingIndex([Finding("attack.accuracy", "pgd", "eps=0.1", "plain", 0.2), Finding("attack.limit", "a")])
-    >>> found.get("attack.accuracy", "plain", "pgd", "eps=0.1").value, found.get("attack.limit", of="a")
+    >>> index = FindingIndex([Finding("attack.accuracy", "pgd", "eps=0.1", "plain", 0.2), Finding("attack.limit", "a")])
+    >>> index.get("attack.accuracy", "plain", "pgd", "eps=0.1").value, index.get("attack.limit", of="a")
     (0.2, None)
-    >>> found.distinct("of", "attack"), [one.slice.eps for one in found.select("attack.accuracy")]
+    >>> index.distinct("of", "attack"), [one.slice.eps for one in index.select("attack.accuracy")]
     (['pgd', 'a'], [0.1])
     """
 

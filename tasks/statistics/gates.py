@@ -152,8 +152,8 @@ class Gate(Settings, populate_by_name=True):
     def matches(self, finding: Finding) -> bool:
         """Whether the finding is one that this gate looks at."""
         return finding.metric == self.finding and all(
-            wanted is None or wanted == found
-            for wanted, found in ((self.of, finding.of), (self.group, finding.group), (self.subject, finding.subject))
+            wanted is None or wanted == actual
+            for wanted, actual in ((self.of, finding.of), (self.group, finding.group), (self.subject, finding.subject))
         )
 
     def _slice(self) -> str:
@@ -218,13 +218,13 @@ def _judge(gate: Gate, findings: Sequence[Finding], constant: Mapping[str, str])
     matched = [finding for finding in findings if gate.matches(finding)]
     if not matched:
         return GateResult(
-            gate, False, f"There is no finding {gate.finding}{gate._slice()}; {_instead(gate, findings)}."
+            gate, False, f"There is no finding {gate.finding}{gate._slice()}; {_alternatives(gate, findings)}."
         )
     looked_at = looked_at_by(gate, findings)
     for finding in looked_at:
-        complaint = _complaint(gate, finding) or _hollow(finding, constant)
-        if complaint:
-            return GateResult(gate, False, f"{named(finding)} {complaint}.", finding, len(matched))
+        breach = _breach(gate, finding) or _why_meaningless(finding, constant)
+        if breach:
+            return GateResult(gate, False, f"{named(finding)} {breach}.", finding, len(matched))
     first, rest = looked_at[0], len(matched) - len(looked_at)
     shown = f"{named(first)} is {_shown(first)}" if len(looked_at) == 1 else f"all {len(looked_at)} findings keep to it"
     shown += f", and {rest} had nothing to be measured on" if rest else ""
@@ -234,10 +234,10 @@ def _judge(gate: Gate, findings: Sequence[Finding], constant: Mapping[str, str])
 def looked_at_by(gate: Gate, findings: Sequence[Finding]) -> list[Finding]:
     """The findings that a gate asks something of."""
     matched = [finding for finding in findings if gate.matches(finding)]
-    return [finding for finding in matched if not _passed_over(gate, finding)] or matched
+    return [finding for finding in matched if not _is_skipped(gate, finding)] or matched
 
 
-def _hollow(finding: Finding, constant: Mapping[str, str]) -> str | None:
+def _why_meaningless(finding: Finding, constant: Mapping[str, str]) -> str | None:
     """Why what a gate asks is kept to and means nothing, or None: a constant answer withstands everything."""
     if finding.metric in _DEFENDED:
         model = constant.get(f"{finding.subject}+{finding.of}")
@@ -256,7 +256,7 @@ def _hollow(finding: Finding, constant: Mapping[str, str]) -> str | None:
     )
 
 
-def _passed_over(gate: Gate, finding: Finding) -> bool:
+def _is_skipped(gate: Gate, finding: Finding) -> bool:
     """Whether a gate on everything of a metric asks nothing of this finding, since there was nothing to measure it on:
     the red flag of a second subject where there is one subject.
 
@@ -266,14 +266,14 @@ def _passed_over(gate: Gate, finding: Finding) -> bool:
     return gate.of is None and finding.value is None and finding.n == 0 and not silent
 
 
-def _complaint(gate: Gate, finding: Finding) -> str | None:
+def _breach(gate: Gate, finding: Finding) -> str | None:
     """Why this finding breaks the gate, or None."""
     value = None if finding.value is None or math.isnan(finding.value) else _judged_value(finding)
     if value is None and (gate.at_most is not None or gate.at_least is not None or gate.is_on_change):
         why = finding.verdict.removeprefix("not measured").strip(": ")
         return f"was not measured: {why}" if why else "was not measured"
-    if value is not None and gate.on == "interval" and (complaint := _complaint_of_interval(gate, finding)):
-        return complaint
+    if value is not None and gate.on == "interval" and (breach := _interval_breach(gate, finding)):
+        return breach
     if value is not None and gate.at_most is not None and value > gate.at_most:
         return f"is {_shown(finding)}, above {gate.at_most:g}"
     if value is not None and gate.at_least is not None and value < gate.at_least:
@@ -289,7 +289,7 @@ def _judged_value(finding: Finding) -> float | None:
     return finding.p_adjusted if rests_on_p else finding.value
 
 
-def _complaint_of_interval(gate: Gate, finding: Finding) -> str | None:
+def _interval_breach(gate: Gate, finding: Finding) -> str | None:
     """Why its interval does not keep to the bound."""
     if finding.low is None or finding.high is None:
         return f"is {_shown(finding)}, and has no interval to be judged by"
@@ -319,7 +319,7 @@ def named(finding: Finding) -> str:
     return finding.metric + (f" ({', '.join(parts)})" if parts else "")
 
 
-def _instead(gate: Gate, findings: Sequence[Finding]) -> str:
+def _alternatives(gate: Gate, findings: Sequence[Finding]) -> str:
     """Which findings there are, nearest first: those of the same metric, or else the metrics."""
     siblings = [named(finding) for finding in findings if finding.metric == gate.finding]
     if siblings:

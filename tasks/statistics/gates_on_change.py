@@ -54,35 +54,35 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     from scipy.stats import norm
 
     bound = gate.change_at_most
-    loss, _, most = _lost(gate, compared.usual)
-    _, least, _ = _lost(gate, compared.strict)
+    loss, _, most = _loss(gate, compared.usual)
+    _, least, _ = _loss(gate, compared.strict)
     spread = (compared.usual.high - compared.usual.low) / (2 * float(norm.isf(0.025)))
     reach = float(norm.isf(level) + norm.isf(1 - POWER))
     detectable = _detectable(bound, reach, spread, compared.usual)
-    one, way = compared.usual, "fell" if gate.drop_at_most is not None else "rose"
+    difference, way = compared.usual, "fell" if gate.drop_at_most is not None else "rose"
     shown = (
         f"{named(compared.finding)} {way} by {_rounded(loss)} [{_rounded(least)}, {_rounded(most)}] against {against}"
     )
-    told = f"{shown} ({_paired(one)})"
-    if one.identical:
-        sentence = f"{named(compared.finding)} is the same on every one of {one.n} samples as in {against}."
-        return Look("passed", sentence, one.n, True, loss, detectable)
+    change = f"{shown} ({_paired(difference)})"
+    if difference.identical:
+        sentence = f"{named(compared.finding)} is the same on every one of {difference.n} samples as in {against}."
+        return Look("passed", sentence, difference.n, True, loss, detectable)
     if least > bound:
-        return Look("failed", f"{told}: more than {bound:g}.", one.n, False, loss, detectable)
+        return Look("failed", f"{change}: more than {bound:g}.", difference.n, False, loss, detectable)
     if most <= bound:
-        return Look("passed", f"{told}: not more than {bound:g}.", one.n, False, loss, detectable)
-    needed = _needed(loss, least, most, bound, one.n)
+        return Look("passed", f"{change}: not more than {bound:g}.", difference.n, False, loss, detectable)
+    needed = _needed(loss, least, most, bound, difference.n)
     return Look(
         "inconclusive",
-        f"{told}: too few samples to tell whether by more than {bound:g}; {needed}.",
-        one.n,
+        f"{change}: too few samples to tell whether by more than {bound:g}; {needed}.",
+        difference.n,
         False,
         loss,
         detectable,
     )
 
 
-def _detectable(bound: float, reach: float, spread: float, one: RunDifference) -> float:
+def _detectable(bound: float, reach: float, spread: float, difference: RunDifference) -> float:
     """The change δ that lies `reach` standard errors beyond the bound, with the standard error that it would have.
 
     Of paired samples those that are lost differ, and what differs is what spreads: σ² grows by (δ − what changed
@@ -92,16 +92,20 @@ def _detectable(bound: float, reach: float, spread: float, one: RunDifference) -
     >>> round(_detectable(0.0, 4.0, 0.0067, few), 3), round(_detectable(0.0, 4.0, 0.0067, many), 3)
     (0.05, 0.027)
     """
-    if not one.is_paired or not math.isfinite(spread):
+    if not difference.is_paired or not math.isfinite(spread):
         return bound + reach * spread
-    grown = spread**2 + max(0.0, bound - abs(one.value)) / one.n
-    half = reach**2 / (2 * one.n)
+    grown = spread**2 + max(0.0, bound - abs(difference.value)) / difference.n
+    half = reach**2 / (2 * difference.n)
     return bound + half + math.sqrt(half**2 + reach**2 * grown)
 
 
-def _lost(gate: Gate, one: RunDifference) -> tuple[float, float, float]:
+def _loss(gate: Gate, difference: RunDifference) -> tuple[float, float, float]:
     """How far it went the way that the gate forbids, and the interval of that."""
-    return (-one.value, -one.high, -one.low) if gate.drop_at_most is not None else (one.value, one.low, one.high)
+    return (
+        (-difference.value, -difference.high, -difference.low)
+        if gate.drop_at_most is not None
+        else (difference.value, difference.low, difference.high)
+    )
 
 
 def _needed(loss: float, least: float, most: float, bound: float, n: int) -> str:
@@ -115,12 +119,14 @@ def _needed(loss: float, least: float, most: float, bound: float, n: int) -> str
     return f"about {math.ceil(wanted / digits) * digits:,} would"
 
 
-def _paired(one: RunDifference) -> str:
-    if one.how == "other samples":
-        return f"other samples, so not paired; n = {one.n}"
-    if one.how == "intervals":
-        return f"single outcomes are not kept, so by both intervals; n = {one.n}"
-    return f"paired on {one.n} samples" + (f", {one.left_out} are in one run only" if one.left_out else "")
+def _paired(difference: RunDifference) -> str:
+    if difference.how == "other samples":
+        return f"other samples, so not paired; n = {difference.n}"
+    if difference.how == "intervals":
+        return f"single outcomes are not kept, so by both intervals; n = {difference.n}"
+    return f"paired on {difference.n} samples" + (
+        f", {difference.left_out} are in one run only" if difference.left_out else ""
+    )
 
 
 def _rounded(value: float) -> str:

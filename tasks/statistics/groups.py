@@ -41,8 +41,8 @@ def group_hashes(samples: pa.Table, column: str = GROUP) -> npt.NDArray[np.int64
     """A 64-bit hash of each sample's group, of its id where it has none; None where there is no such column.
 
     >>> rows = pa.table({"id": ["a", "b", "c"], GROUP: ["p1", None, "p1"]})
-    >>> found = group_hashes(rows)
-    >>> bool(found[0] == found[2] != found[1]), group_hashes(rows.select(["id"])) is None
+    >>> hashes = group_hashes(rows)
+    >>> bool(hashes[0] == hashes[2] != hashes[1]), group_hashes(rows.select(["id"])) is None
     (True, True)
     """
     if column not in samples.column_names:

@@ -63,7 +63,7 @@ def corrected(findings: Sequence[Finding], significance: float, correction: Corr
         places = [at for at, one in enumerate(findings) if is_test(one, unit)]
         fresh = adjusted([findings[at].p_value or 0.0 for at in places], correction)
         for at, p in zip(places, fresh, strict=True):
-            done[at] = _with(findings[at], p, significance)
+            done[at] = _adjusted_finding(findings[at], p, significance)
     return done
 
 
@@ -72,7 +72,7 @@ def is_test(finding: Finding, unit: str = CONCLUDED) -> bool:
     return finding.unit == unit and finding.p_value is not None and not math.isnan(finding.p_value)
 
 
-def _with(finding: Finding, p_adjusted: float, significance: float) -> Finding:
+def _adjusted_finding(finding: Finding, p_adjusted: float, significance: float) -> Finding:
     lost = finding.p_value is not None and finding.p_value <= significance < p_adjusted
     verdict = not_shown(significance) if lost and finding.verdict else finding.verdict
     return replace(finding, p_adjusted=p_adjusted, verdict=verdict)

@@ -50,8 +50,8 @@ def tenth_findings(
     """The share that is right in the first and in the last tenth of an order: disjoint, unlike D1 and DN.
 
     >>> scores = np.arange(30.0)
-    >>> found = tenth_findings("a", scores, np.arange(30), (scores > 0).astype(np.int64), np.arange(30))
-    >>> [(one.metric, round(one.value, 2), one.n) for one in found]
+    >>> findings = tenth_findings("a", scores, np.arange(30), (scores > 0).astype(np.int64), np.arange(30))
+    >>> [(one.metric, round(one.value, 2), one.n) for one in findings]
     [('a.first_tenth', 1.0, 3), ('a.last_tenth', 0.67, 3)]
     """
     n = len(scores)

@@ -96,9 +96,9 @@ def order_test(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayL
     """
     values, hits, codes = _columns(scores, right, clusters)
     n, won, groups = len(hits), int(hits.sum()), int(codes.max(initial=-1)) + 1
-    silent = _silent(values, won, groups)
-    if silent:
-        return OrderTest(n, won, groups, silent=silent)
+    why_not = _why_not_tested(values, won, groups)
+    if why_not:
+        return OrderTest(n, won, groups, silent=why_not)
     places = codes_of(values)  # sorted once: what follows asks only which score is higher
     trend, area = trend_of(places, hits, codes), ranked_area(places, hits, codes)
     return OrderTest(n, won, groups, trend.t, trend.p_value, area_interval(area, level))
@@ -171,8 +171,8 @@ def ranked_area(
 def area_interval(area: RankedArea, level: float = 0.95) -> Area:
     """The area with its interval on the logit scale; Wilson's for disjoint pairs where nothing varies.
 
-    >>> found = area_interval(ranked_area([4, 3, 2, 1] * 5, [1, 0, 1, 0] * 5, range(20)))
-    >>> [round(one, 3) for one in (found.value, found.low, found.high)]
+    >>> interval = area_interval(ranked_area([4, 3, 2, 1] * 5, [1, 0, 1, 0] * 5, range(20)))
+    >>> [round(one, 3) for one in (interval.value, interval.low, interval.high)]
     [0.75, 0.455, 0.915]
     """
     value, variance = float(area.value), _variance(area.sums, area.weights, area.denominator, area.clusters)
@@ -216,7 +216,7 @@ def _critical(clusters: int, level: float) -> float:
     return float(student.isf((1 - level) / 2, max(clusters - 1, 1)))
 
 
-def _silent(scores: npt.NDArray[np.float64] | Integers, right: int, clusters: int) -> str:
+def _why_not_tested(scores: npt.NDArray[np.float64] | Integers, right: int, clusters: int) -> str:
     """Why an order cannot be tested; empty where it can."""
     if not len(scores):
         return "no true label is known"

@@ -82,10 +82,10 @@ def mcnemar_by_cluster(first_right: npt.ArrayLike, second_right: npt.ArrayLike, 
     _require_pairs(first.shape, second.shape)
     codes = codes_of(clusters)
     apart = first.astype(np.int64) - second.astype(np.int64)
-    return _turned_p(whole_sums(codes, apart, int(codes.max(initial=-1)) + 1))
+    return _sign_flip_p(whole_sums(codes, apart, int(codes.max(initial=-1)) + 1))
 
 
-def _signs_p(sizes: list[int], total: int) -> float:
+def _exact_sign_p(sizes: list[int], total: int) -> float:
     """How often random signs of whole numbers add up to `total` or more in either direction, counted exactly."""
     reach = sum(sizes)
     ways = [0] * (2 * reach + 1)
@@ -138,10 +138,10 @@ def wilcoxon_by_cluster(first: npt.ArrayLike, second: npt.ArrayLike, clusters: n
     twice = np.rint(2 * rankdata(np.abs(apart[differ]))).astype(np.int64)  # midranks are halves
     codes = codes_of(np.asarray(clusters)[differ])
     signed = np.where(apart[differ] > 0, twice, -twice)
-    return _turned_p(whole_sums(codes, signed, int(codes.max(initial=-1)) + 1))
+    return _sign_flip_p(whole_sums(codes, signed, int(codes.max(initial=-1)) + 1))
 
 
-def _turned_p(sums: list[int]) -> float:
+def _sign_flip_p(sums: list[int]) -> float:
     """The two-sided p of a sum of whole numbers per cluster, under signs that turn at random; 1 where all are 0."""
     from scipy.stats import t
 
@@ -150,7 +150,7 @@ def _turned_p(sums: list[int]) -> float:
     if not turning:
         return 1.0
     if len(turning) < _DISCORDANT:
-        return _signs_p([abs(one) for one in turning], total)
+        return _exact_sign_p([abs(one) for one in turning], total)
     return 2 * float(t.sf(total / np.sqrt(sum(one * one for one in turning)), len(turning) - 1))
 
 
@@ -164,23 +164,24 @@ def share_difference(
     difference. With `clusters`, the same interval of as many independent pairs as are as uncertain, Student's t in
     the place of the normal distribution.
 
-    >>> found = share_difference([True] * 10, [True] * 10)
-    >>> found.value, round(found.low, 3), round(found.high, 3)
+    >>> difference = share_difference([True] * 10, [True] * 10)
+    >>> difference.value, round(difference.low, 3), round(difference.high, 3)
     (0.0, -0.278, 0.278)
     """
     from assay.tasks.statistics.proportions import wilson
 
-    one, two = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
-    _require_pairs(one.shape, two.shape)
-    n = len(one)
+    first_right, second_right = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
+    _require_pairs(first_right.shape, second_right.shape)
+    n = len(first_right)
     if n == 0:
         raise ValueError("a difference over no samples cannot be measured")
-    won = np.array([one.sum(), two.sum()], dtype=np.float64)
-    share, counted = won / n, float(n) if clusters is None else _counted(one, two, clusters, level)
+    won = np.array([first_right.sum(), second_right.sum()], dtype=np.float64)
+    share = won / n
+    counted = float(n) if clusters is None else _effective_pairs(first_right, second_right, clusters, level)
     if not counted:
         return Difference(float(share[0] - share[1]), -1.0, 1.0, n, level)
     low, high = wilson(share * counted, [counted, counted], level)
-    down, up, phi = share - low, high - share, _correlation(one, two)
+    down, up, phi = share - low, high - share, _correlation(first_right, second_right)
     value = float(won[0] - won[1]) / n
     below, above = (
         float(np.sqrt(max(0.0, a * a - 2 * phi * a * b + b * b))) for a, b in ((down[0], up[1]), (up[0], down[1]))
@@ -241,8 +242,8 @@ def mean_difference_by_cluster(
 ) -> Difference:
     """The mean of first − second with its BCa interval over resampled clusters; NaN where no resample changes it.
 
-    >>> found = mean_difference_by_cluster([1, 2, 3, 4], [0, 0, 0, 0], [0, 0, 1, 1], np.random.default_rng(0))
-    >>> found.value, found.low, found.high
+    >>> difference = mean_difference_by_cluster([1, 2, 3, 4], [0, 0, 0, 0], [0, 0, 1, 1], np.random.default_rng(0))
+    >>> difference.value, difference.low, difference.high
     (2.5, 1.5, 3.5)
     """
     ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
@@ -255,16 +256,18 @@ def mean_difference_by_cluster(
     return Difference(*bca_interval(statistic, blocks, generator, within), len(ours), level)
 
 
-def _counted(one: npt.NDArray[np.bool_], two: npt.NDArray[np.bool_], clusters: npt.ArrayLike, level: float) -> float:
+def _effective_pairs(
+    first_right: npt.NDArray[np.bool_], second_right: npt.NDArray[np.bool_], clusters: npt.ArrayLike, level: float
+) -> float:
     """How many independent pairs know as much of the difference; none where there is a single cluster."""
-    size = effective_size(one.astype(np.float64) - two, clusters)
+    size = effective_size(first_right.astype(np.float64) - second_right, clusters)
     return size.counted(level)
 
 
-def _correlation(one: npt.NDArray[np.bool_], two: npt.NDArray[np.bool_]) -> float:
+def _correlation(first_right: npt.NDArray[np.bool_], second_right: npt.NDArray[np.bool_]) -> float:
     """φ of two rows of right and wrong, corrected for continuity as Newcombe does; 0 where one has only one answer."""
-    n, a, b = len(one), int(one.sum()), int(two.sum())
-    both = int((one & two).sum())
+    n, a, b = len(first_right), int(first_right.sum()), int(second_right.sum())
+    both = int((first_right & second_right).sum())
     apart = both * (n - a - b + both) - (a - both) * (b - both)
     apart_corrected = max(apart - n / 2, 0.0) if apart > 0 else float(apart)
     margins = float(a * (n - a)) * float(b * (n - b))

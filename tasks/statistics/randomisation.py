@@ -25,8 +25,8 @@ def randomisation_p(first: Counts, second: Counts, generator: np.random.Generato
     Exact where at most 16 sentences differ; else (b + 1) / (draws + 1), b being how many draws differ as much, so that
     no p is smaller than the draws allow and the level is kept (Phipson and Smyth 2010). 1 where no sentence differs.
 
-    >>> found, missed = np.array([[1, 1, 1]] * 6), np.array([[0, 0, 1]] * 6)
-    >>> randomisation_p(found, missed, np.random.default_rng(0))  # 2 of 2⁶ ways are as far apart
+    >>> first, second = np.array([[1, 1, 1]] * 6), np.array([[0, 0, 1]] * 6)
+    >>> randomisation_p(first, second, np.random.default_rng(0))  # 2 of 2⁶ ways are as far apart
     0.03125
     """
     if first.shape != second.shape:
@@ -36,18 +36,18 @@ def randomisation_p(first: Counts, second: Counts, generator: np.random.Generato
     if not len(steps):
         return 1.0
     sums = np.stack([first.sum(axis=0), second.sum(axis=0)]).astype(np.float64)
-    observed = _apart(sums, np.zeros((1, 3)))[0]
+    observed = _f1_distance(sums, np.zeros((1, 3)))[0]
     if len(steps) <= _EXACT:
         ways = (np.arange(2 ** len(steps))[:, None] >> np.arange(len(steps))) & 1
-        return float((_apart(sums, ways @ steps) >= observed - _ROUNDING).mean())
+        return float((_f1_distance(sums, ways @ steps) >= observed - _ROUNDING).mean())
     alike, times = np.unique(steps, axis=0, return_counts=True)
     block, as_far = max(1, _CELLS // len(alike)), 0
     for start in range(0, draws, block):
         swapped = generator.binomial(times, 0.5, size=(min(block, draws - start), len(times)))
-        as_far += int((_apart(sums, swapped @ alike) >= observed - _ROUNDING).sum())
+        as_far += int((_f1_distance(sums, swapped @ alike) >= observed - _ROUNDING).sum())
     return (as_far + 1) / (draws + 1)
 
 
-def _apart(sums: npt.NDArray[np.float64], moved: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _f1_distance(sums: npt.NDArray[np.float64], moved: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """How far F1 is apart [b], after what was `moved` [b, 3] from the second system's sums to the first's."""
     return np.asarray(np.abs(scores(sums[0] + moved).f1 - scores(sums[1] - moved).f1))

@@ -44,8 +44,8 @@ def jackknife_interval(value: float, without: npt.ArrayLike, level: float = 0.95
     """A statistic with its interval from what it is without each part of the groups (`pooled` makes a hundred).
 
     >>> numbers = np.arange(50.0)
-    >>> found = jackknife_interval(numbers.mean(), [np.delete(numbers, one).mean() for one in range(50)])
-    >>> [round(float(one), 1) for one in found]
+    >>> interval = jackknife_interval(numbers.mean(), [np.delete(numbers, one).mean() for one in range(50)])
+    >>> [round(float(one), 1) for one in interval]
     [24.5, 20.4, 28.6]
     """
     from scipy.stats import t
@@ -79,8 +79,8 @@ def bca_interval(
     Fewer than two groups, or a statistic that no resample changes, have no interval: low and high are NaN.
 
     >>> values = np.arange(40.0)
-    >>> found = bca_interval(lambda w: w @ values / w.sum(axis=1), 40, np.random.default_rng(0))
-    >>> [round(one, 1) for one in found]
+    >>> interval = bca_interval(lambda w: w @ values / w.sum(axis=1), 40, np.random.default_rng(0))
+    >>> [round(one, 1) for one in interval]
     [19.5, 16.1, 23.1]
     """
     from scipy.stats import norm
@@ -121,8 +121,8 @@ def mean_interval(
 ) -> Interval:
     """The mean of the values with its BCa interval over resampled groups; `codes` are 0 … G − 1.
 
-    >>> found = mean_interval([0.0, 1.0] * 20, list(range(40)), np.random.default_rng(0))
-    >>> [round(one, 2) for one in found]
+    >>> interval = mean_interval([0.0, 1.0] * 20, list(range(40)), np.random.default_rng(0))
+    >>> [round(one, 2) for one in interval]
     [0.5, 0.35, 0.65]
     """
     numbers, groups = np.asarray(values, dtype=np.float64), np.asarray(codes, dtype=np.int64)
@@ -168,13 +168,13 @@ def critical_value(drawn: Array, value: Array, level: float = 0.95) -> float:
     """
     from scipy.stats import norm
 
-    one = float(norm.isf((1 - level) / 2))
+    single = float(norm.isf((1 - level) / 2))
     spread = np.nanstd(drawn, axis=0, ddof=1)
     varied = np.isfinite(spread) & (spread > 0)
     if not varied.any():
-        return one
+        return single
     farthest = np.nanmax(np.abs(drawn[:, varied] - value[varied]) / spread[varied], axis=1)
-    return max(one, float(np.quantile(farthest[np.isfinite(farthest)], level)))
+    return max(single, float(np.quantile(farthest[np.isfinite(farthest)], level)))
 
 
 def _acceleration(statistic: Statistic, groups: int) -> float:

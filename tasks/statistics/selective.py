@@ -51,8 +51,8 @@ def risk_area(scores: npt.ArrayLike, right: npt.ArrayLike) -> float:
 def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.NDArray[np.int64]) -> Interval:
     """AURC with its interval over clusters, within [0, 1].
 
-    >>> found = risk_area_interval(range(40), [0, 1] * 20, np.arange(40))
-    >>> found.low < found.value < found.high
+    >>> interval = risk_area_interval(range(40), [0, 1] * 20, np.arange(40))
+    >>> interval.low < interval.value < interval.high
     True
     """
     group, wrong = _groups(scores, right)
@@ -65,8 +65,8 @@ def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: np
         there = group[members]
         less = np.bincount(there, minlength=count), np.bincount(there[wrong[members]], minlength=count)
         without.append(_area(sizes - less[0], lost - less[1]))
-    found = jackknife_interval(_area(sizes, lost), without)
-    return Interval(found.value, max(0.0, found.low), min(1.0, found.high))
+    interval = jackknife_interval(_area(sizes, lost), without)
+    return Interval(interval.value, max(0.0, interval.low), min(1.0, interval.high))
 
 
 def _groups(scores: npt.ArrayLike, right: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:

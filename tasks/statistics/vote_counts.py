@@ -109,10 +109,10 @@ class VoteCounts:
         first, second = np.divmod(self.pairs.places, max(1, self.cells))
         rows, columns = now[first // self.classes], now[second // self.classes]
         kept = (rows >= 0) & (columns >= 0)
-        one = rows[kept] * self.classes + first[kept] % self.classes
-        other = columns[kept] * self.classes + second[kept] % self.classes
+        row_cells = rows[kept] * self.classes + first[kept] % self.classes
+        column_cells = columns[kept] * self.classes + second[kept] % self.classes
         width = len(functions) * self.classes
-        places = np.minimum(one, other) * width + np.maximum(one, other)
+        places = np.minimum(row_cells, column_cells) * width + np.maximum(row_cells, column_cells)
         return VoteCounts(tuple(functions), self.classes, self.n, SparseSum.of(places, self.pairs.values[kept]))
 
 

@@ -45,7 +45,7 @@ def difference_findings(
         return [Finding(name, of=of, group=group, subject=subject, n=0, verdict="not measured") for name in names]
     first, second, positive = np.array(known, dtype=np.bool_).T
     accuracy, p = compared_shares(first, second, together)
-    found = [
+    findings = [
         Finding(
             names[0],
             of=of,
@@ -60,9 +60,9 @@ def difference_findings(
     ]
     value, low, high = g_mean_difference(first, second, positive, generator, together)
     if np.isnan(value):
-        return [*found, Finding(names[1], of=of, group=group, subject=subject, n=len(known), verdict="not measured")]
-    about = Finding(names[1], of=of, group=group, subject=subject, value=value, n=len(known))
-    return [*found, replace(about, low=low, high=high) if low < high else about]
+        return [*findings, Finding(names[1], of=of, group=group, subject=subject, n=len(known), verdict="not measured")]
+    g_mean = Finding(names[1], of=of, group=group, subject=subject, value=value, n=len(known))
+    return [*findings, replace(g_mean, low=low, high=high) if low < high else g_mean]
 
 
 def g_mean_difference(

@@ -72,16 +72,16 @@ def example_rows(
     rows = []
     for label in chosen:
         related = dict(zip(label["words"], label["related"], strict=True))
-        said = {spelling(word, lemmatise): score for word, score in explained[label["id"]].items()}
-        said |= dict(zip(label["words"], label["importance"], strict=True))
+        scores = {spelling(word, lemmatise): score for word, score in explained[label["id"]].items()}
+        scores |= dict(zip(label["words"], label["importance"], strict=True))
         text = texts[label["id"]]
-        found = [
-            (word.start, word.end, said[spelt], related.get(spelt))
+        spans = [
+            (word.start, word.end, scores[spelt], related.get(spelt))
             for word in words_of(text)
-            if (spelt := spelling(word.text, lemmatise)) in said
+            if (spelt := spelling(word.text, lemmatise)) in scores
         ]
         if masked:
-            found = [(2 * place, 2 * place + 1, score, yes) for place, (_, _, score, yes) in enumerate(found)]
+            spans = [(2 * place, 2 * place + 1, score, yes) for place, (_, _, score, yes) in enumerate(spans)]
         rows.append(
             {
                 **{name: label[name] for name in ("id", "explainer", "confidence", "label")},
@@ -90,7 +90,7 @@ def example_rows(
                 "truth": truths.get(label["id"]),
                 "text": "" if masked else text,
                 **{
-                    name: [one[at] for one in found]
+                    name: [one[at] for one in spans]
                     for at, name in enumerate(("starts", "ends", "importance", "related"))
                 },
             }

@@ -34,10 +34,10 @@ def explain_predictions(
 
     Another `repeat` draws other predictions and other perturbed texts.
     """
-    known, said = collect(samples, ["id", "gold"]), collect(predictions, ["id", "predicted"])
-    if known["id"].to_pylist() != said["id"].to_pylist():
+    known, predicted = collect(samples, ["id", "gold"]), collect(predictions, ["id", "predicted"])
+    if known["id"].to_pylist() != predicted["id"].to_pylist():
         raise RunError("The samples and the predictions do not hold the same samples in the same order.")
-    golds, codes = known["gold"].to_pylist(), said["predicted"].to_pylist()
+    golds, codes = known["gold"].to_pylist(), predicted["predicted"].to_pylist()
     chosen = chosen_predictions(known["id"].to_pylist(), golds, codes, correct=correct, limit=limit, repeat=repeat)
     if not chosen.any():
         say(f"{settings.explainer} · nothing to explain among {len(chosen)} predictions")
@@ -66,7 +66,7 @@ def _summary(explained: Artifact[Explanations], settings: Explaining, correct: b
     counts = collect(explained, ["text_words", "read_words"])
     read, words = counts["read_words"].to_numpy(), counts["text_words"].to_numpy()
     what = "correct predictions" if correct else "predictions"
-    said = f"{settings.explainer} · {explained.rows} {what}, {settings.top_words} words each"
+    opening = f"{settings.explainer} · {explained.rows} {what}, {settings.top_words} words each"
     parts = [
         f"{count} texts {why}"
         for count, why in (
@@ -75,4 +75,4 @@ def _summary(explained: Artifact[Explanations], settings: Explaining, correct: b
         )
         if count
     ]
-    return " · ".join([said, *parts])
+    return " · ".join([opening, *parts])

@@ -11,10 +11,10 @@ from assay.tasks.trust.page_findings import TrustFindings
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject, by its first explainer: the untrustworthy share, and TOKI's G-mean where the truth is known."""
-    found = TrustFindings(findings)
-    for subject in found.subjects:
-        for explainer in found.explainers(subject)[:1]:
-            share = found.get("untrustworthy", subject, explainer, "all")
+    trust = TrustFindings(findings)
+    for subject in trust.subjects:
+        for explainer in trust.explainers(subject)[:1]:
+            share = trust.get("untrustworthy", subject, explainer, "all")
             yield from headline_of(sliced("Right for the wrong reasons", subject, explainer), share)
-            g_mean = found.get("g_mean", subject, "toki", explainer)
+            g_mean = trust.get("g_mean", subject, "toki", explainer)
             yield from headline_of(sliced("G-mean of TOKI", subject, explainer), g_mean, "number")

@@ -43,10 +43,10 @@ def elect_keywords(
 
 def opinions_of(pool: Pool, name: Sequence[str], spaces: Sequence[Space], theta_dist: float) -> Opinions:
     """The clusters of Eq. 3 and the similarities of Eq. 4, by every provider."""
-    found = [_opinion(pool, name, space, theta_dist) for space in spaces]
+    by_space = [_opinion(pool, name, space, theta_dist) for space in spaces]
     shape = len(spaces), len(pool.words)
-    clusters = np.array([clusters for clusters, _ in found], dtype=np.int32).reshape(shape)
-    return Opinions(clusters, np.array([related for _, related in found], dtype=np.float64).reshape(shape))
+    clusters = np.array([clusters for clusters, _ in by_space], dtype=np.int32).reshape(shape)
+    return Opinions(clusters, np.array([related for _, related in by_space], dtype=np.float64).reshape(shape))
 
 
 def election(opinions: Opinions, thetas: Sequence[float], agree: float = 0.5) -> Election:

@@ -71,27 +71,27 @@ def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
 
 def _words_by_class(codes: Sequence[int], spoken: Sequence[Mapping[str, float]]) -> dict[int, list[str]]:
     """All words that speak for each class: looked up together, because looking up is matrix work."""
-    found: dict[int, set[str]] = {}
+    by_class: dict[int, set[str]] = {}
     for code, words in zip(codes, spoken, strict=True):
         if words:
-            found.setdefault(code, set()).update(words)
-    return {code: sorted(words) for code, words in found.items()}
+            by_class.setdefault(code, set()).update(words)
+    return {code: sorted(words) for code, words in by_class.items()}
 
 
 _READ = ["id", "explainer", "gold", "predicted", "confidence", "words", "importance"]
 
 
-def _row(row: Mapping[str, object], oracle: str, words: Mapping[str, float], found: Judgement) -> dict[str, object]:
+def _row(row: Mapping[str, object], oracle: str, words: Mapping[str, float], judgement: Judgement) -> dict[str, object]:
     listed, scores = list(words), list(words.values())
     order = sorted(range(len(words)), key=lambda place: -scores[place])
-    related = found.related or (None,) * len(listed)
+    related = judgement.related or (None,) * len(listed)
     return {
         **{name: row[name] for name in ("id", "explainer", "gold", "predicted", "confidence")},
         "oracle": oracle,
-        "label": found.label,
-        "reason": found.reason,
-        "related_mass": found.related_mass,
-        "unrelated_mass": found.unrelated_mass,
+        "label": judgement.label,
+        "reason": judgement.reason,
+        "related_mass": judgement.related_mass,
+        "unrelated_mass": judgement.unrelated_mass,
         "words": [listed[place] for place in order],
         "importance": [scores[place] for place in order],
         "related": [related[place] for place in order],
@@ -126,10 +126,10 @@ def class_words(classes: Sequence[str], given: Mapping[str, str]) -> list[tuple[
             f"`trust.class_names` names {stranger!r}, which is no class: the classes are {', '.join(classes)}."
         )
     named = [given.get(str(code), given.get(name, name)) for code, name in enumerate(classes)]
-    found = [tuple(word.normalised for word in words_of(name)) for name in named]
-    for name, words in zip(named, found, strict=True):
+    words_by_code = [tuple(word.normalised for word in words_of(name)) for name in named]
+    for name, words in zip(named, words_by_code, strict=True):
         if not words:
             raise InputError(
                 f"The class {name!r} has no word in its name; say what it is about in `trust.class_names`."
             )
-    return found
+    return words_by_code

@@ -114,7 +114,7 @@ def measure_findings(
     ]
     for metric, measure in (("f1", f1), ("g_mean", g_mean)):
         about = Finding(f"trust.{metric}", oracle, explainer, subject, n=len(cells))
-        findings.append(_drawn(about, measure, cells.astype(np.float64), groups, generator))
+        findings.append(_estimated(about, measure, cells.astype(np.float64), groups, generator))
     return findings
 
 
@@ -126,7 +126,7 @@ def _cells(labels: Sequence[str], truths: Sequence[str | None]) -> npt.NDArray[n
     return np.stack(kinds, axis=1) & np.array(there, dtype=np.bool_)[:, None]
 
 
-def _drawn(
+def _estimated(
     about: Finding, measure: Callable[[Counts], Counts], cells: Counts, groups: Groups, generator: np.random.Generator
 ) -> Finding:
     counts = cells.sum(axis=0)
@@ -138,11 +138,11 @@ def _drawn(
     low, high = np.quantile(drawn, [0.025, 0.975])
     low, high = min(low, value), max(high, value)
     if groups is not None:  # no narrower than of as many samples alone, which know that a perfect score is not certain
-        low, high = _wider((float(low), float(high)), measure, cells, groups, generator)
+        low, high = _widened((float(low), float(high)), measure, cells, groups, generator)
     return replace(about, value=value, low=float(low), high=float(high), unit="share")
 
 
-def _wider(
+def _widened(
     alone: tuple[float, float],
     measure: Callable[[Counts], Counts],
     cells: Counts,
@@ -154,8 +154,10 @@ def _wider(
     sums = np.stack([np.bincount(codes, kind) for kind in cells.T], axis=1)
     if len(sums) < 2:
         return 0.0, 1.0
-    found = bca_interval(lambda weights: measure(weights @ sums), len(sums), generator, expanded(len(sums)), RESAMPLES)
-    return float(np.fmin(alone[0], found.low)), float(np.fmax(alone[1], found.high))
+    grouped = bca_interval(
+        lambda weights: measure(weights @ sums), len(sums), generator, expanded(len(sums)), RESAMPLES
+    )
+    return float(np.fmin(alone[0], grouped.low)), float(np.fmax(alone[1], grouped.high))
 
 
 def _ratio(part: Counts, whole: Counts) -> Counts:

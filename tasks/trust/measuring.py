@@ -47,7 +47,7 @@ class About:
 def label_findings(
     labels: Sequence[Mapping[str, Any]],
     samples: Sequence[Mapping[str, Any]],
-    said: Sequence[int],
+    predicted: Sequence[int],
     classes: Sequence[str],
     about: About,
 ) -> list[Finding]:
@@ -56,19 +56,19 @@ def label_findings(
     whose words together weigh next to nothing, as in a saturated model: the oracle still weighs them against each
     other, as Eq. 6 says, but nobody should believe it."""
     toki = [row for row in labels if row["oracle"] == TOKI and row["label"] != "out of scope"]
-    found = []
+    findings = []
     for group, mine in _by_class(toki, "predicted", classes):
         ids = [row["id"] for row in mine]
-        found += [about.share(name, [row["label"] == name for row in mine], ids, group) for name in _LABELS]
+        findings += [about.share(name, [row["label"] == name for row in mine], ids, group) for name in _LABELS]
         if about.explainer in _IN_PROBABILITIES:
             decided = [row for row in mine if row["label"] != "undecided"]
             faint = [row["related_mass"] + row["unrelated_mass"] < FAINT for row in decided]
-            found.append(about.share("faint", faint, [row["id"] for row in decided], group))
-    beside = [{**sample, "out": sample["gold"] != code} for sample, code in zip(samples, said, strict=True)]
+            findings.append(about.share("faint", faint, [row["id"] for row in decided], group))
+    beside = [{**sample, "out": sample["gold"] != code} for sample, code in zip(samples, predicted, strict=True)]
     for group, some in _by_class(beside, "gold", classes):
         out = [bool(row["out"]) for row in some]
-        found.append(about.share("out_of_scope", out, [row["id"] for row in some], group))
-    return found
+        findings.append(about.share("out_of_scope", out, [row["id"] for row in some], group))
+    return findings
 
 
 _LABELS = ("trustworthy", "untrustworthy", "undecided")
@@ -98,11 +98,13 @@ def truth_findings(
     }
     ids = sorted(by_oracle[TOKI])
     known, groups = [truths.get(key) for key in ids], about.groups(ids)
-    said = {name: [str(rows[key]["label"]) for key in ids] for name, rows in by_oracle.items()}
-    found = [about.share("truth", [truth == value for truth in known], ids, group) for value, group in _TRUTHS.items()]
+    judged = {name: [str(rows[key]["label"]) for key in ids] for name, rows in by_oracle.items()}
+    findings = [
+        about.share("truth", [truth == value for truth in known], ids, group) for value, group in _TRUTHS.items()
+    ]
     for name in (TOKI, BY_NAME, NAIVE):
-        found += measure_findings(
-            said[name],
+        findings += measure_findings(
+            judged[name],
             known,
             oracle=name,
             explainer=about.explainer,
@@ -110,11 +112,11 @@ def truth_findings(
             generator=generator,
             groups=groups,
         )
-    found += _corrected(said[TOKI], known, about, groups)
+    findings += _corrected(judged[TOKI], known, about, groups)
     for name in (NAIVE, BY_NAME):
-        found += difference_findings(
-            said[TOKI],
-            said[name],
+        findings += difference_findings(
+            judged[TOKI],
+            judged[name],
             known,
             of=f"{TOKI} - {name}",
             group=about.explainer,
@@ -123,10 +125,10 @@ def truth_findings(
             groups=groups,
         )
     confident = [by_oracle[NAIVE][key]["confidence"] for key in ids]
-    found.append(_confidence_auc(confident, known, about, groups))
+    findings.append(_confidence_auc(confident, known, about, groups))
     if precisions:
-        found.append(_explanation_precision(precisions, about, generator))
-    return found
+        findings.append(_explanation_precision(precisions, about, generator))
+    return findings
 
 
 def _explanation_precision(precisions: Mapping[str, float], about: About, generator: np.random.Generator) -> Finding:
@@ -153,17 +155,17 @@ def _explanation_precision(precisions: Mapping[str, float], about: About, genera
 def _corrected(called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups) -> list[Finding]:
     """What share is untrustworthy in truth, by how often the oracle is right where the truth is known; not measured
     where it is not known to be better than guessing. Of samples in groups as many count as are as uncertain alone."""
-    said, truth = np.array(called, dtype=np.str_), np.array([one or "" for one in known], dtype=np.str_)
-    decided = said != "undecided"
-    untrustworthy = said == "untrustworthy"
+    labels, truth = np.array(called, dtype=np.str_), np.array([one or "" for one in known], dtype=np.str_)
+    decided = labels != "undecided"
+    untrustworthy = labels == "untrustworthy"
 
     def counted(chosen: Bools, hits: Bools) -> tuple[float, float]:
         of = None if groups is None else groups[chosen]
         return _counted(hits[chosen], of)
 
-    found, cases = counted(decided & (truth == "untrustworthy"), untrustworthy)
+    detected, cases = counted(decided & (truth == "untrustworthy"), untrustworthy)
     cleared, others = counted(decided & (truth == "trustworthy"), ~untrustworthy)
-    judge = Judge(found, cases, cleared, others)
+    judge = Judge(detected, cases, cleared, others)
     share_in_truth = corrected_share(*counted(decided, untrustworthy), judge)
     n = int(decided.sum())
     of = Finding("trust.untrustworthy_corrected", of=about.explainer, group=ALL, subject=about.subject, n=n)
@@ -183,10 +185,10 @@ def _counted(hits: Bools, groups: Groups) -> tuple[float, float]:
 
 def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> list[Finding]:
     """θ_relate of every provider, and how well it tells synonyms from random pairs."""
-    found = []
+    findings = []
     for row in thresholds:
         name, pairs = row["provider"], row["pairs"]
-        found.append(
+        findings.append(
             Finding(
                 "trust.theta_relate",
                 of=about.explainer,
@@ -198,8 +200,8 @@ def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> 
         )
         if row["balance"] is not None:
             named = {"of": about.explainer, "group": name, "subject": about.subject}
-            found.append(share("trust.balance", round(row["balance"] * pairs), pairs, **named))
-    return found
+            findings.append(share("trust.balance", round(row["balance"] * pairs), pairs, **named))
+    return findings
 
 
 def _confidence_auc(confident: Sequence[float], known: Sequence[str | None], about: About, groups: Groups) -> Finding:

@@ -35,8 +35,8 @@ def measure_trust(
     the groups of the samples, where they have some."""
     about, rows = About(name, explainer, groups_by_id(samples)), collect(labels, _READ).to_pylist()
     audited = collect(samples, ["id", "gold"]).to_pylist()
-    said = collect(predictions, ["predicted"])["predicted"].to_pylist()
-    findings = label_findings(rows, audited, said, class_names(collect(classes, None)), about)
+    predicted = collect(predictions, ["predicted"])["predicted"].to_pylist()
+    findings = label_findings(rows, audited, predicted, class_names(collect(classes, None)), about)
     if truth is not None:
         known = collect(truth, ["id", "truth", "precision"]).to_pylist()
         precisions = {row["id"]: row["precision"] for row in known if row["precision"] is not None}
@@ -53,9 +53,9 @@ def measure_trust(
 @stage(version=1, title="average trust")
 def average_trust(repeats: Sequence[Artifact[Findings]]) -> Artifact[Findings]:
     """The findings of several repeats as one: means of values and intervals, and how far the repeats spread."""
-    found = averaged([findings_from(collect(one, None)) for one in repeats])
+    findings = averaged([findings_from(collect(one, None)) for one in repeats])
     say(f"{len(repeats)} repeats")
-    return write_table(findings_table(found), into=Findings)
+    return write_table(findings_table(findings), into=Findings)
 
 
 @stage(version=1, title="trust examples")
@@ -69,8 +69,8 @@ def show_trust(
     masked: bool,
 ) -> Artifact[TrustExamples]:
     """The most damning predictions with every word of their explanations; not a word of them where `masked`."""
-    said = [row for row in collect(labels, None).to_pylist() if row["oracle"] == TOKI]
-    chosen = most_damning(said)
+    toki = [row for row in collect(labels, None).to_pylist() if row["oracle"] == TOKI]
+    chosen = most_damning(toki)
     if not chosen:
         say("nothing to show")
         return write_table(TrustExamples.schema.empty_table(), into=TrustExamples)

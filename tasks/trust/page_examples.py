@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.tasks.reporting.changed_lines import MASK, shortened_gap
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.reporting.parts import Mark, MarkedText, MarkedTexts, Stretch, Tone
 from assay.tasks.trust.page_findings import Explained
@@ -14,8 +15,6 @@ LEGEND: Mapping[Tone, str] = {
     "bad": "speaks for the prediction, not related to it",
     "neutral": "speaks against the prediction, or is known to no embedding",
 }
-_MASK = "■■■■"
-_GAP, _KEPT = 200, 80  # of characters between marked words: longer gaps are cut to so many on either side
 
 
 def examples_block(explained: Explained) -> MarkedTexts | None:
@@ -52,11 +51,11 @@ def stretches_of(row: Mapping[str, Any]) -> list[Stretch]:
     largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
     for start, stop, score, related in _words(row):
         stretches += [
-            Stretch(_cut(text[end:start], first=end == 0)),
+            Stretch(shortened_gap(text[end:start], first=end == 0)),
             Stretch(text[start:stop], *_mark(score, related, largest)),
         ]
         end = stop
-    return [*stretches, Stretch(_cut(text[end:], last=True, first=end == 0))]
+    return [*stretches, Stretch(shortened_gap(text[end:], last=True, first=end == 0))]
 
 
 def masked_stretches(row: Mapping[str, Any]) -> list[Stretch]:
@@ -64,7 +63,7 @@ def masked_stretches(row: Mapping[str, Any]) -> list[Stretch]:
     largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
     marks: list[Stretch] = []
     for _, _, score, related in _words(row):
-        marks += [Stretch(_MASK, *_mark(score, related, largest)), Stretch(" ")]
+        marks += [Stretch(MASK, *_mark(score, related, largest)), Stretch(" ")]
     return marks
 
 
@@ -75,16 +74,3 @@ def _words(row: Mapping[str, Any]) -> list[tuple[int, int, float, bool | None]]:
 def _mark(score: float, related: bool | None, largest: float) -> tuple[Tone, float]:
     tone: Tone = "neutral" if score <= 0 or related is None else "good" if related else "bad"
     return tone, abs(score) / largest
-
-
-def _cut(between: str, first: bool = False, last: bool = False) -> str:
-    """A stretch without marks, shortened in its middle, or on the side where the text begins or ends.
-
-    >>> len(_cut("x" * 1000)) < 200
-    True
-    """
-    if len(between) <= _GAP:
-        return between
-    if first:
-        return "… " + between[-_KEPT:] if not last else between[:_GAP] + " …"
-    return between[:_KEPT] + (" …" if last else " … " + between[-_KEPT:])

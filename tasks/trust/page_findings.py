@@ -66,5 +66,5 @@ class TrustFindings:
 
     def value(self, metric: str, subject: str, of: str, group: str = "") -> float | None:
         """The value of the finding, if it was measured."""
-        found = self.get(metric, subject, of, group)
-        return None if found is None else found.value
+        finding = self.get(metric, subject, of, group)
+        return None if finding is None else finding.value

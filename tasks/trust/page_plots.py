@@ -23,9 +23,9 @@ _MOVED = {
 }
 
 
-def shares_plot(found: TrustFindings, subject: str, explainer: str, classes: Sequence[str]) -> BarPlot:
+def shares_plot(trust: TrustFindings, subject: str, explainer: str, classes: Sequence[str]) -> BarPlot:
     """The share of untrustworthy predictions per class with its interval."""
-    shares = measured(found.get("untrustworthy", subject, explainer, name) for name in classes)
+    shares = measured(trust.get("untrustworthy", subject, explainer, name) for name in classes)
     alt = "; ".join(f"{share.group} {percent(share.value)}" for share in shares)
     return BarPlot(
         f"Right for the wrong reasons, {subject}, {explainer}",
@@ -79,7 +79,7 @@ def confidence_blocks(explained: Explained) -> list[Block]:
     return [plot, DataTable("How many predictions of each confidence", columns, rows, collapsed=True)]
 
 
-def roc_plot(found: TrustFindings, explained: Explained) -> list[Block]:
+def roc_plot(trust: TrustFindings, explained: Explained) -> list[Block]:
     """ROC of the subject's confidence as a sign of trust (Figure 7), with TOKI as a point; by the oracle's labels where
     the truth is not known."""
     rows = [row for row in explained.labelled("naive") if row["id"] in explained.truths]
@@ -98,11 +98,11 @@ def roc_plot(found: TrustFindings, explained: Explained) -> list[Block]:
         Series("Naive", roc.false_positive_rate.tolist(), roc.true_positive_rate.tolist()),
         Series("guessing", [0.0, 1.0], [0.0, 1.0], style="dashed"),
     ]
-    sensitivity = found.value("sensitivity", explained.subject, "toki", explained.explainer)
-    specificity = found.value("specificity", explained.subject, "toki", explained.explainer)
+    sensitivity = trust.value("sensitivity", explained.subject, "toki", explained.explainer)
+    specificity = trust.value("specificity", explained.subject, "toki", explained.explainer)
     if sensitivity is not None and specificity is not None:
         series.append(Series("TOKI", [1 - specificity], [sensitivity], style="points"))
-    area = found.value("confidence_auc", explained.subject, "naive", explained.explainer)
+    area = trust.value("confidence_auc", explained.subject, "naive", explained.explainer)
     against = "the true labels" if explained.truths else "TOKI's labels, for the truth is not known"
     alt = f"ROC of confidence against {against}" + (f"; the area under it is {area:.3f}." if area is not None else ".")
     return [
@@ -122,12 +122,12 @@ def roc_plot(found: TrustFindings, explained: Explained) -> list[Block]:
 
 def strengths_plot(strengths: Mapping[float, FindingIndex], explainer: str) -> list[Block]:
     """G-mean of every oracle over the strength of planted shortcuts, where several were audited."""
-    found = {strength: TrustFindings(findings) for strength, findings in strengths.items()}
+    by_strength = {strength: TrustFindings(findings) for strength, findings in strengths.items()}
     series = []
     for oracle, name in ORACLES.items():
         points = {
             strength: g_mean
-            for strength, trusted in found.items()
+            for strength, trusted in by_strength.items()
             for subject in trusted.subjects[:1]
             if (g_mean := trusted.get("g_mean", subject, oracle, explainer)) is not None and g_mean.value is not None
         }
@@ -214,8 +214,8 @@ def _within(score: float, low: float, high: float) -> bool:
 
 
 def _confidence_alt(series: Sequence[Series]) -> str:
-    said = [
+    phrases = [
         f"{one.name} from {percent(one.y[0])} of the least to {percent(one.y[-1])} of the most confident predictions"
         for one in series
     ]
-    return f"{'; '.join(said)}."
+    return f"{'; '.join(phrases)}."

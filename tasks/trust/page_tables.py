@@ -16,10 +16,10 @@ MEASURES = ("g_mean", "accuracy", "precision", "sensitivity", "f1", "specificity
 _CLUSTERS, _WORDS = 6, 8
 
 
-def shares_table(found: TrustFindings, classes: Sequence[str]) -> DataTable:
+def shares_table(trust: TrustFindings, classes: Sequence[str]) -> DataTable:
     """Trustworthy, untrustworthy and undecided per subject, explainer and class."""
     columns = [
-        *_subject_column(found),
+        *_subject_column(trust),
         Column("Explainer"),
         Column("Class"),
         Column("Trustworthy", "percent", "Of the right predictions that were explained"),
@@ -30,16 +30,16 @@ def shares_table(found: TrustFindings, classes: Sequence[str]) -> DataTable:
     ]
     rows: list[list[Cell]] = [
         [
-            *_subject(found, subject),
+            *_subject(trust, subject),
             explainer,
             group,
             *(
-                estimate(found.get(name, subject, explainer, group))
+                estimate(trust.get(name, subject, explainer, group))
                 for name in ("trustworthy", "untrustworthy", "undecided", "faint", "out_of_scope")
             ),
         ]
-        for subject in found.subjects
-        for explainer in found.explainers(subject)
+        for subject in trust.subjects
+        for explainer in trust.explainers(subject)
         for group in ("all", *classes)
     ]
     note = (
@@ -50,25 +50,25 @@ def shares_table(found: TrustFindings, classes: Sequence[str]) -> DataTable:
     return DataTable("What the oracle says", columns, rows, note, collapsed=len(rows) > 30)
 
 
-def measures_table(found: TrustFindings) -> list[Block]:
+def measures_table(trust: TrustFindings) -> list[Block]:
     """Table 3 of the paper: the six measures of every oracle."""
     columns = [
-        *_subject_column(found),
+        *_subject_column(trust),
         Column("Oracle"),
         Column("Explainer"),
         *(Column("G-mean" if name == "g_mean" else name.capitalize(), "number") for name in MEASURES),
     ]
     rows: list[list[Cell]] = [
         [
-            *_subject(found, subject),
+            *_subject(trust, subject),
             name,
             explainer,
-            *(estimate(found.get(measure, subject, oracle, explainer)) for measure in MEASURES),
+            *(estimate(trust.get(measure, subject, oracle, explainer)) for measure in MEASURES),
         ]
-        for subject in found.subjects
-        for explainer in found.explainers(subject)
+        for subject in trust.subjects
+        for explainer in trust.explainers(subject)
         for oracle, name in ORACLES.items()
-        if found.get("g_mean", subject, oracle, explainer) is not None
+        if trust.get("g_mean", subject, oracle, explainer) is not None
     ]
     note = (
         "The measures of Table 3 of Nguyen Tung et al.; “positive” is trustworthy. Rows of different explainers have "
@@ -77,10 +77,10 @@ def measures_table(found: TrustFindings) -> list[Block]:
     return [DataTable("The oracles against the truth", columns, rows, note)] if rows else []
 
 
-def work_table(found: TrustFindings) -> DataTable:
+def work_table(trust: TrustFindings) -> DataTable:
     """Per explainer the true labels behind the measures, and the time columns of Table 3."""
     columns = [
-        *_subject_column(found),
+        *_subject_column(trust),
         Column("Explainer"),
         Column("Trustworthy in truth", "integer"),
         Column("Untrustworthy in truth", "integer"),
@@ -92,15 +92,15 @@ def work_table(found: TrustFindings) -> DataTable:
         Column("Labels, s", "number", "Seconds spent on explaining the audited texts and labelling them"),
     ]
     rows: list[list[Cell]] = []
-    for subject in found.subjects:
-        for explainer in found.explainers(subject):
-            row: list[Cell] = [*_subject(found, subject), explainer]
+    for subject in trust.subjects:
+        for explainer in trust.explainers(subject):
+            row: list[Cell] = [*_subject(trust, subject), explainer]
             for truth in ("trustworthy", "untrustworthy", "unknown"):
-                share = found.get("truth", subject, explainer, truth)
+                share = trust.get("truth", subject, explainer, truth)
                 row.append(None if share is None or share.value is None else round(share.value * (share.n or 0)))
-            row.append(estimate(found.get("explanation_precision", subject, explainer)))
+            row.append(estimate(trust.get("explanation_precision", subject, explainer)))
             for name in ("keyword", "label"):
-                spent = found.get(f"{name}_seconds", subject, explainer)
+                spent = trust.get(f"{name}_seconds", subject, explainer)
                 row += [spent.n, spent.value] if spent is not None else [None, None]
             rows.append(row)
     note = (
@@ -110,10 +110,10 @@ def work_table(found: TrustFindings) -> DataTable:
     return DataTable("What it rests on, and what it took", columns, rows, note)
 
 
-def differences_table(found: TrustFindings) -> list[Block]:
+def differences_table(trust: TrustFindings) -> list[Block]:
     """What TOKI has over its baselines, paired."""
     columns = [
-        *_subject_column(found),
+        *_subject_column(trust),
         Column("Explainer"),
         Column("Difference"),
         Column("Accuracy", "number"),
@@ -121,16 +121,16 @@ def differences_table(found: TrustFindings) -> list[Block]:
         Column("G-mean", "number"),
     ]
     rows: list[list[Cell]] = []
-    for subject in found.subjects:
-        for explainer in found.explainers(subject):
+    for subject in trust.subjects:
+        for explainer in trust.explainers(subject):
             for oracle in ("naive", "toki-ki"):
                 of = f"toki - {oracle}"
-                accuracy = found.get("accuracy_difference", subject, of, explainer)
+                accuracy = trust.get("accuracy_difference", subject, of, explainer)
                 if accuracy is not None:
-                    g_mean = found.get("g_mean_difference", subject, of, explainer)
+                    g_mean = trust.get("g_mean_difference", subject, of, explainer)
                     rows.append(
                         [
-                            *_subject(found, subject),
+                            *_subject(trust, subject),
                             explainer,
                             f"TOKI − {ORACLES[oracle]}",
                             estimate(accuracy),
@@ -242,9 +242,9 @@ def _cluster_row(name: str, cluster: dict[str, Any], masked: bool) -> list[Cell]
     return [name, keyword, cluster["n"], listed, cluster["importance"], cluster["relatedness"]]
 
 
-def _subject_column(found: TrustFindings) -> list[Column]:
-    return [Column("Subject")] if found.subjects[1:] else []
+def _subject_column(trust: TrustFindings) -> list[Column]:
+    return [Column("Subject")] if trust.subjects[1:] else []
 
 
-def _subject(found: TrustFindings, subject: str) -> list[Cell]:
-    return [subject] if found.subjects[1:] else []
+def _subject(trust: TrustFindings, subject: str) -> list[Cell]:
+    return [subject] if trust.subjects[1:] else []

@@ -52,11 +52,11 @@ def word_pools(explanations: pa.Table, *, classes: int, lemmatise: bool = False)
         if row["gold"] == row["predicted"]:
             for word, score in spoken_for(row, lemmatise).items():
                 scores[row["predicted"]][word].append(score)
-    return [_pool(found) for found in scores]
+    return [_pool(of_class) for of_class in scores]
 
 
-def _pool(found: dict[str, list[float]]) -> Pool:
-    words = tuple(sorted(found))
-    means = [math.fsum(found[word]) / len(found[word]) for word in words]
-    counts = [len(found[word]) for word in words]
+def _pool(scores: dict[str, list[float]]) -> Pool:
+    words = tuple(sorted(scores))
+    means = [math.fsum(scores[word]) / len(scores[word]) for word in words]
+    counts = [len(scores[word]) for word in words]
     return Pool(words, np.array(means, dtype=np.float64), np.array(counts, dtype=np.int32))

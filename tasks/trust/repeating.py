@@ -18,15 +18,15 @@ def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:
     `…_spread`, its n the repeats) says what the draws do. A finding that some repeat could not measure is averaged over
     the others. No p-value is averaged.
 
-    >>> found = averaged([[Finding("trust.g_mean", value=0.5)], [Finding("trust.g_mean", value=0.7)]])
-    >>> [(one.metric, round(one.value, 3), one.n) for one in found]
+    >>> findings = averaged([[Finding("trust.g_mean", value=0.5)], [Finding("trust.g_mean", value=0.7)]])
+    >>> [(one.metric, round(one.value, 3), one.n) for one in findings]
     [('trust.g_mean', 0.6, None), ('trust.g_mean_spread', 0.141, 2)]
     """
     together: dict[tuple[str, str, str, str], list[Finding]] = {}
     for findings in repeats:
-        for one in findings:
-            together.setdefault((one.metric, one.of, one.group, one.subject), []).append(one)
-    return [made for same in together.values() for made in _average(same)]
+        for finding in findings:
+            together.setdefault((finding.metric, finding.of, finding.group, finding.subject), []).append(finding)
+    return [mean for same in together.values() for mean in _average(same)]
 
 
 def _average(same: Sequence[Finding]) -> list[Finding]:

@@ -45,6 +45,6 @@ def seconds_spent(asked: Iterable[Asked], store: Store) -> list[Finding]:
     ]
 
 
-def _wall(store: Store, stage: str, made: Artifact[Any]) -> float:
-    manifest = store.manifest(stage, made.key)
+def _wall(store: Store, stage: str, artifact: Artifact[Any]) -> float:
+    manifest = store.manifest(stage, artifact.key)
     return manifest.wall_seconds if manifest is not None else 0.0

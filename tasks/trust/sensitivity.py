@@ -90,8 +90,8 @@ def cut_rows(
 
 
 def _row(asked: Asked, question: Question, labels: Sequence[str]) -> dict[str, Any]:
-    found = confusion(labels, question.truth)
-    value = float(g_mean(np.array([found.tp, found.fp, found.fn, found.tn], dtype=np.float64)))
+    counts = confusion(labels, question.truth)
+    value = float(g_mean(np.array([counts.tp, counts.fp, counts.fn, counts.tn], dtype=np.float64)))
     return {
         "explainer": question.explainer,
         "setting": asked.setting,
@@ -100,6 +100,6 @@ def _row(asked: Asked, question: Question, labels: Sequence[str]) -> dict[str, A
         "n": len(labels),
         "trustworthy": labels.count("trustworthy"),
         "undecided": labels.count("undecided"),
-        "known": found.n,
+        "known": counts.n,
         "g_mean": None if np.isnan(value) else value,
     }

@@ -89,8 +89,8 @@ def embed_words(
         theta=theta_relate,
         seed=stage_seeds().integer(f"repeat {repeat}" if repeat else None),
     )
-    found = collect(thresholds, None).to_pylist()
-    say(f"{len(words)} words · θ_relate " + ", ".join(f"{row['provider']} {row['theta']:.2f}" for row in found))
+    rows = collect(thresholds, None).to_pylist()
+    say(f"{len(words)} words · θ_relate " + ", ".join(f"{row['provider']} {row['theta']:.2f}" for row in rows))
     return Embedded(vectors, thresholds)
 
 
@@ -108,17 +108,17 @@ def embed_piece(
     seed: int,
 ) -> tuple[pa.Table, pa.Table]:
     """The rows of one provider."""
-    one = ResolvedProviders((providers.providers[voter.place],))
-    model = load_text_model(subject, files, classes) if one.providers[0].name == "subject" else None
-    (provider,) = build_providers(one, texts, model, seed)
+    single = ResolvedProviders((providers.providers[voter.place],))
+    model = load_text_model(subject, files, classes) if single.providers[0].name == "subject" else None
+    (provider,) = build_providers(single, texts, model, seed)
     table = word_vectors(provider, words)
-    found = theta_relate(provider, synonyms.pairs, seed) if theta is None else Theta(theta, 0, 0, float("nan"))
+    threshold = theta_relate(provider, synonyms.pairs, seed) if theta is None else Theta(theta, 0, 0, float("nan"))
     row = {
         "provider": provider.name,
-        "theta": found.value,
-        "pairs": found.pairs,
-        "unknown": found.unknown,
-        "balance": None if theta is not None else found.balance,
+        "theta": threshold.value,
+        "pairs": threshold.pairs,
+        "unknown": threshold.unknown,
+        "balance": None if theta is not None else threshold.balance,
         "words": table.num_rows,
         "words_unknown": table["vector"].null_count,
     }
@@ -149,8 +149,8 @@ def identify_keywords(
         for row in _keyword_rows(code, pool, election, spaces, explainer)
     ]
     counts = [
-        f"{name} {int(found.keyword.sum())} of {len(pool.words)}"
-        for name, pool, found in zip(known, pools, elections, strict=True)
+        f"{name} {int(election.keyword.sum())} of {len(pool.words)}"
+        for name, pool, election in zip(known, pools, elections, strict=True)
     ]
     say(f"{explainer} · keywords: " + ", ".join(counts[:6]) + (" …" if len(counts) > 6 else ""))
     return write_table(pa.Table.from_pylist(rows, schema=Keywords.schema), into=Keywords)
@@ -178,9 +178,9 @@ def label_trust(
         rows=ROWS,
         oracle=oracle_of(anchors, _spaces(vectors, thresholds), names, settings),
     )
-    found = collect(labels, ["oracle", "label"]).to_pylist()
-    said = [row["label"] for row in found if row["oracle"] == TOKI]
-    say(" · ".join(f"{said.count(label)} {label}" for label in ("trustworthy", "untrustworthy", "undecided")))
+    rows = collect(labels, ["oracle", "label"]).to_pylist()
+    judged = [row["label"] for row in rows if row["oracle"] == TOKI]
+    say(" · ".join(f"{judged.count(label)} {label}" for label in ("trustworthy", "untrustworthy", "undecided")))
     return labels
 
 

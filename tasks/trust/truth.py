@@ -44,8 +44,8 @@ def explanation_precision(explanation: Collection[str], rationale: Collection[st
     >>> explanation_precision(["good", "film"], ["good", "fun"])
     0.5
     """
-    said = set(explanation)
-    return len(said & set(rationale)) / len(said) if said else None
+    words = set(explanation)
+    return len(words & set(rationale)) / len(words) if words else None
 
 
 def truth_by_rationale(explanation: Collection[str], rationale: Collection[str]) -> Truth | None:

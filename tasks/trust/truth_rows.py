@@ -38,14 +38,14 @@ def counterfactual_rows(
     without its shortcuts."""
     spans = [_column(samples, name) for name in (REASONS, SHORTCUTS)]
     texts = texts_of(samples, subject.settings.text)
-    ids, golds, said = (one.to_pylist() for one in (samples["id"], samples["gold"], predictions["predicted"]))
-    right = [row for row, (gold, code) in enumerate(zip(golds, said, strict=True)) if gold == code]
+    ids, golds, predicted = (one.to_pylist() for one in (samples["id"], samples["gold"], predictions["predicted"]))
+    right = [row for row, (gold, code) in enumerate(zip(golds, predicted, strict=True)) if gold == code]
     if not right:
         return TrustTruth.schema.empty_table()
     asked = [without_spans(texts[row], _spans(texts[row], one[row], ids[row])) for one in spans for row in right]
     codes = load_text_model(subject, files, classes).probabilities(asked).argmax(axis=1).tolist()
     rows = [
-        _truth_row(ids[row], truth_by_deletion(said[row], codes[place], codes[len(right) + place]))
+        _truth_row(ids[row], truth_by_deletion(predicted[row], codes[place], codes[len(right) + place]))
         for place, row in enumerate(right)
     ]
     return pa.Table.from_pylist(rows, schema=TrustTruth.schema)

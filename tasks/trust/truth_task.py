@@ -62,17 +62,17 @@ def human_truth(
 ) -> Artifact[TrustTruth]:
     """What most people say of each correct prediction."""
     names = class_names(collect(classes, None))
-    known, said = collect(samples, ["id", "gold"]), collect(predictions, ["predicted"])["predicted"].to_pylist()
+    known, codes = collect(samples, ["id", "gold"]), collect(predictions, ["predicted"])["predicted"].to_pylist()
     ids, golds = known["id"].to_pylist(), known["gold"].to_pylist()
-    predicted = {key: names[code] for key, gold, code in zip(ids, golds, said, strict=True) if gold == code}
+    predicted = {key: names[code] for key, gold, code in zip(ids, golds, codes, strict=True) if gold == code}
     table = verdicts.table()
-    found = verdicts_of(table, predicted, names, verdicts.name)
+    truths = verdicts_of(table, predicted, names, verdicts.name)
     if not set(map(str, table["sample"].to_pylist())) & set(ids):
         raise InputError(
             f"No sample of {verdicts.name} is among the audited ones, whose ids are such as {ids[0]!r}; its column "
             "`sample` must hold the samples' ids."
         )
-    rows = [{"id": key, "explainer": "", "truth": truth, "precision": None} for key, truth in sorted(found.items())]
+    rows = [{"id": key, "explainer": "", "truth": truth, "precision": None} for key, truth in sorted(truths.items())]
     truth: Artifact[TrustTruth] = write_table(pa.Table.from_pylist(rows, schema=TrustTruth.schema), into=TrustTruth)
     _say(truth)
     return truth

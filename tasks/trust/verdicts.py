@@ -65,11 +65,11 @@ def verdicts_of(
             raise InputError(f"{file} row {number}: annotator {annotator!r} judges sample {sample!r} twice.")
         seen.add((sample, annotator))
         if sample in predicted:
-            heard[sample].append(_one(row, predicted[sample], plain, classes, f"{file} row {number}"))
+            heard[sample].append(_label(row, predicted[sample], plain, classes, f"{file} row {number}"))
     return {sample: plurality(verdicts) for sample, verdicts in heard.items()}
 
 
-def _one(row: Mapping[str, object], predicted: str, plain: bool, classes: Sequence[str], where: str) -> Label | None:
+def _label(row: Mapping[str, object], predicted: str, plain: bool, classes: Sequence[str], where: str) -> Label | None:
     guess = row.get("guess")
     if guess is not None and guess not in classes:
         raise InputError(f"{where}: the guess is {guess!r}, expected one of {', '.join(classes)}.")

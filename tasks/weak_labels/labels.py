@@ -66,10 +66,16 @@ def labels_by(choice: LabelerChoice, votes: pa.Table, functions: Sequence[str], 
     """The WeakLabels of a partition of votes by a labeler's own probabilities: the most probable class, how probable it
     is, and as the share of the votes' weight that it wins the same."""
     cast = np.stack([votes.column(name).to_numpy() for name in functions], axis=1).astype(np.int8)  # [n, m]
-    found = probabilities_of(choice, cast, classes)
-    best = found.max(axis=1)
-    label = np.where(found[:, default] == best, default, found.argmax(axis=1)).astype(np.int16)
-    numbers = [label, best, (cast >= 0).sum(axis=1).astype(np.int32), best, (found == best[:, None]).all(axis=1)]
+    probabilities = probabilities_of(choice, cast, classes)
+    best = probabilities.max(axis=1)
+    label = np.where(probabilities[:, default] == best, default, probabilities.argmax(axis=1)).astype(np.int16)
+    numbers = [
+        label,
+        best,
+        (cast >= 0).sum(axis=1).astype(np.int32),
+        best,
+        (probabilities == best[:, None]).all(axis=1),
+    ]
     columns = [pa.array(values, field.type) for values, field in zip(numbers, _NUMBERS, strict=True)]
     return pa.table([votes.column("id"), *columns], schema=WeakLabels.schema)
 
@@ -78,20 +84,23 @@ def probabilities_of(choice: LabelerChoice, cast: npt.NDArray[np.int8], classes:
     """What a labeler's own function makes of votes [n, m], seen to be probabilities, [n, k]."""
     if choice.probabilities is None:
         raise InputError(f"The labeler {choice.word} has no probabilities of its own.")
-    found = np.asarray(choice.probabilities(cast.copy(), classes), dtype=np.float64)
-    if found.shape != (len(cast), classes):
+    probabilities = np.asarray(choice.probabilities(cast.copy(), classes), dtype=np.float64)
+    if probabilities.shape != (len(cast), classes):
         raise InputError(
-            f"The labeler {choice.word} gave the shape {list(found.shape)} for {len(cast)} samples, expected "
+            f"The labeler {choice.word} gave the shape {list(probabilities.shape)} for {len(cast)} samples, expected "
             f"{[len(cast), classes]}: the probability of every class for every sample."
         )
-    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)).all(axis=1) | (np.abs(found.sum(axis=1) - 1) > _NEARLY))
+    wrong = np.flatnonzero(
+        ~(np.isfinite(probabilities) & (probabilities >= 0)).all(axis=1)
+        | (np.abs(probabilities.sum(axis=1) - 1) > _NEARLY)
+    )
     if len(wrong):
         row = int(wrong[0])
         raise InputError(
-            f"The labeler {choice.word} gave {found[row].tolist()} for the votes {cast[row].tolist()}, expected "
-            "probabilities: none below 0, together 1."
+            f"The labeler {choice.word} gave {probabilities[row].tolist()} for the votes {cast[row].tolist()}, "
+            "expected probabilities: none below 0, together 1."
         )
-    return found
+    return probabilities
 
 
 def lookup_tables(labeler: Labeler, classes: int) -> npt.NDArray[np.float64]:

@@ -137,9 +137,9 @@ def _untrained(counts: VoteCounts, settings: Options, balance: Sequence[float] |
     if _as_snorkel(counts):
         model.O = torch.from_numpy(counts.together / counts.n).float()
         model.mask = ~torch.from_numpy(np.kron(np.eye(m, dtype=np.bool_), np.ones((k, k), dtype=np.bool_)))
-    said = torch.from_numpy(counts.votes.ravel() / counts.n).float()  # diag O
+    diagonal = torch.from_numpy(counts.votes.ravel() / counts.n).float()  # diag O
     shares = torch.from_numpy(np.tile(model.p.astype(np.float32), m)) if balance is not None else 1 / k
-    guess = torch.clamp(said * (_PRECISION * torch.ones(m * k)) / shares, 0, 1)
+    guess = torch.clamp(diagonal * (_PRECISION * torch.ones(m * k)) / shares, 0, 1)
     own_class = torch.from_numpy(np.tile(np.eye(k, dtype=np.float32), (m, 1)))  # [m·k, k]
     model.mu_init = guess[:, None] * own_class
     model.mu = torch.nn.Parameter(model.mu_init.clone() * np.random.RandomState(settings.seed).random_sample())

@@ -39,7 +39,7 @@ def train_labeler(
     """A labeler by its word, listening to all functions or to the panel; fitted on all samples."""
     choice, asked = LABELERS.named(labeler, settings), settings.class_balance
     if choice.learn is None and panel is not None:
-        trained = _untaught(choice, _functions(panel, functions))
+        trained = _untrained_labeler(choice, _functions(panel, functions))
     else:
         settings = settings.model_copy(update={"class_balance": _balance(votes, classes, settings)})
         counts = vote_counts(
@@ -90,7 +90,7 @@ def _train(
     if functions == "panel" and panel is None:
         raise InputError("There is no panel to label with; add a pruning stage to the pipeline, or use all functions.")
     heard = counts.of(counts.functions if panel is None else _functions(panel, functions))
-    return _untaught(choice, heard.functions) if choice.learn is None else choice.learn(heard, settings)
+    return _untrained_labeler(choice, heard.functions) if choice.learn is None else choice.learn(heard, settings)
 
 
 def _balance(votes: Artifact[Votes], classes: Artifact[Classes], settings: WeakLabelling) -> tuple[float, ...] | None:
@@ -99,8 +99,8 @@ def _balance(votes: Artifact[Votes], classes: Artifact[Classes], settings: WeakL
         return None
     names = class_names(collect(classes, None))
     if settings.class_balance == "estimate":
-        said = reduce_partitions(count_majorities, votes, reuse=Reuse(), classes=len(names))["labels"]
-        return majority_shares([int(count) for count in said])
+        majorities = reduce_partitions(count_majorities, votes, reuse=Reuse(), classes=len(names))["labels"]
+        return majority_shares([int(count) for count in majorities])
     return given_shares(settings.class_balance, names)
 
 
@@ -119,7 +119,7 @@ def _balance_in_words(trained: Labeler, asked: object) -> str:
     return f" · class balance {', '.join(f'{share:.0%}' for share in trained.balance)} ({how})"
 
 
-def _untaught(choice: LabelerChoice, functions: tuple[str, ...]) -> Labeler:
+def _untrained_labeler(choice: LabelerChoice, functions: tuple[str, ...]) -> Labeler:
     """The labeler that every vote weighs the same to, or that makes of votes what it likes."""
     return replace(majority(functions), by="" if choice.probabilities is None else choice.word)
 

@@ -55,14 +55,14 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """The mean over each text's last hidden states, [n, d]."""
         ids = [one.ids[: self._longest] for one in self._tokenizer.encode_batch(list(texts))]
-        made = np.zeros((len(ids), int(self._network.config.hidden_size)), dtype=np.float32)
+        vectors = np.zeros((len(ids), int(self._network.config.hidden_size)), dtype=np.float32)
         for length in _LENGTHS:
             shorter = max((one for one in _LENGTHS if one < length), default=-1)
             rows = [row for row, tokens in enumerate(ids) if shorter < len(tokens) <= length]
             for start in range(0, len(rows), _BATCH):
                 block = rows[start : start + _BATCH]
-                made[block] = self._block([ids[row] for row in block], min(length, self._longest))
-        return made
+                vectors[block] = self._block([ids[row] for row in block], min(length, self._longest))
+        return vectors
 
     def encode_together(self, texts: Sequence[str]) -> Vectors:
         """As `encode`, in one block of these texts alone: faster for a few, but the last bits depend on the company."""
@@ -88,8 +88,8 @@ class SentenceEncoder:
             hidden = self._network(torch.as_tensor(filled, device=self._device), attention_mask=on).last_hidden_state
             weights = on.unsqueeze(-1).to(hidden.dtype)
             pooled = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1)
-        made: Vectors = pooled[: len(ids)].float().cpu().numpy()
-        return made
+        vectors: Vectors = pooled[: len(ids)].float().cpu().numpy()
+        return vectors
 
     def _read(self, folder: Path) -> Any:
         from safetensors import SafetensorError
@@ -106,8 +106,8 @@ class SentenceEncoder:
                 attn_implementation="eager",
             )
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as fault:
-            said = " ".join(str(fault).split())
-            raise InputError(f"{folder} cannot be read as a sentence encoder: {said}") from fault
+            reason = " ".join(str(fault).split())
+            raise InputError(f"{folder} cannot be read as a sentence encoder: {reason}") from fault
 
     def _read_tokenizer(self, folder: Path) -> Any:
         from tokenizers import Tokenizer

@@ -133,32 +133,32 @@ def _resolve(name: str, beside: Path) -> ResolvedProvider:
 
 
 def _build(
-    one: ResolvedProvider,
+    resolved: ResolvedProvider,
     corpus: Sequence[str],
     model: object,
     seed: int,
     encoders: dict[str, SentenceEncoder],
 ) -> Provider:
-    if one.code is not None:
-        return OwnProvider(one.name, one.code)
-    if one.name == "fasttext":
+    if resolved.code is not None:
+        return OwnProvider(resolved.name, resolved.code)
+    if resolved.name == "fasttext":
         return fasttext_provider(corpus, seed)
-    if one.name == "ppmi":
+    if resolved.name == "ppmi":
         return ppmi_provider(corpus, seed)
-    if one.name == "subject":
+    if resolved.name == "subject":
         if not isinstance(model, Embedding):
             raise InputError(
                 "The word embedding `subject` needs a subject with tokens to look into, and this one only gives "
                 f"probabilities; say trust.providers: [{', '.join(default_providers(subject_has_tokens=False))}]."
             )
         return SubjectProvider(model)
-    assert one.path is not None
-    kind = one.name.partition(":")[0]
+    assert resolved.path is not None
+    kind = resolved.name.partition(":")[0]
     if kind in ("encoder", "encoder-prompted"):
-        if one.path not in encoders:
-            encoders[one.path] = SentenceEncoder(Path(one.path))
-        return EncoderProvider(encoders[one.path], one.name, PROMPT if kind == "encoder-prompted" else "{}")
-    return read_vectors(Path(one.path), one.name)
+        if resolved.path not in encoders:
+            encoders[resolved.path] = SentenceEncoder(Path(resolved.path))
+        return EncoderProvider(encoders[resolved.path], resolved.name, PROMPT if kind == "encoder-prompted" else "{}")
+    return read_vectors(Path(resolved.path), resolved.name)
 
 
 class OwnProvider:
@@ -166,8 +166,8 @@ class OwnProvider:
 
     def __init__(self, name: str, code: CodeReference) -> None:
         """The object is made once, from its code."""
-        made = code.load()
-        encode = getattr(made, "encode", made)
+        loaded = code.load()
+        encode = getattr(loaded, "encode", loaded)
         if not callable(encode):
             raise InputError(f"{name} (trust.providers) has no `encode` and is no function of a list of words.")
         self._code, self._name, self._encode = code, name, cast("Callable[[list[str]], object]", encode)
@@ -180,10 +180,12 @@ class OwnProvider:
     def vectors(self, words: Sequence[str]) -> Vectors:
         """What the object gives, [n, d]; checked for its shape."""
         with self._code.at_work("word embedding"):
-            made = np.asarray(self._encode(list(words)), dtype=np.float32)
-        if made.ndim != 2 or len(made) != len(words):
-            raise InputError(f"{self._name} gives an array of shape {made.shape} for {len(words)} words, not [n, d].")
-        return made
+            vectors = np.asarray(self._encode(list(words)), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(words):
+            raise InputError(
+                f"{self._name} gives an array of shape {vectors.shape} for {len(words)} words, not [n, d]."
+            )
+        return vectors
 
 
 def _sha256(path: Path) -> str:

@@ -67,11 +67,11 @@ class FastTextProvider:
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The vector of each word less the mean of the vocabulary, [n, d]; NaN where too little of it was seen."""
-        made = np.full((len(words), self._trained.vector_size), np.nan, dtype=np.float32)
+        vectors = np.full((len(words), self._trained.vector_size), np.nan, dtype=np.float32)
         for row, word in enumerate(words):
             if self._knows(word):
-                made[row] = self._trained.get_vector(word) - self._centre
-        return made
+                vectors[row] = self._trained.get_vector(word) - self._centre
+        return vectors
 
     def _knows(self, word: str) -> bool:
         from gensim.models.fasttext import ft_ngram_hashes

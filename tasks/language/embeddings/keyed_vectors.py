@@ -67,13 +67,13 @@ class KeyedProvider:
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The vector of each word, [n, d]; NaN where the file has none."""
-        made = np.full((len(words), self._keyed.vector_size), np.nan, dtype=np.float32)
+        vectors = np.full((len(words), self._keyed.vector_size), np.nan, dtype=np.float32)
         for row, word in enumerate(words):
             for form in (word, word.lower(), word.capitalize()):
                 if form in self._keyed.key_to_index:
-                    made[row] = self._keyed.get_vector(form)
+                    vectors[row] = self._keyed.get_vector(form)
                     break
-        return made
+        return vectors
 
 
 def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
@@ -84,9 +84,9 @@ def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
     kind = format_of(path)
     try:
         if kind == "fasttext-binary":
-            found = load_facebook_vectors(str(path))
+            keyed = load_facebook_vectors(str(path))
         else:
-            found = KeyedVectors.load_word2vec_format(
+            keyed = KeyedVectors.load_word2vec_format(
                 str(path),
                 binary=kind == "word2vec-binary",
                 no_header=kind == "glove",
@@ -95,9 +95,9 @@ def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
             )
     except _FAULTS as fault:
         raise InputError(f"{path} begins like {kind} word vectors, but cannot be read: {str(fault)[:200]}.") from fault
-    if not np.isfinite(found.vectors).all():
+    if not np.isfinite(keyed.vectors).all():
         raise InputError(f"{path} has vectors with numbers that are not finite; it is damaged.")
-    return KeyedProvider(name or path.name, found)
+    return KeyedProvider(name or path.name, keyed)
 
 
 def format_of(path: Path) -> Format:

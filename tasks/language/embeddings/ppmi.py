@@ -62,14 +62,16 @@ def ppmi(counts: csr_array) -> csr_array:
     """max(0, log p(w, c) / (p(w) p(c))), the context's share to the power 3/4 (Levy, Goldberg and Dagan 2015)."""
     from scipy.sparse import csr_array
 
-    found = counts.tocoo()
+    entries = counts.tocoo()
     totals = np.asarray(counts.sum(axis=1), dtype=np.float64)
     smooth = totals**_SMOOTHING
-    expected = totals[found.coords[0]] * smooth[found.coords[1]] / max(smooth.sum(), 1.0)
-    information = np.log(found.data / expected)
+    expected = totals[entries.coords[0]] * smooth[entries.coords[1]] / max(smooth.sum(), 1.0)
+    information = np.log(entries.data / expected)
     kept = information > 0
-    made: csr_array = csr_array((information[kept], (found.coords[0][kept], found.coords[1][kept])), shape=counts.shape)
-    return made
+    weights: csr_array = csr_array(
+        (information[kept], (entries.coords[0][kept], entries.coords[1][kept])), shape=counts.shape
+    )
+    return weights
 
 
 def reduced(weights: csr_array, dimensions: int, seed: int) -> Vectors:
@@ -89,8 +91,8 @@ def reduced(weights: csr_array, dimensions: int, seed: int) -> Vectors:
     lengths = np.abs(columns)
     first = (lengths >= _NEARLY * lengths.max(axis=0)).argmax(axis=0)
     largest = columns[first, np.arange(columns.shape[1])]
-    made: Vectors = (columns * np.where(largest < 0, -1.0, 1.0)).astype(np.float32)
-    return made
+    vectors: Vectors = (columns * np.where(largest < 0, -1.0, 1.0)).astype(np.float32)
+    return vectors
 
 
 def _within(ids: npt.NDArray[np.int64], size: int, window: int) -> csr_array:

@@ -62,12 +62,12 @@ class SubjectProvider:
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The mean embedding of each word's tokens, [n, d]; NaN for a word of which the vocabulary has nothing."""
-        made = np.full((len(words), self._dimensions), np.nan, dtype=np.float32)
+        vectors = np.full((len(words), self._dimensions), np.nan, dtype=np.float32)
         for row, word in enumerate(words):
             tokens = self._tokens(word)
             if not self._unknown.issuperset(tokens.tolist()):
-                made[row] = self._model.embeddings(tokens).mean(axis=0, dtype=np.float64)
-        return made
+                vectors[row] = self._model.embeddings(tokens).mean(axis=0, dtype=np.float64)
+        return vectors
 
     def _tokens(self, word: str) -> npt.NDArray[np.int64]:
         """The tokens of a word as it stands inside a text, where many tokenizers see a space before it."""

@@ -37,13 +37,13 @@ class _Subject:
         return self.token_probabilities([self.encode(text).ids for text in texts])
 
     def encode(self, text: str) -> Encoded:
-        found = list(re.finditer(r"\w+|[^\w\s]", text.lower()))[: self.limit - 2]
-        for word in found:
+        matches = list(re.finditer(r"\w+|[^\w\s]", text.lower()))[: self.limit - 2]
+        for word in matches:
             if word[0] not in self.vocabulary:
                 self.vocabulary.append(word[0])
-        ids: IntArray = np.array([0, *(self.vocabulary.index(word[0]) for word in found), 1], dtype=np.int64)
-        spans: IntArray = np.array([(0, 0), *(word.span() for word in found), (0, 0)], dtype=np.int64)
-        special: BoolArray = np.array([True, *([False] * len(found)), True])
+        ids: IntArray = np.array([0, *(self.vocabulary.index(word[0]) for word in matches), 1], dtype=np.int64)
+        spans: IntArray = np.array([(0, 0), *(word.span() for word in matches), (0, 0)], dtype=np.int64)
+        special: BoolArray = np.array([True, *([False] * len(matches)), True])
         return Encoded(ids, spans[:, 0], spans[:, 1], special)
 
     def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
@@ -88,8 +88,8 @@ def check_explainer(choice: ExplainerChoice) -> None:
     >>> from assay.tasks.trust.explainers.table import EXPLAINERS
     >>> check_explainer(EXPLAINERS.named("omission"))
     """
-    first = [_asked(choice, text) for text in TEXTS]
-    again = [_asked(choice, text) for text in reversed(TEXTS)][::-1]
+    first = [_checked_explanation(choice, text) for text in TEXTS]
+    again = [_checked_explanation(choice, text) for text in reversed(TEXTS)][::-1]
     if first != again:
         raise InputError(
             f"The explainer {choice.word} explains the same prediction otherwise when it is asked again with the same "
@@ -97,25 +97,25 @@ def check_explainer(choice: ExplainerChoice) -> None:
         )
 
 
-def _asked(choice: ExplainerChoice, text: str) -> Explanation:
+def _checked_explanation(choice: ExplainerChoice, text: str) -> Explanation:
     """The explanation of one text, seen to be one."""
     subject = _Subject()
     document = read_document(text, subject)
-    found = choice.explain(subject, document, 1, _Brief(), np.random.default_rng(0))
-    if not isinstance(found, Explanation):
-        raise InputError(f"The explainer {choice.word} gave {type(found).__name__}, expected an Explanation.")
-    if len(found.words) > TOP or len(set(found.words)) < len(found.words):
+    explanation = choice.explain(subject, document, 1, _Brief(), np.random.default_rng(0))
+    if not isinstance(explanation, Explanation):
+        raise InputError(f"The explainer {choice.word} gave {type(explanation).__name__}, expected an Explanation.")
+    if len(explanation.words) > TOP or len(set(explanation.words)) < len(explanation.words):
         raise InputError(
-            f"The explainer {choice.word} gave {len(found.words)} words, expected at most {TOP}, each once."
+            f"The explainer {choice.word} gave {len(explanation.words)} words, expected at most {TOP}, each once."
         )
-    if len(found.importance) != len(found.words) or not np.isfinite(found.importance).all():
+    if len(explanation.importance) != len(explanation.words) or not np.isfinite(explanation.importance).all():
         raise InputError(
-            f"The explainer {choice.word} gave {len(found.importance)} numbers for {len(found.words)} words, expected "
-            "a finite one for each."
+            f"The explainer {choice.word} gave {len(explanation.importance)} numbers for {len(explanation.words)} "
+            "words, expected a finite one for each."
         )
-    strange = [word.text for word in found.words if word not in document.words]
+    strange = [word.text for word in explanation.words if word not in document.words]
     if strange:
         raise InputError(f"The explainer {choice.word} named {strange[0]!r}, which is no word of the document.")
-    if list(np.abs(found.importance)) != sorted(np.abs(found.importance), reverse=True):
+    if list(np.abs(explanation.importance)) != sorted(np.abs(explanation.importance), reverse=True):
         raise InputError(f"The explainer {choice.word} gave its words in no order: the largest importance comes first.")
-    return found
+    return explanation

@@ -19,10 +19,10 @@ def explain_by_lime(
     """The words that a local linear model of the class's probability rests on (Ribeiro et al. 2016, Algorithm 1)."""
     texts = perturbed(document, model)
     blocks = draw_masks(len(document.words), settings.samples, generator)
-    found = neighbourhood(texts, next(blocks))
+    moments = neighbourhood(texts, next(blocks))
     for masks in blocks:
-        found = found + neighbourhood(texts, masks)
-    chosen, coefficients = explain_class(found, target, settings.top_words)
+        moments = moments + neighbourhood(texts, masks)
+    chosen, coefficients = explain_class(moments, target, settings.top_words)
     return explanation(document, chosen, coefficients)
 
 

@@ -69,10 +69,10 @@ def moments(masks: Masks, counts: npt.NDArray[np.integer], probabilities: Floats
     )
 
 
-def explain_class(found: Moments, target: int, words: int) -> tuple[Ints, Floats]:
+def explain_class(moments: Moments, target: int, words: int) -> tuple[Ints, Floats]:
     """The at most `words` selected words and their coefficients for the class, the largest in size first."""
-    gram = found.pairs - np.outer(found.words, found.words) / found.weight  # centred: the intercept is gone
-    cross = found.cross[:, target] - found.words * (found.outcomes[target] / found.weight)
+    gram = moments.pairs - np.outer(moments.words, moments.words) / moments.weight  # centred: the intercept is gone
+    cross = moments.cross[:, target] - moments.words * (moments.outcomes[target] / moments.weight)
     chosen = forward_selection(gram, cross, words) if words <= FORWARD_AT_MOST else highest_weights(gram, cross, words)
     coefficients = ridge(gram[np.ix_(chosen, chosen)], cross[chosen], _ALPHA)
     order = np.argsort(-np.abs(coefficients), kind="stable")

@@ -30,12 +30,12 @@ def explain_by_lime_package(
         return [word.text for word in document.occurrences]
 
     explainer = LimeTextExplainer(split_expression=split, random_state=int(generator.integers(2**32)))
-    found = explainer.explain_instance(
+    lime_explanation = explainer.explain_instance(
         words, classify, labels=(target,), num_features=settings.top_words, num_samples=settings.samples
     )
-    pairs = found.local_exp[target]
+    pairs = lime_explanation.local_exp[target]
     place = {word.text: feature for feature, word in enumerate(document.words)}
-    named = [found.domain_mapper.indexed_string.word(feature) for feature, _ in pairs]
+    named = [lime_explanation.domain_mapper.indexed_string.word(feature) for feature, _ in pairs]
     return explanation(
         document, np.array([place[str(word)] for word in named]), np.array([float(weight) for _, weight in pairs])
     )

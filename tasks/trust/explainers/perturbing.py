@@ -35,8 +35,8 @@ class Perturbed:
         """The probability of every class for each mask [n, k]; texts of like length are asked about together."""
         lengths = masks @ self.lengths + self.always
         order = np.argsort(lengths, kind="stable")
-        found = [self.ask(masks[part]) for part in self._pieces(order, lengths)]
-        values = np.concatenate(found)
+        blocks = [self.ask(masks[part]) for part in self._pieces(order, lengths)]
+        values = np.concatenate(blocks)
         result = np.empty_like(values)
         result[order] = values
         return result

@@ -36,11 +36,11 @@ class ToExplain(Table):
 def rows_to_explain(samples: pa.Table, predictions: pa.Table, *, chosen: npt.NDArray[np.bool_], text: str) -> pa.Table:
     """Of a partition of samples and predictions the chosen rows, with the confidence in the predicted class."""
     rows = np.flatnonzero(chosen)
-    kept, said = samples.take(pa.array(rows)), predictions.take(pa.array(rows))
-    codes, shares = said["predicted"].to_pylist(), said["probabilities"].to_pylist()
+    kept, predicted = samples.take(pa.array(rows)), predictions.take(pa.array(rows))
+    codes, shares = predicted["predicted"].to_pylist(), predicted["probabilities"].to_pylist()
     confidence = [share[code] for code, share in zip(codes, shares, strict=True)]
     texts = pa.array(texts_of(kept, text), pa.string())
-    columns = [kept["id"], kept["gold"], said["predicted"], pa.array(confidence, pa.float64()), texts]
+    columns = [kept["id"], kept["gold"], predicted["predicted"], pa.array(confidence, pa.float64()), texts]
     return pa.table(columns, schema=ToExplain.schema)
 
 
@@ -58,14 +58,14 @@ def explain_rows(
     if not rows.num_rows:
         return explanations_table(rows, [], settings)
     model = load_text_model(subject, files, classes)
-    found = [
+    explanations = [
         _explained(model, row["id"], row["text"], row["predicted"], settings, _generator(seeds, row["id"], repeat))
         for row in rows.to_pylist()
     ]
-    return explanations_table(rows, found, settings)
+    return explanations_table(rows, explanations, settings)
 
 
-def explanations_table(rows: pa.Table, found: list[Explanation], settings: Explaining) -> pa.Table:
+def explanations_table(rows: pa.Table, explanations: list[Explanation], settings: Explaining) -> pa.Table:
     """The table of explanations beside the rows that were explained."""
     kept = {name: rows[name] for name in ("id", "gold", "predicted", "confidence")}
     columns = {
@@ -74,12 +74,12 @@ def explanations_table(rows: pa.Table, found: list[Explanation], settings: Expla
         "gold": kept["gold"],
         "predicted": kept["predicted"],
         "confidence": kept["confidence"],
-        "words": pa.array([[word.text for word in one.words] for one in found], pa.list_(pa.string())),
-        "starts": pa.array([[word.start for word in one.words] for one in found], pa.list_(pa.int32())),
-        "ends": pa.array([[word.end for word in one.words] for one in found], pa.list_(pa.int32())),
-        "importance": pa.array([list(one.importance) for one in found], pa.list_(pa.float64())),
-        "text_words": pa.array([one.text_words for one in found], pa.int32()),
-        "read_words": pa.array([one.read_words for one in found], pa.int32()),
+        "words": pa.array([[word.text for word in one.words] for one in explanations], pa.list_(pa.string())),
+        "starts": pa.array([[word.start for word in one.words] for one in explanations], pa.list_(pa.int32())),
+        "ends": pa.array([[word.end for word in one.words] for one in explanations], pa.list_(pa.int32())),
+        "importance": pa.array([list(one.importance) for one in explanations], pa.list_(pa.float64())),
+        "text_words": pa.array([one.text_words for one in explanations], pa.int32()),
+        "read_words": pa.array([one.read_words for one in explanations], pa.int32()),
     }
     return pa.table(columns).select([*Explanations.schema.names, "text_words", "read_words"])
 

@@ -58,7 +58,7 @@ def measured(subject, digits, settings):
     ids = [str(row) for row in range(HELD_OUT)]
     found = {}
     for seen in look({"plain": subject}, pixels, ids, np.zeros(HELD_OUT, bool), settings, Seeds(0, "corrupt")):
-        said = seen.said["plain"]
+        said = seen.answers["plain"]
         counts = [
             count_flips(said, seen.corruption.kind).sum(),
             comparisons(said) * said.shape[1],

@@ -100,8 +100,8 @@ def test_sixteen_points_give_the_error_back():
     made = record("f", "g", answers, 2, "sixteen points")
     assert (density[4], density[12], made.error, made.moved) == (1 / 3, 1 / 3, 0.5, 4)
     assert made.estimate == pytest.approx(0.5, abs=1e-15)
-    assert made.found.mean == pytest.approx(0.0, abs=1e-15)
-    assert made.found.p == 1.0
+    assert made.tested.mean == pytest.approx(0.0, abs=1e-15)
+    assert made.tested.p == 1.0
 
 
 @pytest.mark.parametrize("bound", BOUNDS)

@@ -79,15 +79,15 @@ def test_honest_models_are_rejected_as_often_as_the_level_says_and_memory_shows(
 
 def test_the_papers_test_on_the_same_values_is_far_more_cautious():
     exact, paper = orbit_records(simulated(2000, 24, 0.15, 0), "m", "paper", 0.05, "set")
-    assert exact.found.p < 1e-3 < paper.found.p
-    assert (exact.bound, paper.bound, exact.found.mean) == ("exact", "paper", paper.found.mean)
-    assert paper.found.span == pytest.approx(2 * (1 - 1 / 24))
+    assert exact.tested.p < 1e-3 < paper.tested.p
+    assert (exact.bound, paper.bound, exact.tested.mean) == ("exact", "paper", paper.tested.mean)
+    assert paper.tested.span == pytest.approx(2 * (1 - 1 / 24))
 
 
 def test_values_average_to_the_difference_of_both_estimates():
     orbits = simulated(300, 4, 0.2, 1)
     exact, _ = orbit_records(orbits, "m", "paper", 0.05, "set")
-    assert exact.found.mean == pytest.approx(exact.estimate - exact.error)
+    assert exact.tested.mean == pytest.approx(exact.estimate - exact.error)
     assert orbits.values.min() >= orbits.lowest
 
 
@@ -155,8 +155,8 @@ def compared(rows=FORMS, said=(1, 0, 1, 0), settings_=SETTINGS):
 @pytest.mark.usefixtures("run")
 def test_the_stage_writes_the_exact_test_and_the_papers_beside_it():
     exact, paper = compared()
-    assert (exact.generator, exact.bound, paper.bound, exact.found.n) == ("orbit", "exact", "paper", 2)
-    assert (exact.error, exact.estimate, exact.found.mean, exact.found.p) == (0.0, 0.5, 0.5, 0.25)
+    assert (exact.generator, exact.bound, paper.bound, exact.tested.n) == ("orbit", "exact", "paper", 2)
+    assert (exact.error, exact.estimate, exact.tested.mean, exact.tested.p) == (0.0, 0.5, 0.5, 0.25)
     assert exact.test_set == paper.test_set
     assert len({one.test_set for one in (exact, *compared(list(reversed(FORMS)), (0, 1, 0, 1)))}) == 1
 
@@ -179,7 +179,7 @@ def test_forms_that_cannot_be_are_named(row, said):
 def test_reordered_options_have_another_right_letter_in_every_form():
     letters = [("q1a", 2, "q1", "true"), ("q1b", 0, "q1", "false"), ("q2a", 3, "q2", "true"), ("q2b", 1, "q2", "false")]
     exact, _ = compared(letters, said=(2, 1, 3, 0))  # both right as they were asked, and wrong the other way round
-    assert (exact.error, exact.estimate, exact.found.p) == (0.0, 0.5, 0.25)
+    assert (exact.error, exact.estimate, exact.tested.p) == (0.0, 0.5, 0.25)
 
 
 @pytest.mark.usefixtures("run")
@@ -197,6 +197,6 @@ def test_at_every_look_the_exact_test_rejects_from_its_smallest_gap_on():
         one = orbit_records(Orbits(np.full(n, 3), wrong.sum(axis=1), wrong[:, 0]), "m", "paper", 0.05, "s")[0]
         for look in (1, 5, 100):
             level = spent_level(0.05, look)
-            found = at_level(one, level, 0.05).found
+            found = at_level(one, level, 0.05).tested
             assert found.minimum_gap <= 1
             assert (found.p <= level) == (found.mean >= found.minimum_gap - 1e-12)

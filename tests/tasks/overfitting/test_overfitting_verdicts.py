@@ -68,7 +68,7 @@ def test_a_test_of_several_models_is_held_against_fresh_samples_with_as_many():
     (said,) = [one for one in judge(records, OPTIONS, {}) if one.verdict]
     assert said.verdict.name == "overfit"
     assert judge([row(0.05), row(0.05, role="fresh")], OPTIONS, {})[0].counts is None  # rejected too: nothing does
-    assert said.counts == said.record.found.minimum_gap  # so many fresh samples leave it to the test set's own
+    assert said.counts == said.record.tested.minimum_gap  # so many fresh samples leave it to the test set's own
     few = row(0.0, n=500, role="fresh", models=3)
     scarce = judge([records[0], few], OPTIONS, {})[0]
     assert scarce.counts == pytest.approx(pairwise_test(values(0, 500), 1.5, alpha=0.025).minimum_gap)
@@ -76,7 +76,7 @@ def test_a_test_of_several_models_is_held_against_fresh_samples_with_as_many():
 
 def test_training_samples_that_are_not_rejected_show_nothing_and_a_copy_that_is_does():
     honest = pairwise_test(values(0.01) - values(0.01).mean(), 1.5)
-    test = replace(row(0.0), found=honest)
+    test = replace(row(0.0), tested=honest)
     unseen = "nothing here shows that the test could find memory"
     for more, silent in (
         ([], True),
@@ -207,21 +207,21 @@ def test_a_model_that_is_found_out_tonight_may_pass_after_a_hundred_looks():
     assert early.verdict is not None
     assert late.verdict is not None
     assert early.verdict.name == "overfit" != late.verdict.name
-    assert late.record.found.minimum_gap > early.record.found.minimum_gap
+    assert late.record.tested.minimum_gap > early.record.tested.minimum_gap
 
 
 def test_two_generators_of_one_subject_are_one_look_up_and_corrected():
     records = [row(0.05), replace(row(0.05), generator="nearest")]
     judged = judge(records, OPTIONS, {})
     assert [one.look for one in judged] == [1, 1]
-    assert [one.p_adjusted for one in judged] == pytest.approx([2 * records[0].found.p] * 2)
+    assert [one.p_adjusted for one in judged] == pytest.approx([2 * records[0].tested.p] * 2)
 
 
 def test_a_look_up_of_two_generators_is_said_once_and_its_p_by_both_names():
     judged = judge([row(0.05), replace(row(0.05), generator="nearest")], OPTIONS, {})
     found = judged_findings(judged)
     assert [one.metric for one in found].count("overfitting.look_up") == 1
-    plain, corrected = judged[0].record.found.p, judged[0].p_adjusted
+    plain, corrected = judged[0].record.tested.p, judged[0].p_adjusted
     assert f"{p_equals(plain, corrected)}, at level 0.025" in page(FindingIndex(), judged).sentence
     assert headline(FindingIndex(found))[0].text.count("corrected p") == 2
     table = next(block for block in page(FindingIndex(), judged).blocks if isinstance(block, DataTable))

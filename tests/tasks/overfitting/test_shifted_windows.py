@@ -95,10 +95,10 @@ def test_a_copy_fitted_to_the_test_set_is_found_and_the_subject_is_not(run):
     made = measure_windows({"test": tested, "dishonest": [dishonest]}, "tiny", BOTH, "paper", 0.05)
     records = {(one.role, one.generator): one for one in records_from(collect(made.tests, None))}
     assert records["test", "strongest"].models == 2
-    assert records["test", "strongest"].found.p > 0.5
-    assert records["dishonest", "strongest"].found.p < 1e-4
-    assert records["dishonest", "strongest"].found.mean > 0.1
-    assert (records["test", "strongest"].found.span, records["test", "random"].found.span) == (1.5, 2.0)
+    assert records["test", "strongest"].tested.p > 0.5
+    assert records["dishonest", "strongest"].tested.p < 1e-4
+    assert records["dishonest", "strongest"].tested.mean > 0.1
+    assert (records["test", "strongest"].tested.span, records["test", "random"].tested.span) == (1.5, 2.0)
     findings = findings_from(collect(made.findings, None))
     by_offset = {(one.of, one.group): one.value for one in findings if one.metric == "overfitting.error_by_offset"}
     assert by_offset["dishonest", "offset=1"] - by_offset["dishonest", "offset=0"] > 0.2
@@ -223,7 +223,7 @@ def test_a_record_says_what_is_in_its_table():
     looked = looked_from(pa.Table.from_pylist(rows, schema=ShiftedWindows.schema), ("strongest",))
     (one,) = window_records({"test": [looked]}, "s", ("strongest",), "paper", 0.05)
     assert (one.error, one.adversarial_error, one.estimate) == (0.5, 0.75, 1.75 / 4)
-    assert (one.h_original, one.h_adversarial, one.moved, one.found.mean) == (0.75, 0.25, 1, -0.25 / 4)
+    assert (one.h_original, one.h_adversarial, one.moved, one.tested.mean) == (0.75, 0.25, 1, -0.25 / 4)
 
 
 @pytest.mark.parametrize(("of_the_copy", "verdict"), [(0.3, "no evidence"), (0.0, "underpowered")])

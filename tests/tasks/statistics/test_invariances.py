@@ -83,7 +83,7 @@ def of(*found: Proportion) -> Result:
 
 def alone(said: np.ndarray, truth: np.ndarray) -> Result:
     found = one_answer(said, truth, 3)
-    return *of(found.share, found.found), float(found.verdict == "degenerate")
+    return *of(found.share, found.others_right), float(found.verdict == "degenerate")
 
 
 def renamed(codes: np.ndarray) -> np.ndarray:
