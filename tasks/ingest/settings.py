@@ -29,12 +29,12 @@ ORIGINS = (
 )
 
 
-def _as_many(value: object) -> object:
+def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-Paths = Annotated[tuple[str, ...], BeforeValidator(_as_many), Field(min_length=1)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_as_many)]
+Paths = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
 
 
 MOST_DRAWN = 4096 * 4096
@@ -43,11 +43,11 @@ MOST_DRAWN = 4096 * 4096
 Side = Annotated[int, Field(ge=1, le=8192)]
 
 
-def _as_both(value: object) -> object:
+def _as_pair(value: object) -> object:
     return (value, value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_both)]
+Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_pair)]
 
 
 def _is_left_out(value: object) -> bool:
@@ -154,7 +154,7 @@ class Source(Settings):
     reader: Literal["parquet", "csv", "jsonl"] | None = Field(default=None, examples=["csv"], exclude_if=_is_left_out)
     """Who reads `files`: also a reader that an installed package offers, or one of your own as `module:object` or
     `file.py:object`."""
-    sql: Annotated[tuple[str], BeforeValidator(_as_many), AfterValidator(without_password)] | None = Field(
+    sql: Annotated[tuple[str], BeforeValidator(_as_tuple), AfterValidator(without_password)] | None = Field(
         default=None, examples=["sqlite:///comments.db", "${DATABASE_URL}"], exclude_if=_is_left_out
     )
     """A database, as SQLAlchemy writes its address: SQLite as it is (the path starts beside pipelines.yaml), PostgreSQL
@@ -228,15 +228,15 @@ class Source(Settings):
         """The columns that readers make themselves mean what they mean, unless somebody says otherwise."""
         if not isinstance(given, dict):
             return given
-        made = next((meant for origin, meant in _MADE.items() if given.get(origin) is not None), {})
-        return {**made, **given}
+        defaults = next((meant for origin, meant in _MADE.items() if given.get(origin) is not None), {})
+        return {**defaults, **given}
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         given = [name for name in ORIGINS if getattr(self, name) is not None]
         if len(given) != 1:
-            found = " and ".join(given) if given else "none of them"
-            raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {found}")
+            listed = " and ".join(given) if given else "none of them"
+            raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {listed}")
         if (self.files is None) != (self.reader is None):
             raise ValueError("files and reader go together: the files, and who reads them")
         if (self.sql is None) != (self.query is None):
