@@ -113,8 +113,8 @@ class Turns:
 
     def _begin(self, number: int) -> float | None:
         assert self.folder is not None
-        found = (self.folder.read_json(f"{self.place}/{number:09d}.json") or {}).get("begin")
-        return float(found) if isinstance(found, int | float) else None
+        begin = (self.folder.read_json(f"{self.place}/{number:09d}.json") or {}).get("begin")
+        return float(begin) if isinstance(begin, int | float) else None
 
     def _latest(self) -> int:
         assert self.folder is not None

@@ -81,16 +81,16 @@ class Tagged:
         name, fields = self.settings.__name__, self.settings.model_fields
         mute = [field for field, declared in fields.items() if not declared.description]
         # Of a file that travelled here only its bytes are known, in which nobody looks for docstrings.
-        said = [
+        sentences = [
             f"`{field}` of {name} has no sentence: write one in a docstring under it; the documents show it."
             for field in (mute if _is_a_file(self.settings) else ())
         ]
         if self.without_default:
-            return said
+            return sentences
         dumped = self.settings().model_dump(mode="json", by_alias=True)
         if self.settings.model_validate(dumped) != self.settings():
-            said.append(f"{name} is another after it was written to JSON and read again.")
-        return said
+            sentences.append(f"{name} is another after it was written to JSON and read again.")
+        return sentences
 
 
 def _is_a_file(kind: type) -> bool:

@@ -114,14 +114,16 @@ def _known_counts(
         return {}
     folder = bench.run.store.folder
     there = folder.sizes(f"{bench.place}/counts")
-    found = found_earlier(bench, step, {one for one in wanted if mark_of(bench, one) not in there}, _kept_in)
+    earlier = found_earlier(
+        bench, step, {content for content in wanted if mark_of(bench, content) not in there}, _kept_in
+    )
     known: dict[int, Any] = {}
     for item in work:
-        part = found.get(item.content)
+        part = earlier.get(item.content)
         if item.mark in there or (part is not None and folder.share(part.files[0].file, item.mark)):
             for value in _read(folder, item.mark):
                 known[item.index] = value
-    origins = {item.index: found[item.content].taken_from for item in work if item.content in found}
+    origins = {item.index: earlier[item.content].taken_from for item in work if item.content in earlier}
     _verify(bench, work, constants, {index: known[index] for index in known if index in origins}, origins)
     return known
 

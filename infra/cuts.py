@@ -71,19 +71,19 @@ def _not_alike(inputs: Sequence[Artifact[Any]]) -> RunError:
     return RunError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
 
 
-def _with_starts(found: Mapping[int, PartFile]) -> list[tuple[int, PartFile, int]]:
-    starts = np.cumsum([0, *(found[index].rows for index in sorted(found))])
-    return [(index, found[index], int(start)) for index, start in zip(sorted(found), starts, strict=False)]
+def _with_starts(parts: Mapping[int, PartFile]) -> list[tuple[int, PartFile, int]]:
+    starts = np.cumsum([0, *(parts[index].rows for index in sorted(parts))])
+    return [(index, parts[index], int(start)) for index, start in zip(sorted(parts), starts, strict=False)]
 
 
-def _beside(found: Mapping[int, PartFile], start: int, rows: int) -> tuple[Slice, ...]:
+def _beside(parts: Mapping[int, PartFile], start: int, rows: int) -> tuple[Slice, ...]:
     """The slices of parts that hold the given range of rows."""
     slices = [
         Slice(file, max(0, start - first), min(start + rows, first + file.rows) - max(start, first))
-        for _, file, first in _with_starts(found)
+        for _, file, first in _with_starts(parts)
         if first < start + rows and first + file.rows > start
     ]
-    return tuple(slices) or (Slice(found[min(found)], 0, 0),)
+    return tuple(slices) or (Slice(parts[min(parts)], 0, 0),)
 
 
 def aligned_slices(plan: Sequence[Cut], aligned: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:

@@ -71,10 +71,10 @@ class Folder:
     def sizes(self, name: str) -> dict[str, int]:
         """Names (relative to this folder) and sizes of all files below `name`."""
         try:
-            found = self.fs.find(self.path(name), detail=True)
+            details = self.fs.find(self.path(name), detail=True)
         except FileNotFoundError:
             return {}
-        return {path[len(self.root) + 1 :]: int(info["size"] or 0) for path, info in found.items()}
+        return {path[len(self.root) + 1 :]: int(info["size"] or 0) for path, info in details.items()}
 
     def folders(self, name: str) -> list[str]:
         """Names of the folders right below `name`, sorted."""

@@ -136,10 +136,10 @@ def _hear(event: str, arguments: tuple[object, ...]) -> None:
 
 def _on_the_stack() -> list[Heard]:
     frame: FrameType | None = sys._getframe(2)
-    found: list[Heard] = []
+    callers: list[Heard] = []
     while frame is not None:
         heard = _modules.get(frame.f_globals.get("__name__", ""))
-        if heard is not None and heard not in found:
-            found.append(heard)
+        if heard is not None and heard not in callers:
+            callers.append(heard)
         frame = frame.f_back
-    return found
+    return callers

@@ -132,10 +132,10 @@ def read_slices(folder: Folder, slices: tuple[Slice, ...]) -> pa.Table:
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
-def _read_slice(folder: Folder, one: Slice) -> pa.Table:
-    if one.rows == one.part.rows:
-        return read_part(folder, one.part)
-    return _read_part_once(folder.url, one.part).slice(one.start, one.rows)
+def _read_slice(folder: Folder, part_slice: Slice) -> pa.Table:
+    if part_slice.rows == part_slice.part.rows:
+        return read_part(folder, part_slice.part)
+    return _read_part_once(folder.url, part_slice.part).slice(part_slice.start, part_slice.rows)
 
 
 @lru_cache(maxsize=1)

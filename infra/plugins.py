@@ -120,7 +120,7 @@ def place_of(origin: Origin) -> tuple[str, str, bool]:
 def tagged_settings(tag: str, word: str, origin: Origin) -> type[Settings]:
     """The settings of a plug-in, told where it comes from."""
     settings: type[Settings] = vars(origin.reference.load())["settings"]
-    return _told(settings, tag, {word: origin}, (tagged_settings, tag, word, origin), {})
+    return _extended(settings, tag, {word: origin}, (tagged_settings, tag, word, origin), {})
 
 
 @lru_cache(maxsize=256)
@@ -140,16 +140,16 @@ def listing_settings(
 
     word = Annotated[Literal[words], BeforeValidator(spelt_out)] if spelt else Literal[words]
     wider = {listing: (_widened(declared.annotation, word), declared)}
-    return _told(base, listing, dict(origins), (listing_settings, base, listing, origins, words, references), wider)
+    return _extended(base, listing, dict(origins), (listing_settings, base, listing, origins, words, references), wider)
 
 
-def _told(
+def _extended(
     base: type[Settings], naming: str, origins: Mapping[str, Origin], recipe: tuple[Any, ...], fields: dict[str, Any]
 ) -> type[Settings]:
     parents = cast(tuple[type[FromPlugins], ...], (FromPlugins, base))
-    made = create_model(base.__name__, __base__=parents, __module__=base.__module__, __doc__=base.__doc__, **fields)
-    made.plugin_field, made.plugin_origins, made._recipe = naming, MappingProxyType(dict(origins)), recipe
-    return made
+    model = create_model(base.__name__, __base__=parents, __module__=base.__module__, __doc__=base.__doc__, **fields)
+    model.plugin_field, model.plugin_origins, model._recipe = naming, MappingProxyType(dict(origins)), recipe
+    return model
 
 
 def _widened(annotation: Any, word: Any) -> Any:

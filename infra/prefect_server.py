@@ -120,8 +120,8 @@ class PrefectServer:
     def _last_words(self) -> str:
         """What the log says last, and where it lies."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines() if self._log.exists() else []
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f'it said last "{said[:200]}" (all of it in {self._log})' if said else f"it said nothing in {self._log}"
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f'it said last "{last[:200]}" (all of it in {self._log})' if last else f"it said nothing in {self._log}"
 
     def _keep_watch(self) -> None:
         if self._watching is None:

@@ -179,8 +179,8 @@ class Run:
         with self._record_lock:
             self.stop.check()
             self._stages.add(position, stage)
-            for one in writing:
-                self.record.writing.remove(one)
+            for key in writing:
+                self.record.writing.remove(key)
             self.save()
 
     def fail(self, position: Position, error: AssayError, text: str) -> None:

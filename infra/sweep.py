@@ -140,14 +140,14 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
 
 def _left_over(store: Store, used: set[str]) -> list[str]:
     """Files beside committed results that are none of theirs: marks and drafts of a run that was killed there."""
-    busy, found = _in_use(store), list[str]()
+    busy, leftovers = _in_use(store), list[str]()
     for key in sorted(used - busy):
         stage, _, place = key.partition("/")
         manifest = store.manifest(stage, place)
         if manifest is not None:
             here = store.folder.sizes(f"stages/{key}")
-            found += sorted(here.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
-    return found
+            leftovers += sorted(here.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
+    return leftovers
 
 
 def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
@@ -187,11 +187,11 @@ def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]
         against = {gate.get("against") for gate in run.settings.get("gates", ()) if isinstance(gate, dict)}
         named |= {str(one) for one in against - {None}}
         followed |= {run.pipeline} if "last-passed" in against else set()
-    found = {run.id for run in records if any(run.id.endswith(name) for name in named)}
+    compared = {run.id for run in records if any(run.id.endswith(name) for name in named)}
     for pipeline in store.folder.folders("accepted"):
-        found |= {str(one["run"]) for one in acceptances(store, pipeline)[-1:]}
+        compared |= {str(one["run"]) for one in acceptances(store, pipeline)[-1:]}
     passed = {run.pipeline: run.id for run in records if run.status == "done" and run.pipeline in followed}
-    return found | set(passed.values())
+    return compared | set(passed.values())
 
 
 def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:

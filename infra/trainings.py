@@ -188,8 +188,8 @@ def _carry_out(bench: Workbench, work: TrainingWork, constants: Mapping[str, Any
     if isinstance(outcome.error, AssayError):
         raise outcome.error
     if outcome.error is not None:
-        said = f"{type(outcome.error).__name__}: {outcome.error}"
-        raise RunError(f"{work.name} failed for good: {said}") from outcome.error
+        reason = f"{type(outcome.error).__name__}: {outcome.error}"
+        raise RunError(f"{work.name} failed for good: {reason}") from outcome.error
     trained = cast(Trained, outcome.value)
     bench.computed += 1
     for part in trained.files:
