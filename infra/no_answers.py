@@ -16,11 +16,11 @@ def no_answer(fault: BaseException) -> str:
     >>> no_answer(ConnectionRefusedError(111, "Connection refused")), no_answer(ValueError("no number"))
     ('Connection refused', '')
     """
-    cause = next((error for error in _behind(fault) if isinstance(error, _NO_ANSWER)), None)
+    cause = next((error for error in _causes(fault) if isinstance(error, _NO_ANSWER)), None)
     return "" if cause is None else getattr(cause, "strerror", None) or str(cause) or "it took too long"
 
 
-def _behind(fault: BaseException) -> Iterator[BaseException]:
+def _causes(fault: BaseException) -> Iterator[BaseException]:
     """The error and every one that it was made of, each once."""
     waiting, seen = [fault], set[int]()
     while waiting:

@@ -76,7 +76,7 @@ def with_types(base: type[M], types: Mapping[str, Any]) -> type[M]:
 
 def installed(group: str) -> Iterator[Origin]:
     """What installed packages offer in a group."""
-    folders = tuple((folder, _changed(folder)) for folder in sys.path)
+    folders = tuple((folder, _modified_at(folder)) for folder in sys.path)
     for point in sorted(_announced(folders).get(group, ()), key=lambda point: (point.name, point.value)):
         package, version = (point.dist.name, point.dist.version) if point.dist else ("an unknown package", "")
         written = f"{point.name} = {point.value} of {package} {version}".rstrip()
@@ -93,7 +93,7 @@ def _announced(_folders: tuple[tuple[str, int], ...]) -> dict[str, list[EntryPoi
     return {group: list(points.select(group=group)) for group in points.groups if group.startswith("assay.")}
 
 
-def _changed(folder: str) -> int:
+def _modified_at(folder: str) -> int:
     try:
         return os.stat(folder or ".").st_mtime_ns
     except OSError:

@@ -153,19 +153,19 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
 def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
     """Kept files that no remaining run stood on; the records are read last, since living runs go on noting."""
     there = sorted(store.folder.sizes(PLACE))
-    used = {f"{PLACE}/{sha256}" for sha256 in _stood_on(store, kept)}
+    used = {f"{PLACE}/{sha256}" for sha256 in _hashes_used(store, kept)}
     return [name for name in there if name not in used]
 
 
 def _unused_answers(store: Store, kept: set[str]) -> list[str]:
     """Answers of services that no remaining run asked, and the turns of runs that have ended."""
     there = [f"{answers.PLACE}/{name}" for name in store.folder.folders(answers.PLACE)]
-    used = {f"{answers.PLACE}/{sha256}" for sha256 in _stood_on(store, kept)}
+    used = {f"{answers.PLACE}/{sha256}" for sha256 in _hashes_used(store, kept)}
     turns = [f"{answers.TURNS}/{run}" for run in store.folder.folders(answers.TURNS) if not is_alive(store, run)]
     return [*(name for name in there if name not in used), *turns]
 
 
-def _stood_on(store: Store, kept: set[str]) -> set[str]:
+def _hashes_used(store: Store, kept: set[str]) -> set[str]:
     """The hashes of what the remaining runs, and those that live, stood on."""
     return {
         str(one.get("sha256"))
