@@ -70,8 +70,8 @@ def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str]
             below = {name: there[name] for name in kind.below(pipeline) if name in there}
             after = {name: branches[name] for name in kind.after if name in branches}
             branches[kind.name] = start(kind.name, perform, kind, pipeline, folder, after, **below)
-    made = {DATA.name: data, **outcomes(branches)}
-    return {kind.name: made[kind.name] for kind in pipeline.kinds if kind.name in made}
+    results = {DATA.name: data, **outcomes(branches)}
+    return {kind.name: results[kind.name] for kind in pipeline.kinds if kind.name in results}
 
 
 def perform(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Any], **below: Any) -> Any:

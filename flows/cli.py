@@ -84,29 +84,29 @@ def _answered(arguments: Sequence[str], debug: bool) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
-        return _sorry(_in_words(error), 2, debug)
+        return _report_failure(_usage_message(error), 2, debug)
     except AssayError as error:
-        return _sorry(str(error), error.exit_code, debug)
+        return _report_failure(str(error), error.exit_code, debug)
     except (KeyboardInterrupt, click.Abort) as ending:
         terminated = isinstance(ending, TerminatedError) or isinstance(ending.__cause__, TerminatedError)
-        return _sorry(INTERRUPTED, 143 if terminated else 130, debug=False)
+        return _report_failure(INTERRUPTED, 143 if terminated else 130, debug=False)
     except BrokenPipeError:
-        return _nobody_reads()
+        return _on_broken_pipe()
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):
-            return _nobody_reads()
+            return _on_broken_pipe()
         raise
     except Exception as error:  # noqa: BLE001 - the last door: whatever comes here is our mistake, and is said to be
-        return _sorry(f"{BUG}: {type(error).__name__}: {_first_line(error)} — {_advice(debug)}", 3, debug)
+        return _report_failure(f"{BUG}: {type(error).__name__}: {_first_line(error)} — {_advice(debug)}", 3, debug)
 
 
-def _nobody_reads() -> int:
+def _on_broken_pipe() -> int:
     """Whoever read our output has gone (`assay runs | head`); Python must not complain about it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 141
 
 
-def _sorry(sentence: str, code: int, debug: bool) -> int:
+def _report_failure(sentence: str, code: int, debug: bool) -> int:
     if debug:
         import traceback
 
@@ -115,7 +115,7 @@ def _sorry(sentence: str, code: int, debug: bool) -> int:
     return code
 
 
-def _in_words(error: click.ClickException) -> str:
+def _usage_message(error: click.ClickException) -> str:
     """A mistake on the command line, with the way to its help."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     command = context.command_path if context is not None else "assay"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Audited:
     """A run that came to its end: how, what it says, and where its report lies.
 
-    >>> made = Audited("2026-11-22-0200-k3f9", "night", "done", ("Right on 96 %.",), (), "a/index.html", "a", 1.5)
-    >>> made.passed, print(made)
+    >>> audited = Audited("2026-11-22-0200-k3f9", "night", "done", ("Right on 96 %.",), (), "a/index.html", "a", 1.5)
+    >>> audited.passed, print(audited)
     night · run 2026-11-22-0200-k3f9 · done
       Right on 96 %.
       Report a/index.html
@@ -65,16 +65,16 @@ class Audited:
     def _repr_html_(self) -> str:
         """The verdict and the way to the report, as a notebook shows it; what comes from data is escaped.
 
-        >>> made = Audited("r1", "night", "done", ("a < b",), (), "a/index.html", "a")
-        >>> "<li>a &lt; b</li>" in made._repr_html_(), 'href="a/index.html"' in made._repr_html_()
+        >>> audited = Audited("r1", "night", "done", ("a < b",), (), "a/index.html", "a")
+        >>> "<li>a &lt; b</li>" in audited._repr_html_(), 'href="a/index.html"' in audited._repr_html_()
         (True, True)
         """
-        told = "".join(f"<li>{html.escape(one)}</li>" for one in (*self.verdicts, *self.gates))
+        items = "".join(f"<li>{html.escape(one)}</li>" for one in (*self.verdicts, *self.gates))
         place = Path(self.report)
         link = place.as_uri() if place.is_absolute() else self.report
         return (
             f"<p><strong>{html.escape(self.pipeline)}</strong> · {html.escape(self.status)} · run "
-            f"{html.escape(self.run)}</p><ul>{told}</ul>"
+            f"{html.escape(self.run)}</p><ul>{items}</ul>"
             f'<p><a href="{html.escape(link, quote=True)}" target="_blank">Report</a></p>'
         )
 

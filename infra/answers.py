@@ -55,7 +55,7 @@ class KeptAnswers:
         """What is known of these; where something is missing the folder is looked into again, now and then."""
         wanted = set(names)
         if not wanted <= self._known.keys():
-            self._look()
+            self._refresh()
         return {name: self._known[name] for name in wanted & self._known.keys()}
 
     def keep(self, answers: Mapping[str, Numbers]) -> None:
@@ -66,7 +66,7 @@ class KeptAnswers:
             self.folder.write(name, json.dumps(answers).encode())
             self._read.add(name)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         if self.folder is None or (self._looked is not None and self.clock() - self._looked < _LOOK_AGAIN):
             return
         self._looked = self.clock()
@@ -126,8 +126,8 @@ class Turns:
 
     def _begin(self, number: int) -> float | None:
         assert self.folder is not None
-        found = (self.folder.read_json(f"{self.place}/{number:09d}.json") or {}).get("begin")
-        return float(found) if isinstance(found, int | float) else None
+        begin = (self.folder.read_json(f"{self.place}/{number:09d}.json") or {}).get("begin")
+        return float(begin) if isinstance(begin, int | float) else None
 
     def _latest(self) -> int:
         assert self.folder is not None

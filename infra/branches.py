@@ -40,8 +40,8 @@ class Branch(Generic[R]):
         """Do the work once the branches among its arguments are over; what became of it is remembered."""
         try:
             with standing_at(self._position, self.what):
-                if self._stands_on_what_is_there((*args, *kwargs.values())):
-                    self._result = work(*map(_settled, args), **{name: _settled(kwargs[name]) for name in kwargs})
+                if self._has_inputs((*args, *kwargs.values())):
+                    self._result = work(*map(_resolved, args), **{name: _resolved(kwargs[name]) for name in kwargs})
         except AssayError as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - a bug in one branch is no reason to lose the others; it is kept whole
@@ -54,7 +54,7 @@ class Branch(Generic[R]):
         finally:
             self._over.set()
 
-    def _stands_on_what_is_there(self, given: tuple[object, ...]) -> bool:
+    def _has_inputs(self, given: tuple[object, ...]) -> bool:
         """Whether every branch among the arguments made something; the record says what is missing because of which."""
         empty = [branch for branch in given if isinstance(branch, Branch) and branch.outcome() is None]
         self.failed = next((branch.failed for branch in empty if branch.failed is not None), None)
@@ -122,10 +122,10 @@ def waited_for() -> Iterator[None]:
         raise failure
 
 
-def _settled(value: object) -> object:
+def _resolved(value: object) -> object:
     if isinstance(value, Branch):
         return value.outcome()
     if isinstance(value, Mapping) and any(isinstance(one, Branch) for one in value.values()):
-        settled = {name: _settled(one) for name, one in value.items()}
+        settled = {name: _resolved(one) for name, one in value.items()}
         return {name: one for name, one in settled.items() if one is not None}
     return value

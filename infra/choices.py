@@ -81,16 +81,16 @@ class Tagged:
         name, fields = self.settings.__name__, self.settings.model_fields
         mute = [field for field, declared in fields.items() if not declared.description]
         # Of a file that travelled here only its bytes are known, in which nobody looks for docstrings.
-        said = [
+        sentences = [
             f"`{field}` of {name} has no sentence: write one in a docstring under it; the documents show it."
             for field in (mute if _is_a_file(self.settings) else ())
         ]
         if self.without_default:
-            return said
+            return sentences
         dumped = self.settings().model_dump(mode="json", by_alias=True)
         if self.settings.model_validate(dumped) != self.settings():
-            said.append(f"{name} is another after it was written to JSON and read again.")
-        return said
+            sentences.append(f"{name} is another after it was written to JSON and read again.")
+        return sentences
 
 
 def _is_a_file(kind: type) -> bool:
@@ -188,7 +188,7 @@ class Choices(Generic[C]):
             return replace(self, references={**self.references, **written})
         return replace(
             self,
-            all=(*self.all, self._settled(choice, origin)),
+            all=(*self.all, self._with_origin(choice, origin)),
             origins={**self.origins, choice.word: origin},
             references={**self.references, **written},
         )
@@ -204,7 +204,7 @@ class Choices(Generic[C]):
             raise InputError(f'{called(origin)} calls itself "{choice.word}": give the entry point that name.')
         return choice
 
-    def _settled(self, choice: C, origin: Origin) -> C:  # noqa: ARG002  what has settings is told where it comes from
+    def _with_origin(self, choice: C, origin: Origin) -> C:  # noqa: ARG002  what has settings is told where it comes from
         return choice
 
 
@@ -277,5 +277,5 @@ class TaggedChoices(Choices[T]):
             {**value, self.tag: self.references[word]} if isinstance(word, str) and word in self.references else value
         )
 
-    def _settled(self, choice: T, origin: Origin) -> T:
+    def _with_origin(self, choice: T, origin: Origin) -> T:
         return replace(choice, settings=tagged_settings(self.tag, choice.word, origin))

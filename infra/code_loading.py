@@ -25,8 +25,8 @@ def load_object(reference: CodeReference) -> object:
     module = import_module_of(reference)
     if not reference.attribute:
         return module
-    found = inspect.getattr_static(module, reference.attribute, None)
-    if found is None:
+    target = inspect.getattr_static(module, reference.attribute, None)
+    if target is None:
         close = difflib.get_close_matches(reference.attribute, [n for n in vars(module) if n[0] != "_"], n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise InputError(f'"{reference.written}" names an object that is not there.{hint}')
@@ -42,10 +42,10 @@ def import_module_of(reference: CodeReference) -> ModuleType:
     name, sources, files = reference.names[0], dict(reference.sources), dict(reference.files)
     source = hashlib.sha256(repr(reference.sources).encode()).hexdigest()
     before, known = _imported.get(name, (source, files))
-    if before != source or any(known[one] != files[one] for one in known.keys() & files.keys()):
-        for one in reference.names:
-            sys.modules.pop(one, None)
-            read_by(one).files.clear()
+    if before != source or any(known[file] != files[file] for file in known.keys() & files.keys()):
+        for module_name in reference.names:
+            sys.modules.pop(module_name, None)
+            read_by(module_name).files.clear()
         known = {}
     try:
         with reference.at_import():
@@ -56,7 +56,7 @@ def import_module_of(reference: CodeReference) -> ModuleType:
     except AssayError:
         raise
     except Exception as fault:
-        said = f"{type(fault).__name__}: {fault}{reference.line_of(fault)}"
-        raise InputError(f'"{reference.written}" does not import: {said}.') from fault
+        reason = f"{type(fault).__name__}: {fault}{reference.line_of(fault)}"
+        raise InputError(f'"{reference.written}" does not import: {reason}.') from fault
     _imported[name] = source, known | files
     return module

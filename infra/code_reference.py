@@ -87,7 +87,7 @@ class CodeReference:
             except Exception as fault:
                 if why := no_answer(fault):
                     raise InputError(
-                        f'The {what} "{self.written}" asked {self._asked(heard)}, which did not answer ({why}): start '
+                        f'The {what} "{self.written}" asked {self._host(heard)}, which did not answer ({why}): start '
                         "it, or correct the address, and run again; what is finished is kept."
                     ) from fault
                 raise
@@ -98,7 +98,7 @@ class CodeReference:
         """Whether what answers is not this code: an endpoint, or whatever else `version` stands for."""
         return bool(self.version)
 
-    def _asked(self, heard: Heard) -> str:
+    def _host(self, heard: Heard) -> str:
         return next(reversed(self.everything_heard(heard).hosts), "a service")
 
     @contextmanager

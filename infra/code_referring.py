@@ -63,10 +63,10 @@ def _refer(written: str, place: str, attribute: str, beside: Path, stands_on: St
         home=home,
         beside=str(beside.absolute()),
     )
-    return reference if reference.is_ours else _with_what_it_stands_on(reference, stands_on)
+    return reference if reference.is_ours else _with_dependencies(reference, stands_on)
 
 
-def _with_what_it_stands_on(reference: CodeReference, stands_on: StandsOn) -> CodeReference:
+def _with_dependencies(reference: CodeReference, stands_on: StandsOn) -> CodeReference:
     """The reference with its files and its version; the module is imported to hear what it opens."""
     beside = Path(reference.beside)
     sources = [source for _, source in reference.sources]

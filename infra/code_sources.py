@@ -39,12 +39,12 @@ def folder_of_package(module: str, written: str) -> str:
 def _origin(module: str, written: str) -> Path | None:
     """The source file of an importable module; None when there is no such module or it is not written in Python."""
     try:
-        found = importlib.util.find_spec(module)
+        spec = importlib.util.find_spec(module)
     except ModuleNotFoundError:
         return None
     except Exception as fault:
         raise InputError(f'"{written}" does not import: {type(fault).__name__}: {fault}.') from fault
-    return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
 def sources_of_file(path: Path, written: str) -> dict[str, bytes]:

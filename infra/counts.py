@@ -40,7 +40,7 @@ def count_partitions(
         new = _counted(bench, todo, constants, len(known), len(work))
         counted += [] if new is None else [new]  # where all partitions failed that the run may do without
     bench.computed += len(todo)
-    _note(bench, work, len(known))
+    _record_counts(bench, work, len(known))
     return functools.reduce(merge, counted) if counted else None
 
 
@@ -114,19 +114,21 @@ def _known_counts(
         return {}
     folder = bench.run.store.folder
     there = folder.sizes(f"{bench.place}/counts")
-    found = found_earlier(bench, step, {one for one in wanted if mark_of(bench, one) not in there}, _kept_in)
+    earlier = found_earlier(
+        bench, step, {content for content in wanted if mark_of(bench, content) not in there}, _counts_in
+    )
     known: dict[int, Any] = {}
     for item in work:
-        part = found.get(item.content)
+        part = earlier.get(item.content)
         if item.mark in there or (part is not None and folder.share(part.files[0].file, item.mark)):
             for value in _read(folder, item.mark):
                 known[item.index] = value
-    origins = {item.index: found[item.content].taken_from for item in work if item.content in found}
+    origins = {item.index: earlier[item.content].taken_from for item in work if item.content in earlier}
     _verify(bench, work, constants, {index: known[index] for index in known if index in origins}, origins)
     return known
 
 
-def _kept_in(manifest: Manifest) -> Iterator[Part]:
+def _counts_in(manifest: Manifest) -> Iterator[Part]:
     yield from manifest.counted
 
 
@@ -153,7 +155,7 @@ def _verify(
         bench.counts_verified += 1
 
 
-def _note(bench: Workbench, work: Sequence[PartitionWork], taken: int) -> None:
+def _record_counts(bench: Workbench, work: Sequence[PartitionWork], taken: int) -> None:
     """Keep in mind what was taken, and which counts lie there now for others to take."""
     bench.counts_taken += taken
     bench.counts_looked_for += sum(bool(item.content) for item in work)

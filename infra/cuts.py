@@ -64,12 +64,12 @@ def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | N
     if len({sum(file.rows for file in found.values()) for found in files}) == 1:
         # The same rows, cut differently: an input that came from the store while another was made anew.
         return [
-            Cut(index, file.rows, tuple(_beside(found, start, file.rows) for found in files))
+            Cut(index, file.rows, tuple(_slices(found, start, file.rows) for found in files))
             for index, file, start in _with_starts(files[0])
         ]
     if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources):
         return cuts  # one input lacks partitions that were quarantined: so does what is made of it
-    raise _not_alike(inputs)
+    raise _mismatch(inputs)
 
 
 def _cut_anew(files: Sequence[Mapping[int, PartFile]], rows: int, inputs: Sequence[Artifact[Any]]) -> list[Cut]:
@@ -79,34 +79,34 @@ def _cut_anew(files: Sequence[Mapping[int, PartFile]], rows: int, inputs: Sequen
     """
     totals = {sum(file.rows for file in found.values()) for found in files}
     if len(totals) > 1:
-        raise _not_alike(inputs)
+        raise _mismatch(inputs)
     total = totals.pop()
     pieces = max(1, -(-total // rows))
     ends = [total * piece // pieces for piece in range(pieces + 1)]
     return [
-        Cut(index, end - start, tuple(_beside(found, start, end - start) for found in files))
+        Cut(index, end - start, tuple(_slices(found, start, end - start) for found in files))
         for index, (start, end) in enumerate(pairwise(ends))
     ]
 
 
-def _not_alike(inputs: Sequence[Artifact[Any]]) -> RunError:
+def _mismatch(inputs: Sequence[Artifact[Any]]) -> RunError:
     kinds = " and ".join(f"{artifact.kind} ({artifact.rows} rows)" for artifact in inputs)
     return RunError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
 
 
-def _with_starts(found: Mapping[int, PartFile]) -> list[tuple[int, PartFile, int]]:
-    starts = np.cumsum([0, *(found[index].rows for index in sorted(found))])
-    return [(index, found[index], int(start)) for index, start in zip(sorted(found), starts, strict=False)]
+def _with_starts(parts: Mapping[int, PartFile]) -> list[tuple[int, PartFile, int]]:
+    starts = np.cumsum([0, *(parts[index].rows for index in sorted(parts))])
+    return [(index, parts[index], int(start)) for index, start in zip(sorted(parts), starts, strict=False)]
 
 
-def _beside(found: Mapping[int, PartFile], start: int, rows: int) -> tuple[Slice, ...]:
+def _slices(parts: Mapping[int, PartFile], start: int, rows: int) -> tuple[Slice, ...]:
     """The slices of parts that hold the given range of rows."""
     slices = [
         Slice(file, max(0, start - first), min(start + rows, first + file.rows) - max(start, first))
-        for _, file, first in _with_starts(found)
+        for _, file, first in _with_starts(parts)
         if first < start + rows and first + file.rows > start
     ]
-    return tuple(slices) or (Slice(found[min(found)], 0, 0),)
+    return tuple(slices) or (Slice(parts[min(parts)], 0, 0),)
 
 
 def aligned_slices(plan: Sequence[Cut], aligned: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:

@@ -88,8 +88,8 @@ def content_of(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reus
 
 def taken_parts(bench: Workbench, step: str, work: Sequence[PartitionWork]) -> dict[int, Part]:
     """By index the partitions that an earlier result holds, each at its place in the new one."""
-    found = found_earlier(bench, step, {item.content for item in work if item.content}, _parts_in)
-    placed = {item.index: _placed(bench, found[item.content], item) for item in work if item.content in found}
+    earlier = found_earlier(bench, step, {item.content for item in work if item.content}, _parts_in)
+    placed = {item.index: _placed(bench, earlier[item.content], item) for item in work if item.content in earlier}
     return {index: part for index, part in placed.items() if part is not None}
 
 
@@ -97,17 +97,17 @@ def found_earlier(
     bench: Workbench, step: str, wanted: Collection[str], parts_of: Callable[[Manifest], Iterator[Part]]
 ) -> dict[str, Part]:
     """By content the parts that earlier results hold whole, each with the result that it is from."""
-    found: dict[str, Part] = {}
+    parts: dict[str, Part] = {}
     if not step or not wanted or bench.run.fresh:
-        return found
+        return parts
     for manifest in _earlier_results(bench, step):
         sizes = bench.run.store.folder.sizes(bench.run.store.place(manifest.stage, manifest.key))
         for part in parts_of(manifest):
-            if part.content in wanted and part.content not in found and _is_whole(part.files, sizes):
-                found[part.content] = replace(part, taken_from=f"{manifest.stage}/{manifest.key}")
-        if len(found) == len(wanted):
+            if part.content in wanted and part.content not in parts and _is_whole(part.files, sizes):
+                parts[part.content] = replace(part, taken_from=f"{manifest.stage}/{manifest.key}")
+        if len(parts) == len(wanted):
             break
-    return found
+    return parts
 
 
 def drawn_to_verify(bench: Workbench, name: str, taken: Collection[int]) -> set[int]:

@@ -148,13 +148,13 @@ def mergeable(value: V, where: str = "the value") -> V:
     return _canonical(value, where)  # type: ignore[return-value]  # the same kind of thing, normalised
 
 
-def merge(one: V, other: V) -> V:
+def merge(left: V, right: V) -> V:
     """Both values as one. Integers and integer arrays add up, sets unite, dicts merge key by key.
 
     >>> merge({"n": 2, "seen": frozenset({"a"})}, {"n": 3, "late": 1})
     {'late': 1, 'n': 5, 'seen': frozenset({'a'})}
     """
-    return _merge(mergeable(one), mergeable(other), "the value")  # type: ignore[return-value]  # like with like
+    return _merge(mergeable(left), mergeable(right), "the value")  # type: ignore[return-value]  # like with like
 
 
 def _canonical(value: object, where: str) -> object:
@@ -179,35 +179,35 @@ def _canonical(value: object, where: str) -> object:
     )
 
 
-def _merge(one: object, other: object, where: str) -> object:
-    if type(one) is not type(other):
+def _merge(left: object, right: object, where: str) -> object:
+    if type(left) is not type(right):
         raise TypeError(
-            f"{where} is {_named(one)} in one partition and {_named(other)} in another: they cannot be merged"
+            f"{where} is {_named(left)} in one partition and {_named(right)} in another: they cannot be merged"
         )
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return _added(one, other, where)
-    if isinstance(one, int) and isinstance(other, int):
-        return one + other
-    if isinstance(one, frozenset) and isinstance(other, frozenset):
-        return one | other
-    if isinstance(one, ExactSum) and isinstance(other, ExactSum):
-        return one + other
-    if isinstance(one, SparseSum) and isinstance(other, SparseSum):
-        return one + other
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys = sorted(one.keys() | other.keys())
-        return {key: _merge_key(one, other, key, where) for key in keys}
-    assert isinstance(one, Least | Greatest)
-    assert isinstance(other, Least | Greatest)
-    if one.value == other.value:
-        return min(one, other, key=lambda it: repr(it.value))
-    return one if (one.value < other.value) == isinstance(one, Least) else other
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return _added(left, right, where)
+    if isinstance(left, int) and isinstance(right, int):
+        return left + right
+    if isinstance(left, frozenset) and isinstance(right, frozenset):
+        return left | right
+    if isinstance(left, ExactSum) and isinstance(right, ExactSum):
+        return left + right
+    if isinstance(left, SparseSum) and isinstance(right, SparseSum):
+        return left + right
+    if isinstance(left, dict) and isinstance(right, dict):
+        keys = sorted(left.keys() | right.keys())
+        return {key: _merge_key(left, right, key, where) for key in keys}
+    assert isinstance(left, Least | Greatest)
+    assert isinstance(right, Least | Greatest)
+    if left.value == right.value:
+        return min(left, right, key=lambda it: repr(it.value))
+    return left if (left.value < right.value) == isinstance(left, Least) else right
 
 
-def _merge_key(one: dict[str, object], other: dict[str, object], key: str, where: str) -> object:
-    if key not in one:
-        return other[key]
-    return _merge(one[key], other[key], f"{where}[{key!r}]") if key in other else one[key]
+def _merge_key(left: dict[str, object], right: dict[str, object], key: str, where: str) -> object:
+    if key not in left:
+        return right[key]
+    return _merge(left[key], right[key], f"{where}[{key!r}]") if key in right else left[key]
 
 
 def _int64(array: npt.NDArray[Any], where: str) -> Integers:
@@ -220,11 +220,11 @@ def _int64(array: npt.NDArray[Any], where: str) -> Integers:
     return array.astype(np.int64)
 
 
-def _added(one: Integers, other: Integers, where: str) -> Integers:
-    if one.shape != other.shape:
-        raise TypeError(f"{where} has shape {one.shape} in one partition and {other.shape} in another")
-    total = one + other
-    if bool((((one ^ total) & (other ^ total)) < 0).any()):
+def _added(left: Integers, right: Integers, where: str) -> Integers:
+    if left.shape != right.shape:
+        raise TypeError(f"{where} has shape {left.shape} in one partition and {right.shape} in another")
+    total = left + right
+    if bool((((left ^ total) & (right ^ total)) < 0).any()):
         raise OverflowError(f"{where} grew past 64 bits while partitions were added up")
     return total
 

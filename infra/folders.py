@@ -89,10 +89,10 @@ class Folder:
         """Names (relative to this folder) and sizes of all files below `name`."""
         path = self.path(name)
         try:
-            found = self._asked(lambda: self.fs.find(path, detail=True))
+            details = self._asked(lambda: self.fs.find(path, detail=True))
         except FileNotFoundError:
             return {}
-        return {path[len(self.root) + 1 :]: int(info["size"] or 0) for path, info in found.items()}
+        return {path[len(self.root) + 1 :]: int(info["size"] or 0) for path, info in details.items()}
 
     def folders(self, name: str) -> list[str]:
         """Names of the folders right below `name`, sorted."""
@@ -111,7 +111,7 @@ class Folder:
     def read_json(self, name: str) -> dict[str, Any] | None:
         """The content of a JSON file, or None where there is none or it is not whole."""
         try:
-            with self._in_words():
+            with self._explaining_faults():
                 value = json.loads(self.read(name))
         except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError):
             return None
@@ -176,7 +176,7 @@ class Folder:
     def writing(self, name: str) -> Iterator[BinaryIO]:
         """A file open for writing that appears under its name only when the block ends well."""
         target = self.path(name)
-        with self._in_words():
+        with self._explaining_faults():
             if not self.is_local:
                 # Closing a remote file uploads what is there, whole or not: so it is written here and sent when whole.
                 with tempfile.NamedTemporaryFile() as here:
@@ -199,7 +199,7 @@ class Folder:
     def share(self, name: str, under: str) -> bool:
         """Let a file that never changes be there under another name as well; False where it is gone."""
         source, target = self.path(name), self.path(under)
-        with self._in_words():
+        with self._explaining_faults():
             try:
                 if not self.is_local:
                     self._asked(lambda: self.fs.cp_file(source, target))
@@ -236,7 +236,7 @@ class Folder:
                 self._asked(lambda: self.fs.rm(exact, recursive=True))
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _explaining_faults(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

@@ -25,14 +25,14 @@ def asked_since(store: Store, what: str, run: RunRecord, *, anew: bool = False, 
     name = f"{PLACE}/since-{asked}.json"
     noted = store.folder.read_json(name) or {}
     first, by = str(noted.get("run", "")), store.record(str(noted.get("by", "-")))
-    goes_on = by is not None and (by.id == run.id or (not anew and _broke_off(store, by) and _same_day(first, run)))
+    goes_on = by is not None and (by.id == run.id or (not anew and _interrupted(store, by) and _same_day(first, run)))
     since = first if goes_on else run.id
     if note and (since, run.id) != (first, noted.get("by")):
         store.folder.write_json(name, {"run": since, "by": run.id})
     return since
 
 
-def _broke_off(store: Store, run: RunRecord) -> bool:
+def _interrupted(store: Store, run: RunRecord) -> bool:
     return run.status not in _ENDED and not (run.status == "running" and is_alive(store, run.id))
 
 

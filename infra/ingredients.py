@@ -101,9 +101,9 @@ class Ingredients:
             self._noted.add((name, of))
             return new
 
-    def _write_down(self, one: Ingredient) -> None:
+    def _write_down(self, ingredient: Ingredient) -> None:
         with self._lock:
-            self._record.ingredients.append(one.to_json())
+            self._record.ingredients.append(ingredient.to_json())
             self._record.ingredients.sort(key=lambda value: (value["of"], value["name"]))  # branches read as they come
         self._save()
 

@@ -92,7 +92,7 @@ def source_of(path: str) -> str:
 
 @cache
 def _install() -> None:
-    sys.addaudithook(_hear)
+    sys.addaudithook(_audit_hook)
 
 
 @cache
@@ -105,12 +105,12 @@ def _libraries() -> tuple[str, ...]:
     return tuple(sorted(f"{place.rstrip('/')}/" for place in places if place.rstrip("/")))
 
 
-def _hear(event: str, arguments: tuple[object, ...]) -> None:
+def _audit_hook(event: str, arguments: tuple[object, ...]) -> None:
     if event not in ("open", "socket.connect") or _ears.deaf or not (_ears.open or _modules):
         return
     _ears.deaf = True
     try:
-        listeners = [*_ears.open, *_on_the_stack()] if _modules else _ears.open
+        listeners = [*_ears.open, *_callers()] if _modules else _ears.open
         if not listeners:
             return
         if event == "socket.connect":
@@ -134,12 +134,12 @@ def _hear(event: str, arguments: tuple[object, ...]) -> None:
         _ears.deaf = False
 
 
-def _on_the_stack() -> list[Heard]:
+def _callers() -> list[Heard]:
     frame: FrameType | None = sys._getframe(2)
-    found: list[Heard] = []
+    callers: list[Heard] = []
     while frame is not None:
         heard = _modules.get(frame.f_globals.get("__name__", ""))
-        if heard is not None and heard not in found:
-            found.append(heard)
+        if heard is not None and heard not in callers:
+            callers.append(heard)
         frame = frame.f_back
-    return found
+    return callers

@@ -16,18 +16,18 @@ def no_answer(fault: BaseException) -> str:
     >>> no_answer(ConnectionRefusedError(111, "Connection refused")), no_answer(ValueError("no number"))
     ('Connection refused', '')
     """
-    found = next((one for one in _behind(fault) if isinstance(one, _NO_ANSWER)), None)
-    return "" if found is None else getattr(found, "strerror", None) or str(found) or "it took too long"
+    cause = next((error for error in _causes(fault) if isinstance(error, _NO_ANSWER)), None)
+    return "" if cause is None else getattr(cause, "strerror", None) or str(cause) or "it took too long"
 
 
-def _behind(fault: BaseException) -> Iterator[BaseException]:
+def _causes(fault: BaseException) -> Iterator[BaseException]:
     """The error and every one that it was made of, each once."""
     waiting, seen = [fault], set[int]()
     while waiting:
-        one = waiting.pop(0)
-        if id(one) in seen:
+        error = waiting.pop(0)
+        if id(error) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        parts = (one.__cause__, one.__context__, getattr(one, "reason", None))
+        seen.add(id(error))
+        yield error
+        parts = (error.__cause__, error.__context__, getattr(error, "reason", None))
         waiting += [part for part in parts if isinstance(part, BaseException)]

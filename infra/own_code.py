@@ -43,7 +43,7 @@ _guests = _Guests()
 def kept_in(who: str, folder: str | None = None) -> Iterator[None]:
     """Within the block runs the code of `who`: relative paths start from the folder, and leaving becomes an error."""
     _guests.depth += 1
-    os._exit = _stay  # it stays: other threads, and processes forked by a guest, end as ever
+    os._exit = _exit_or_raise  # it stays: other threads, and processes forked by a guest, end as ever
     try:
         with nullcontext() if folder is None else working_in(folder):
             yield
@@ -53,13 +53,13 @@ def kept_in(who: str, folder: str | None = None) -> Iterator[None]:
         if isinstance(fault, Stopped | GeneratorExit) or (isinstance(fault, KeyboardInterrupt) and is_interrupted()):
             raise
         raise InputError(
-            f"{who} {_in_words(fault)}{_place(fault)}: a model, rule or builder may return, or raise an Exception."
+            f"{who} {_reason(fault)}{_place(fault)}: a model, rule or builder may return, or raise an Exception."
         ) from fault
     finally:
         _guests.depth -= 1
 
 
-def _in_words(fault: BaseException) -> str:
+def _reason(fault: BaseException) -> str:
     match fault:
         case SystemExit():
             return f"tried to end its process (exit {fault.code})"
@@ -77,7 +77,7 @@ def _place(fault: BaseException) -> str:
     return f" in {Path(theirs[-1][0]).name}, line {theirs[-1][1]}" if theirs else ""
 
 
-def _stay(status: int) -> NoReturn:
+def _exit_or_raise(status: int) -> NoReturn:
     """What `os._exit` does: in a guest's thread it raises; for everybody else, processes forked by it too, it ends."""
     if _guests.depth and os.getpid() == _here:
         raise LeavingError(status)

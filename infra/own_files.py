@@ -54,19 +54,19 @@ def shown(path: Path, beside: Path) -> str:
 
 def named_files(stands_on: StandsOn, written: str, beside: Path) -> list[Path]:
     """The files that the settings name, those in named folders included."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in stands_on.files:
         path = beside / name
         if path.is_dir():
-            found += sorted(one for one in path.rglob("*") if one.is_file())
+            paths += sorted(file for file in path.rglob("*") if file.is_file())
         elif path.is_file():
-            found.append(path)
+            paths.append(path)
         else:
             raise InputError(
                 f'There is no file "{path}", which `files` says that "{written}" stands on; paths start beside '
                 "pipelines.yaml."
             )
-    return found
+    return paths
 
 
 def files_in_texts(sources: Iterable[bytes], folders: Iterable[str]) -> list[Path]:
@@ -110,12 +110,12 @@ def _output_of(command: str, written: str, folder: str, _run: str) -> str:
         raise InputError(f"{about} cannot be run: {fault}.") from fault
     except subprocess.TimeoutExpired as fault:
         raise InputError(f"{about} gave no answer within {_COMMAND_SECONDS} s.") from fault
-    said = answer.stdout.decode(errors="replace").strip()
-    if answer.returncode != 0 or not said:
+    output = answer.stdout.decode(errors="replace").strip()
+    if answer.returncode != 0 or not output:
         words = answer.stderr.decode(errors="replace").strip().splitlines()
         why = f"ended with code {answer.returncode}" if answer.returncode else "printed nothing"
         raise InputError(f"{about} {why}{f': {words[-1]}' if words else ''}; it should print the version that answers.")
-    return said
+    return output
 
 
 def _texts(source: bytes) -> Iterator[str]:

@@ -118,14 +118,14 @@ def read_rows(folder: Folder, part: PartFile, ids: pa.Array) -> pa.Table:
     """The rows of a part whose `id` is among these, one row group in memory at a time; RunError where it is damaged."""
     try:
         with open_parquet(folder, part.file, part.bytes) as file:
-            found = [file.schema_arrow.remove_metadata().empty_table()]
+            tables = [file.schema_arrow.remove_metadata().empty_table()]
             for group in range(file.num_row_groups):
                 wanted = pc.is_in(file.read_row_group(group, columns=["id"], use_threads=False)["id"], value_set=ids)
                 if pc.any(wanted).as_py():
-                    found.append(file.read_row_group(group, use_threads=False).filter(wanted))
+                    tables.append(file.read_row_group(group, use_threads=False).filter(wanted))
     except (pa.ArrowInvalid, OSError) as error:
         raise _damaged(folder, part, error) from error
-    return pa.concat_tables(found)
+    return pa.concat_tables(tables)
 
 
 def _damaged(folder: Folder, part: PartFile, error: Exception) -> RunError:

@@ -147,10 +147,10 @@ def read_slices(folder: Folder, slices: tuple[Slice, ...], columns: tuple[str, .
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
-def _read_slice(folder: Folder, one: Slice, columns: tuple[str, ...]) -> pa.Table:
-    if one.rows == one.part.rows:
-        return read_part(folder, one.part, list(columns) or None)
-    return _read_part_once(folder.url, one.part, columns).slice(one.start, one.rows)
+def _read_slice(folder: Folder, part_slice: Slice, columns: tuple[str, ...]) -> pa.Table:
+    if part_slice.rows == part_slice.part.rows:
+        return read_part(folder, part_slice.part, list(columns) or None)
+    return _read_part_once(folder.url, part_slice.part, columns).slice(part_slice.start, part_slice.rows)
 
 
 @lru_cache(maxsize=1)

@@ -76,7 +76,7 @@ def with_types(base: type[M], types: Mapping[str, Any]) -> type[M]:
 
 def installed(group: str) -> Iterator[Origin]:
     """What installed packages offer in a group."""
-    folders = tuple((folder, _changed(folder)) for folder in sys.path)
+    folders = tuple((folder, _modified_at(folder)) for folder in sys.path)
     for point in sorted(_announced(folders).get(group, ()), key=lambda point: (point.name, point.value)):
         package, version = (point.dist.name, point.dist.version) if point.dist else ("an unknown package", "")
         written = f"{point.name} = {point.value} of {package} {version}".rstrip()
@@ -93,7 +93,7 @@ def _announced(_folders: tuple[tuple[str, int], ...]) -> dict[str, list[EntryPoi
     return {group: list(points.select(group=group)) for group in points.groups if group.startswith("assay.")}
 
 
-def _changed(folder: str) -> int:
+def _modified_at(folder: str) -> int:
     try:
         return os.stat(folder or ".").st_mtime_ns
     except OSError:
@@ -120,7 +120,7 @@ def place_of(origin: Origin) -> tuple[str, str, bool]:
 def tagged_settings(tag: str, word: str, origin: Origin) -> type[Settings]:
     """The settings of a plug-in, told where it comes from."""
     settings: type[Settings] = vars(origin.reference.load())["settings"]
-    return _told(settings, tag, {word: origin}, (tagged_settings, tag, word, origin), {})
+    return _extended(settings, tag, {word: origin}, (tagged_settings, tag, word, origin), {})
 
 
 @lru_cache(maxsize=256)
@@ -140,16 +140,16 @@ def listing_settings(
 
     word = Annotated[Literal[words], BeforeValidator(spelt_out)] if spelt else Literal[words]
     wider = {listing: (_widened(declared.annotation, word), declared)}
-    return _told(base, listing, dict(origins), (listing_settings, base, listing, origins, words, references), wider)
+    return _extended(base, listing, dict(origins), (listing_settings, base, listing, origins, words, references), wider)
 
 
-def _told(
+def _extended(
     base: type[Settings], naming: str, origins: Mapping[str, Origin], recipe: tuple[Any, ...], fields: dict[str, Any]
 ) -> type[Settings]:
     parents = cast(tuple[type[FromPlugins], ...], (FromPlugins, base))
-    made = create_model(base.__name__, __base__=parents, __module__=base.__module__, __doc__=base.__doc__, **fields)
-    made.plugin_field, made.plugin_origins, made._recipe = naming, MappingProxyType(dict(origins)), recipe
-    return made
+    model = create_model(base.__name__, __base__=parents, __module__=base.__module__, __doc__=base.__doc__, **fields)
+    model.plugin_field, model.plugin_origins, model._recipe = naming, MappingProxyType(dict(origins)), recipe
+    return model
 
 
 def _widened(annotation: Any, word: Any) -> Any:

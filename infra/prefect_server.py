@@ -99,7 +99,7 @@ class PrefectServer:
             try:
                 with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
                     if answer.status == 200:
-                        self._keep_watch()
+                        self._start_watching()
                         return self.url
             except (urllib.error.URLError, OSError):
                 time.sleep(0.1)
@@ -120,10 +120,10 @@ class PrefectServer:
     def _last_words(self) -> str:
         """What the log says last, and where it lies."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines() if self._log.exists() else []
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f'it said last "{said[:200]}" (all of it in {self._log})' if said else f"it said nothing in {self._log}"
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f'it said last "{last[:200]}" (all of it in {self._log})' if last else f"it said nothing in {self._log}"
 
-    def _keep_watch(self) -> None:
+    def _start_watching(self) -> None:
         if self._watching is None:
             self._watching = threading.Thread(target=self._watch, name="assay-prefect", daemon=True)
             self._watching.start()
@@ -189,7 +189,7 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     url = server.wait()
-    with temporary_settings({PREFECT_API_URL: url}), _unheard():
+    with temporary_settings({PREFECT_API_URL: url}), _muted():
         try:
             yield url
         finally:
@@ -197,7 +197,7 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
 
 
 @contextmanager
-def _unheard() -> Iterator[None]:
+def _muted() -> Iterator[None]:
     """Within the block Prefect does not print what it could not send to a server that is being started again."""
     internal, loud = logging.getLogger("prefect._internal"), logging.raiseExceptions
     level = internal.level

@@ -132,7 +132,7 @@ class _ProgressArtifact:
 
     def _show(self, percent: float) -> None:
         if self._id is None:
-            made = create_progress_artifact(progress=percent, description=self._title)
-            self._id = made if isinstance(made, UUID) else None
+            artifact_id = create_progress_artifact(progress=percent, description=self._title)
+            self._id = artifact_id if isinstance(artifact_id, UUID) else None
         else:
             update_progress_artifact(artifact_id=self._id, progress=percent)

@@ -190,8 +190,8 @@ class Run:
         with self._record_lock:
             self.stop.check()
             self._stages.add(position, stage)
-            for one in writing:
-                self.record.writing.remove(one)
+            for key in writing:
+                self.record.writing.remove(key)
             self.save()
 
     def fail(self, position: Position, error: AssayError, text: str) -> None:
@@ -246,11 +246,11 @@ class Run:
     @contextmanager
     def unrecorded(self) -> Iterator[Run]:
         """The run as surroundings only: nothing is written, no lease is taken; for plans."""
-        with self._around():
+        with self._as_current():
             yield self
 
     @contextmanager
-    def _around(self) -> Iterator[None]:
+    def _as_current(self) -> Iterator[None]:
         """Within the block, the run is the current one, and its parts are numbered from the first."""
         token = _current.set(self)
         try:
@@ -260,7 +260,7 @@ class Run:
             _current.reset(token)
 
     def __enter__(self) -> Run:
-        self._surroundings.enter_context(self._around())
+        self._surroundings.enter_context(self._as_current())
         self._lease.take()
         self._begun = True
         self.save()
@@ -282,7 +282,7 @@ class Run:
             try:
                 self._close_record(kind, error)
             finally:
-                self._let_go()
+                self._release()
 
     def _close_record(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
         with self._record_lock:
@@ -299,7 +299,7 @@ class Run:
             finally:
                 self._closed = True
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         """Close the engine, which ends what branches wait for, and give the lease back, whatever became of the record.
 
         Branches that compute in this process end at their next step; none is waited for longer than a few seconds.

@@ -177,10 +177,10 @@ class Stage(Generic[P, R]):
         )
         committed = bench.run.store.commit(manifest)
         if not is_shared(bench.run.store, f"{self.name}/{bench.key}", but=bench.run.id):
-            self._drop_scraps(bench, outputs)
+            self._drop_intermediates(bench, outputs)
         return committed
 
-    def _drop_scraps(self, bench: Workbench, outputs: Mapping[str, Output]) -> None:
+    def _drop_intermediates(self, bench: Workbench, outputs: Mapping[str, Output]) -> None:
         """Remove intermediate tables that the stage did not return, and the marks of finished partitions."""
         kept = {output.artifact.uri for output in outputs.values()}
         for name, output in bench.outputs.items():

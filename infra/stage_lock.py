@@ -36,16 +36,16 @@ class Locked:
 
 def stages_in(root: Path) -> dict[str, Locked]:
     """Every `@stage` of the rooms under `root`, with its version and fingerprint as the code stands."""
-    found: dict[str, Locked] = {}
+    stages: dict[str, Locked] = {}
     for path in sorted((root / "tasks").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in tree.body:
             version = _stage_version(node)
             if isinstance(node, ast.FunctionDef) and version is not None:
-                if node.name in found:
+                if node.name in stages:
                     raise SystemExit(f"Two stages are called {node.name}: a stage's name is part of its key.")
-                found[node.name] = Locked(node.name, version, _fingerprint(root, path))
-    return found
+                stages[node.name] = Locked(node.name, version, _fingerprint(root, path))
+    return stages
 
 
 def read_lock(path: Path) -> dict[str, Locked]:
@@ -59,21 +59,21 @@ def read_lock(path: Path) -> dict[str, Locked]:
 
 def complaints(now: dict[str, Locked], locked: dict[str, Locked]) -> list[str]:
     """What keeps the lock from being true, one sentence each."""
-    said = []
+    sentences = []
     for name, stage in now.items():
         before = locked.get(name)
         if before is None:
-            said.append(f"{name} is new: run `make stage-lock`.")
+            sentences.append(f"{name} is new: run `make stage-lock`.")
         elif stage.version < before.version:
-            said.append(f"{name} went back from version {before.version} to {stage.version}: versions only go up.")
+            sentences.append(f"{name} went back from version {before.version} to {stage.version}: versions only go up.")
         elif stage.version > before.version:
-            said.append(f"{name} is now version {stage.version}: run `make stage-lock`.")
+            sentences.append(f"{name} is now version {stage.version}: run `make stage-lock`.")
         elif stage.fingerprint != before.fingerprint:
-            said.append(
+            sentences.append(
                 f"{name} changed under version {stage.version}: raise its version where it is declared, or say why its "
                 'results are the same with `make stage-lock REASON="…"`.'
             )
-    return said + [f"{name} is gone: run `make stage-lock`." for name in locked.keys() - now.keys()]
+    return sentences + [f"{name} is gone: run `make stage-lock`." for name in locked.keys() - now.keys()]
 
 
 def updated(now: dict[str, Locked], locked: dict[str, Locked], reason: str) -> dict[str, Locked]:
@@ -101,9 +101,9 @@ def main() -> int:
         lines = [str(stage) for _, stage in sorted(updated(now, locked, asked.same_results).items())]
         LOCK.write_text(_HEAD + "\n".join(lines) + "\n", encoding="utf-8")
         return 0
-    said = complaints(now, locked)
-    print("\n".join(said) if said else f"{len(now)} stage versions agree with stage_versions.lock.")
-    return 1 if said else 0
+    failures = complaints(now, locked)
+    print("\n".join(failures) if failures else f"{len(now)} stage versions agree with stage_versions.lock.")
+    return 1 if failures else 0
 
 
 def _stage_version(node: ast.stmt) -> int | None:

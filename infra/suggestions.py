@@ -15,8 +15,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     >>> nearest("brest-cancer", ["digits", "breast-cancer"]), nearest("SGD", ["adam", "sgd"])
     ('breast-cancer', 'sgd')
     """
-    found = _closest(word, known)
-    return found[0] if found else None
+    closest = _closest(word, known)
+    return closest[0] if closest else None
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -30,9 +30,9 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     'did you mean pgd-4 or pgd-2?'
     """
     names = list(dict.fromkeys(known))
-    found = _closest(word, names)
-    if found:
-        return f"did you mean {_either(found)}?"
+    closest = _closest(word, names)
+    if closest:
+        return f"did you mean {_either(closest)}?"
     more = f", and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
     return f"known here: {', '.join(names[:MOST_LISTED])}{more}"
 
@@ -40,9 +40,9 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 def _closest(word: str, known: Iterable[str]) -> list[str]:
     """The words that are closest, and equally close; at most three."""
     names = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
-    closeness = [difflib.SequenceMatcher(None, name, word.lower()).ratio() for name in found]
-    return [names[name] for name, ratio in zip(found, closeness, strict=True) if ratio == closeness[0]]
+    matches = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
+    closeness = [difflib.SequenceMatcher(None, name, word.lower()).ratio() for name in matches]
+    return [names[name] for name, ratio in zip(matches, closeness, strict=True) if ratio == closeness[0]]
 
 
 def _either(names: list[str]) -> str:

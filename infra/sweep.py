@@ -140,32 +140,32 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
 
 def _left_over(store: Store, used: set[str]) -> list[str]:
     """Files beside committed results that are none of theirs: marks and drafts of a run that was killed there."""
-    busy, found = _in_use(store), list[str]()
+    busy, leftovers = _in_use(store), list[str]()
     for key in sorted(used - busy):
         stage, _, place = key.partition("/")
         manifest = store.manifest(stage, place)
         if manifest is not None:
             here = store.folder.sizes(f"stages/{key}")
-            found += sorted(here.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
-    return found
+            leftovers += sorted(here.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
+    return leftovers
 
 
 def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
     """Kept files that no remaining run stood on; the records are read last, since living runs go on noting."""
     there = sorted(store.folder.sizes(PLACE))
-    used = {f"{PLACE}/{sha256}" for sha256 in _stood_on(store, kept)}
+    used = {f"{PLACE}/{sha256}" for sha256 in _hashes_used(store, kept)}
     return [name for name in there if name not in used]
 
 
 def _unused_answers(store: Store, kept: set[str]) -> list[str]:
     """Answers of services that no remaining run asked, and the turns of runs that have ended."""
     there = [f"{answers.PLACE}/{name}" for name in store.folder.folders(answers.PLACE)]
-    used = {f"{answers.PLACE}/{sha256}" for sha256 in _stood_on(store, kept)}
+    used = {f"{answers.PLACE}/{sha256}" for sha256 in _hashes_used(store, kept)}
     turns = [f"{answers.TURNS}/{run}" for run in store.folder.folders(answers.TURNS) if not is_alive(store, run)]
     return [*(name for name in there if name not in used), *turns]
 
 
-def _stood_on(store: Store, kept: set[str]) -> set[str]:
+def _hashes_used(store: Store, kept: set[str]) -> set[str]:
     """The hashes of what the remaining runs, and those that live, stood on."""
     return {
         str(one.get("sha256"))
@@ -187,11 +187,11 @@ def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]
         against = {gate.get("against") for gate in run.settings.get("gates", ()) if isinstance(gate, dict)}
         named |= {str(one) for one in against - {None}}
         followed |= {run.pipeline} if "last-passed" in against else set()
-    found = {run.id for run in records if any(run.id.endswith(name) for name in named)}
+    compared = {run.id for run in records if any(run.id.endswith(name) for name in named)}
     for pipeline in store.folder.folders("accepted"):
-        found |= {str(one["run"]) for one in acceptances(store, pipeline)[-1:]}
+        compared |= {str(one["run"]) for one in acceptances(store, pipeline)[-1:]}
     passed = {run.pipeline: run.id for run in records if run.status == "done" and run.pipeline in followed}
-    return found | set(passed.values())
+    return compared | set(passed.values())
 
 
 def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:

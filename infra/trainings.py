@@ -51,12 +51,12 @@ class Checkpoints:
     def save(self, step: int, total: int, files: Mapping[str, bytes]) -> None:
         """Keep these files as the state after `step` of `total`; of earlier ones the last stays, the others go."""
         for name, content in files.items():
-            self._folder.write(f"{self._at(step)}/{name}", content)
+            self._folder.write(f"{self._step_path(step)}/{name}", content)
         sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        self._folder.write_json(f"{self._at(step)}.json", sums)  # last: without it the step does not count
+        self._folder.write_json(f"{self._step_path(step)}.json", sums)  # last: without it the step does not count
         for old in sorted(one for one in self._steps() if one < step)[: -(KEPT - 1)]:
-            self._folder.remove(f"{self._at(old)}.json")
-            self._folder.remove(self._at(old))
+            self._folder.remove(f"{self._step_path(old)}.json")
+            self._folder.remove(self._step_path(old))
         self._folder.write_json(f"{self._place}/progress.json", {"done": step, "total": total})
 
     def progress(self) -> tuple[int, int] | None:
@@ -68,7 +68,7 @@ class Checkpoints:
         """Remove what earlier attempts left."""
         self._folder.remove(self._place)
 
-    def _at(self, step: int) -> str:
+    def _step_path(self, step: int) -> str:
         return f"{self._place}/step-{step:06d}"
 
     def _steps(self) -> set[int]:
@@ -78,13 +78,13 @@ class Checkpoints:
         return {int(one) for one in digits if one.isdecimal()}
 
     def _read(self, step: int) -> dict[str, bytes] | None:
-        sums = self._folder.read_json(f"{self._at(step)}.json")
+        sums = self._folder.read_json(f"{self._step_path(step)}.json")
         if sums is None:
             return None
         files = {}
         for name, expected in sums.items():
             try:
-                content = self._folder.read(f"{self._at(step)}/{name}")
+                content = self._folder.read(f"{self._step_path(step)}/{name}")
             except FileNotFoundError:
                 return None
             if hashlib.sha256(content).hexdigest() != expected:
@@ -188,8 +188,8 @@ def _carry_out(bench: Workbench, work: TrainingWork, constants: Mapping[str, Any
     if isinstance(outcome.error, AssayError):
         raise outcome.error
     if outcome.error is not None:
-        said = f"{type(outcome.error).__name__}: {outcome.error}"
-        raise RunError(f"{work.name} failed for good: {said}") from outcome.error
+        reason = f"{type(outcome.error).__name__}: {outcome.error}"
+        raise RunError(f"{work.name} failed for good: {reason}") from outcome.error
     trained = cast(Trained, outcome.value)
     bench.computed += 1
     for part in trained.files:

@@ -115,7 +115,7 @@ class Workbench:
         """Parts of a step that an earlier attempt left whole, by index."""
         if self.run.fresh:
             return {}
-        folder, found = self.run.store.folder, {}
+        folder, parts = self.run.store.folder, {}
         sizes = folder.sizes(self.place)
         marks = [name for name in sizes if name.startswith(f"{self.place}/marks/{step}/") and name.endswith(".json")]
         values = [value for value in map(folder.read_json, marks) if value]
@@ -124,8 +124,8 @@ class Workbench:
         committed = [part for output in outputs if output.artifact.uri.endswith(f"/{step}") for part in output.parts]
         for part in [*map(Part.from_json, values), *committed]:
             if all(sizes.get(file.file) == file.bytes for file in part.files):
-                found[part.index] = part
-        return found
+                parts[part.index] = part
+        return parts
 
     def settle_plan(self, step: str, pieces: list[Any]) -> list[Any]:
         """The pieces to work by: those an earlier attempt wrote down, so that its finished parts fit, else these."""

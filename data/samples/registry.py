@@ -135,14 +135,14 @@ def made_of(module: str) -> tuple[str, ...]:
     >>> made_of("assay.data.samples.breast_cancer")
     ('assay.data.samples.breast_cancer',)
     """
-    found, waiting = {module}, [module]
+    modules, waiting = {module}, [module]
     while waiting:
         for node in ast.walk(tree_of(_source_of(waiting.pop()))):
             imported = node.module if isinstance(node, ast.ImportFrom) else None
-            if imported is not None and imported.startswith(f"{__package__}.") and imported not in found:
-                found.add(imported)
+            if imported is not None and imported.startswith(f"{__package__}.") and imported not in modules:
+                modules.add(imported)
                 waiting.append(imported)
-    return tuple(sorted(found))
+    return tuple(sorted(modules))
 
 
 def _source_of(name: str) -> bytes:

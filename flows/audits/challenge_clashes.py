@@ -102,16 +102,16 @@ def attack_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where
 def _eps_of(attack: Value) -> set[str] | None:
     """The ε of an attack as gates name them; None where its settings leave them to their default."""
     written = as_dict(attack).get("eps")
-    found = {"eps=0"}
-    for one in written if isinstance(written, list) else [written]:
+    names = {"eps=0"}
+    for value in written if isinstance(written, list) else [written]:
         try:
-            number = as_number(one)
+            number = as_number(value)
         except ValueError:
             return None
         if not isinstance(number, int | float) or isinstance(number, bool):
             return None
-        found.add(eps_name(number))
-    return found
+        names.add(eps_name(number))
+    return names
 
 
 def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:

@@ -54,12 +54,12 @@ class Ground:
 
     def of(self, result: type[T]) -> T:
         """The result of that type; the audit says in `stands_on` whose it is."""
-        found = self.maybe(result)
-        if found is None:
+        instance = self.maybe(result)
+        if instance is None:
             raise LookupError(
                 f"no audit below gave {result.__name__}: it is missing in stands_on, or was not asked for"
             )
-        return found
+        return instance
 
     def maybe(self, result: type[T]) -> T | None:
         """The result of that type, where the audit that gives it was asked for."""

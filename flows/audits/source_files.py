@@ -22,9 +22,9 @@ def note_files(run: Run, source: ResolvedSource) -> None:
     if earlier is None:
         return
     name, before = earlier
-    found = arrivals(before, now)
-    run.record.arrivals = f"{found.in_words()} since run {name}"
-    if found:
+    changes = arrivals(before, now)
+    run.record.arrivals = f"{changes.in_words()} since run {name}"
+    if changes:
         run.notice(f"{run.record.arrivals[0].upper()}{run.record.arrivals[1:]}.")
 
 

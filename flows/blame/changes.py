@@ -39,9 +39,11 @@ class SampleChange:
         ('212 new samples', '1 new sample and 40 altered samples')
         """
         counted = ((self.added, "new sample"), (self.removed, "removed sample"), (self.altered, "altered sample"))
-        told = [plural(count, what) for count, what in counted if count]
-        told += [f"other columns of the samples ({', '.join(self.columns[:_NAMED])})"] if self.columns else []
-        return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) or "the order of the samples"
+        parts = [plural(count, what) for count, what in counted if count]
+        parts += [f"other columns of the samples ({', '.join(self.columns[:_NAMED])})"] if self.columns else []
+        return (
+            " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "the order of the samples"
+        )
 
 
 @dataclass(frozen=True)
@@ -86,19 +88,19 @@ def changes_between(store: Store, earlier: RunRecord, later: RunRecord) -> Chang
     before, after = Side(earlier), Side(later)
     roles = _roles(before, after)
     samples = sample_change(store, before, after)
-    found: list[PartChange] = [] if samples is None else [PartChange(SAMPLES, samples.in_words())]
+    changed: list[PartChange] = [] if samples is None else [PartChange(SAMPLES, samples.in_words())]
     old, new = before.pieces(), after.pieces()
     for part in (*PARTS[1:], *sorted(set(roles.values()) - set(PARTS))):
         settings = setting_changes({"": old.get(part)}, {"": new.get(part)})
         files = _changed_files(before, after, part, roles)
         if settings or files:
-            found.append(_part_change(part, settings, files, before, after))
+            changed.append(_part_change(part, settings, files, before, after))
     libraries, stages = _libraries(store, before, after)
     if stages:
         shown = ", ".join(libraries[:_NAMED]) or f"Assay's {stages[0]}"
         details = tuple(f"{stage} is computed otherwise" for stage in stages)
-        found.append(PartChange(LIBRARIES, f"the libraries ({shown})", details, "only those of today are installed"))
-    return Changes(before, after, tuple(found), samples or SampleChange(), roles, libraries)
+        changed.append(PartChange(LIBRARIES, f"the libraries ({shown})", details, "only those of today are installed"))
+    return Changes(before, after, tuple(changed), samples or SampleChange(), roles, libraries)
 
 
 def sample_change(store: Store, before: Side, after: Side) -> SampleChange | None:
@@ -127,19 +129,19 @@ def _rows(store: Store, samples: Artifact[Any], columns: Sequence[str]) -> dict[
     from assay.infra.parquet import read_part
 
     output = store.output(samples)
-    found: dict[str, bytes] = {}
+    hashes: dict[str, bytes] = {}
     for part in output.parts:
         table = read_part(store.folder, part.files[output.place], list(columns)).select(list(columns))
-        found |= zip(table["id"].to_pylist(), row_hashes(table), strict=True)
-    return found
+        hashes |= zip(table["id"].to_pylist(), row_hashes(table), strict=True)
+    return hashes
 
 
 def _roles(before: Side, after: Side) -> dict[str, str]:
-    found: dict[str, set[str]] = {}
+    roles: dict[str, set[str]] = {}
     for side in (before, after):
         for file in side.files:
-            found.setdefault(file.name, set()).update(side.parts_of(file))
-    return {name: " and ".join(sorted(parts)) for name, parts in found.items() if parts}
+            roles.setdefault(file.name, set()).update(side.parts_of(file))
+    return {name: " and ".join(sorted(parts)) for name, parts in roles.items() if parts}
 
 
 def _changed_files(
@@ -174,16 +176,20 @@ def _why_lost(files: Mapping[str, tuple[Ingredient | None, Ingredient | None]], 
         if files and not side.files:
             return f"run {side.record.id} kept none of its files, since it is older than that"
     for name, sides in files.items():
-        for side, one in zip((before, after), sides, strict=True):
-            if one is not None and not one.kept:
-                why = "lies elsewhere" if one.what == "elsewhere" or PurePath(name).is_absolute() else "is too large"
+        for side, ingredient in zip((before, after), sides, strict=True):
+            if ingredient is not None and not ingredient.kept:
+                why = (
+                    "lies elsewhere"
+                    if ingredient.what == "elsewhere" or PurePath(name).is_absolute()
+                    else "is too large"
+                )
                 return f"{name} {why} and was not kept with run {side.record.id}"
     return ""
 
 
 def _libraries(store: Store, before: Side, after: Side) -> tuple[tuple[str, ...], list[str]]:
     """Versions that differ, and the stages whose keys know of a difference: of these only today's can be run."""
-    (old, old_keys), (new, new_keys) = (_surroundings(store, side.record) for side in (before, after))
+    (old, old_keys), (new, new_keys) = (_environment(store, side.record) for side in (before, after))
     names = tuple(
         f"{name} {', '.join(sorted(old.get(name, {'absent'})))} → {', '.join(sorted(new.get(name, {'absent'})))}"
         for name in sorted(old.keys() | new.keys())
@@ -192,7 +198,7 @@ def _libraries(store: Store, before: Side, after: Side) -> tuple[tuple[str, ...]
     return names, [name for name in sorted(old_keys.keys() & new_keys.keys()) if old_keys[name] != new_keys[name]]
 
 
-def _surroundings(store: Store, record: RunRecord) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+def _environment(store: Store, record: RunRecord) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """The versions of packages that a run's results were computed with; and per stage what of that is in its key."""
     packages: dict[str, set[str]] = {}
     keys: dict[str, set[str]] = {}

@@ -62,26 +62,26 @@ class Hybrids:
 
     def valued(self, coalitions: Sequence[Coalition], progress: Progress) -> dict[Coalition, Valued]:
         """The finding in every hybrid, by the parts that are as in the later run."""
-        found: dict[Coalition, Valued] = {}
+        values: dict[Coalition, Valued] = {}
         for seed, together in groupby(sorted(coalitions, key=self._seed), key=self._seed):
             with self._folder() as place, self._run(seed, progress) as run:
                 for coalition in together:
                     parts = ", ".join(one.part for one in self.changes.swappable if one.part in coalition)
                     progress.notice(f"as in the later run: {parts or 'nothing'}")
-                    found[coalition] = self._value(run, coalition, place)
-        return found
+                    values[coalition] = self._value(run, coalition, place)
+        return values
 
     def planned(self, coalitions: Sequence[Coalition]) -> dict[Coalition, list[PlannedStage]]:
         """The stages that every hybrid comes across, and whether the store has them."""
-        found: dict[Coalition, list[PlannedStage]] = {}
+        plans: dict[Coalition, list[PlannedStage]] = {}
         for seed, together in groupby(sorted(coalitions, key=self._seed), key=self._seed):
             walked = Plan()
             with self._folder() as place, self._run(seed, SilentProgress(), walked).unrecorded() as run:
                 for coalition in together:
                     begun = len(walked.stages)
-                    self._stand(run, coalition, place)
-                    found[coalition] = walked.stages[begun:]
-        return found
+                    self._perform(run, coalition, place)
+                    plans[coalition] = walked.stages[begun:]
+        return plans
 
     def recorded(self, side: Side, finding: Finding) -> Valued:
         """The finding as a run has it on record."""
@@ -110,24 +110,24 @@ class Hybrids:
         try:
             return type(known).model_validate(settings)
         except ValueError as error:
-            said = str(error).splitlines()[-2:]
-            raise InputError(f"The settings of the two runs cannot be mixed: {' '.join(said)}.") from error
+            reasons = str(error).splitlines()[-2:]
+            raise InputError(f"The settings of the two runs cannot be mixed: {' '.join(reasons)}.") from error
 
     def _files(self, coalition: Coalition) -> dict[str, bytes]:
         """The team's files as they were in the runs that their parts are taken from, as far as they were kept."""
-        found: dict[str, bytes] = {}
+        files: dict[str, bytes] = {}
         for name, part in self.changes.roles.items():
             file = next((one for one in self._side(part, coalition).files if one.name == name and one.kept), None)
             if file is not None and self.store.folder.exists(f"{PLACE}/{file.sha256}"):
-                found[name] = self.store.folder.read(f"{PLACE}/{file.sha256}")
-        return found
+                files[name] = self.store.folder.read(f"{PLACE}/{file.sha256}")
+        return files
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="assay-blame-") as place:
             yield Path(place)
 
-    def _stand(self, run: Run, coalition: Coalition, place: Path) -> Ground:
+    def _perform(self, run: Run, coalition: Coalition, place: Path) -> Ground:
         """What the kinds of audit make of a hybrid."""
         pipeline = self._pipeline(coalition)
         run.masked = pipeline.masked
@@ -140,7 +140,7 @@ class Hybrids:
 
     def _value(self, run: Run, coalition: Coalition, place: Path) -> Valued:
         before = len(run.record.stages)
-        ground = self._stand(run, coalition, place)
+        ground = self._perform(run, coalition, place)
         record: RunRecord = replace(run.record, outcomes=list(outcomes_in(ground)))
         measured = [one for result in ground.results.values() for one in result.findings]
         rows = [row for one in measured for row in findings_from(collect(one, Findings.schema.names))]

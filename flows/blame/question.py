@@ -48,8 +48,8 @@ def question_about(
     gate = None if asked.get("finding") or later.findings is None else _worst_judged(store, config, later, against)
     if gate is not None and gate.finding is not None:
         earlier = store.run(str(gate.looked["against"]))
-        one = gate.finding
-        asked = {"finding": one.metric, "of": one.of, "group": one.group, "subject": one.subject}
+        finding = gate.finding
+        asked = {"finding": finding.metric, "of": finding.of, "group": finding.group, "subject": finding.subject}
     else:
         earlier = against or _baseline(store, config, later)
     if earlier.pipeline != later.pipeline or earlier.id == later.id:

@@ -94,12 +94,12 @@ class Sharing:
         return [one.part for one in self.changes.swappable]
 
     @property
-    def _met(self) -> list[Coalition]:
+    def _coalitions(self) -> list[Coalition]:
         return coalitions(self.parts) if self.parts else []
 
     def forecast(self) -> Forecast:
         """What it will cost; nothing is computed to know that."""
-        hybrids = self.hybrids.planned(self._met).values()
+        hybrids = self.hybrids.planned(self._coalitions).values()
         seconds = _seconds_of(self.hybrids.store, (self.question.earlier, self.question.later))
         planned = [stage for stages in hybrids for stage in stages]
         will = {(one.stage, one.key) for one in planned if one.outlook == WILL_RUN}
@@ -134,13 +134,13 @@ class Sharing:
             return self.as_one(error)._shared_out(progress)
 
     def _shared_out(self, progress: Progress) -> Blame:
-        question, parts, met = self.question, self.parts, self._met
-        found = self.hybrids.valued(met, progress)
+        question, parts, met = self.question, self.parts, self._coalitions
+        valued = self.hybrids.valued(met, progress)
         ends = [
             self.hybrids.recorded(self.changes.before, question.before),
             self.hybrids.recorded(self.changes.after, question.after),
         ]
-        values = [found[one] for one in met] + ends
+        values = [valued[one] for one in met] + ends
         weights = _with_ends(share_weights(parts), len(met))
         intervals = with_intervals(
             weights, [one.value for one in values], [one.sampled for one in values], _generator(question)
@@ -149,9 +149,9 @@ class Sharing:
         shares = [Share(part, words[part], interval) for part, interval in zip(parts, intervals, strict=False)]
         rest = intervals[len(parts)]
         if self.changes.lost or abs(rest.value) > 1e-12:
-            shares.append(Share(NOT_SWAPPED, _lump(self.changes), rest))
-        stages = [stage for one in found.values() for stage in one.stages if not stage.cached]
-        own = [stage for one in (*met[:1], *met[-1:]) for stage in found[one].stages if not stage.cached]
+            shares.append(Share(NOT_SWAPPED, _not_swapped(self.changes), rest))
+        stages = [stage for one in valued.values() for stage in one.stages if not stage.cached]
+        own = [stage for one in (*met[:1], *met[-1:]) for stage in valued[one].stages if not stage.cached]
         return Blame(question, self.changes, intervals[-1], tuple(shares), len(stages), len(own))
 
 
@@ -162,14 +162,14 @@ def sharing(store: Store, project: Project, question: Question) -> Sharing:
     return Sharing(question, changes, Hybrids(store, project, changes, question.key, kinds))
 
 
-def _with_ends(shares: Floats, found: int) -> Floats:
+def _with_ends(shares: Floats, hybrids: int) -> Floats:
     """The weights with two more values behind, the finding on record in both runs: rows for what the hybrids leave
     unexplained, and for the whole."""
     parts = shares.shape[0]
-    weights = np.zeros((parts + 2, found + 2))
-    if found:
-        weights[:parts, :found] = shares
-    weights[parts + 1, found:] = (-1, 1)
+    weights = np.zeros((parts + 2, hybrids + 2))
+    if hybrids:
+        weights[:parts, :hybrids] = shares
+    weights[parts + 1, hybrids:] = (-1, 1)
     weights[parts] = weights[parts + 1] - weights[:parts].sum(axis=0)
     return weights
 
@@ -209,11 +209,11 @@ def _seconds_of(store: Store, records: Sequence[RunRecord]) -> dict[str, float]:
     return {stage: sum(each) / len(each) for stage, each in took.items()}
 
 
-def _lump(changes: Changes) -> str:
+def _not_swapped(changes: Changes) -> str:
     """What could not be put back as it was, by what it holds.
 
     >>> from assay.flows.blame.changes import PartChange
-    >>> _lump(Changes(None, None, (PartChange("weights", "the weights (big.pt)", lost="big.pt is too large"),)))
+    >>> _not_swapped(Changes(None, None, (PartChange("weights", "the weights (big.pt)", lost="big.pt is too large"),)))
     'what could not be put back, the weights (big.pt)'
     """
     held = " and ".join(one.words for one in changes.lost)

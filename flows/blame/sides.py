@@ -51,15 +51,15 @@ class Side:
 
     def pieces(self) -> dict[str, Any]:
         """The settings, part by part."""
-        found: dict[str, Any] = {part: {} for part in (RULES, MODEL, WEIGHTS, SETTINGS)} | {SEED: self.record.seed}
+        pieces: dict[str, Any] = {part: {} for part in (RULES, MODEL, WEIGHTS, SETTINGS)} | {SEED: self.record.seed}
         for key, value in self.settings.items():
             part = _KEYS.get(key, SETTINGS)
             if part == MODEL:
-                found[WEIGHTS][key] = [one.get("weights") for one in _subjects({key: value})]
-                found[MODEL][key] = _without_weights(value)
+                pieces[WEIGHTS][key] = [one.get("weights") for one in _subjects({key: value})]
+                pieces[MODEL][key] = _without_weights(value)
             elif part != SAMPLES and key not in _SAYS_NOTHING:
-                found[part][key] = value
-        return found
+                pieces[part][key] = value
+        return pieces
 
     def parts_of(self, file: Ingredient) -> Iterator[str]:
         """The parts that a file belongs to, by who names it; none where nobody does, as in the cache of a model hub."""
@@ -94,8 +94,8 @@ def assembled(before: Side, after: Side, new: Collection[str]) -> dict[str, Any]
 
 
 def _subjects(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    one, several = settings.get("subject"), settings.get("subjects") or []
-    return [*([one] if one else []), *several]
+    single, several = settings.get("subject"), settings.get("subjects") or []
+    return [*([single] if single else []), *several]
 
 
 def _without_weights(value: Any) -> Any:

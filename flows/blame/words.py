@@ -18,9 +18,9 @@ _SHARE = "share"
 def changed_in_words(changes: Changes) -> list[str]:
     """One line per thing that is not the same in the two runs."""
     lines = []
-    for one in changes.parts:
-        lines.append(f"{one.part:<9} {one.words}")
-        lines += [f"{'':<9} {detail}" for detail in one.details]
+    for change in changes.parts:
+        lines.append(f"{change.part:<9} {change.words}")
+        lines += [f"{'':<9} {detail}" for detail in change.details]
     if changes.libraries:
         lines.append(f"{'versions':<9} {', '.join(changes.libraries)}")
     if not lines:
@@ -41,14 +41,14 @@ def sentence(blame: Blame) -> str:
     """The sentence for the message: a share counts as the whole does, so that what pulled the other way is below 0."""
     unit = _unit(blame)
     whole = _number(blame.total.value, unit)
-    ends = _between(blame.total, unit)
+    ends = _bounds_text(blame.total, unit)
     if not blame.shares:
         return f"{_named(blame)}: nothing to share out of {whole}."
-    ordered = sorted(blame.shares, key=lambda one: -_towards(blame, one).value)
-    told = [f"{_with_interval(_towards(blame, one), unit)} come from {one.words}" for one in ordered[:1]]
-    told += [f"{_with_interval(_towards(blame, one), unit)} from {one.words}" for one in ordered[1:]]
+    ordered = sorted(blame.shares, key=lambda one: -_signed_share(blame, one).value)
+    parts = [f"{_with_interval(_signed_share(blame, one), unit)} come from {one.words}" for one in ordered[:1]]
+    parts += [f"{_with_interval(_signed_share(blame, one), unit)} from {one.words}" for one in ordered[1:]]
     points = " points" if unit == _SHARE else ""
-    return f"{_named(blame)}: of {whole}{points}{ends}, {', '.join(told)}."
+    return f"{_named(blame)}: of {whole}{points}{ends}, {', '.join(parts)}."
 
 
 def table(blame: Blame) -> str:
@@ -98,18 +98,18 @@ def _unit(blame: Blame) -> str:
     return blame.question.after.unit or blame.question.before.unit
 
 
-def _towards(blame: Blame, share: Share) -> Interval:
+def _signed_share(blame: Blame, share: Share) -> Interval:
     """The share, counted in the direction of the whole."""
-    one = share.interval
-    return Interval(-one.value, -one.high, -one.low) if blame.total.value < 0 else one
+    interval = share.interval
+    return Interval(-interval.value, -interval.high, -interval.low) if blame.total.value < 0 else interval
 
 
-def _with_interval(one: Interval, unit: str) -> str:
-    return _number(one.value, unit) + _between(one, unit)
+def _with_interval(interval: Interval, unit: str) -> str:
+    return _number(interval.value, unit) + _bounds_text(interval, unit)
 
 
-def _between(one: Interval, unit: str) -> str:
-    return "" if math.isnan(one.low) else f" [{_number(one.low, unit)}, {_number(one.high, unit)}]"
+def _bounds_text(interval: Interval, unit: str) -> str:
+    return "" if math.isnan(interval.low) else f" [{_number(interval.low, unit)}, {_number(interval.high, unit)}]"
 
 
 def _number(number: float, unit: str) -> str:
@@ -122,9 +122,9 @@ def _signed(number: float) -> str:
     return f"{round(number, 4) + 0.0:+.4f}"
 
 
-def _ends(one: Interval) -> list[str]:
-    return ["", ""] if math.isnan(one.low) else [_signed(one.low), _signed(one.high)]
+def _ends(interval: Interval) -> list[str]:
+    return ["", ""] if math.isnan(interval.low) else [_signed(interval.low), _signed(interval.high)]
 
 
-def _plain(one: Interval) -> dict[str, float | None]:
-    return {name: number if math.isfinite(number) else None for name, number in one._asdict().items()}
+def _plain(interval: Interval) -> dict[str, float | None]:
+    return {name: number if math.isfinite(number) else None for name, number in interval._asdict().items()}

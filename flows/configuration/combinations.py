@@ -48,5 +48,5 @@ def _gate(
     name = gate.get("subject")
     defended = pipeline.get("defenses") and str(name).partition("+")[0] in subjects  # plain+maadvt
     if isinstance(name, str) and name not in subjects and not defended:
-        told = suggestion(name, subjects) if subjects else "the pipeline has no subject"
-        yield Clash((*where, "subject"), f"there is no such subject; {told}")
+        hint = suggestion(name, subjects) if subjects else "the pipeline has no subject"
+        yield Clash((*where, "subject"), f"there is no such subject; {hint}")

@@ -42,13 +42,13 @@ def trouble_with(cron: str) -> str | None:
         return f"it has {len(fields)} fields, and cron has five (minute, hour, day, month, weekday)"
     for text, (name, low, high, names) in zip(fields, _FIELDS, strict=True):
         for part in text.split(","):
-            trouble = _trouble_with_part(part, name, low, high, names)
+            trouble = _part_error(part, name, low, high, names)
             if trouble:
                 return trouble
     return None
 
 
-def _trouble_with_part(part: str, name: str, low: int, high: int, names: list[str]) -> str | None:
+def _part_error(part: str, name: str, low: int, high: int, names: list[str]) -> str | None:
     match = _PART.fullmatch(part)
     if not match or (match["low"] == "*" and match["high"]):
         return f"its {name} is {part!r}, which is no number, range (1-5), list (1,3) or step (*/15)"

@@ -72,8 +72,8 @@ def fields_at(model: type[BaseModel], where: Where, kinds: Collection[str] = ())
     """The names that may stand at a place; empty where it is no mapping of ours. Of several models that may stand
     there, those that are of one of the `kinds` (`attack: fgsm`) are meant, if any is."""
     field = type_at(model, where)
-    found = [] if field is None else _meant(_models(field.annotation), kinds)
-    return list(dict.fromkeys(name for inner in found for name in writable(inner)))
+    models = [] if field is None else _of_kinds(_models(field.annotation), kinds)
+    return list(dict.fromkeys(name for inner in models for name in writable(inner)))
 
 
 def tags(model: type[BaseModel]) -> Iterator[FieldInfo]:
@@ -98,7 +98,7 @@ def _inside(annotation: object, step: str | int, kinds: Collection[str] = ()) ->
     if origin is Annotated:
         return _inside(arguments[0], step, kinds)
     if origin in (Union, types.UnionType):
-        return [field for part in _meant(arguments, kinds) for field in _inside(part, step, kinds)]
+        return [field for part in _of_kinds(arguments, kinds) for field in _inside(part, step, kinds)]
     if origin in (list, tuple, set, frozenset, Sequence) and isinstance(step, int):
         return [FieldInfo.from_annotation(arguments[0])]
     if origin is dict:
@@ -108,15 +108,15 @@ def _inside(annotation: object, step: str | int, kinds: Collection[str] = ()) ->
     return []
 
 
-def _meant(parts: Sequence[P], kinds: Collection[str]) -> list[P]:
+def _of_kinds(parts: Sequence[P], kinds: Collection[str]) -> list[P]:
     """Those parts of a union that are models of one of the kinds, if any is; else all."""
     return [part for part in parts if any(tag.default in kinds for tag in _tags_of(part))] or list(parts)
 
 
 def _kinds(parts: Sequence[object]) -> list[str]:
     """What the models of a union are told apart by; empty where they are not."""
-    found = [str(tag.default) for part in parts for tag in _tags_of(part)]
-    return found if len(found) == len(parts) else []
+    tags = [str(tag.default) for part in parts for tag in _tags_of(part)]
+    return tags if len(tags) == len(parts) else []
 
 
 def _tags_of(part: object) -> list[FieldInfo]:

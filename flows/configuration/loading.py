@@ -54,9 +54,9 @@ def load_project(
     for override in overrides:
         write_out_all(document, menu)  # so that `attacks.0.steps=3` finds its place, also after `attacks=[pgd]`
         changed |= apply_overrides(document, [override], inside, OUTSIDE)
-    settings, menu, found = _settings(document, menu, file.parent)
-    if found or settings is None:
-        raise _error(found, changed)
+    settings, menu, mistakes = _settings(document, menu, file.parent)
+    if mistakes or settings is None:
+        raise _error(mistakes, changed)
     return _project(file, document, settings, menu, changed, store)
 
 
@@ -67,34 +67,34 @@ def load_usable(path: str | Path = DEFAULT_FILE) -> tuple[Project, dict[str, str
     """
     file = Path(path).absolute()
     installed, document = Menu().with_installed(file.parent), _read(file)
-    settings, menu, found = _settings(document, installed, file.parent)
-    if settings is not None and not found:
+    settings, menu, mistakes = _settings(document, installed, file.parent)
+    if settings is not None and not mistakes:
         return _project(file, document, settings, menu, set(), None), {}
     wrong: dict[str, list[tuple[Where, Mistake]]] = {}
-    for where, mistake in found:
+    for where, mistake in mistakes:
         name = _pipeline_of(where)
         if name is None:
-            raise _error(found, set())
+            raise _error(mistakes, set())
         wrong.setdefault(name, []).append((where, mistake))
     usable = _read(file)
     _leave_out(usable, wrong)
-    settings, menu, found = _settings(usable, installed, file.parent)
-    if found or settings is None:
-        raise _error(found, set())
-    refused = {name: str(_error(mistakes, set())) for name, mistakes in wrong.items()}
+    settings, menu, mistakes = _settings(usable, installed, file.parent)
+    if mistakes or settings is None:
+        raise _error(mistakes, set())
+    refused = {name: str(_error(own, set())) for name, own in wrong.items()}
     return _project(file, document, settings, menu, set(), None), refused
 
 
 def readable_sources(path: str | Path) -> dict[str, Source]:
     """The sources of all pipelines that can be read, whatever else is wrong with them."""
     document = _read(Path(path).absolute())
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for name, pipeline in _pipelines_of(document).items():
         written = value_or_nothing(pipeline).get("source")
         source = validate(Source, Document(document.file, written))[0] if isinstance(written, dict) else None
         if source is not None:
-            found[name] = source
-    return found
+            sources[name] = source
+    return sources
 
 
 def _read(file: Path) -> Document:
@@ -142,46 +142,46 @@ def _settings(document: Document, menu: Menu, folder: Path) -> Reading:
     write_out_all(document, menu)
     menu = with_named(menu, document, folder)
     name_plugins(document, menu)
-    found = list(document.mistakes)
+    mistakes = list(document.mistakes)
     settings = None
     if not isinstance(document.value, dict):
         if not document.mistakes:
-            said = (
+            message = (
                 "expected a mapping with pipelines:, and found nothing"
                 if document.value is None
                 else (f"expected a mapping with pipelines:, and found {shown(document.value)}")
             )
-            found.append(((), Mistake(document.file, document.line(()), "", "", said)))
+            mistakes.append(((), Mistake(document.file, document.line(()), "", "", message)))
     else:
-        lost = {where for where, _ in found if where}
-        found += _checked_names(document)
+        lost = {where for where, _ in mistakes if where}
+        mistakes += _checked_names(document)
         settings, wrong = validate(file_model(menu.kinds, menu.types), document, menu.presets)
-        found += [(where, one) for where, one in wrong if not any(where[: len(place)] == place for place in lost)]
-        found += _clashing(document, {where for where, _ in found}, menu)
-    return settings, menu, found
+        mistakes += [(where, one) for where, one in wrong if not any(where[: len(place)] == place for place in lost)]
+        mistakes += _clashing(document, {where for where, _ in mistakes}, menu)
+    return settings, menu, mistakes
 
 
-def _error(found: Sequence[tuple[Where, Mistake]], changed: set[Where]) -> ConfigurationError:
-    mistakes = dict.fromkeys(_told(mistake, where, changed) for where, mistake in found)
+def _error(placed: Sequence[tuple[Where, Mistake]], changed: set[Where]) -> ConfigurationError:
+    mistakes = dict.fromkeys(_reported(mistake, where, changed) for where, mistake in placed)
     return ConfigurationError(sorted(mistakes, key=lambda mistake: (mistake.file == FLAG, mistake.line or 0)))
 
 
 def _checked_names(document: Document) -> list[tuple[Where, Mistake]]:
     """Gives each pipeline the name it stands under; a `name` of its own is a mistake."""
-    found: list[tuple[Where, Mistake]] = []
+    mistakes: list[tuple[Where, Mistake]] = []
     for name, pipeline in _pipelines_of(document).items():
         if not isinstance(pipeline, dict):
             continue
         where: Where = ("pipelines", name, "name")
         if "name" in pipeline:
-            said = "a pipeline is named by the key it stands under; remove this line"
-            found.append((where, Mistake(document.file, document.line(where), dotted(where), "", said)))
+            message = "a pipeline is named by the key it stands under; remove this line"
+            mistakes.append((where, Mistake(document.file, document.line(where), dotted(where), "", message)))
         pipeline["name"] = name
-    return found
+    return mistakes
 
 
 def _clashing(document: Document, wrong: set[Where], menu: Menu) -> list[tuple[Where, Mistake]]:
-    found: list[tuple[Where, Mistake]] = []
+    mistakes: list[tuple[Where, Mistake]] = []
     for name, written in _pipelines_of(document).items():
         pipeline = WrittenPipeline(value_or_nothing(written))
         pipeline.tables = menu.tables
@@ -191,11 +191,11 @@ def _clashing(document: Document, wrong: set[Where], menu: Menu) -> list[tuple[W
                 value = document.found(where)
                 shown_value = "" if isinstance(value, dict | list | None) else shown(value)
                 mistake = Mistake(document.file, document.line(where), dotted(where), shown_value, clash.why)
-                found.append((where, mistake))
-    return found
+                mistakes.append((where, mistake))
+    return mistakes
 
 
-def _told(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
+def _reported(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
     """The mistake as a person reads it: within its pipeline, and blamed on `--set` where that brought it in."""
     path = dotted(where[2:]) if len(where) > 2 and where[0] == "pipelines" else mistake.path
     if where and where[0] in ("notify", "mlflow", "openlineage"):

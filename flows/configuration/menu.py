@@ -54,7 +54,7 @@ class Menu:
     @property
     def kinds(self) -> tuple[AnyKind, ...]:
         """The kinds of audit, whose settings can list the words of plug-ins."""
-        wider = {base: self._wider(place) for place, (_, base) in LISTED.items()}
+        wider = {base: self._extended(place) for place, (_, base) in LISTED.items()}
         return tuple(
             replace(kind, keys=tuple(replace(key, settings=wider.get(key.settings, key.settings)) for key in kind.keys))
             for kind in self.audits
@@ -65,7 +65,7 @@ class Menu:
         """The fields of every pipeline that plug-ins give other types."""
         tagged = {str(place[0]): table for place, table in self.tagged.items() if table is not TAGGED[place]}
         types: dict[str, Any] = {name: tuple[table.union, ...] for name, table in tagged.items()}  # type: ignore[name-defined]
-        source = self._wider(("source", "reader"))
+        source = self._extended(("source", "reader"))
         return types if source is Source else {**types, "source": source}
 
     @property
@@ -78,7 +78,7 @@ class Menu:
         """The tables of choices with settings."""
         return {place: cast(TaggedChoices[Any], self.tables[place]) for place in TAGGED}
 
-    def _wider(self, place: Where) -> type[Settings]:
+    def _extended(self, place: Where) -> type[Settings]:
         table = cast(NamedChoices[Any], self.tables[place])
         return table.settings_with(LISTED[place][1], str(place[-1]))
 

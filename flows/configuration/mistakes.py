@@ -49,8 +49,8 @@ class ConfigurationError(InputError):
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
 
 
-def _masked(found: re.Match[str]) -> str:
-    return f"{found[1] or found[2]}***"
+def _masked(match: re.Match[str]) -> str:
+    return f"{match[1] or match[2]}***"
 
 
 def dotted(where: Where) -> str:

@@ -24,24 +24,26 @@ def apply_overrides(document: Document, overrides: Sequence[str], inside: Where,
             int(step) if step.isdecimal() and len(step) < 9 else step for step in key.strip().split(".")
         )
         if not equals or "" in steps:
-            _wrong(document, "", shown(override), "expected key=value, as in --set pruning.correlation=0.4")
+            _add_mistake(document, "", shown(override), "expected key=value, as in --set pruning.correlation=0.4")
             continue
         if len(steps) > MOST_DEPTH:
-            _wrong(document, "", shown(key), f"has {len(steps)} steps, and no setting lies deeper than {MOST_DEPTH}")
+            _add_mistake(
+                document, "", shown(key), f"has {len(steps)} steps, and no setting lies deeper than {MOST_DEPTH}"
+            )
             continue
         written = read_yaml(text, FLAG)
         if written.mistakes:
-            _wrong(document, key, shown(text), "expected a value in YAML, as in 0.4, [a, b] or {folds: 3}")
+            _add_mistake(document, key, shown(text), "expected a value in YAML, as in 0.4, [a, b] or {folds: 3}")
             continue
         where = steps if steps[0] in outside else (*inside, *steps)
-        if _put(document, where, written.value):
+        if _set_value(document, where, written.value):
             changed.add(where)
         else:
-            _wrong(document, key, "", f"cannot be set: {_obstacle(document, where)}")
+            _add_mistake(document, key, "", f"cannot be set: {_obstacle(document, where)}")
     return changed
 
 
-def _put(document: Document, where: Where, value: Value) -> bool:
+def _set_value(document: Document, where: Where, value: Value) -> bool:
     """Sets the value at a place, making the mappings on the way; false where something else is in the way."""
     holder = document.value
     for step in where[:-1]:
@@ -73,7 +75,7 @@ def _obstacle(document: Document, where: Where) -> str:
     return "there is nothing it could be part of"
 
 
-def _wrong(document: Document, path: str, value: str, expected: str) -> None:
+def _add_mistake(document: Document, path: str, value: str, expected: str) -> None:
     document.mistakes.append(((), Mistake(FLAG, None, path, value, expected)))
 
 

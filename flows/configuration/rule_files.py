@@ -22,18 +22,18 @@ def read_rules(file: Path) -> WrittenRules:
     if mistakes:
         raise ConfigurationError(mistakes)
     if not isinstance(document.value, dict) or not document.value.get("rules"):
-        raise ConfigurationError([_nothing(document)])
-    written, found = validate(WrittenRules, document)
+        raise ConfigurationError([_no_rules(document)])
+    written, wrong = validate(WrittenRules, document)
     if written is None:
-        raise ConfigurationError([mistake for _, mistake in found])
+        raise ConfigurationError([mistake for _, mistake in wrong])
     return written
 
 
-def _nothing(document: Document) -> Mistake:
+def _no_rules(document: Document) -> Mistake:
     expected = "expected rules:, a list such as [{keywords: [win], vote: spam}, {keywords: [song], vote: ham}]"
     value = document.value
-    found = "" if value is None or isinstance(value, dict) else f", and found {shown(value)}"
-    return Mistake(document.file, document.line(()), "", "", expected + found)
+    instead = "" if value is None or isinstance(value, dict) else f", and found {shown(value)}"
+    return Mistake(document.file, document.line(()), "", "", expected + instead)
 
 
 def _text_of(file: Path) -> str:

@@ -57,14 +57,14 @@ def _amended(value: object, errors: Sequence[ErrorDetails]) -> tuple[object, boo
     """The value with fractions as numbers and lists as tuples where the model asked for them; whether any were."""
     amended = False
     for error in errors:
-        found = error["input"]
+        given = error["input"]
         replacement: object = None
-        if error["type"] == "float_type" and isinstance(found, str):
-            replacement = fraction(found)
-        elif error["type"] == "tuple_type" and isinstance(found, list):
-            replacement = tuple(found)
+        if error["type"] == "float_type" and isinstance(given, str):
+            replacement = fraction(given)
+        elif error["type"] == "tuple_type" and isinstance(given, list):
+            replacement = tuple(given)
         where = _place(value, error["loc"])
-        if replacement is not None and where and _at(value, where) is found:
+        if replacement is not None and where and _value_at(value, where) is given:
             value = _replaced(value, where, replacement)
             amended = True
     return value, amended
@@ -83,7 +83,7 @@ def _replaced(value: object, where: Where, replacement: object) -> object:
     return value
 
 
-def _at(value: object, where: Where) -> object:
+def _value_at(value: object, where: Where) -> object:
     for step in where:
         if not _has(value, step):
             return None
@@ -97,7 +97,7 @@ def _place(value: object, location: Sequence[str | int]) -> Where:
     for position, step in enumerate(location):
         missing_key = position == len(location) - 1 and isinstance(value, dict)
         if _has(value, step) or missing_key:
-            value = _at(value, (step,))
+            value = _value_at(value, (step,))
             where.append(step)
     return tuple(where)
 
@@ -114,19 +114,21 @@ def _mistakes(
     errors: Sequence[ErrorDetails],
     presets: Mapping[str, Collection[str]],
 ) -> list[tuple[Where, Mistake]]:
-    found: dict[Where, Mistake] = {}
+    mistakes: dict[Where, Mistake] = {}
     for error in errors:
         where = _place(document.value, error["loc"])
         declared = type_at(model, where, _kinds(error))
         if error["type"] not in ("missing", "extra_forbidden") and declared is None:
             where = where[:-1] if where and document.found(where) is None else where
-        if where not in found:
+        if where not in mistakes:
             tagged = error["type"] == "union_tag_invalid"
-            found[where] = (
+            mistakes[where] = (
                 _unknown_kind(document, where, error, presets) if tagged else _mistake(model, document, where, error)
             )
     # What is wrong with a part makes the whole look wrong as well: only the part is named.
-    return [(where, mistake) for where, mistake in found.items() if not any(_within(other, where) for other in found)]
+    return [
+        (where, mistake) for where, mistake in mistakes.items() if not any(_within(other, where) for other in mistakes)
+    ]
 
 
 def _within(inner: Where, outer: Where) -> bool:
@@ -141,26 +143,28 @@ def _mistake(model: type[BaseModel], document: Document, where: Where, error: Er
     written = "" if isinstance(value, dict) and kind in _SAID_BY_VALIDATORS else shown(value)
     if kind == "extra_forbidden":
         known = fields_at(model, where[:-1], _kinds(error))
-        return _made(document, where, "", f"unknown key; {suggestion(str(where[-1]), known)}")
+        return _mistake_at(document, where, "", f"unknown key; {suggestion(str(where[-1]), known)}")
     if kind == "missing":
-        return _made(document, where, "", f"missing; expected {expected}")
+        return _mistake_at(document, where, "", f"missing; expected {expected}")
     if kind in _SAID_BY_VALIDATORS:
         context: Mapping[str, object] = error.get("ctx", {})
-        return _made(document, where, written, " ".join(str(context.get("error", error["msg"])).split()))
+        return _mistake_at(document, where, written, " ".join(str(context.get("error", error["msg"])).split()))
     if kind == "literal_error" and isinstance(value, str):
         choices = expected.removeprefix("one of ").split(", ")
         match = nearest(value, choices)
-        return _made(document, where, written, f"expected {expected}" + (f"; did you mean {match}?" if match else ""))
+        return _mistake_at(
+            document, where, written, f"expected {expected}" + (f"; did you mean {match}?" if match else "")
+        )
     if kind == "string_pattern_mismatch":
         shape = error.get("ctx", {}).get("pattern", "")
         examples = ", ".join(str(example) for example in (declared.examples if declared else None) or ())
         form = f"such as {examples}" if examples else f"of the form {shape}"
-        return _made(document, where, written, f"expected {expected} {form}")
+        return _mistake_at(document, where, written, f"expected {expected} {form}")
     if kind == "tuple_type" and (isinstance(value, str) or (isinstance(value, int | float) and "number" in expected)):
-        return _made(document, where, written, f"expected {expected}; write [{value}]")
+        return _mistake_at(document, where, written, f"expected {expected}; write [{value}]")
     if kind in ("model_type", "model_attributes_type") and declared is not None and declared.examples:
-        return _made(document, where, written, f"expected {expected}, as in {declared.examples[0]}")
-    return _made(document, where, written, f"expected {expected}")
+        return _mistake_at(document, where, written, f"expected {expected}, as in {declared.examples[0]}")
+    return _mistake_at(document, where, written, f"expected {expected}")
 
 
 def _kinds(error: ErrorDetails) -> list[str]:
@@ -175,11 +179,11 @@ def _unknown_kind(
     context: Mapping[str, str] = error.get("ctx", {})
     key = context.get("discriminator", "").strip("'")
     known = [*(tag.strip(" '") for tag in context.get("expected_tags", "").split(",")), *presets.get(key, ())]
-    said = f"there is no such {key}; {suggestion(context.get('tag', ''), known)}"
-    return _made(document, (*where, key), shown(context.get("tag", "")), said)
+    message = f"there is no such {key}; {suggestion(context.get('tag', ''), known)}"
+    return _mistake_at(document, (*where, key), shown(context.get("tag", "")), message)
 
 
-def _made(document: Document, where: Where, value: str, expected: str) -> Mistake:
+def _mistake_at(document: Document, where: Where, value: str, expected: str) -> Mistake:
     return Mistake(document.file, document.line(where), dotted(where), value, expected)
 
 

@@ -142,8 +142,8 @@ class _Reader:
             elif str(key_node.tag) == _MERGE:
                 self.merge(value_node, where, entries)
             elif (key := str(key_node.value)) in seen:
-                said = f"this key already stands on line {seen[key]}; keep one of the two"
-                self.wrong(line, (*where, key), "", said)
+                message = f"this key already stands on line {seen[key]}; keep one of the two"
+                self.wrong(line, (*where, key), "", message)
             else:
                 seen[key] = line
                 self.document.lines[(*where, key)] = line

@@ -71,8 +71,8 @@ def _marked(entries: Sequence[RunEntry], store: Store, runs: Sequence[RunRecord]
 def notes_on(store: Store, pipeline: str, runs: Sequence[RunRecord]) -> list[str]:
     """What stands above the runs of a pipeline: what they are held against, who said so (the latest first), and what
     its gates on change can see."""
-    said = [accepted_in_words(one) for one in reversed(acceptances(store, pipeline))]
-    return [f"{'Baseline' if at == 0 else 'Before that'}: {one}" for at, one in enumerate(said)] + detectable_in_words(
+    sentences = [accepted_in_words(one) for one in reversed(acceptances(store, pipeline))]
+    return [f"{'Baseline' if at == 0 else 'Before that'}: {one}" for at, one in enumerate(sentences)] + detectable_in_words(
         [run for run in runs if run.pipeline == pipeline and not run.is_sample]
     )
 
@@ -87,7 +87,7 @@ def _entry(line: object) -> RunEntry | None:
 
 def _without_report(run: RunRecord) -> RunEntry:
     """The line of a run that was refused, broke or was killed before there was anything to report."""
-    said = run.failures[0].splitlines()[0] if run.failures and run.failures[0] else ""
+    failure = run.failures[0].splitlines()[0] if run.failures and run.failures[0] else ""
     return RunEntry(
         run=run.id,
         pipeline=run.pipeline,
@@ -95,6 +95,6 @@ def _without_report(run: RunRecord) -> RunEntry:
         seconds=run.seconds,
         status=run.status,
         link="",
-        verdict=said,
+        verdict=failure,
         sample=sample_in_words(run),
     )

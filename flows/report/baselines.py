@@ -32,10 +32,10 @@ def accept(store: Store, record: RunRecord, why: str) -> dict[str, str]:
             "Say why this run is what later ones are held against, as in --why 'new scanner, agreed with QA'."
         )
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    said = {"run": record.id, "pipeline": record.pipeline, "by": getpass.getuser(), "at": at, "why": why.strip()}
+    acceptance = {"run": record.id, "pipeline": record.pipeline, "by": getpass.getuser(), "at": at, "why": why.strip()}
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-    store.folder.write_json(f"accepted/{record.pipeline}/{stamp}-{record.id}.json", said)
-    return said
+    store.folder.write_json(f"accepted/{record.pipeline}/{stamp}-{record.id}.json", acceptance)
+    return acceptance
 
 
 def require_whole(record: RunRecord, wanted: str) -> RunRecord:
@@ -53,14 +53,15 @@ def accepted(store: Store, pipeline: str) -> dict[str, str] | None:
     return next(iter(acceptances(store, pipeline)[-1:]), None)
 
 
-def accepted_in_words(said: Mapping[str, str]) -> str:
+def accepted_in_words(entry: Mapping[str, str]) -> str:
     """An acceptance as one sentence.
 
     >>> accepted_in_words({"run": "r1", "by": "ada", "at": "2026-11-22T08:00:00+00:00", "why": "new scanner"})
     'r1, accepted by ada on 2026-11-22: new scanner'
     """
     return (
-        f"{said['run']}, accepted by {said.get('by', 'somebody')} on {said.get('at', '')[:10]}: {said.get('why', '')}"
+        f"{entry['run']}, accepted by {entry.get('by', 'somebody')} "
+        f"on {entry.get('at', '')[:10]}: {entry.get('why', '')}"
     )
 
 
@@ -96,17 +97,17 @@ class Past:
         for run in self._candidates(gate):
             if run.share != self.record.share:
                 continue  # a sample and the whole are no two nights of the same
-            found = [one for one in looked_at_by(gate, findings_of(self.store, run)) if one.value is not None]
-            if found:
-                return run, found
+            findings = [one for one in looked_at_by(gate, findings_of(self.store, run)) if one.value is not None]
+            if findings:
+                return run, findings
         return None
 
     def _candidates(self, gate: Gate) -> Sequence[RunRecord]:
         if gate.against == LAST_PASSED:
             return [run for run in self.nights if run.status == "done" and not _failed(run, gate)]
         if gate.against == ACCEPTED:
-            said = accepted(self.store, self.record.pipeline)
-            run = None if said is None else self.store.record(said["run"])
+            acceptance = accepted(self.store, self.record.pipeline)
+            run = None if acceptance is None else self.store.record(acceptance["run"])
             return [] if run is None or run.id == self.record.id else [run]
         return [self.store.run(str(gate.against))]
 

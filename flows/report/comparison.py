@@ -35,7 +35,7 @@ class Change:
     @property
     def changed(self) -> bool:
         """Whether the two runs say different things."""
-        return self.before is None or self.after is None or _said(self.before) != _said(self.after)
+        return self.before is None or self.after is None or _content(self.before) != _content(self.after)
 
     @property
     def beyond_chance(self) -> bool:
@@ -70,15 +70,17 @@ class Change:
         return None if values[0] is None or values[1] is None else values[1] - values[0]
 
     @property
-    def _told(self) -> str:
+    def _interval_text(self) -> str:
         """The difference's interval, and on which samples it was tested."""
         if self.difference is None:
             return ""
-        one = self.difference
-        interval = f" [{one.low:+.3g}, {one.high:+.3g}]"
-        if one.is_paired:
-            return f"{interval} {one.how}, n={one.n}" + (f", {one.left_out} in one run only" if one.left_out else "")
-        return f"{interval} unpaired: {'other samples' if one.how == 'other samples' else 'by both intervals'}"
+        difference = self.difference
+        interval = f" [{difference.low:+.3g}, {difference.high:+.3g}]"
+        if difference.is_paired:
+            return f"{interval} {difference.how}, n={difference.n}" + (
+                f", {difference.left_out} in one run only" if difference.left_out else ""
+            )
+        return f"{interval} unpaired: {'other samples' if difference.how == 'other samples' else 'by both intervals'}"
 
     @property
     def _verdicts(self) -> tuple[str, str]:
@@ -91,7 +93,7 @@ class Change:
             return "new" if self.before is None else "gone"
         parts = []
         if self.before.value is not None and self.after.value is not None and self.before.value != self.after.value:
-            parts.append(f"{self.moved:+.4g}{self._told}")
+            parts.append(f"{self.moved:+.4g}{self._interval_text}")
         if self.before.verdict != self.after.verdict:
             parts.append(f"{self.before.verdict or 'no verdict'} → {self.after.verdict or 'no verdict'}")
         return ", ".join(parts) or ("same value, other interval or n" if self.changed else "")
@@ -104,12 +106,12 @@ def changes(
 ) -> list[Change]:
     """Every finding of either run, in the order of the later one, with what the other says of it."""
     old, new = ({_key(finding): finding for finding in side} for side in (before, after))
-    found = []
+    compared = []
     for key in dict.fromkeys([*new, *old]):
         was, now = old.get(key), new.get(key)
         measured = was is not None and now is not None and None not in (was.value, now.value)
-        found.append(Change(key, was, now, differ(was, now) if measured and was and now else None))
-    return found
+        compared.append(Change(key, was, now, differ(was, now) if measured and was and now else None))
+    return compared
 
 
 def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: bool = False) -> str:
@@ -120,9 +122,9 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
             f"The two runs are of different shares of the samples ({', '.join(shares)}): what differs between them "
             "says nothing of the model. Compare runs of the same share."
         )
-    one, other = KeptOutcomes(store, before), KeptOutcomes(store, after)
-    found = changes(findings_of(store, before), findings_of(store, after), partial(between, one, other))
-    shown = found if everything else [change for change in found if change.changed]
+    earlier, later = KeptOutcomes(store, before), KeptOutcomes(store, after)
+    compared = changes(findings_of(store, before), findings_of(store, after), partial(between, earlier, later))
+    shown = compared if everything else [change for change in compared if change.changed]
     lines = [f"{before.id} ({before.pipeline}, seed {before.seed}) → {after.id} ({after.pipeline}, seed {after.seed})"]
     if before.is_sample:
         lines.append(f"both are of a sample of {share_in_words(before.share)}, and stand for no whole run")
@@ -141,7 +143,7 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
         ]
         headings = ["", "finding", "of", "group", "subject", "before", "after", "change"]
         lines += ["", columns(headings, rows)]
-    lines += ["", summary(found), *unreachable(one, other)]
+    lines += ["", summary(compared), *unreachable(earlier, later)]
     return "\n".join(lines)
 
 
@@ -159,15 +161,15 @@ def unreachable(*runs: KeptOutcomes) -> list[str]:
     return lines
 
 
-def summary(found: Sequence[Change]) -> str:
+def summary(compared: Sequence[Change]) -> str:
     """How many findings differ, and how many of these by more than chance."""
-    differ = [change for change in found if change.changed]
-    said = f"{len(differ)} findings differ, {len(found) - len(differ)} are the same."
+    differ = [change for change in compared if change.changed]
+    sentence = f"{len(differ)} findings differ, {len(compared) - len(differ)} are the same."
     if not differ:
-        return said
+        return sentence
     apart, turned, came = (sum(change.rank == rank for change in differ) for rank in range(3))
     blind = sum(change.rank == 3 and change.difference is None for change in differ)
-    tested = [change.difference for change in found if change.difference is not None]
+    tested = [change.difference for change in compared if change.difference is not None]
     held = sum(p <= _LEVEL for p in adjusted([one.p for one in tested]))
     parts = [f"{apart} by more than chance (≠: p ≤ {_LEVEL:g} that the two are the same)"]
     parts += [f"{turned} more in their verdict"]
@@ -175,7 +177,7 @@ def summary(found: Sequence[Change]) -> str:
     parts += [f"{blind} have no intervals to tell by"] if blind else []
     paired = sum(one.is_paired for one in tested)
     return (
-        f"{said}\nOf those that differ {', '.join(parts)}; the rest moved within their intervals. Of the "
+        f"{sentence}\nOf those that differ {', '.join(parts)}; the rest moved within their intervals. Of the "
         f"{plural(len(tested), 'finding')} tested {paired} were compared sample by sample. Where nothing changed, one "
         f"in twenty is marked all the same; {held} would be after Holm's correction."
     )
@@ -224,15 +226,15 @@ def _key(finding: Finding) -> Key:
     return finding.metric, finding.of, finding.group, finding.subject
 
 
-def _said(finding: Finding) -> tuple[object, ...]:
+def _content(finding: Finding) -> tuple[object, ...]:
     return finding.value, finding.low, finding.high, finding.n, finding.p_value, finding.p_adjusted, finding.verdict
 
 
 def _digests(record: RunRecord) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    digests: dict[str, list[str]] = {}
     for stage in record.stages:
-        found.setdefault(stage.title, []).extend(str(output["digest"]) for output in stage.outputs.values())
-    return found
+        digests.setdefault(stage.title, []).extend(str(output["digest"]) for output in stage.outputs.values())
+    return digests
 
 
 def flat_settings(settings: object, before: str = "") -> dict[str, object]:

@@ -75,7 +75,7 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
         raw = "passed" if gate.against == LAST_PASSED else "inconclusive"
         return replace(alone, sentence=sentence, looked={"raw": raw})
     baseline, before = held_against
-    earlier, told = KeptOutcomes(past.store, baseline), f"run {baseline.id}"
+    earlier, against = KeptOutcomes(past.store, baseline), f"run {baseline.id}"
     known = {(one.subject, one.of, one.group): one for one in before}
     pairs = [
         (known[key], one) for one in looked_at_by(gate, findings) if (key := (one.subject, one.of, one.group)) in known
@@ -85,9 +85,9 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
         share = level / len(pairs)  # several findings of one gate share its alarms
         usual, strict = (between(earlier, past.outcomes, was, now, one) for one in (0.95, 1 - 2 * share))
         if usual is not None and strict is not None:
-            looks.append((now, look(gate, Compared(now, usual, strict), told, share)))
+            looks.append((now, look(gate, Compared(now, usual, strict), against, share)))
     if not looks:
-        sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from {told}."
+        sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from {against}."
         return replace(alone, sentence=sentence, looked={"raw": "inconclusive", "against": baseline.id})
     return _decided(gate, looks, baseline.id, level)
 
@@ -124,10 +124,10 @@ def _weighed(result: GateResult, past: Past) -> GateResult:
         return replace(result, passed=not fails, outcome=outcome, sentence=result.sentence + owner)
     wanted, nights = gate.nights
     failed = 1 + (past.failures(gate.title(), nights - 1) if nights > 1 else 0)
-    told = f" Failed on {failed} of the latest {nights} nights; {wanted} fail the run." if nights > 1 else ""
+    history = f" Failed on {failed} of the latest {nights} nights; {wanted} fail the run." if nights > 1 else ""
     waits = failed < wanted or gate.severity == "warn"
     outcome = "warned" if waits else "failed"
-    return replace(result, passed=waits, outcome=outcome, sentence=result.sentence + told + owner)
+    return replace(result, passed=waits, outcome=outcome, sentence=result.sentence + history + owner)
 
 
 def require_baselines(project: Project, pipeline: str, store: Store) -> None:

@@ -31,8 +31,8 @@ def outcomes_in(ground: Ground) -> Iterator[dict[str, Any]]:
     """Where the outcomes of a run lie, for its record."""
     for kind in ground.pipeline.kinds:
         if kind.name in ground.results:
-            for one in kind.outcomes(ground, ground.results[kind.name]):
-                yield replace(one, audit=kind.name).to_json()
+            for outcomes in kind.outcomes(ground, ground.results[kind.name]):
+                yield replace(outcomes, audit=kind.name).to_json()
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class KeptOutcomes:
     @cached_property
     def declared(self) -> dict[tuple[str, str], list[Outcomes]]:
         """Where they lie, by metric and subject."""
-        found: dict[tuple[str, str], list[Outcomes]] = {}
+        declared: dict[tuple[str, str], list[Outcomes]] = {}
         for value in self.record.outcomes:
-            one = Outcomes.from_json(value)
-            found.setdefault((one.metric, one.subject), []).append(one)
-        return found
+            outcomes = Outcomes.from_json(value)
+            declared.setdefault((outcomes.metric, outcomes.subject), []).append(outcomes)
+        return declared
 
     @cached_property
     def results(self) -> frozenset[tuple[str, str]]:
@@ -93,16 +93,16 @@ class KeptOutcomes:
     def of(self, finding: Finding) -> Sampled | None:
         """What single samples add to a finding; None where nobody says, or it is in the store no more."""
         kinds = {kind.name: kind for kind in self.kinds}
-        for one in self.declared.get((finding.metric, finding.subject), ()):
-            if one.of in ("", finding.of) and one.audit in kinds:
-                tables = KeptTables(self.store, one.tables, self._tables)
+        for outcomes in self.declared.get((finding.metric, finding.subject), ()):
+            if outcomes.of in ("", finding.of) and outcomes.audit in kinds:
+                tables = KeptTables(self.store, outcomes.tables, self._tables)
                 try:
-                    found = kinds[one.audit].sampled(one, tables, finding.of, finding.group)
+                    per_sample = kinds[outcomes.audit].sampled(outcomes, tables, finding.of, finding.group)
                 except (RunError, OSError) as error:
                     self.gone.append(str(error))
                     continue
-                if found is not None:
-                    return found
+                if per_sample is not None:
+                    return per_sample
         return None
 
 
@@ -114,10 +114,10 @@ def between(
     if was is not None and now is not None:
         name = "/".join((finding_after.metric, finding_after.subject, finding_after.of, finding_after.group))
         return difference(was, now, _generator(name), level)
-    found = by_intervals(finding_before, finding_after, level)
-    if found is None or before.results != after.results:
-        return found
-    return replace(found, identical=True)
+    unpaired = by_intervals(finding_before, finding_after, level)
+    if unpaired is None or before.results != after.results:
+        return unpaired
+    return replace(unpaired, identical=True)
 
 
 def _generator(name: str) -> np.random.Generator:

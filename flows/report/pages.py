@@ -29,7 +29,7 @@ from assay.tasks.statistics.gates import GateResult
 
 
 def write_report(
-    run: Run, pipeline: Pipeline, made: Audit, findings: Sequence[Finding], gates: Sequence[GateResult], status: str
+    run: Run, pipeline: Pipeline, audit: Audit, findings: Sequence[Finding], gates: Sequence[GateResult], status: str
 ) -> tuple[tuple[Verdict, ...], str]:
     """The lines of verdict, and where the page now lies."""
     index = FindingIndex(findings)
@@ -43,7 +43,7 @@ def write_report(
         seed=run.seed,
         status=status,
         verdicts=verdicts,
-        parts=(*parts_of(made, index, gates), *forecast_part(record)),
+        parts=(*parts_of(audit, index, gates), *forecast_part(record)),
         failures=(*record.failures, *record.missing),
         not_asked=tuple(not_asked(pipeline)),
         findings=tuple(findings),
@@ -78,16 +78,16 @@ def facts_of(pipeline: Pipeline, record: RunRecord) -> dict[str, str]:
 
 def baseline_of(run: Run) -> dict[str, str]:
     """What the pipeline's runs are held against, and who said so."""
-    said = accepted(run.store, run.record.pipeline)
-    return {} if said is None else {"Baseline": accepted_in_words(said)}
+    acceptance = accepted(run.store, run.record.pipeline)
+    return {} if acceptance is None else {"Baseline": accepted_in_words(acceptance)}
 
 
-def parts_of(made: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:
+def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:
     """One part per audit that ran, in the order of a reader's interest: the results first, the data last."""
     from assay.tasks.reporting.gates import page as gates_page
 
-    ground, pipeline = made.ground, made.ground.pipeline
-    came_through = [(kind, made.results[kind.name]) for kind in pipeline.kinds if kind.name in made.results]
+    ground, pipeline = audit.ground, audit.ground.pipeline
+    came_through = [(kind, audit.results[kind.name]) for kind in pipeline.kinds if kind.name in audit.results]
     for kind, result in came_through:
         yield from shown_by(kind, kind.page, ground, result, findings)
     if pipeline.gates or any(one.p_value is not None for one in findings):

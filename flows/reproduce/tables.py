@@ -55,8 +55,8 @@ def write_page(target: Path, page: str) -> str:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(page, encoding="utf-8")
     except OSError as error:
-        said = error.strerror or "it failed"
-        raise InputError(f"Cannot write to {target}: {said}; name another file with --to.") from error
+        reason = error.strerror or "it failed"
+        raise InputError(f"Cannot write to {target}: {reason}; name another file with --to.") from error
     return f"{target}: {len(TABLES)} tables of the papers"
 
 

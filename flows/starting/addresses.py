@@ -80,10 +80,10 @@ def _in_folder(data: str, place: Path) -> Address:
             f"as in --data '{data}/*{min(tables)}'."
         )
     ending = next(iter(tables))
-    found = sorted(place.rglob(f"*{ending}"))
-    pattern = f"**/*{ending}" if any(file.parent != place for file in found) else f"*{ending}"
+    matching = sorted(place.rglob(f"*{ending}"))
+    pattern = f"**/*{ending}" if any(file.parent != place for file in matching) else f"*{ending}"
     path = f"{data.rstrip('/')}/{pattern}"
-    return Address(_TABLES[ending], path, _delimiter(found) if _TABLES[ending] == "csv" else ",")
+    return Address(_TABLES[ending], path, _delimiter(matching) if _TABLES[ending] == "csv" else ",")
 
 
 def _by_ending(data: str) -> Origin | None:

@@ -55,27 +55,27 @@ def write(proposal: Proposal, wanted: Wanted) -> list[str]:
     return place(files_of(proposal), wanted.folder)
 
 
-def answered(answers: Answers, question: Question, said: str) -> Answers:
+def answered(answers: Answers, question: Question, answer: str) -> Answers:
     """What a person said, with the answer to a question.
 
     >>> answered(Answers(), Question("classes", "Which?"), "ham, spam").classes
     ('ham', 'spam')
     """
-    said = said.strip() or NONE
+    answer = answer.strip() or NONE
     if question.about == "classes":
-        classes = tuple(dict.fromkeys(one.strip() for one in said.split(",") if one.strip()))
+        classes = tuple(dict.fromkeys(one.strip() for one in answer.split(",") if one.strip()))
         if len(classes) < 2:
             raise InputError(
-                f"{said!r} names fewer than two classes: give them with --classes, as in benign,malignant."
+                f"{answer!r} names fewer than two classes: give them with --classes, as in benign,malignant."
             )
         return replace(answers, classes=classes)
-    if question.about == "text" and said == NONE:
+    if question.about == "text" and answer == NONE:
         raise InputError("Texts stand in a column: say which with --text, or --kind table.")
     match question.about:
         case "label":
-            return replace(answers, label=said)
+            return replace(answers, label=answer)
         case _:
-            return replace(answers, text=said)
+            return replace(answers, text=answer)
 
 
 def _name(wanted: Wanted) -> str:

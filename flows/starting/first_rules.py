@@ -69,16 +69,18 @@ def first_rules(seen: Seen, roles: Roles) -> FirstRules:
         rules = list(_without_gold(seen, roles))
         give_away: tuple[str, ...] = ()
     else:
-        found = list(_partings(seen.samples, roles, np.where(half, gold, -1), len(seen.classes)))
-        rules = _named([_rule(one, seen.classes, found, roles) for one in best_of(found, WANTED, len(seen.classes))])
-        give_away = tuple(sorted({one.looks_at for one in found if one.when is not None and one.youden == 1}))
+        partings = list(_partings(seen.samples, roles, np.where(half, gold, -1), len(seen.classes)))
+        rules = _named(
+            [_rule(one, seen.classes, partings, roles) for one in best_of(partings, WANTED, len(seen.classes))]
+        )
+        give_away = tuple(sorted({one.looks_at for one in partings if one.when is not None and one.youden == 1}))
     if not rules:
         raise InputError(
             "No rule can be started from this data: it has no column of numbers, words or texts that varies; write "
             "rules of your own, as in docs/bring-your-own.md."
         )
-    told, covered = _examined(rules, seen, gold, half)
-    return FirstRules(told, seen.classes, covered, by_gold, give_away)
+    described, covered = _evaluated(rules, seen, gold, half)
+    return FirstRules(described, seen.classes, covered, by_gold, give_away)
 
 
 def one_half(samples: pa.Table) -> npt.NDArray[np.bool_]:
@@ -114,14 +116,16 @@ def _numbers(samples: pa.Table, roles: Roles) -> dict[str, Numbers]:
     return {str(name): np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _rule(found: Parting, classes: Sequence[str], others: Sequence[Parting], roles: Roles) -> WrittenRule:
-    vote = classes[found.class_code]
-    if found.when is not None:
-        return WrittenRule(when=found.when, vote=vote)
+def _rule(parting: Parting, classes: Sequence[str], others: Sequence[Parting], roles: Roles) -> WrittenRule:
+    vote = classes[parting.class_code]
+    if parting.when is not None:
+        return WrittenRule(when=parting.when, vote=vote)
     words = [
         one.word
         for one in others
-        if one.word and one.class_code == found.class_code and _TOGETHER * found.youden <= one.youden <= found.youden
+        if one.word
+        and one.class_code == parting.class_code
+        and _TOGETHER * parting.youden <= one.youden <= parting.youden
     ]
     return WrittenRule.model_validate({"keywords": tuple(words), "in": roles.text, "vote": vote})
 
@@ -147,13 +151,13 @@ def _name(rule: WrittenRule) -> str:
     'high_worst_radius_mm'
     """
     if rule.when is None:
-        said = f"says_{(rule.keywords or ('',))[0]}"
+        words = f"says_{(rule.keywords or ('',))[0]}"
     else:
         side = (
             "high" if rule.when.above is not None else "low" if rule.when.below is not None else str(rule.when.equals)
         )
-        said = f"{side}_{rule.when.column or rule.when.picture}"
-    return "_".join("".join(letter if letter.isalnum() else " " for letter in said.lower()).split())
+        words = f"{side}_{rule.when.column or rule.when.picture}"
+    return "_".join("".join(letter if letter.isalnum() else " " for letter in words.lower()).split())
 
 
 def _without_gold(seen: Seen, roles: Roles) -> Iterator[WrittenRule]:
@@ -182,7 +186,7 @@ def _words_of_some(texts: Sequence[str | None]) -> list[str]:
     return sorted(some, key=lambda word: (-shares[word], word))
 
 
-def _examined(
+def _evaluated(
     rules: Sequence[WrittenRule], seen: Seen, gold: Codes, half: npt.NDArray[np.bool_]
 ) -> tuple[tuple[FirstRule, ...], float]:
     """Every rule with what it does on the half that it was not found on; and on which share of samples any votes."""
@@ -190,23 +194,25 @@ def _examined(
     cast = [votes[rule.name].to_numpy() for rule in rules]
     covered = float((np.array(cast) >= 0).any(axis=0).mean())
     has_gold = (gold >= 0).sum() >= 4 * LEAST
-    told = [
-        FirstRule(rule, _in_words(one, gold if has_gold else np.full_like(gold, -1), half))
+    described = [
+        FirstRule(rule, _performance(one, gold if has_gold else np.full_like(gold, -1), half))
         for rule, one in zip(rules, cast, strict=True)
     ]
-    return tuple(told), covered
+    return tuple(described), covered
 
 
-def _in_words(cast: npt.NDArray[np.int8], gold: Codes, half: npt.NDArray[np.bool_]) -> str:
+def _performance(cast: npt.NDArray[np.int8], gold: Codes, half: npt.NDArray[np.bool_]) -> str:
     from assay.tasks.statistics.proportions import wilson
 
-    said = f"votes on {(cast >= 0).mean():.0%} of the samples"
+    sentence = f"votes on {(cast >= 0).mean():.0%} of the samples"
     fresh = (cast >= 0) & ~half & (gold >= 0)
     if not fresh.any():
-        return said
+        return sentence
     hits, n = int((gold == cast)[fresh].sum()), int(fresh.sum())
     low, high = wilson([hits], [n])
     others = ~half & (gold >= 0)
     guessed = (gold[others] == cast[cast >= 0][0]).mean()  # every vote of a written rule is for one class
-    said += f"; on the other half {hits / n:.0%} [{100 * low[0]:.0f}, {100 * high[0]:.0f}] of its {n} votes are right"
-    return said if low[0] > guessed else f"{said}, no better shown than guessing: replace it first"
+    sentence += (
+        f"; on the other half {hits / n:.0%} [{100 * low[0]:.0f}, {100 * high[0]:.0f}] of its {n} votes are right"
+    )
+    return sentence if low[0] > guessed else f"{sentence}, no better shown than guessing: replace it first"

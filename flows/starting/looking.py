@@ -192,6 +192,6 @@ def _shape(url: str, name: str) -> tuple[int, int, int] | None:
             picture = decoded(content, channels)
         except UnfitError:
             continue
-        found, height, width = picture.shape
-        return (found if channels is None else 0), height, width
+        depth, height, width = picture.shape
+        return (depth if channels is None else 0), height, width
     return None

@@ -62,8 +62,8 @@ def pipelines_page(proposal: Proposal) -> str:
 def _key(line: Line) -> list[str]:
     """A key of the pipeline: what it is good for behind it, or above it where the line gets long."""
     if isinstance(line.value, list) and line.value and isinstance(line.value[0], dict):
-        said = f"  # {line.comment}" if line.comment else ""
-        return [f"    {line.key}:{said}", *(f"      - {flow(one)}" for one in line.value)]
+        comment = f"  # {line.comment}" if line.comment else ""
+        return [f"    {line.key}:{comment}", *(f"      - {flow(one)}" for one in line.value)]
     written = f"    {line.key}: {flow(line.value)}"
     if not line.comment:
         return [written]
@@ -74,14 +74,14 @@ def _key(line: Line) -> list[str]:
 def rules_page(proposal: Proposal) -> str:
     """rules.yaml: the classes, and every rule under what it does on the data."""
     rules = proposal.rules
-    lines = [f"# {one}" for one in _how_found(proposal)]
+    lines = [f"# {rule}" for rule in _rules_comment(proposal)]
     lines += [f"classes: {flow(list(rules.classes))}", "rules:"]
-    for one in rules.rules:
-        lines += [f"  # {_commented(one.how)}", f"  - {flow(_written(one.rule))}"]
+    for rule in rules.rules:
+        lines += [f"  # {_commented(rule.how)}", f"  - {flow(_written(rule.rule))}"]
     return "\n".join(lines) + "\n"
 
 
-def _how_found(proposal: Proposal) -> list[str]:
+def _rules_comment(proposal: Proposal) -> list[str]:
     looked = {
         "table": "the bounds on columns, or values of them,",
         "texts": "the words",
@@ -120,9 +120,9 @@ def test_page(proposal: Proposal) -> str:
     lines += ["from assay import votes", "", 'RULES = Path(__file__).with_name("rules.yaml")']
     lines += [_PICTURES] if proposal.roles.kind == "images" else [""]
     lines += ["", "def said(rule, *samples):", "    return votes(RULES, samples, only=[rule])[rule].tolist()", ""]
-    for one in proposal.rules.rules:
-        name, (on, off) = one.rule.called, examples(one.rule)
-        expected = f"[{_text(one.rule.vote)}, None]"
+    for rule in proposal.rules.rules:
+        name, (on, off) = rule.rule.called, examples(rule.rule)
+        expected = f"[{_text(rule.rule.vote)}, None]"
         lines += [
             "",
             f"def test_{_identifier(name)}():",

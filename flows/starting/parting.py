@@ -37,8 +37,8 @@ class Parting:
 def thresholds(column: str, values: Numbers, gold: Codes, classes: int, picture: bool = False) -> list[Parting]:
     """For every class the bound on a column that parts it best, above or below.
 
-    >>> found = thresholds("x", np.arange(12.0), np.repeat([0, 1], 6), 2)
-    >>> [(one.class_code, one.when.above, one.when.below, one.youden) for one in found]
+    >>> partings = thresholds("x", np.arange(12.0), np.repeat([0, 1], 6), 2)
+    >>> [(one.class_code, one.when.above, one.when.below, one.youden) for one in partings]
     [(0, None, 5.5, 1.0), (1, 5.5, None, 1.0)]
     """
     known = (gold >= 0) & ~np.isnan(values)
@@ -47,7 +47,7 @@ def thresholds(column: str, values: Numbers, gold: Codes, classes: int, picture:
     values, gold = values[order], gold[order]
     cuts = np.flatnonzero(values[1:] > values[:-1]) + 1  # how many lie below each cut
     cuts = cuts[(cuts >= LEAST) & (cuts <= len(values) - LEAST)]
-    found = []
+    partings = []
     for code in range(classes):
         mine = gold == code
         if not len(cuts) or not 0 < mine.sum() < len(mine):
@@ -58,35 +58,35 @@ def thresholds(column: str, values: Numbers, gold: Codes, classes: int, picture:
         bound = plain_between(float(values[cuts[at] - 1]), float(values[cuts[at]]))
         side = "below" if youden[at] > 0 else "above"
         when = When.model_validate({"picture" if picture else "column": column, side: bound})
-        found.append(Parting(column, code, round(float(abs(youden[at])), 6), when))
-    return found
+        partings.append(Parting(column, code, round(float(abs(youden[at])), 6), when))
+    return partings
 
 
 def values_of_words(column: str, values: Sequence[str | None], gold: Codes, classes: int) -> list[Parting]:
     """For every class the value of a column of words that speaks for it most.
 
-    >>> found = values_of_words("smokes", ["yes"] * 6 + ["no"] * 6, np.repeat([1, 0], 6), 2)
-    >>> [(one.class_code, one.when.equals, one.youden) for one in found]
+    >>> partings = values_of_words("smokes", ["yes"] * 6 + ["no"] * 6, np.repeat([1, 0], 6), 2)
+    >>> [(one.class_code, one.when.equals, one.youden) for one in partings]
     [(0, 'no', 1.0), (1, 'yes', 1.0)]
     """
     cells = np.array(["" if value is None else value for value in values], object)
-    found = []
+    partings = []
     for code in range(classes):
         scored = [(_youden(cells == value, gold, code), value) for value in sorted(set(cells) - {""})]
         best = max(scored, default=(0.0, ""))
         if best[0] > 0 and (cells == best[1]).sum() >= LEAST:
-            found.append(Parting(column, code, round(best[0], 6), When(column=column, equals=str(best[1]))))
-    return found
+            partings.append(Parting(column, code, round(best[0], 6), When(column=column, equals=str(best[1]))))
+    return partings
 
 
 def telling_words(texts: Sequence[str | None], gold: Codes, classes: int, dull: Iterable[str] = ()) -> list[Parting]:
     """For every class the words that speak for it, the most telling first; `dull` ones say nothing by themselves.
 
-    >>> found = telling_words(["a great song"] * 6 + ["win great money"] * 6, np.repeat([0, 1], 6), 2)
-    >>> [(one.class_code, one.word, one.youden) for one in found]
+    >>> partings = telling_words(["a great song"] * 6 + ["win great money"] * 6, np.repeat([0, 1], 6), 2)
+    >>> [(one.class_code, one.word, one.youden) for one in partings]
     [(0, 'song', 1.0), (1, 'money', 1.0), (1, 'win', 1.0)]
     """
-    found = []
+    partings = []
     for word, rows in sorted(rows_with_words(texts, dull).items()):
         if len(rows) >= LEAST:
             has = np.zeros(len(texts), bool)
@@ -94,8 +94,8 @@ def telling_words(texts: Sequence[str | None], gold: Codes, classes: int, dull: 
             scored = [(_youden(has, gold, code), code) for code in range(classes)]
             youden, code = max(scored)
             if youden > 0:
-                found.append(Parting(word, code, round(youden, 6), word=word))
-    return sorted(found, key=lambda one: (one.class_code, -one.youden, one.word))
+                partings.append(Parting(word, code, round(youden, 6), word=word))
+    return sorted(partings, key=lambda one: (one.class_code, -one.youden, one.word))
 
 
 def rows_with_words(texts: Sequence[str | None], dull: Iterable[str] = ()) -> dict[str, list[int]]:
@@ -118,7 +118,7 @@ def _youden(holds: npt.NDArray[np.bool_], gold: Codes, code: int) -> float:
     return float(holds[mine].mean() - holds[others].mean())
 
 
-def best_of(found: Iterable[Parting], wanted: int, classes: int) -> list[Parting]:
+def best_of(partings: Iterable[Parting], wanted: int, classes: int) -> list[Parting]:
     """So many conditions, the best first: every class is spoken for before one has two, and no column is looked at
     twice while there is another that tells at least half as much.
 
@@ -126,7 +126,7 @@ def best_of(found: Iterable[Parting], wanted: int, classes: int) -> list[Parting
     >>> [(one.looks_at, one.class_code) for one in best_of([good, fair, Parting("a", 0, 0.9), poor], 3, 2)]
     [('a', 1), ('a', 0), ('b', 1)]
     """
-    left, chosen = [one for one in found if one.youden > 0], list[Parting]()
+    left, chosen = [one for one in partings if one.youden > 0], list[Parting]()
     most = {code: max((one.youden for one in left if one.class_code == code), default=0.0) for code in range(classes)}
     left = [one for one in left if one.youden >= most[one.class_code] / 2]
     while left and len(chosen) < wanted:

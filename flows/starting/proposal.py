@@ -89,8 +89,8 @@ def propose(look: Look, roles: Roles, name: str, place: str) -> Proposal:
         Line("ordering", {"datasets": 5}, "D1 … D5, ever harder"),
         *_audited(look, roles, seen, rules),
     )
-    told = tuple(_told(look, roles, seen, rules))
-    return Proposal(name, place, roles, told, seen.in_words, lines, tuple(_gates(roles, rules, lines)), rules)
+    remarks = tuple(_remarks(look, roles, seen, rules))
+    return Proposal(name, place, roles, remarks, seen.in_words, lines, tuple(_gates(roles, rules, lines)), rules)
 
 
 def _strict(settings: Mapping[str, object]) -> dict[str, object]:
@@ -159,15 +159,15 @@ def _evaluation(look: Look, roles: Roles) -> Iterator[Line]:
 def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator[Line]:
     """Bounds that hold today, and that a worse night does not keep to."""
     least = math.floor(80 * rules.covered) / 100
-    said = f"today {rules.covered:.0%} of the samples have a vote"
-    yield Line("", {"finding": "labeling.coverage", "of": "", "at_least": least}, said)
+    comment = f"today {rules.covered:.0%} of the samples have a vote"
+    yield Line("", {"finding": "labeling.coverage", "of": "", "at_least": least}, comment)
     if any(line.key == "subjects" for line in lines):
         of = {"of": "gold" if rules.by_gold else "weak", "group": "D5"} if roles.kind == "table" else {}
         change = {"against": "last-passed", "drop_at_most": 0.05}
         yield Line("", {"finding": "subject.accuracy", **of, **change}, "no worse than the last night that passed")
 
 
-def _told(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterator[str]:
+def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterator[str]:
     """What was seen, a sentence each."""
     counts = dict.fromkeys(seen.classes, 0)
     for code in seen.samples["gold"].drop_null().to_pylist():

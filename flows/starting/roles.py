@@ -91,16 +91,24 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     if kind == "texts" and text is None:
         texts = tuple(one.name for one in look.columns if one.holds in ("texts", "words") and one.name not in taken)
         return Question("text", "Which column holds the text", texts)
-    identity = _told(answers.id) if answers.id else _id(look, taken)
+    identity = _unless_none(answers.id) if answers.id else _id(look, taken)
     free = [one for one in look.columns if one.name not in (identity, text)]
-    split = _told(answers.split) if answers.split else _split(free)
-    label = _told(answers.label) if answers.label else _label([one for one in free if one.name not in (split, *taken)])
+    split = _unless_none(answers.split) if answers.split else _split(free)
+    label = (
+        _unless_none(answers.label)
+        if answers.label
+        else _label([one for one in free if one.name not in (split, *taken)])
+    )
     if label is None and answers.label is None and not answers.classes:
         choices = tuple(one.name for one in free if _may_be_label(one) and one.name != split)
         return Question("label", "Which column says what a sample is", choices)
     if label is None and len(answers.classes) < 2:
         return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
-    group = _told(answers.group) if answers.group else _group([one for one in free if one.name not in (split, label)])
+    group = (
+        _unless_none(answers.group)
+        if answers.group
+        else _group([one for one in free if one.name not in (split, label)])
+    )
     rest = [one for one in free if one.name not in (split, label, group)]
     suspects = tuple(one.name for one in rest if one.holds == "numbers" and _names_rows(one))
     numbers = tuple(
@@ -136,7 +144,7 @@ def _require_columns(look: Look, answers: Answers) -> None:
         )
 
 
-def _told(name: str) -> str | None:
+def _unless_none(name: str) -> str | None:
     return None if name == NONE else name
 
 

@@ -62,12 +62,12 @@ def votes(
 
     >>> from assay.tasks.labeling.written import WrittenRule
     >>> written = [WrittenRule(keywords=("win",), vote="spam"), WrittenRule(pattern="song", vote="ham")]
-    >>> said = votes(Labeling(rules=tuple(written)), [{"text": "Win a song"}, {"text": "hello"}])
-    >>> said["says win"].tolist(), said["matches song"].tolist()
+    >>> table = votes(Labeling(rules=tuple(written)), [{"text": "Win a song"}, {"text": "hello"}])
+    >>> table["says win"].tolist(), table["matches song"].tolist()
     (['spam', None], ['ham', None])
     """
     rulebook = WrittenRulebook(rules) if isinstance(rules, Labeling) and rules.rules else rulebook_in(str(rules))
-    book, said, faults = cast(rulebook, table_of(samples), only)
+    book, table, faults = cast(rulebook, table_of(samples), only)
     if faults:
         name = min(faults)
         raise InputError(f"The labelling function {name} raised on {faults[name]}.")
@@ -75,7 +75,7 @@ def votes(
 
     names = dict(enumerate(book.classes))
     return pd.DataFrame(
-        {rule: pd.Series([names.get(vote) for vote in said[rule].to_pylist()], dtype=object) for rule in book.names}
+        {rule: pd.Series([names.get(vote) for vote in table[rule].to_pylist()], dtype=object) for rule in book.names}
     )
 
 

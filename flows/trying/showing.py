@@ -63,8 +63,8 @@ def _samples_of(
 ) -> Iterator[str]:
     yield f"\n{trial.counts.functions[rule]}"
     for why in WHYS:
-        found, rows = len(trial.rows(rule, why)), trial.shown(rule, why, most)
-        yield f"  {why} {found:,}" + (f", {len(rows)} of them:" if len(rows) < found else ":" if found else "")
+        count, rows = len(trial.rows(rule, why)), trial.shown(rule, why, most)
+        yield f"  {why} {count:,}" + (f", {len(rows)} of them:" if len(rows) < count else ":" if count else "")
         for row in rows.tolist():
             gold = "" if trial.gold[row] < 0 else f"  (gold: {trial.classes[trial.gold[row]]})"
             yield f"    {samples['id'][row].as_py()}{gold}  {in_words(samples, row, column, masked)}".rstrip()
@@ -83,5 +83,5 @@ def in_words(samples: pa.Table, row: int, column: str | None, masked: bool) -> s
     if column is not None and column in samples.column_names:
         chosen = [column]
     cells = [(name, " ".join(str(samples[name][row].as_py()).split())) for name in chosen]
-    said = " · ".join(f"{name} {cell}" for name, cell in cells)
-    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+    text = " · ".join(f"{name} {cell}" for name, cell in cells)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -24,11 +24,11 @@ def saves(folder_or_file: Path, seconds: float = SECONDS, sleep: Callable[[float
 def stamps(file: Path) -> dict[str, tuple[int, int]]:
     """When the file, and the modules that it may import, changed last, and how large they are."""
     watched = [file, *sorted(file.parent.glob("*.py"))] if file.suffix == ".py" else [file]
-    found = {}
-    for one in watched:
+    states = {}
+    for path in watched:
         try:
-            state = one.stat()
+            state = path.stat()
         except OSError:
             continue
-        found[str(one)] = (state.st_mtime_ns, state.st_size)
-    return found if str(file) in found else {}
+        states[str(path)] = (state.st_mtime_ns, state.st_size)
+    return states if str(file) in states else {}

@@ -40,8 +40,8 @@ def is_remote(pattern: str) -> bool:
 
 def unreachable(pattern: str, origin: str, error: Exception) -> InputError:
     """The sentence for an address behind which nothing answers."""
-    said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return InputError(f"{pattern} ({origin}) cannot be reached: {said}.")
+    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return InputError(f"{pattern} ({origin}) cannot be reached: {reason}.")
 
 
 def require_named_file(path: str, pattern: str, origin: str) -> None:

@@ -28,14 +28,14 @@ class Arrivals:
         >>> Arrivals(("b.csv", "d.csv"), late=("b.csv",), gone=("a.csv",)).in_words()
         '2 files new (1 of them late: b.csv), 1 gone (a.csv)'
         """
-        said = []
+        parts = []
         if self.new:
             late = f" ({len(self.late)} of them late: {_named(self.late)})" if self.late else ""
-            said.append(f"{plural(len(self.new), 'file')} new{late}")
+            parts.append(f"{plural(len(self.new), 'file')} new{late}")
         for names, how in ((self.changed, "changed"), (self.gone, "gone")):
             if names:
-                said.append(f"{len(names) if said else plural(len(names), 'file')} {how} ({_named(names)})")
-        return ", ".join(said) or "no file new, changed or gone"
+                parts.append(f"{len(names) if parts else plural(len(names), 'file')} {how} ({_named(names)})")
+        return ", ".join(parts) or "no file new, changed or gone"
 
 
 def arrivals(before: Mapping[str, str], now: Mapping[str, str]) -> Arrivals:

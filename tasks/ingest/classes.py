@@ -38,7 +38,7 @@ def gold_names(column: pa.Array) -> frozenset[str]:
 
 
 def settle_classes(
-    given: tuple[str, ...] | None, found: frozenset[str], numeric: bool, top_vote: int | None, source: str
+    given: tuple[str, ...] | None, values: frozenset[str], numeric: bool, top_vote: int | None, source: str
 ) -> tuple[str, ...]:
     """The classes by name, in the order of their codes: as given, else whole numbers 0 to the largest, else sorted.
 
@@ -48,14 +48,14 @@ def settle_classes(
     """
     if given is not None:
         return given
-    numbers = [int(value) for value in found if _is_number(value)]
-    if found and (not numeric or len(numbers) < len(found)) and found != {"true", "false"}:
+    numbers = [int(value) for value in values if _is_number(value)]
+    if values and (not numeric or len(numbers) < len(values)) and values != {"true", "false"}:
         if top_vote is not None:
             raise InputError(f"The gold labels of {source} are names and its votes are codes; give `classes` in order.")
-        if len(found) > MOST_CLASSES:
-            raise InputError(f"The label of {source} has {len(found)} different values, too many for classes.")
-        return _at_least_two(sorted(found), source)
-    if found == {"true", "false"}:
+        if len(values) > MOST_CLASSES:
+            raise InputError(f"The label of {source} has {len(values)} different values, too many for classes.")
+        return _at_least_two(sorted(values), source)
+    if values == {"true", "false"}:
         return ("false", "true")
     top = max([*numbers, -1 if top_vote is None else top_vote])
     if top < 0:
@@ -116,8 +116,8 @@ def _as_text(column: pa.Array, classes: tuple[str, ...] = ()) -> pa.Array:
             pc.fill_null(pc.equal(numbers, -1), False), None, pc.coalesce(numbers.cast(pa.string()), others)
         )
     if pa.types.is_integer(column.type):
-        said = column.cast(pa.string())
-        return pc.if_else(pc.equal(said, "-1"), None, said)
+        codes = column.cast(pa.string())
+        return pc.if_else(pc.equal(codes, "-1"), None, codes)
     text = pc.utf8_trim_whitespace(column)
     missing = pa.array([word for word in MISSING if word not in classes], pa.string())
     return pc.if_else(pc.is_in(text, value_set=missing), pa.scalar(None, pa.string()), text)

@@ -25,9 +25,9 @@ def require_enterable(types: pa.Schema, read: Sequence[str], file: str) -> None:
     >>> require_enterable(pa.schema([("x", pa.float32()), ("y", pa.list_(pa.string()))]), ["x", "y"], "a.parquet")
     """
     for name in read:
-        found = types.field(name).type
-        if not _is_known(found, 0):
-            shown = str(found) if len(str(found)) < 60 else str(found)[:57] + "..."
+        dtype = types.field(name).type
+        if not _is_known(dtype, 0):
+            shown = str(dtype) if len(str(dtype)) < 60 else str(dtype)[:57] + "..."
             raise InputError(
                 f"{file} has {shown} in column {name!r}, which no stage reads; make it text, a number or a list, or "
                 "leave it out by listing the columns to keep under `features`."
@@ -42,14 +42,14 @@ def require_roles(
     `parts` are the columns whose values part the samples, by what asks for them (`split`, `group`).
     """
     if identity is not None:
-        found = types.field(identity).type
-        if not (pa.types.is_integer(found) or pa.types.is_string(found)):
-            raise InputError(f"{file} has {found} in id column {identity!r}; ids are text or whole numbers.")
+        dtype = types.field(identity).type
+        if not (pa.types.is_integer(dtype) or pa.types.is_string(dtype)):
+            raise InputError(f"{file} has {dtype} in id column {identity!r}; ids are text or whole numbers.")
     if label is not None:
-        found = types.field(label).type
-        known = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_boolean(found)
-        if not (known or pa.types.is_string(found)):
-            raise InputError(f"{file} has {found} in label column {label!r}; a class is a name or a whole number.")
+        dtype = types.field(label).type
+        known = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype)
+        if not (known or pa.types.is_string(dtype)):
+            raise InputError(f"{file} has {dtype} in label column {label!r}; a class is a name or a whole number.")
     for setting, column in parts.items():
         if column is not None and column in types.names:
             require_parting(types, column, setting, file)
@@ -62,21 +62,21 @@ def require_parting(types: pa.Schema, column: str, setting: str, file: str) -> N
     Traceback (most recent call last):
     assay.infra.errors.InputError: a.parquet has list<item: string> in column 'part', ...
     """
-    found = types.field(column).type
-    if pa.types.is_nested(found) or pa.types.is_large_binary(found) or pa.types.is_fixed_size_binary(found):
+    dtype = types.field(column).type
+    if pa.types.is_nested(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_fixed_size_binary(dtype):
         raise InputError(
-            f"{file} has {found} in column {column!r}, and `{setting}` parts the samples by its values: make it text, "
+            f"{file} has {dtype} in column {column!r}, and `{setting}` parts the samples by its values: make it text, "
             "a number, true or false, or a time."
         )
 
 
-def _is_known(found: pa.DataType, depth: int) -> bool:
+def _is_known(dtype: pa.DataType, depth: int) -> bool:
     if depth > MOST_DEPTH:
         return False
-    if pa.types.is_list(found) or pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found):
-        return _is_known(found.value_type, depth + 1)
-    if pa.types.is_struct(found):
-        return found.num_fields > 0 and all(_is_known(field.type, depth + 1) for field in found)
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
+        return _is_known(dtype.value_type, depth + 1)
+    if pa.types.is_struct(dtype):
+        return dtype.num_fields > 0 and all(_is_known(field.type, depth + 1) for field in dtype)
     kinds = (
         pa.types.is_boolean,
         pa.types.is_integer,
@@ -93,7 +93,7 @@ def _is_known(found: pa.DataType, depth: int) -> bool:
         pa.types.is_duration,
         pa.types.is_null,
     )
-    return any(kind(found) for kind in kinds)
+    return any(kind(dtype) for kind in kinds)
 
 
 def out_of_calendar(column: pa.Array) -> NDArray[np.int64]:
@@ -123,12 +123,12 @@ def require_known_zones(types: pa.Schema, read: Sequence[str], file: str) -> Non
     from zoneinfo import ZoneInfo
 
     for name in read:
-        found = types.field(name).type
-        if not pa.types.is_timestamp(found) or not found.tz or found.tz[0] in "+-":
+        dtype = types.field(name).type
+        if not pa.types.is_timestamp(dtype) or not dtype.tz or dtype.tz[0] in "+-":
             continue
         try:
-            ZoneInfo(found.tz)
+            ZoneInfo(dtype.tz)
         except (KeyError, ValueError, OSError) as error:
             raise InputError(
-                f"{file} has times of the zone {found.tz!r} in column {name!r}, which is not known; write them in UTC."
+                f"{file} has times of the zone {dtype.tz!r} in column {name!r}, which is not known; write them in UTC."
             ) from error

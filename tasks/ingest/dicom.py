@@ -21,7 +21,7 @@ from assay.tasks.ingest.scan_rows import Opened, ScanFormat, require_library
 from assay.tasks.ingest.scan_settings import Scan
 from assay.tasks.ingest.scans import Curve, Shown, between, slices_of, upright, windowed
 
-TOLD = {
+COLUMNS = {
     "modality": "Modality",
     "body_part": "BodyPartExamined",
     "view": "ViewPosition",
@@ -76,10 +76,10 @@ def open_dicom(content: bytes, url: str, scan: Scan, pictures: bool) -> Opened:
         identifier = str(header.get("PatientID") or "").strip()
         issuer = str(header.get("IssuerOfPatientID") or "").strip()
         naming = [str(value) for tag in _NAMING if (value := header.get(tag))]
-        told = {column: _code(header.get(tag)) for column, tag in TOLD.items()}
+        columns = {column: _code(header.get(tag)) for column, tag in COLUMNS.items()}
     patient = pseudonym(f"{issuer}\n{identifier}") if identifier else None
     frame = functools.partial(_frame, header, scan)
-    return Opened(slices, frame, patient, told, names_somebody(folder_of_scan(url), naming))
+    return Opened(slices, frame, patient, columns, names_somebody(folder_of_scan(url), naming))
 
 
 def is_dicom(content: bytes) -> bool:
@@ -142,8 +142,8 @@ def _shown(values: npt.NDArray[Any], header: Any, scan: Scan) -> npt.NDArray[np.
 
 
 def _curve(header: Any) -> Curve:
-    said = str(header.get("VOILUTFunction") or "LINEAR")
-    return "SIGMOID" if said == "SIGMOID" else "LINEAR_EXACT" if said == "LINEAR_EXACT" else "LINEAR"
+    function = str(header.get("VOILUTFunction") or "LINEAR")
+    return "SIGMOID" if function == "SIGMOID" else "LINEAR_EXACT" if function == "LINEAR_EXACT" else "LINEAR"
 
 
 def _first(value: Any) -> float | None:
@@ -158,4 +158,4 @@ def _upright(picture: npt.NDArray[Any], header: Any) -> Shown:
     return np.ascontiguousarray(turned)
 
 
-DICOM = ScanFormat("dicom", "pydicom", tuple(TOLD), (".dcm", ".dicom", ".ima"), open_dicom)
+DICOM = ScanFormat("dicom", "pydicom", tuple(COLUMNS), (".dcm", ".dicom", ".ima"), open_dicom)

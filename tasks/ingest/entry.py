@@ -105,20 +105,20 @@ def _gold(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: tup
 
 def _truths(door: Door, columns: dict[str, pa.Array], layout: Layout) -> dict[str, pa.Array]:
     """The columns of tags and scores that are not classes, each row of them checked; what is hidden is null."""
-    found: dict[str, pa.Array] = {}
+    truths: dict[str, pa.Array] = {}
     if layout.tagged is not None:
         words, tags = layout.tagged
-        found[tags], faults = checked_tags(columns[words], columns[tags])
+        truths[tags], faults = checked_tags(columns[words], columns[tags])
         for position, reason in faults:
             door.reject(np.array([position]), [reason], tags)
     if layout.score is not None:
-        found[layout.score], bad = checked_scores(columns[layout.score])
+        truths[layout.score], bad = checked_scores(columns[layout.score])
         door.reject(bad, ("an infinite score" for _ in bad), layout.score)
     shown_there = _shown(columns, layout)
     if shown_there is not None:
-        for name in found:
-            found[name] = pc.if_else(shown_there, found[name], pa.scalar(None, found[name].type))
-    return found
+        for name in truths:
+            truths[name] = pc.if_else(shown_there, truths[name], pa.scalar(None, truths[name].type))
+    return truths
 
 
 def _shown(columns: dict[str, pa.Array], layout: Layout) -> pa.Array | None:
@@ -133,13 +133,13 @@ def _labels(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: t
     """The column `labels`, where samples bear several classes; what is hidden is unknown."""
     if layout.labels is None:
         return {}
-    found = marked(layout.labels, [columns[name] for name in layout.labels.names], classes)
-    for position, reason, column in found.faults:
+    parsed = marked(layout.labels, [columns[name] for name in layout.labels.names], classes)
+    for position, reason, column in parsed.faults:
         door.reject(np.array([position]), [reason], column)
     shown_there = _shown(columns, layout)
     if shown_there is not None:
-        found.marks[~pc.fill_null(shown_there, False).to_numpy(zero_copy_only=False)] = -1
-    return {"labels": marks_column(found.marks)}
+        parsed.marks[~pc.fill_null(shown_there, False).to_numpy(zero_copy_only=False)] = -1
+    return {"labels": marks_column(parsed.marks)}
 
 
 def _images(door: Door, reading: Reading) -> dict[str, pa.Array]:

@@ -64,15 +64,15 @@ def _at_folder(source: SourceFiles) -> FirstLook:
 
 
 def _values(reading: Reading, files: list[FileIndex], column: str) -> frozenset[str]:
-    found: set[str] = set()
+    distinct: set[str] = set()
     plain = replace(reading, layout=replace(reading.layout, image=None))
     for piece in plan_pieces(files, None):
         for span in piece.spans:
             values = read_span(span, plain, (column,)).table.column(column)
             try:
-                found |= {str(value) for value in values.drop_null().unique().cast(pa.string()).to_pylist()}
+                distinct |= {str(value) for value in values.drop_null().unique().cast(pa.string()).to_pylist()}
             except UnicodeDecodeError as fault:
                 raise InputError(
                     f"{span.name} has text in column {column!r} that is not UTF-8; write it as UTF-8."
                 ) from fault
-    return frozenset(found)
+    return frozenset(distinct)

@@ -57,33 +57,33 @@ def with_folder_columns(reader: ReaderChoice) -> ReaderChoice:
     """The reader, its rows with the columns that the folders say; a file's own column of that name is not read."""
 
     def columns(files: Sequence[SourceFile], settings: Source) -> Columns:
-        said = _said(files)
+        by_column = _folder_values(files)
         declared = settings.columns or {}
-        inside = {name: kind for name, kind in declared.items() if name not in said}
+        inside = {name: kind for name, kind in declared.items() if name not in by_column}
         types, heads = reader.columns(files, settings.model_copy(update={"columns": inside or None}))
-        own = [field for field in types if field.name not in said]
-        return pa.schema([*own, *((name, _type(name, values, declared)) for name, values in said.items())]), heads
+        own = [field for field in types if field.name not in by_column]
+        return pa.schema([*own, *((name, _type(name, values, declared)) for name, values in by_column.items())]), heads
 
     def read(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
-        said = partition_values(reading.urls[span.name])
+        partition = partition_values(reading.urls[span.name])
         types = reading.layout.types
-        rows = reader.read(span, reading, tuple(name for name in needed if name not in said))
+        rows = reader.read(span, reading, tuple(name for name in needed if name not in partition))
         table, count = rows.table, len(rows.positions)
-        for name in (one for one in needed if one in said):
-            cell = cast_text(pa.array([said[name]], pa.string()), types.field(name).type)[0][0]
+        for name in (column for column in needed if column in partition):
+            cell = cast_text(pa.array([partition[name]], pa.string()), types.field(name).type)[0][0]
             table = table.append_column(name, pa.repeat(cell, count))
         return replace(rows, table=table.select(list(needed)))
 
     return replace(reader, columns=columns, read=read)
 
 
-def _said(files: Sequence[SourceFile]) -> dict[str, list[str | None]]:
+def _folder_values(files: Sequence[SourceFile]) -> dict[str, list[str | None]]:
     """The values of all files, by column; the folders of all files have the same columns."""
     first, *others = [partition_values(file.url) for file in files]
-    for file, found in zip(files[1:], others, strict=True):
-        if set(found) != set(first):
+    for file, partition in zip(files[1:], others, strict=True):
+        if set(partition) != set(first):
             raise InputError(
-                f"{file.name} lies in folders that say {_listed(found)}, and {files[0].name} in such that say "
+                f"{file.name} lies in folders that say {_listed(partition)}, and {files[0].name} in such that say "
                 f"{_listed(first)}; give files that are partitioned alike."
             )
     return {name: [values[name] for values in (first, *others)] for name in first}

@@ -51,8 +51,8 @@ def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -
     close = nearest(column, names)
     hint = f" Did you mean {close}?" if close else ""
     listed = ", ".join(name[:60] for name in names[:20]) + (", ..." if len(names) > 20 else "")
-    said = f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}"
-    return SettingError(said, setting, column)
+    message = f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}"
+    return SettingError(message, setting, column)
 
 
 def require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[str, ...]]) -> None:
@@ -122,8 +122,8 @@ def _first_records(file: SourceFile, begin: Head, count: int, delimiter: str | N
         content.seek(begin.start)
         while chunk := content.read(1 << 20):
             parts.append(chunk)
-            found, lines = scanner.feed(chunk)
-            starts.extend(found.tolist())
+            chunk_starts, lines = scanner.feed(chunk)
+            starts.extend(chunk_starts.tolist())
             line = int(lines[-1]) if len(lines) else line
             require_record(scanner.offset - starts[-1], file.name, line)
             if len(starts) > count and len(records_in(b"".join(parts), delimiter)[0]) > count:
@@ -152,9 +152,9 @@ def csv_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
             cells = rows.column(name).combine_chunks()
             marks = settings.votes is not None or name in (settings.labels or ())
             silent = marks and name != settings.label and is_blank(cells)
-            found = pa.int64() if silent else infer_type(cells)
-            slips = pa.types.is_string(found) and name != settings.label and nearly_numbers(cells)
-            types.append(pa.field(name, found, metadata={NEARLY_NUMBERS: b""} if slips else None))
+            dtype = pa.int64() if silent else infer_type(cells)
+            slips = pa.types.is_string(dtype) and name != settings.label and nearly_numbers(cells)
+            types.append(pa.field(name, dtype, metadata={NEARLY_NUMBERS: b""} if slips else None))
     return pa.schema(types)
 
 
@@ -165,21 +165,21 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     starts, lines = records_in(data, None, head.line)
     if not len(starts):
         raise InputError(f"{file.name} has no rows; every line of a JSON Lines file is one object.")
-    data = b"".join(one for one in islice(lines_between(data, starts), LOOKED_AT) if is_readable_object(one))
+    data = b"".join(record for record in islice(lines_between(data, starts), LOOKED_AT) if is_readable_object(record))
     starts = records_in(data, None, head.line)[0]
     if may_be_too_wide(data):
         _require_few_fields(data, starts, file.name)
     try:
-        found = pyarrow.json.read_json(
+        schema = pyarrow.json.read_json(
             pa.BufferReader(data), read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 64)
         ).schema
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        found = _widest(_line_schemas(data, starts))
-    if not len(found):
+        schema = _widest(_line_schemas(data, starts))
+    if not len(schema):
         raise InputError(f"{file.name} has no line that is a JSON object with fields (line {int(lines[0])} is first).")
-    require_columns(found.names, file.name)
+    require_columns(schema.names, file.name)
     declared = {name: TYPES[kind] for name, kind in (settings.columns or {}).items()}
-    types = {field.name: declared.get(field.name, _json_type(field.type)) for field in found}
+    types = {field.name: declared.get(field.name, _json_type(field.type)) for field in schema}
     types.update({name: kind for name, kind in declared.items() if name not in types})
     return pa.schema(list(types.items()))
 
@@ -210,8 +210,8 @@ def _widest(schemas: Iterable[pa.Schema]) -> pa.Schema:
     return pa.schema(list(fields.values()))
 
 
-def _json_type(found: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_timestamp(found) else plain_type(found)
+def _json_type(dtype: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_timestamp(dtype) else plain_type(dtype)
 
 
 def parquet_types(files: Sequence[SourceFile]) -> pa.Schema:
@@ -219,10 +219,10 @@ def parquet_types(files: Sequence[SourceFile]) -> pa.Schema:
     schemas = {}
     for file in files:
         with parquet_file(file.url, file.name) as parquet:
-            found = parquet.schema_arrow
-        require_columns(found.names, file.name)
+            stored = parquet.schema_arrow
+        require_columns(stored.names, file.name)
         schemas[file.name] = pa.schema(
-            [(field.name, plain_type(field.type)) for field in found if not field.name.startswith("__index_level_")]
+            [(field.name, plain_type(field.type)) for field in stored if not field.name.startswith("__index_level_")]
         )
     require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()})
     return schemas[files[0].name]

@@ -65,16 +65,16 @@ def chosen_by_hash(samples: pa.Table, share: float, columns: list[str]) -> pa.Ta
 def places_of(ids: frozenset[str], pieces: list[Piece], reading: Reading, most: int = 5) -> list[tuple[str, str, int]]:
     """Where samples with these ids stand (id, file, row), read again piece by piece; the first `most` of them."""
     name = reading.layout.id
-    found: list[tuple[str, str, int]] = []
+    places: list[tuple[str, str, int]] = []
     if name is None:
-        return found
+        return places
     for piece in pieces:
         for span in piece.spans:
             rows = read_span(span, reading, (name,))
             column = pc.utf8_trim_whitespace(rows.table.column(name).combine_chunks().cast(pa.string()))
             there = pc.is_in(column, value_set=pa.array(sorted(ids), pa.string())).to_numpy(zero_copy_only=False)
             for at in np.flatnonzero(there).tolist():
-                found.append((column[at].as_py(), span.name, int(rows.positions[at])))
-                if len(found) == most:
-                    return found
-    return found
+                places.append((column[at].as_py(), span.name, int(rows.positions[at])))
+                if len(places) == most:
+                    return places
+    return places

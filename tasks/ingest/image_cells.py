@@ -154,7 +154,7 @@ def with_form(reading: Reading, files: list[FileIndex], source: str) -> tuple[Re
                 continue
             for at, picture in pictures(rows, image, reading, np.zeros(len(rows.positions), np.bool_)):
                 if isinstance(picture, UnfitError):
-                    reason = reason or f"the first is {_sought(rows, at, image, reading)}: {picture}"
+                    reason = reason or f"the first is {_image_address(rows, at, image, reading)}: {picture}"
                     continue
                 form = form_of(picture, image.pixels)
                 layout = replace(reading.layout, image=replace(image, form=form))
@@ -165,7 +165,7 @@ def with_form(reading: Reading, files: list[FileIndex], source: str) -> tuple[Re
     raise InputError(f"None of the {images} can be read ({reason or 'there are no rows'}){way_out}.")
 
 
-def _sought(rows: Rows, at: int, image: ImageColumn, reading: Reading) -> str:
+def _image_address(rows: Rows, at: int, image: ImageColumn, reading: Reading) -> str:
     """Which image a row holds: its path, or the row, with the address where a table's image was looked for."""
     file, row = rows.place(at)
     if rows.files is not None:

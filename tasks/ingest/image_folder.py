@@ -33,24 +33,24 @@ _MARKS = {"mask", "masks", "segmentation", "segmentations", "annotation", "annot
 
 def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
     """The addresses of all images that the patterns find, in order; a folder stands for every image below it."""
-    urls = [url for pattern in patterns for url in _found(pattern, base_dir)]
+    urls = [url for pattern in patterns for url in _image_files(pattern, base_dir)]
     return sorted(dict.fromkeys(urls))
 
 
-def _found(pattern: str, base_dir: str | Path) -> list[str]:
+def _image_files(pattern: str, base_dir: str | Path) -> list[str]:
     filesystem, path = file_system(pattern, base_dir, "images")
     remote = is_remote(pattern)
     try:
         if glob.has_magic(path):
-            found = [name for name in filesystem.glob(path) if _is_visible(name) and not filesystem.isdir(name)]
+            names = [name for name in filesystem.glob(path) if _is_visible(name) and not filesystem.isdir(name)]
         elif filesystem.isdir(path):
-            found = [name for name in filesystem.find(path) if _is_image(name) and _is_visible(name[len(path) :])]
-            _require_class_folders(found, path.rstrip("/"))
+            names = [name for name in filesystem.find(path) if _is_image(name) and _is_visible(name[len(path) :])]
+            _require_class_folders(names, path.rstrip("/"))
         elif filesystem.exists(path):
             raise InputError(f"{pattern} (images) is a file; name the folder it lies in, for example scans/*/*.png.")
         else:
-            found = []
-        for name in found:
+            names = []
+        for name in names:
             require_named_file(name, pattern, "images")
     except InputError:
         raise
@@ -59,9 +59,9 @@ def _found(pattern: str, base_dir: str | Path) -> list[str]:
         if not remote and not isinstance(error, ImportError | ValueError | OSError):
             raise
         raise unreachable(pattern, "images", error) from error
-    if not found:
+    if not names:
         raise InputError(f"No image is found under {pattern} (images); it was looked for at {path}.")
-    return [filesystem.unstrip_protocol(name) if remote else name for name in found]
+    return [filesystem.unstrip_protocol(name) if remote else name for name in names]
 
 
 def _is_image(name: str) -> bool:

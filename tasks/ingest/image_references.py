@@ -24,14 +24,14 @@ def referenced_images(source: SourceFiles) -> list[tuple[str, str, str]]:
         return []
     name = layout.image.name
     reading = Reading(layout, {file.name: file.url for file in source.files})
-    found: set[tuple[str, str, str]] = set()
+    images: set[tuple[str, str, str]] = set()
     for file in source.files:
         folder = posixpath.dirname(file.url)
         for piece in plan_pieces([index_file(file, layout)], None):
             for span in piece.spans:
                 column = read_span(span, reading, (name,)).table.column(name)
-                found |= {(file.name, path, _hash(folder, path)) for path in _distinct(column)}
-    return sorted(found)
+                images |= {(file.name, path, _hash(folder, path)) for path in _distinct(column)}
+    return sorted(images)
 
 
 def _distinct(column: pa.ChunkedArray) -> list[str]:

@@ -95,7 +95,7 @@ def sentences_in(lines: Iterator[bytes], offset: int, line: int) -> Iterator[Lin
 
 def index_sentences(file: BinaryIO, columns: Columns, start: int, name: str = "the file") -> TagIndex:
     """The index of a file that stands at byte `start`, after a byte-order mark; one pass, nothing is kept."""
-    marks, opened, found, plain, bare, size = list[_Mark](), list[_Mark](), 0, 0, 0, start
+    marks, opened, count, plain, bare, size = list[_Mark](), list[_Mark](), 0, 0, 0, start
     widths, documents = Counter[int](), 0
 
     def lines() -> Iterator[bytes]:
@@ -107,12 +107,12 @@ def index_sentences(file: BinaryIO, columns: Columns, start: int, name: str = "t
             yield text
 
     for sentence in sentences_in(lines(), start, 1):
-        mark = (found, sentence.offset, sentence.first)
+        mark = (count, sentence.offset, sentence.first)
         documents += sentence.opens
         for some, here in ((marks, True), (opened, sentence.opens)):
-            if here and (not some or found - some[-1][0] >= _MARK_EVERY):
+            if here and (not some or count - some[-1][0] >= _MARK_EVERY):
                 some.append(mark)
-        found += 1
+        count += 1
         try:
             cells, width = _cells(sentence, columns)
             widths[width] += 1
@@ -122,7 +122,7 @@ def index_sentences(file: BinaryIO, columns: Columns, start: int, name: str = "t
         plain, bare = plain + begun[0], bare + begun[1]
     shape = Shape(widths.most_common(1)[0][0] if widths else 0, documents > 1)
     table = np.array(opened if shape.documents else marks, dtype=np.int64).reshape(-1, 3)
-    return TagIndex(TextIndex(size, found, table), (plain, bare), shape)
+    return TagIndex(TextIndex(size, count, table), (plain, bare), shape)
 
 
 def iob_rows(
@@ -137,8 +137,8 @@ def iob_rows(
         try:
             cells, width = _cells(sentence, columns)
             if width != shape.width:
-                said = f"{counted(width)} where most sentences of the file have {shape.width}"
-                raise LineError(sentence.first, f"{said}: {shown(_text(sentence.texts[0], sentence.first))}")
+                mismatch = f"{counted(width)} where most sentences of the file have {shape.width}"
+                raise LineError(sentence.first, f"{mismatch}: {shown(_text(sentence.texts[0], sentence.first))}")
             tags = as_iob2(letters_of([tag for _, tag in cells]), convention)
         except LineError as fault:
             rejects.append(Reject(file, fault.line, str(fault), fault.column))
@@ -148,8 +148,8 @@ def iob_rows(
             kept.append(([word for word, _ in cells], tags, part, document))
             places.append(sentence.first)
     types = {TOKENS: WORDS, TAGS: WORDS, SPLIT: pa.string(), DOCUMENT_COLUMN: pa.string()}
-    made = {name: pa.array([row[at] for row in kept], kind) for at, (name, kind) in enumerate(types.items())}
-    table = {name: made[name] for name in wanted}
+    arrays = {name: pa.array([row[at] for row in kept], kind) for at, (name, kind) in enumerate(types.items())}
+    table = {name: arrays[name] for name in wanted}
     return Rows(file, pa.table(table), np.array(places, dtype=np.int64), tuple(rejects))
 
 
@@ -160,8 +160,8 @@ def split_of(name: str) -> str | None:
     ['valid', 'train', None]
     """
     words = set(re.split(r"[^a-z]+", name.lower()))
-    found = [part for part, names in _PARTS.items() if words & set(names)]
-    return found[0] if len(found) == 1 else None
+    parts = [part for part, names in _PARTS.items() if words & set(names)]
+    return parts[0] if len(parts) == 1 else None
 
 
 def _cells(sentence: Lines, columns: Columns) -> tuple[list[tuple[str, str]], int]:
@@ -169,7 +169,7 @@ def _cells(sentence: Lines, columns: Columns) -> tuple[list[tuple[str, str]], in
 
     A line that lacks a column would have another column's value for a tag.
     """
-    found, width = [], 0
+    pairs, width = [], 0
     for number, text in enumerate(sentence.texts, sentence.first):
         line = _text(text, number)
         cells = line.split("\t") if "\t" in line else _BLANKS.split(line.lstrip(" "))
@@ -178,12 +178,12 @@ def _cells(sentence: Lines, columns: Columns) -> tuple[list[tuple[str, str]], in
             raise LineError(number, f"{counted(len(cells))} where a word and its tag were expected: {shown(line)}")
         width = width or len(cells)
         if len(cells) != width:
-            said = f"{counted(len(cells))} where the first line of the sentence has {width}"
-            raise LineError(number, f"{said}: {shown(line)}")
+            mismatch = f"{counted(len(cells))} where the first line of the sentence has {width}"
+            raise LineError(number, f"{mismatch}: {shown(line)}")
         if not word:
             raise LineError(number, "there is no word", TOKENS)
-        found.append((word, tag))
-    return found, width
+        pairs.append((word, tag))
+    return pairs, width
 
 
 def _text(line: bytes, number: int) -> str:

@@ -136,18 +136,18 @@ def _assign(
     metadata: dict[bytes, bytes] | None,
 ) -> Layout:
     """Every setting that names a column, checked against the columns there are."""
-    told = metadata or {}
-    named = _named(settings, types.names, told)
+    schema_metadata = metadata or {}
+    named = _named(settings, types.names, schema_metadata)
     identity, label, split = named.id, named.label, named.split
     _require_named(settings, named, types.names, name)
-    image = _image_column(settings, named, types, told, name)
+    image = _image_column(settings, named, types, schema_metadata, name)
     group = settings.group  # no feature, unless it is named among them: a patient's number says nothing of another
     rest = [column for column in types.names if column not in (*named.read, *named.unread, group)]
     truths = (settings.tags and settings.tokens, settings.tags, settings.score)
     kept = list(dict.fromkeys([*(settings.features or ()), *(one for one in (split, *truths) if one)]))
     tagged, score = _tagged(settings, types, name), _score(settings, types, name)
     votes: list[str] = []
-    if settings.dataset is not None and told.get(b"holds") == b"votes":
+    if settings.dataset is not None and schema_metadata.get(b"holds") == b"votes":
         votes = [column for column in rest if column not in kept and pa.types.is_int8(types.field(column).type)]
     elif settings.votes is not None:
         votes = [column for column in rest if column not in kept]
@@ -177,7 +177,7 @@ def _assign(
         delimiter=settings.delimiter,
         closed=closed,
         heads=heads,
-        classes=tuple(json.loads(told[b"classes"])) if b"classes" in told else None,
+        classes=tuple(json.loads(schema_metadata[b"classes"])) if b"classes" in schema_metadata else None,
         image=image,
         labels=labels,
         iob_columns=settings.iob_columns,
@@ -196,10 +196,10 @@ def _tagged(settings: Source, types: pa.Schema, name: str) -> tuple[str, str] | 
     for column, setting in ((settings.tokens, "tokens"), (settings.tags, "tags")):
         if column not in types.names:
             raise unknown_column(column, setting, types.names, name)
-        found = types.field(column).type
-        if found != WORDS:
+        dtype = types.field(column).type
+        if dtype != WORDS:
             raise InputError(
-                f"{name} has {found} in column {column!r}, and `{setting}` are a list of texts per sentence; give them "
+                f"{name} has {dtype} in column {column!r}, and `{setting}` are a list of texts per sentence; give them "
                 "as jsonl, parquet or iob."
             )
     return settings.tokens, settings.tags
@@ -211,9 +211,9 @@ def _score(settings: Source, types: pa.Schema, name: str) -> str | None:
         return None
     if settings.score not in types.names:
         raise unknown_column(settings.score, "score", types.names, name)
-    found = types.field(settings.score).type
-    if not (pa.types.is_floating(found) or pa.types.is_integer(found)):
-        raise InputError(f"{name} has {found} in column {settings.score!r}, and a `score` is a number.")
+    dtype = types.field(settings.score).type
+    if not (pa.types.is_floating(dtype) or pa.types.is_integer(dtype)):
+        raise InputError(f"{name} has {dtype} in column {settings.score!r}, and a `score` is a number.")
     return settings.score
 
 
@@ -240,35 +240,35 @@ def _typed_image_column(
         if settings.pixels is not None:
             raise InputError(f"{name} holds no images, and `pixels` is about images; remove it, or say `image`.")
         return None
-    found = types.field(named.image).type
+    dtype = types.field(named.image).type
     if settings.dataset is not None and metadata.get(b"images") == b"raw":
         return ImageColumn(named.image, "raw", settings.pixels)
-    struct = pa.types.is_struct(found) and found.get_field_index("bytes") >= 0  # as Hugging Face writes images
-    if pa.types.is_large_binary(found) or (struct and pa.types.is_large_binary(found.field("bytes").type)):
+    struct = pa.types.is_struct(dtype) and dtype.get_field_index("bytes") >= 0  # as Hugging Face writes images
+    if pa.types.is_large_binary(dtype) or (struct and pa.types.is_large_binary(dtype.field("bytes").type)):
         return ImageColumn(named.image, "bytes", settings.pixels)
-    if pa.types.is_string(found):
+    if pa.types.is_string(dtype):
         return ImageColumn(named.image, "path", settings.pixels)
-    if is_array(found):
+    if is_array(dtype):
         return ImageColumn(named.image, "array", settings.pixels)
     raise InputError(
-        f"{name} has {found} in image column {named.image!r}; an image is a path, the bytes of a file, or a list of "
+        f"{name} has {dtype} in image column {named.image!r}; an image is a path, the bytes of a file, or a list of "
         "numbers."
     )
 
 
 def _require_named(settings: Source, named: _Named, names: Sequence[str], file: str) -> None:
     """Nothing, or the sentence for the first setting that names a column which is not there."""
-    said = [
+    references = [
         (named.id, "id"),
         (named.label, "label"),
         (named.split, "split"),
         (named.image, "image"),
         (settings.group, "group"),
     ]
-    said += [(column, "labels") for column in named.labels]
-    said += [(column, "features") for column in settings.features or ()]
-    said += [(column, "required") for column in settings.required]
-    for column, setting in said:
+    references += [(column, "labels") for column in named.labels]
+    references += [(column, "features") for column in settings.features or ()]
+    references += [(column, "required") for column in settings.required]
+    for column, setting in references:
         if column is not None and column not in names:
             raise unknown_column(column, setting, names, file)
 

@@ -37,14 +37,14 @@ class Labelled:
 
 def label_columns(names: tuple[str, ...], types: pa.Schema, file: str) -> LabelColumns:
     """How these columns say labels, by their types."""
-    found = types.field(names[0]).type
-    if len(names) == 1 and (pa.types.is_string(found) or _is_list_of(found, pa.types.is_string)):
+    dtype = types.field(names[0]).type
+    if len(names) == 1 and (pa.types.is_string(dtype) or _is_list_of(dtype, pa.types.is_string)):
         return LabelColumns(names, "names")
-    if len(names) == 1 and (_is_list_of(found, pa.types.is_integer) or _is_list_of(found, pa.types.is_boolean)):
+    if len(names) == 1 and (_is_list_of(dtype, pa.types.is_integer) or _is_list_of(dtype, pa.types.is_boolean)):
         return LabelColumns(names, "marks")
     if len(names) == 1:
         raise InputError(
-            f"{file} has {found} in column {names[0]!r}, the only one of `labels`; a list of names is expected there, "
+            f"{file} has {dtype} in column {names[0]!r}, the only one of `labels`; a list of names is expected there, "
             "or several columns. Say `label` where a sample has one class."
         )
     for name in names:
@@ -67,7 +67,7 @@ def named_labels(column: pa.Array) -> frozenset[str]:
 
 
 def settle_labels(
-    columns: LabelColumns, given: tuple[str, ...] | None, found: frozenset[str], source: str
+    columns: LabelColumns, given: tuple[str, ...] | None, names: frozenset[str], source: str
 ) -> tuple[str, ...]:
     """The classes in order: as given, else the columns' names, else the names found, sorted.
 
@@ -82,12 +82,12 @@ def settle_labels(
         return given
     if columns.kind == "marks":
         raise InputError(f"The labels of {source} are lists of 1, 0 and -1; give `classes`, their names in order.")
-    if not 2 <= len(found) <= MOST_CLASSES:
+    if not 2 <= len(names) <= MOST_CLASSES:
         raise InputError(
-            f"The labels of {source} have {len(found)} different names, and 2 to {MOST_CLASSES} are expected; give "
+            f"The labels of {source} have {len(names)} different names, and 2 to {MOST_CLASSES} are expected; give "
             "`classes` to say what there can be."
         )
-    return tuple(sorted(found))
+    return tuple(sorted(names))
 
 
 def marked(columns: LabelColumns, arrays: list[pa.Array], classes: tuple[str, ...]) -> Labelled:
@@ -120,7 +120,7 @@ def _of_columns(names: tuple[str, ...], arrays: list[pa.Array]) -> Labelled:
         values = np.where(np.isnan(values), -1.0, values)
         good = np.isin(values, (-1.0, 0.0, 1.0))
         marks[good, at] = values[good]
-        faults += [(int(row), _no_mark(array[int(row)].as_py()), name) for row in np.flatnonzero(~good)]
+        faults += [(int(row), _mark_reason(array[int(row)].as_py()), name) for row in np.flatnonzero(~good)]
     return Labelled(marks, tuple(faults))
 
 
@@ -152,13 +152,13 @@ def _of_marks(name: str, array: pa.Array, classes: int) -> Labelled:
         numbers = [-1 if value is None else int(value) for value in values]
         strange = [value for value in numbers if value not in (-1, 0, 1)]
         if strange:
-            faults.append((row, _no_mark(strange[0]), name))
+            faults.append((row, _mark_reason(strange[0]), name))
         else:
             marks[row] = numbers
     return Labelled(marks, tuple(faults))
 
 
-def _no_mark(value: object) -> str:
+def _mark_reason(value: object) -> str:
     return f"label {shown(value)} is none of 1, 0 and -1 (unknown)"
 
 

@@ -27,24 +27,28 @@ def page(
         blocks.append(_reasons(rejects))
     if contracts.num_rows:
         blocks.append(_contract(contracts))
-    lines = _entered(samples, gold, groups), _turned_away(samples, rejects.num_rows), _kept(contracts.num_rows, broken)
-    return Part("Data", " ".join(filter(None, lines)), blocks, "ingest", *_judged(contracts.num_rows, len(broken)))
+    lines = (
+        _entry_sentence(samples, gold, groups),
+        _rejection_sentence(samples, rejects.num_rows),
+        _contract_sentence(contracts.num_rows, broken),
+    )
+    return Part("Data", " ".join(filter(None, lines)), blocks, "ingest", *_tone(contracts.num_rows, len(broken)))
 
 
-def _judged(expectations: int, broken: int) -> tuple[Literal["good", "bad", "neutral"], str]:
+def _tone(expectations: int, broken: int) -> tuple[Literal["good", "bad", "neutral"], str]:
     """How the part is marked, and in which words."""
     if not expectations:
         return "neutral", ""
     return ("bad", "contract broken") if broken else ("good", "contract held")
 
 
-def _entered(samples: int, gold: int | None, groups: int | None) -> str:
+def _entry_sentence(samples: int, gold: int | None, groups: int | None) -> str:
     known = "" if gold is None else f", {integer(gold)} of them with a known true class"
     together = "" if groups is None else f" in {plural(groups, 'group')}"
     return f"{plural(samples, 'sample')} entered{together}{known}."
 
 
-def _turned_away(samples: int, rejected: int) -> str:
+def _rejection_sentence(samples: int, rejected: int) -> str:
     if not rejected:
         return f"Of {plural(samples, 'row')} none was rejected."
     rows = samples + rejected
@@ -53,7 +57,7 @@ def _turned_away(samples: int, rejected: int) -> str:
     )
 
 
-def _kept(expectations: int, broken: Sequence[object]) -> str:
+def _contract_sentence(expectations: int, broken: Sequence[object]) -> str:
     if not expectations:
         return ""
     if not broken:

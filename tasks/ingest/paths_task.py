@@ -36,11 +36,11 @@ def keep_paths(source: ResolvedSource, settings: Source) -> Artifact[ImagePaths]
 
 def paths_in_piece(piece: Piece, reading: Reading) -> pa.Table:
     """The ids and the paths of a piece's rows, where both are there."""
-    image, layout, found = reading.layout.image, reading.layout, [ImagePaths.schema.empty_table()]
+    image, layout, tables = reading.layout.image, reading.layout, [ImagePaths.schema.empty_table()]
     assert image is not None
     for span in piece.spans:
         rows = read_span(span, reading, tuple(dict.fromkeys([*([layout.id] if layout.id else []), image.name])))
         table = pa.table([ids_of(rows, layout), rows.table.column(image.name)], schema=ImagePaths.schema)
         there = pc.and_(pc.is_valid(table["id"]), pc.is_valid(table["path"]))
-        found.append(table.filter(there))
-    return pa.concat_tables(found)
+        tables.append(table.filter(there))
+    return pa.concat_tables(tables)

@@ -52,9 +52,11 @@ class Piece:
         >>> Piece((Span("a.csv", "csv", 10, 90, 2), Span("b.csv", "csv", 0, 50, 1))).place
         'a.csv from line 2, b.csv from line 1'
         """
-        told = [f"{span.name} from {'line' if span.format in TEXTS else 'row'} {span.first}" for span in self.spans[:3]]
+        places = [
+            f"{span.name} from {'line' if span.format in TEXTS else 'row'} {span.first}" for span in self.spans[:3]
+        ]
         more = f" and {len(self.spans) - 3} more files" if len(self.spans) > 3 else ""
-        return ", ".join(told) + more
+        return ", ".join(places) + more
 
 
 @dataclass(frozen=True)

@@ -204,11 +204,11 @@ def shaped(picture: Picture, settings: Pixels | None) -> Picture:
     return picture if settings.cut is None else _cut(picture, *settings.cut)
 
 
-def require_extent(height: int, width: int, said: str = "the image is ") -> None:
+def require_extent(height: int, width: int, opening: str = "the image is ") -> None:
     """Nothing, or what is wrong with images that are longer, or larger, than anything that looks at them."""
     if max(height, width) > LONGEST_SIDE or height * width > MOST_DRAWN:
         raise UnfitError(
-            f"{said}{height} x {width}, more than {LONGEST_SIDE:,} on a side or {MOST_DRAWN:,} pixels; say `pixels: "
+            f"{opening}{height} x {width}, more than {LONGEST_SIDE:,} on a side or {MOST_DRAWN:,} pixels; say `pixels: "
             "{size: ...}`, or cut it into smaller ones"
         )
 

@@ -1,4 +1,4 @@
-"""Where the addresses of a source lead, told by each reader: what is found, what it is called, and its content."""
+"""Where the addresses of a source lead, as each reader says: what is found, what it is called, and its content."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Places:
 
     `find` gives where an address leads, in order. `called` gives a name for each place, the same wherever the whole
     lies: ids and rejects carry it. `content` is the hash of what is read there, `size` about how many bytes that is.
-    `found` says in a few words what was found, before it is used.
+    `summary` says in a few words what was found, before it is used.
     """
 
     find: Callable[[Address], list[str]]
     called: Callable[[list[str]], list[str]]
     content: Callable[[SourceFile, Source], str]
     size: Callable[[SourceFile, Source], int]
-    found: Callable[[Sequence[SourceFile], Source], str]
+    summary: Callable[[Sequence[SourceFile], Source], str]
 
 
 def files_at(address: Address) -> list[str]:
@@ -56,8 +56,8 @@ def files_at(address: Address) -> list[str]:
             paths = _below(filesystem, path, address) or [path]
         if not paths:
             raise InputError(f"No file matches {pattern} ({origin}); it was looked for as {path}.")
-        for found in paths:
-            _require_file(filesystem, found, pattern, origin)
+        for file in paths:
+            _require_file(filesystem, file, pattern, origin)
     except InputError:
         raise
     except Exception as error:
@@ -65,7 +65,7 @@ def files_at(address: Address) -> list[str]:
         if not is_remote(pattern) and not isinstance(error, ImportError | ValueError | OSError):
             raise
         raise unreachable(pattern, origin, error) from error
-    return [filesystem.unstrip_protocol(found) if is_remote(pattern) else found for found in sorted(paths)]
+    return [filesystem.unstrip_protocol(file) if is_remote(pattern) else file for file in sorted(paths)]
 
 
 def _below(filesystem: AbstractFileSystem, folder: str, address: Address) -> list[str]:
@@ -127,8 +127,8 @@ def files_found(files: Sequence[SourceFile], _: Source) -> str:
     >>> files_found([SourceFile(f"/lake/year={y}/a.csv", "", "csv") for y in (2025, 2026)], Source(csv="lake"))
     '2 files, of year 2025 to 2026'
     """
-    said = [partition_values(file.url) for file in files]
-    spans = [_from_to(name, {str(values[name]) for values in said if name in values}) for name in said[0]]
+    partitions = [partition_values(file.url) for file in files]
+    spans = [_from_to(name, {str(values[name]) for values in partitions if name in values}) for name in partitions[0]]
     parts = [f"{len(files)} files"] if len(files) > 1 else []
     return ", of ".join([*parts, *([" and ".join(spans)] if spans else [])])
 

@@ -36,8 +36,8 @@ def subject_of(url: str) -> str | None:
     >>> subject_of("/study/sub-07/anat/sub-07_T1w.nii.gz"), subject_of("/study/scan.nii")
     ('07', None)
     """
-    found = re.search(r"(?:^|/)sub-([A-Za-z0-9]+)(?=[_/])", url)
-    return found[1] if found else None
+    match = re.search(r"(?:^|/)sub-([A-Za-z0-9]+)(?=[_/])", url)
+    return match[1] if match else None
 
 
 def folder_of_scan(url: str) -> str:

@@ -115,7 +115,7 @@ def places_of(word: str, settings: Source) -> Places:
 
 def found_by(files: Sequence[SourceFile], settings: Source) -> str:
     """What was found, in a few words; nothing of a data set, which has a name."""
-    return places_of(files[0].format, settings).found(files, settings) if files else ""
+    return places_of(files[0].format, settings).summary(files, settings) if files else ""
 
 
 def endings_of(word: str, settings: Source) -> tuple[str, ...]:

@@ -140,24 +140,24 @@ def index_records(
     """
     scanner = RecordScanner(delimiter, offset=start, line=line)
     marks = [np.array([[0, start, line]], dtype=np.int64)]
-    found, last = 1, (start, line)
+    count, last = 1, (start, line)
     pending: tuple[int, int] | None = None  # a start at the very end of what was read: a record only if more follows
     for chunk in chunks_of(file, chunk_size):
         if pending is not None:
-            marks.append(np.array([[found, *pending]], dtype=np.int64))
-            found, pending = found + 1, None
+            marks.append(np.array([[count, *pending]], dtype=np.int64))
+            count, pending = count + 1, None
         starts, lines = scanner.feed(chunk)
         last = _require_bearable(last, starts, lines, scanner.offset, file_name)
         if len(starts) and int(starts[-1]) == scanner.offset:
             pending = (int(starts[-1]), int(lines[-1]))
             starts, lines = starts[:-1], lines[:-1]
         step = max(1, len(starts) // marks_per_chunk)
-        numbers = found + np.arange(0, len(starts), step, dtype=np.int64)
+        numbers = count + np.arange(0, len(starts), step, dtype=np.int64)
         marks.append(np.stack([numbers, starts[::step], lines[::step]], axis=1))
-        found += len(starts)
+        count += len(starts)
     if scanner.inside and unclosed is not None:
         raise unclosed(scanner.opened_at_line)
-    records = found if scanner.offset > start else 0
+    records = count if scanner.offset > start else 0
     return TextIndex(size=scanner.offset, records=records, marks=np.concatenate(marks)[: None if records else 0])
 
 

@@ -38,15 +38,15 @@ _ALWAYS = ((SCAN, pa.string()), (IMAGE, PICTURES), (PATIENT, pa.string()), (SLIC
 
 @dataclass(frozen=True)
 class Opened:
-    """A scan that was opened: the slices that are taken, the picture of each, and what is told of it.
+    """A scan that was opened: the slices that are taken, the picture of each, and what its header says.
 
-    `told` has the columns of the format; `patient` stands for the patient. Nothing in it names anybody.
+    `columns` has those of the format; `patient` stands for the patient. Nothing in it names anybody.
     """
 
     slices: Sequence[int]
     picture: Callable[[int], Shown]
     patient: str | None
-    told: dict[str, str | None]
+    columns: dict[str, str | None]
     in_telling_folder: bool = False
     """Whether the file's folder has the patient's name or number in it."""
 
@@ -142,7 +142,7 @@ def _cells(
         row: dict[str, Any] = {SCAN: f"{span.name}:{number}", PATIENT: opened.patient, SLICE: number}
         try:
             picture = opened.picture(number) if IMAGE in needed else None
-            yield at, row | {IMAGE: picture, FOLDER: folder_of_scan(url)} | opened.told
+            yield at, row | {IMAGE: picture, FOLDER: folder_of_scan(url)} | opened.columns
         except UnfitError as reason:
             yield at, reason
 

@@ -37,11 +37,11 @@ MOST_DRAWN = 4096 * 4096
 Side = Annotated[int, Field(ge=1, le=8192)]
 
 
-def _as_both(value: object) -> object:
+def _as_pair(value: object) -> object:
     return (value, value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_both)]
+Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_pair)]
 
 
 def _is_left_out(value: object) -> bool:
@@ -227,15 +227,15 @@ class Source(Settings):
         """The columns that readers make themselves mean what they mean, unless somebody says otherwise."""
         if not isinstance(given, dict):
             return given
-        made = next((meant for origin, meant in _MADE.items() if given.get(origin) is not None), {})
-        return {**made, **given}
+        defaults = next((meant for origin, meant in _MADE.items() if given.get(origin) is not None), {})
+        return {**defaults, **given}
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         given = [name for name in ORIGINS if getattr(self, name) is not None]
         if len(given) != 1:
-            found = " and ".join(given) if given else "none of them"
-            raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {found}")
+            listed = " and ".join(given) if given else "none of them"
+            raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {listed}")
         if (self.files is None) != (self.reader is None):
             raise ValueError("files and reader go together: the files, and who reads them")
         if (self.sql is None) != (self.query is None):

@@ -25,7 +25,7 @@ _FORM = "as in sqlite:///comments.db or postgresql://night:${DB_PASSWORD}@db/cli
 
 
 @dataclass(frozen=True)
-class Told:
+class FilledAddress:
     """An address with its variables put in, and what of it must be repeated nowhere."""
 
     url: URL
@@ -38,22 +38,22 @@ class Told:
         return text
 
 
-def told_address(written: str) -> Told:
+def filled_address(written: str) -> FilledAddress:
     """The address with its variables put in: as they are at its beginning, quoted further on."""
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
     values: list[str] = []
 
-    def value(found: re.Match[str]) -> str:
-        kept = os.environ.get(found[1])
+    def value(match: re.Match[str]) -> str:
+        kept = os.environ.get(match[1])
         if not kept:
             raise InputError(
-                f"There is no environment variable {found[1]}, which `sql` names; set it where Assay and its workers "
+                f"There is no environment variable {match[1]}, which `sql` names; set it where Assay and its workers "
                 "run."
             )
         values.append(kept)
-        return kept if found.start() == 0 else quote_plus(kept)
+        return kept if match.start() == 0 else quote_plus(kept)
 
     address = _VARIABLE.sub(value, written)
     try:
@@ -64,16 +64,16 @@ def told_address(written: str) -> Told:
         url = url.set(drivername="postgresql+psycopg")
     written_out = [url.password, *(value for name, value in url.query.items() if SECRET_OPTION.search(name))]
     secrets = {str(one) for one in (*values, *written_out) if one}
-    return Told(url, tuple(secrets | {quote_plus(one) for one in secrets}))
+    return FilledAddress(url, tuple(secrets | {quote_plus(one) for one in secrets}))
 
 
 def database_at(address: Address) -> list[str]:
     """The address with the path of a SQLite file made absolute; variables that may be secret stay names."""
-    told = told_address(address.written)
-    if told.url.get_backend_name() != "sqlite":
+    filled = filled_address(address.written)
+    if filled.url.get_backend_name() != "sqlite":
         return [address.written]
-    path = Path(address.base_dir, told.url.database or "")
-    if not told.url.database or told.url.database == ":memory:":
+    path = Path(address.base_dir, filled.url.database or "")
+    if not filled.url.database or filled.url.database == ":memory:":
         raise InputError(f"{address.written} (sql) is a database in memory, which has no rows; name its file, {_FORM}.")
     require_regular(path, f"{path} (sql)")
     if not path.exists():
@@ -87,12 +87,12 @@ def names_of_databases(urls: Sequence[str]) -> list[str]:
     >>> names_of_databases(["sqlite:////data/comments.db", "postgresql://night:${DB_PASSWORD}@db/clinic"])
     ['comments.db', 'clinic']
     """
-    found = []
+    names = []
     for url in urls:
         path = url.partition("://")[2].partition("?")[0]
         name = path.rpartition("/")[2] if "/" in path else ""
-        found.append("database" if not name or _VARIABLE.search(name) else name)
-    return found
+        names.append("database" if not name or _VARIABLE.search(name) else name)
+    return names
 
 
 @contextlib.contextmanager
@@ -100,15 +100,15 @@ def reading_from(written: str, name: str) -> Iterator[Connection]:
     """A connection that can only read; what goes wrong on it is a sentence without secrets."""
     import sqlalchemy
 
-    told = told_address(written)
+    filled = filled_address(written)
     try:
-        with _engine(told.url).connect() as connection:
-            if told.url.get_backend_name() == "postgresql":
+        with _engine(filled.url).connect() as connection:
+            if filled.url.get_backend_name() == "postgresql":
                 connection = connection.execution_options(postgresql_readonly=True)
             yield connection
     except (sqlalchemy.exc.SQLAlchemyError, ImportError, OSError, sqlite3.Error) as error:
         raise InputError(
-            told.without_secrets(_sentence(error, told.url, name))
+            filled.without_secrets(_sentence(error, filled.url, name))
         ) from None  # the cause tells the address
 
 
@@ -128,6 +128,6 @@ def _sentence(error: Exception, url: URL, name: str) -> str:
         return (
             f"{name} (sql) needs the driver {error.name or url.drivername}, which is not installed{extra}; install it."
         )
-    said = str(getattr(error, "orig", None) or error).strip()
-    first = (said.splitlines() or [type(error).__name__])[0].rstrip(".")
+    message = str(getattr(error, "orig", None) or error).strip()
+    first = (message.splitlines() or [type(error).__name__])[0].rstrip(".")
     return f"{name} (sql) does not answer the query: {first}."

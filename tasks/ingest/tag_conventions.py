@@ -32,7 +32,7 @@ def letters_of(tags: Sequence[str]) -> list[str]:
     >>> letters_of(["O", "S-Drug", "b-Drug"])
     ['O', 'B-Drug', 'B-Drug']
     """
-    found = []
+    letters = []
     for place, tag in enumerate(tags):
         letter, kind = tag[:1].upper(), tag[2:].strip()
         before = tags[place - 1] if place else "O"
@@ -40,12 +40,12 @@ def letters_of(tags: Sequence[str]) -> list[str]:
             raise TagError(place, f"{tag[:40]!r} goes on from {before[:40]!r}, which ends an entity")
         letter = SAME.get(letter, letter)
         if tag.upper() == "O":
-            found.append("O")
+            letters.append("O")
         elif letter in "BI" and tag[1:2] in "-_" and kind:
-            found.append(f"{letter}-{kind}")
+            letters.append(f"{letter}-{kind}")
         else:
             raise TagError(place, f"{tag[:40]!r} is no tag; expected O, B-TYPE or I-TYPE")
-    return found
+    return letters
 
 
 def beginnings(tags: Sequence[str]) -> tuple[int, int]:
@@ -73,14 +73,14 @@ def as_iob2(tags: Sequence[str], convention: str) -> list[str]:
     >>> as_iob2(["I-Drug", "B-Drug", "I-Drug"], IOB1)
     ['B-Drug', 'B-Drug', 'I-Drug']
     """
-    found = list(tags)
+    converted = list(tags)
     for place, tag in enumerate(tags):
         if tag[0] == "I" and not _goes_on(tags, place):
             if convention != IOB1:
                 before = tags[place - 1] if place else "the beginning of the sentence"
                 raise TagError(place, f"{tag!r} goes on from {before}: an entity begins with {'B' + tag[1:]!r}")
-            found[place] = "B" + tag[1:]
-    return found
+            converted[place] = "B" + tag[1:]
+    return converted
 
 
 def _goes_on(tags: Sequence[str], place: int) -> bool:

@@ -78,7 +78,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
         )
     _warn_of_long_sentences(source.label, samples, reading.layout)
     _warn_of_slips(source.label, samples, reading.layout, classes)
-    say(f"{samples.rows} samples, {rejects.rows} rejected{_found(source)}{older}{_image_form(reading.layout)}")
+    say(f"{samples.rows} samples, {rejects.rows} rejected{_origin(source)}{older}{_image_form(reading.layout)}")
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
 
 
@@ -92,21 +92,21 @@ def _classes(
     content = content_of_pieces(source, reading)
     reuse = None if content is None else Reuse(content=content)
     survey = reduce_pieces(survey_piece, pieces, reuse=reuse, reading=reading)
-    found = found_classes(reading.layout, survey["names"], survey["votes"], source.label)
+    classes = found_classes(reading.layout, survey["names"], survey["votes"], source.label)
     if reading.layout.label is not None:
         require_repeated(survey["names"], sum(file.rows for file in files), source.label)
     if survey["votes"] and "-1" not in survey["votes"]:
         current_run().notice(
             f"No vote of {source.label} is -1, so every function is taken to vote on every sample, for the classes "
-            f"{', '.join(found[:8])}; -1 is how a function abstains."
+            f"{', '.join(classes[:8])}; -1 is how a function abstains."
         )
-    return found
+    return classes
 
 
-def _found(source: ResolvedSource) -> str:
+def _origin(source: ResolvedSource) -> str:
     """Where they came from, where that is more than one file."""
-    said = "" if source.settings.images is not None else found_by(source.files, source.settings)
-    return f" · {said}" if said else ""
+    origin = "" if source.settings.images is not None else found_by(source.files, source.settings)
+    return f" · {origin}" if origin else ""
 
 
 def _image_form(layout: Layout) -> str:
@@ -143,12 +143,12 @@ def _warn_of_long_sentences(source: str, samples: Artifact[Samples], layout: Lay
     tokens = layout.tagged[0] if layout.tagged is not None else TOKENS
     if tokens not in layout.types.names or layout.types.field(tokens).type != WORDS:
         return
-    found = reduce_partitions(long_sentences, samples, reuse=Reuse(), tokens=tokens)
-    if not found.get("long"):
+    merged = reduce_partitions(long_sentences, samples, reuse=Reuse(), tokens=tokens)
+    if not merged.get("long"):
         return
-    words, name = found["longest"].value
+    words, name = merged["longest"].value
     current_run().notice(
-        f"Sentences of {source} with more than {LONG} words: {found['long']}, the longest {name} with {words}. Models "
+        f"Sentences of {source} with more than {LONG} words: {merged['long']}, the longest {name} with {words}. Models "
         "read some hundred words and cut the rest; is an empty line missing after each sentence?"
     )
 

@@ -22,10 +22,10 @@ def checked_tags(tokens: pa.Array, tags: pa.Array) -> tuple[pa.Array, list[tuple
     >>> checked_tags(words, pa.array([["O", "S-Drug"], ["I-Drug"]]))[1]
     [(1, "tag 1: 'I-Drug' goes on from the beginning of the sentence: an entity begins with 'B-Drug'")]
     """
-    made: list[list[str] | None] = []
+    checked: list[list[str] | None] = []
     faults = []
     for position, (words, given) in enumerate(zip(tokens.to_pylist(), tags.to_pylist(), strict=True)):
-        made.append(None)
+        checked.append(None)
         if words is None or None in words:
             faults.append((position, "a word is missing"))
         elif given is None:
@@ -35,17 +35,17 @@ def checked_tags(tokens: pa.Array, tags: pa.Array) -> tuple[pa.Array, list[tuple
             faults.append((position, f"{there} tags for {len(words)} words, and every word has one"))
         else:
             try:
-                made[-1] = as_iob2(letters_of(given), IOB2)
+                checked[-1] = as_iob2(letters_of(given), IOB2)
             except TagError as fault:
                 faults.append((position, f"tag {fault.place + 1}: {fault}"))
-    return pa.array(made, WORDS), faults
+    return pa.array(checked, WORDS), faults
 
 
 def long_sentences(samples: pa.Table, *, tokens: str) -> dict[str, object]:
     """How many sentences of a partition have more than `LONG` words, and the longest of them with its id."""
     lengths = pc.fill_null(pc.list_value_length(samples[tokens]), 0).to_numpy()
-    found = [(int(lengths[place]), samples["id"][int(place)].as_py()) for place in np.flatnonzero(lengths > LONG)]
-    return {"long": len(found), **({"longest": Greatest(max(found))} if found else {})}
+    long = [(int(lengths[place]), samples["id"][int(place)].as_py()) for place in np.flatnonzero(lengths > LONG)]
+    return {"long": len(long), **({"longest": Greatest(max(long))} if long else {})}
 
 
 def checked_scores(scores: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:

@@ -57,11 +57,11 @@ def as_it_answers_now(
     if manifest is None:
         return subject, learned
     asked, stored = _drawn(samples, predict.handles(manifest))
-    current = _held_against(subject, stored, _answers(predict, asked, classes, files, _forgetful(subject)))
+    current = _compared(subject, stored, _answers(predict, asked, classes, files, _uncached(subject)))
     return (subject, learned) if current is subject else (current, learn(current))
 
 
-def _forgetful(subject: ResolvedSubject) -> ResolvedSubject:
+def _uncached(subject: ResolvedSubject) -> ResolvedSubject:
     """The subject; of a service, one that takes nothing from what it was told before."""
     code = subject.code
     if not isinstance(code, GivenModel) or not code.version:
@@ -69,7 +69,7 @@ def _forgetful(subject: ResolvedSubject) -> ResolvedSubject:
     return replace(subject, code=replace(code, version=f"{code.version}, asked again by run {current_run().id}"))
 
 
-def _held_against(subject: ResolvedSubject, stored: pa.Table, answers: pa.Table) -> ResolvedSubject:
+def _compared(subject: ResolvedSubject, stored: pa.Table, answers: pa.Table) -> ResolvedSubject:
     """The subject, or, where its answers are not the stored ones, the same under another key; the run says so."""
     run, name, n = current_run(), subject.settings.name, stored.num_rows
     differ = int(np.count_nonzero(_differences(stored, answers)))
@@ -149,31 +149,31 @@ def _answers(
 
 def answer(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], classes: tuple[str, ...]) -> pa.Table:
     """What the stage that predicts would write for these samples."""
-    made: pa.Table | Tallied
+    predicted: pa.Table | Tallied
     match subject.settings.kind:
         case "network":
             from assay.tasks.subjects.images.measures import predict_table as predict_images
 
-            made = predict_images(samples, subject=subject, files=files)
+            predicted = predict_images(samples, subject=subject, files=files)
         case "classifier":
             from assay.tasks.subjects.texts.measures import predict_table as predict_texts
 
-            made = predict_texts(samples, subject=subject, files=files, classes=classes)
+            predicted = predict_texts(samples, subject=subject, files=files, classes=classes)
         case "tagger":
             from assay.tasks.subjects.sequences.tag_table import tag_table
 
-            made = tag_table(samples, subject=subject, files=files)
+            predicted = tag_table(samples, subject=subject, files=files)
         case "scorer":
             from assay.tasks.subjects.sequences.score_table import score_table
 
-            made = score_table(samples, subject=subject, files=files)
+            predicted = score_table(samples, subject=subject, files=files)
         case _:
             from assay.tasks.subjects.tables.own import predict_with_own
 
             assert subject.code is not None
             code, weights, features = subject.code, subject.weights, subject.settings.features
-            made = predict_with_own(samples, code=code, weights=weights, features=features, classes=classes)
-    table = made.result if isinstance(made, Tallied) else made
+            predicted = predict_with_own(samples, code=code, weights=weights, features=features, classes=classes)
+    table = predicted.result if isinstance(predicted, Tallied) else predicted
     assert isinstance(table, pa.Table)
     return table
 
@@ -183,18 +183,18 @@ def _differences(stored: pa.Table, answers: pa.Table) -> np.ndarray[Any, np.dtyp
     differ = np.zeros(stored.num_rows, dtype=np.bool_)
     for name in stored.column_names:
         pairs = zip(stored[name].to_pylist(), answers[name].to_pylist(), strict=True)
-        differ |= np.array([not _alike(was, now) for was, now in pairs], dtype=np.bool_)
+        differ |= np.array([not _same_answer(was, now) for was, now in pairs], dtype=np.bool_)
     return differ
 
 
-def _alike(was: object, now: object) -> bool:
+def _same_answer(was: object, now: object) -> bool:
     """Whether two answers are the same.
 
-    >>> _alike([0.25, 0.75], [0.250001, 0.749999]), _alike(["O", "B-X"], ["O", "O"])
+    >>> _same_answer([0.25, 0.75], [0.250001, 0.749999]), _same_answer(["O", "B-X"], ["O", "O"])
     (True, False)
     """
     if isinstance(was, list) and isinstance(now, list):
-        return len(was) == len(now) and all(map(_alike, was, now))
+        return len(was) == len(now) and all(map(_same_answer, was, now))
     if isinstance(was, float) and isinstance(now, float):
         return abs(was - now) <= _TOLERANCE or (was != was and now != now)
     return was == now

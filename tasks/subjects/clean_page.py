@@ -44,15 +44,15 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: int | N
 
 def _lessons(findings: FindingIndex) -> list[str]:
     """What weak labels taught, in a sentence per subject that learned from them."""
-    said = []
+    sentences = []
     for taught in measured(findings.select("subject.taught")):
         right = findings.get("subject.lessons_right", taught.subject, taught.of)
         by_gold = "" if right is None else f", of which gold confirms {share_text(right)}"
-        said.append(
+        sentences.append(
             f"{taught.subject} learned from the weak labels of {share_text(taught)} of the {integer(taught.n)} samples "
             f"that may train, those that were decided{by_gold}."
         )
-    return said
+    return sentences
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:

@@ -8,7 +8,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.partitions import tally_of
 
 
-def cut_in_words(made: Artifact[Any]) -> str:
-    """The end of a stage's line, by what was counted as `cut` while `made` was made; empty where nothing was."""
-    cut = tally_of(made).get("cut", 0)
+def cut_in_words(artifact: Artifact[Any]) -> str:
+    """The end of a stage's line, by what was counted as `cut` while `artifact` was made; empty where nothing was."""
+    cut = tally_of(artifact).get("cut", 0)
     return f" · {cut} longer than it reads, and cut" if cut else ""

@@ -31,7 +31,7 @@ def _require_share(number: float, written: str) -> None:
     raise ValueError(f"pixel values lie in [0, 1], and {written} is more than all of it; {way_out}")
 
 
-def _as_many(value: object) -> object:
+def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, int | float | str) else value
 
 
@@ -48,4 +48,4 @@ def eps_name(eps: float) -> str:
 
 
 Eps = Annotated[float, BeforeValidator(as_number), Field(ge=0, le=1)]
-EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(_as_many), Field(min_length=1)]
+EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(_as_tuple), Field(min_length=1)]

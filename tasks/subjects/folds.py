@@ -39,7 +39,7 @@ def _hashes(ids: Iterable[str], purpose: bytes, key: bytes = b"") -> npt.NDArray
     salted = blake2b(purpose + b"\0" + key + b"\0", digest_size=8)
     digests = bytearray()
     for sample in ids:
-        one = salted.copy()
-        one.update(sample.encode())
-        digests += one.digest()
+        hasher = salted.copy()
+        hasher.update(sample.encode())
+        digests += hasher.digest()
     return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64)

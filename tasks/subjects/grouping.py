@@ -69,9 +69,9 @@ def choose_groups(marks: pa.ChunkedArray, share: float) -> Chosen:
 def of_groups(samples: pa.Table, content: Sequence[str], texts: Marks) -> npt.NDArray[np.bool_]:
     """Which samples hold one of the texts [n]."""
     flat, rows = _flattened(text_marks(samples, content=content)["texts"])
-    found = np.zeros(samples.num_rows, dtype=np.bool_)
-    found[rows[np.isin(flat, texts)]] = True
-    return found
+    mask = np.zeros(samples.num_rows, dtype=np.bool_)
+    mask[rows[np.isin(flat, texts)]] = True
+    return mask
 
 
 def shared_texts(training: pa.ChunkedArray, audited: pa.ChunkedArray) -> int:

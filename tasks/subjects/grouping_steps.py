@@ -33,7 +33,7 @@ class Parted:
 
     content: tuple[str, ...]
     texts: Marks | None = None
-    said: str = ""
+    note: str = ""
 
 
 def parting(
@@ -42,20 +42,20 @@ def parting(
     """What is held out together; where nobody knows what belongs together, a notice says so."""
     if GROUP in columns:
         groups = reduce_partitions(groups_in, samples)["groups"]
-        return Parted((GROUP,), said=f" · {plural(len(groups), 'group')} held together")
+        return Parted((GROUP,), note=f" · {plural(len(groups), 'group')} held together")
     if content == ("image",) or not content:
         return Parted(content)
     if DOCUMENT in columns and DOCUMENT not in content:
-        found = reduce_partitions(documents_in, samples)
-        if in_documents(found["documents"], samples.rows):
-            return Parted((DOCUMENT,), said=f" · {integer(len(found['documents']))} documents held together")
+        merged = reduce_partitions(documents_in, samples)
+        if in_documents(merged["documents"], samples.rows):
+            return Parted((DOCUMENT,), note=f" · {integer(len(merged['documents']))} documents held together")
     if are_words(first_rows(samples, 1), content):
         current_run().notice(
             "No column `document` says which text a sentence is of, so sentences are held out one by one: those of one "
             "text can stand on both sides, and scores come out higher than on new texts. Give a split column, or "
             "`document`."
         )
-        return Parted(content, said=" · sentences held out one by one, documents are not known")
+        return Parted(content, note=" · sentences held out one by one, documents are not known")
     return _paired(samples, settings, content) if len(content) > 1 else Parted(content)
 
 
@@ -66,9 +66,9 @@ def shared_by_pairs(training: Artifact[Samples], evaluation: Artifact[Samples], 
     shared = shared_texts(*(_marks(side, content, name) for side, name in ((training, "train"), (evaluation, "test"))))
     if not shared:
         return ""
-    said = f"{integer(shared)} of the {integer(evaluation.rows)} audited samples share a text with one that trains"
-    current_run().notice(f"{said}: what is measured on them is no measure of new texts.")
-    return f" · {said}"
+    sentence = f"{integer(shared)} of the {integer(evaluation.rows)} audited samples share a text with one that trains"
+    current_run().notice(f"{sentence}: what is measured on them is no measure of new texts.")
+    return f" · {sentence}"
 
 
 def groups_on_both_sides(training: Artifact[Samples], evaluation: Artifact[Samples]) -> str:
@@ -77,18 +77,20 @@ def groups_on_both_sides(training: Artifact[Samples], evaluation: Artifact[Sampl
     parted = len(sides[0] & sides[1])
     if not parted:
         return ""
-    said = f"{plural(parted, 'group')} of `source.group` stand on both sides of the split"
-    current_run().notice(f"{said}: what is measured there is no measure of new ones. Mend the split, or leave it out.")
-    return f" · {said}"
+    sentence = f"{plural(parted, 'group')} of `source.group` stand on both sides of the split"
+    current_run().notice(
+        f"{sentence}: what is measured there is no measure of new ones. Mend the split, or leave it out."
+    )
+    return f" · {sentence}"
 
 
 def _paired(samples: Artifact[Samples], settings: Evaluation, content: tuple[str, ...]) -> Parted:
     chosen = choose_groups(_marks(samples, content, "texts"), settings.holdout)
     if chosen.texts is not None:
         return Parted(content, chosen.texts, f" · in {integer(chosen.groups)} groups that share no text")
-    return Parted(content, said=f" · {integer(chosen.largest)} samples hang together by their texts, and were parted")
+    return Parted(content, note=f" · {integer(chosen.largest)} samples hang together by their texts, and were parted")
 
 
 def _marks(samples: Artifact[Samples], content: tuple[str, ...], name: str) -> pa.ChunkedArray:
-    made = map_partitions(text_marks, samples, into=Samples, name=f"marks_{name}", content=content)
-    return collect(made, ["texts"])["texts"]
+    marks = map_partitions(text_marks, samples, into=Samples, name=f"marks_{name}", content=content)
+    return collect(marks, ["texts"])["texts"]

@@ -68,20 +68,20 @@ def content_columns(columns: Collection[str], texts: Sequence[str]) -> tuple[str
 
 def contents_of(samples: pa.Table, content: Sequence[str]) -> list[str]:
     """A hash of what each sample holds; where there is nothing to hash (no column, no value), its id."""
-    found = []
+    hashes = []
     columns = [samples[name] if name == "image" else _as_text(samples[name]) for name in content]
     for row, sample in enumerate(samples["id"].to_pylist()):
         values = [column[row] for column in columns]
         if not any(value.is_valid for value in values):
-            found.append(sample)
+            hashes.append(sample)
             continue
         state = blake2b(digest_size=16)
         for value in values:
             held = value.as_buffer() if value.is_valid else b""
             state.update(len(held).to_bytes(8, "little"))
             state.update(held)
-        found.append(state.hexdigest())
-    return found
+        hashes.append(state.hexdigest())
+    return hashes
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

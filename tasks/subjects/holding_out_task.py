@@ -76,7 +76,7 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     held = HeldOut(side("training"), side("evaluation", only))
     how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
     shared = _copies(held, content) + (groups_on_both_sides(*held) if by_column and GROUP in columns else "")
-    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.said}{shared}")
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.note}{shared}")
     return held
 
 
@@ -90,6 +90,6 @@ def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
     if not copies:
         return shared_by_pairs(held.training, held.evaluation, content)
     what = "are also" if copies > 1 else "is also"
-    said = f"{copies} of the audited samples {what} among those that train, under another id"
-    current_run().notice(f"{said}: what is measured on them is no measure of new samples. Mend the split.")
-    return f" · {said}"
+    sentence = f"{copies} of the audited samples {what} among those that train, under another id"
+    current_run().notice(f"{sentence}: what is measured on them is no measure of new samples. Mend the split.")
+    return f" · {sentence}"

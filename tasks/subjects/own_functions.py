@@ -21,23 +21,23 @@ def asked_at_once(block: Sequence[T], size: int, code: Asked) -> list[T]:
 
 def classifier_function(code: Asked) -> Callable[[list[str]], object]:
     """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
-    found = code.load()
-    method: Callable[[list[str]], object] | None = getattr(found, "predict_proba", None)
-    if isinstance(found, type):
+    loaded = code.load()
+    method: Callable[[list[str]], object] | None = getattr(loaded, "predict_proba", None)
+    if isinstance(loaded, type):
         raise InputError(f'The classifier "{code.written}" is a class: name an object or a function.')
     if method is not None and callable(method):
         return method
-    if not callable(found):
+    if not callable(loaded):
         raise InputError(
-            f'The classifier "{code.written}" is a {type(found).__name__}, expected a function that gives '
+            f'The classifier "{code.written}" is a {type(loaded).__name__}, expected a function that gives '
             "probabilities for a list of texts, or an object with predict_proba."
         )
-    return found
+    return loaded
 
 
 def answering_function(code: Asked, what: str) -> Callable[[list[Any]], object]:
     """The function behind the reference of a tagger or a scorer; an error in words otherwise."""
-    found = code.load()
-    if isinstance(found, type) or not callable(found):
+    function = code.load()
+    if isinstance(function, type) or not callable(function):
         raise InputError(f'The {what} "{code.written}" is no function: name one that answers for a list.')
-    return found
+    return function

@@ -124,12 +124,12 @@ def _flag(finding: Finding) -> str:
 
 
 def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
-    series, told = [], []
+    series, descriptions = [], []
     for yardstick, name in _MEANT.items():
         along = accuracies(findings, subject, yardstick)
         if along:
             series.append(series_of(_LINES[yardstick], [float(one.slice.dataset or 0) for one in along], along))
-            told.append(f"{name} goes from {_long(along[0])} to {_long(along[-1])}")
+            descriptions.append(f"{name} goes from {_share_with_n(along[0])} to {_share_with_n(along[-1])}")
     if not series:
         return None
     most = max(len(one.x) for one in series)
@@ -139,7 +139,7 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
         series,
         "data set",
         "share of samples on which it agrees",
-        f"Line plot. {'; '.join(told)}.",
+        f"Line plot. {'; '.join(descriptions)}.",
         x_ticks=ticks,
         scale="percent",
         note="Bands are Wilson's 95 % intervals.",
@@ -230,5 +230,5 @@ def _strata(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTable]:
     return [DataTable("Stratum by stratum", columns, rows, note, collapsed=True)]
 
 
-def _long(share: Finding) -> str:
+def _share_with_n(share: Finding) -> str:
     return f"{share_text(share)} of {share.group} (n = {integer(share.n)})"

@@ -83,7 +83,7 @@ def codes_of(
     return np.asarray(table, dtype=np.int16)[indices] if table else np.zeros(0, dtype=np.int16)
 
 
-def require_codes(found: pa.DataType, column: str) -> None:
+def require_codes(dtype: pa.DataType, column: str) -> None:
     """Nothing, or the sentence for a column that holds something else than the name or the code of a class.
 
     >>> require_codes(pa.string(), "said")
@@ -96,10 +96,10 @@ def require_codes(found: pa.DataType, column: str) -> None:
         pa.types.is_boolean,
         pa.types.is_null,
     )
-    plain = found.value_type if pa.types.is_dictionary(found) else found
+    plain = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
     if not any(kind(plain) for kind in kinds):
         raise InputError(
-            f"The column {column!r} holds {found}, and a prediction is the name or the code of one class; write that "
+            f"The column {column!r} holds {dtype}, and a prediction is the name or the code of one class; write that "
             "into a column of its own."
         )
 

@@ -26,9 +26,9 @@ def learning_rate(options: Training, step: int, steps: int, epoch: int) -> float
         return highest * 0.1 ** (epoch // options.step_epochs)
     top = max(1.0, _WARM * (steps - 1))
     if step <= top:
-        return _between(highest * _START, highest, step / top)
-    return _between(highest, highest * _END, (step - top) / max(1.0, steps - 1 - top))
+        return _cosine(highest * _START, highest, step / top)
+    return _cosine(highest, highest * _END, (step - top) / max(1.0, steps - 1 - top))
 
 
-def _between(start: float, end: float, way: float) -> float:
+def _cosine(start: float, end: float, way: float) -> float:
     return end + (start - end) * (1 + math.cos(math.pi * way)) / 2

@@ -272,11 +272,11 @@ class Subject(StandsOn):
     def _one_way_to_predict(self) -> Self:
         given = [name for name in WAYS if getattr(self, name) is not None]
         if len(given) != 1:
-            found = " and ".join(given) if given else "none of them"
+            listed = " and ".join(given) if given else "none of them"
             raise ValueError(
                 f"the subject {self.name} needs exactly one of `model` (logistic, module:object or file.py:object), "
                 f"`network` (images), `classifier` (text), `tagger` (entities), `scorer` (pairs of sentences) or "
-                f"`predictions` (a column of the samples), and has {found}"
+                f"`predictions` (a column of the samples), and has {listed}"
             )
         if self.weights is not None and (self.model == "logistic" or self.model is self.network is None):
             raise ValueError(f"the subject {self.name} has `weights` but no Torch module to load them into")

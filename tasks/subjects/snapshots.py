@@ -46,10 +46,10 @@ class Snapshots:
 
     def latest(self) -> tuple[int, dict[str, bytes]] | None:
         """The last step that was saved, and its files."""
-        found = self.checkpoints.latest()
-        if found is not None:
-            self.kept.update(_earlier(found[1]))
-        return found
+        checkpoint = self.checkpoints.latest()
+        if checkpoint is not None:
+            self.kept.update(_epoch_files(checkpoint[1]))
+        return checkpoint
 
     def save(self, step: int, total: int, files: Mapping[str, bytes]) -> None:
         """Keeps the files of a step, and with them the weights kept so far."""
@@ -60,13 +60,14 @@ class Snapshots:
 
 def earlier_selves(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:
     """The files that the subject had after each kept epoch, in order; none where none was kept."""
-    now = {name: content for name, content in files.items() if name not in _earlier(files)}
+    now = {name: content for name, content in files.items() if name not in _epoch_files(files)}
     return [
-        {**now, WEIGHTS: weights, CARD: _card_at(now[CARD], name)} for name, weights in sorted(_earlier(files).items())
+        {**now, WEIGHTS: weights, CARD: _card_at(now[CARD], name)}
+        for name, weights in sorted(_epoch_files(files).items())
     ]
 
 
-def _earlier(files: Mapping[str, bytes]) -> dict[str, bytes]:
+def _epoch_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: content for name, content in files.items() if name.startswith(_EPOCH)}
 
 

@@ -25,9 +25,9 @@ def take_weak_lessons(
     codes = weak_codes(collect(training, ["id"])["id"], collect(labels, ["id", "label", "undecided"]))
     names, known = class_names(collect(classes, None)), np.unique(codes[codes != NONE])
     if len(known) < 2:
-        said = f"all say {names[known[0]]!r}" if len(known) else "none is decided"
+        lack = f"all say {names[known[0]]!r}" if len(known) else "none is decided"
         raise InputError(
-            f"A subject is to learn from the weak labels of {training.rows} training samples, and {said}: a classifier "
+            f"A subject is to learn from the weak labels of {training.rows} training samples, and {lack}: a classifier "
             "needs two classes at least. Write rules for the others, or set `train_on: gold`."
         )
     rows = map_partitions(taught_rows, training, into=Samples, name="taught_rows", aligned={"codes": codes})

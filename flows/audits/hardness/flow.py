@@ -40,7 +40,7 @@ def relate(ground: Ground) -> HardnessAudit:
         current_run().notice("No audit of this pipeline says how hard a sample is: there is nothing to relate.")
         return HardnessAudit()
     curation = ground.maybe(Curation)
-    made = relate_hardness(
+    related = relate_hardness(
         measured,
         ground.of(Data).samples,
         predictions_of(ground),
@@ -48,4 +48,4 @@ def relate(ground: Ground) -> HardnessAudit:
         settings,
         pipeline.statistics.significance,
     )
-    return HardnessAudit((made.findings,), made.pairs, made.hardest)
+    return HardnessAudit((related.findings,), related.pairs, related.hardest)

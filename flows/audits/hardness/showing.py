@@ -63,10 +63,10 @@ def _is_number(dtype: pa.DataType) -> bool:
 
 
 def _by_sample(hardest: pa.Table) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in hardest.to_pylist():
-        found.setdefault((row["subject"], row["id"]), []).append(row)
-    return found
+        rows.setdefault((row["subject"], row["id"]), []).append(row)
+    return rows
 
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:

@@ -240,9 +240,9 @@ def audited_eps(attacks: Sequence[AnyImageAttack]) -> float:
     """The ε that a defence defends against where it names none: the largest that all attacks try, else the first's."""
     grids = [{eps for eps in attack.eps if eps > 0} for attack in attacks]
     shared = set.intersection(*grids) if grids else set()
-    for found in (shared, *grids):
-        if found:
-            return max(found)
+    for grid in (shared, *grids):
+        if grid:
+            return max(grid)
     raise InputError(
         "A defence needs an ε to defend against: give it one (`maadvt: {eps: 0.1}`), or add attacks whose ε it takes."
     )

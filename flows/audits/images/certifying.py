@@ -77,9 +77,9 @@ def certify_one(examination: Examination, subject: Examined, settings: Smoothing
     if settings.train and subject.resolved.settings.train is not None:
         learned = train_under_noise(subject.learned_from, examination.classes, subject.resolved, settings.sigma)
         weights[UNDER_NOISE] = learned.files
-    made: dict[str, Certificate] = {}
+    certificates: dict[str, Certificate] = {}
     for how, files in weights.items():
         certified = certify_subject(examination.evaluation, files, subject.resolved, settings.for_certifying())
         measured = measure_certified(certified, subject.name, how, settings.for_certifying(), examination.evaluation)
-        made[how] = Certificate(certified, measured)
-    return made
+        certificates[how] = Certificate(certified, measured)
+    return certificates

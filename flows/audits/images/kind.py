@@ -50,8 +50,8 @@ def smallest_eps(ground: Ground, robustness: Robustness) -> Iterator[Artifact[Sa
     from assay.tasks.hardness.task import find_hardness
 
     for subject in ground.pipeline.subjects:
-        for made in robustness.attacked.get(subject.name, {}).values():
-            yield find_hardness(made.attacked, "eps", subject.name)
+        for under_attack in robustness.attacked.get(subject.name, {}).values():
+            yield find_hardness(under_attack.attacked, "eps", subject.name)
 
 
 def challenge_page(ground: Ground, robustness: Robustness, findings: FindingIndex) -> Iterator[Part]:
@@ -65,8 +65,8 @@ def challenge_page(ground: Ground, robustness: Robustness, findings: FindingInde
         from assay.tasks.attacks.page import page as attacks_page
 
         classes = class_names(collect(ground.of(Data).classes, None))
-        made = (one for by_attack in robustness.attacked.values() for one in by_attack.values())
-        pictures = [picture for one in made for picture in pictures_of(one, classes)]
+        attacked = (one for by_attack in robustness.attacked.values() for one in by_attack.values())
+        pictures = [picture for one in attacked for picture in pictures_of(one, classes)]
         yield attacks_page(findings, pictures, robustness.left_out(ground.pipeline.image_attacks))
     if ground.pipeline.image_defenses:
         from assay.tasks.defenses.page import page as defences_page
@@ -75,13 +75,13 @@ def challenge_page(ground: Ground, robustness: Robustness, findings: FindingInde
         yield defences_page(findings, {name: dict(copies) for name, copies in challenged.defended.items()}, curves)
 
 
-def pictures_of(made: Attacks, classes: Sequence[str]) -> list[AttackedImages]:
+def pictures_of(under_attack: Attacks, classes: Sequence[str]) -> list[AttackedImages]:
     """The images of one attack that its gallery shows: however many were kept, only those are read."""
     from assay.infra.partitions import collect, collect_rows
     from assay.tasks.attacks.page_pictures import CHOSEN_BY, shown_of, to_be_shown
 
-    ids = to_be_shown(collect(made.attacked, CHOSEN_BY), collect(made.images, ["id", "eps"]))
-    return shown_of(collect_rows(made.attacked, ids), collect_rows(made.images, ids), classes)
+    ids = to_be_shown(collect(under_attack.attacked, CHOSEN_BY), collect(under_attack.images, ["id", "eps"]))
+    return shown_of(collect_rows(under_attack.attacked, ids), collect_rows(under_attack.images, ids), classes)
 
 
 def challenge_verdict(findings: FindingIndex) -> Iterator[Verdict]:

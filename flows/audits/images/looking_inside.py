@@ -119,11 +119,11 @@ def look_into(
     return Inside(pictures, embedded.points, tuple(one.counts for one in counted), findings)
 
 
-def on_chosen(subject: Examined, chosen: Chosen, attack: AnyImageAttack, made: ImageAttack, eps: float) -> Attacks:
+def on_chosen(subject: Examined, chosen: Chosen, attack: AnyImageAttack, audited: ImageAttack, eps: float) -> Attacks:
     """The attack once more on the chosen samples alone, every image kept: the same images that the audit made."""
     alone = attack.model_copy(
         update={"eps": (eps,), "keep": 0, "keep_all": True, "only_accuracy": False, "transfer": False}
     )
-    trained = made.generators
+    trained = audited.generators
     generators = None if trained is None else {at: one for at, one in trained.items() if at == eps_name(eps)}
     return attack_subject(chosen.audited, *subject.model, alone, subject.name, generators)

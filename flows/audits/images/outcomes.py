@@ -47,19 +47,21 @@ def outcomes_under_attack(ground: Ground, result: Robustness) -> Iterator[Outcom
         for defence, model in {NONE: subject, **by_defence}.items():
             decides = attacked.get(model, {})
             after = decides.get(WORST) or next(iter(decides.values()), None)
-            for one in (clean_outcomes(challenged.models[model], examination), after):
-                if one is not None:
-                    yield replace(one, metric="defense.accuracy", subject=subject, of=defence, key=one.reading)
+            for outcomes in (clean_outcomes(challenged.models[model], examination), after):
+                if outcomes is not None:
+                    yield replace(
+                        outcomes, metric="defense.accuracy", subject=subject, of=defence, key=outcomes.reading
+                    )
 
 
 def sampled_attacks(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
     """Which images a model is right on, clean or at one ε."""
     if outcomes.reading == CLEAN:
         wanted = CLEAN if outcomes.metric == "defense.accuracy" else ""
-        found = clean_samples(tables) if group == wanted else None
+        per_sample = clean_samples(tables) if group == wanted else None
     else:
-        found = _attacked(tables, group)
-    return None if found is None else in_groups(found, tables)
+        per_sample = _attacked(tables, group)
+    return None if per_sample is None else in_groups(per_sample, tables)
 
 
 def _attacked(tables: Tables, group: str) -> Sampled | None:

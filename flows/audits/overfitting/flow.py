@@ -72,15 +72,15 @@ def compare_all(
     is asked costs a look at the test set."""
     if asked.orbit is None:
         return {}
-    tables, told = ground.maybe(TableSubjects), dict[str, tuple[Artifact[Samples], Artifact[Predictions]]]()
+    tables, answered = ground.maybe(TableSubjects), dict[str, tuple[Artifact[Samples], Artifact[Predictions]]]()
     if tables is not None:
-        told = {name: (ground.of(Data).samples, one.predictions) for name, one in tables.subjects.items()}
+        answered = {name: (ground.of(Data).samples, one.predictions) for name, one in tables.subjects.items()}
     if examination is not None:
         subjects = (*examination.of("network"), *examination.of("classifier"))
-        told |= {one.name: (examination.evaluation, one.predictions) for one in subjects}
+        answered |= {one.name: (examination.evaluation, one.predictions) for one in subjects}
     return {
         name: start(f"orbits of {name}", compare_orbits, *table, asked.orbit, asked.bound, asked.alpha, name)
-        for name, table in told.items()
+        for name, table in answered.items()
     }
 
 

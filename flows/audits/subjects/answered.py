@@ -12,5 +12,7 @@ from assay.infra.artifacts import Artifact
 def predictions_of(ground: Ground) -> dict[str, Artifact[Predictions]]:
     """What the pipeline's subjects say of the samples, in the order of the pipeline."""
     below = (ground.maybe(TableSubjects), ground.maybe(Examination))
-    found = {name: one for result in below if result is not None for name, one in result.predictions.items()}
-    return {subject.name: found[subject.name] for subject in ground.pipeline.subjects if subject.name in found}
+    predictions = {name: one for result in below if result is not None for name, one in result.predictions.items()}
+    return {
+        subject.name: predictions[subject.name] for subject in ground.pipeline.subjects if subject.name in predictions
+    }

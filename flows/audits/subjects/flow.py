@@ -147,14 +147,14 @@ def examine_one(examination: Examination, subject: Subject, ground: Ground) -> E
 
 def teacher_of(ground: Ground, subject: Subject) -> Artifact[WeakLabels]:
     """The weak labels that a subject learns from: those of the first labeler; no other stands in for it."""
-    asked, made = ground.pipeline.asked(WeakLabelling), ground.maybe(Curation)
+    asked, curation = ground.pipeline.asked(WeakLabelling), ground.maybe(Curation)
     labeler = "" if asked is None else asked.labelers[0]
-    if made is None or labeler not in made.labels:
+    if curation is None or labeler not in curation.labels:
         raise RunError(
             f"{subject.name} learns from the labels of {labeler or 'the rules'}, and there are none: see why they are "
             "missing, or set `train_on: gold`."
         )
-    return made.labels[labeler]
+    return curation.labels[labeler]
 
 
 def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[Samples]) -> Examined:

@@ -66,19 +66,19 @@ def hard_for_learners(_ground: Ground, examination: Examination) -> Iterator[Art
     from assay.tasks.hardness.task import find_dynamics
 
     yield from _unsure(examination.predictions)
-    for one in examination.subjects.values():
-        train = one.resolved.settings.train
+    for subject in examination.subjects.values():
+        train = subject.resolved.settings.train
         if train is not None and train.snapshots:
-            yield find_dynamics(examination.evaluation, *one.model)
+            yield find_dynamics(examination.evaluation, *subject.model)
 
 
 def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[SampleHardness]]:
     from assay.tasks.hardness.measures import CONFIDENCE, MARGIN
     from assay.tasks.hardness.task import find_disagreement, find_hardness
 
-    for name, one in predictions.items():
-        yield find_hardness(one, CONFIDENCE, name)
-        yield find_hardness(one, MARGIN, name)
+    for name, predicted in predictions.items():
+        yield find_hardness(predicted, CONFIDENCE, name)
+        yield find_hardness(predicted, MARGIN, name)
     if len(predictions) > 1:
         yield find_disagreement(list(predictions.values()))
 

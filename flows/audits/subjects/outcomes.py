@@ -24,9 +24,9 @@ def outcomes_of_tables(ground: Ground, result: TableSubjects) -> Iterator[Outcom
     curation = ground.maybe(Curation)
     order = None if curation is None else curation.headline
     if order is not None:
-        for name, one in result.subjects.items():
+        for name, subject in result.subjects.items():
             tables: Handles = {
-                "predictions": one.predictions,
+                "predictions": subject.predictions,
                 "curated": order.curated,
                 SAMPLES: ground.of(Data).samples,
             }
@@ -46,8 +46,8 @@ def clean_outcomes(model: Examined, examination: Examination) -> Outcomes:
 
 def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
     """What single samples add to the accuracy: on D_i, on a stratum, or on all clean samples."""
-    found = _along(tables, outcomes.of, group) if outcomes.reading == ALONG else clean_samples(tables, group)
-    return None if found is None else in_groups(found, tables)
+    per_sample = _along(tables, outcomes.of, group) if outcomes.reading == ALONG else clean_samples(tables, group)
+    return None if per_sample is None else in_groups(per_sample, tables)
 
 
 def _along(tables: Tables, of: str, group: str) -> Sampled | None:
@@ -63,8 +63,8 @@ def _along(tables: Tables, of: str, group: str) -> Sampled | None:
         return None
     predictions = tables.read("predictions", ["id", "predicted"])
     at = pc.index_in(curated["id"], value_set=predictions["id"].combine_chunks())
-    said, truth = predictions["predicted"].take(at).to_numpy(), codes(curated[TRUTH[of]])
-    return right_or_wrong(curated["id"].to_pylist(), said == truth, chosen & (truth >= 0))
+    predicted, truth = predictions["predicted"].take(at).to_numpy(), codes(curated[TRUTH[of]])
+    return right_or_wrong(curated["id"].to_pylist(), predicted == truth, chosen & (truth >= 0))
 
 
 def clean_samples(tables: Tables, group: str = "") -> Sampled | None:

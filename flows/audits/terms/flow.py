@@ -108,10 +108,12 @@ class Terms:
         """What a model says of the attacked samples at every severity; a defended one at the first."""
         columns = attacked_columns(model.resolved, attack)
         asked: dict[str, Asked] = {}
-        for one in attack.each()[: None if model.name == original.name else 1]:
-            perturbed = perturb_terms(self.examination.evaluation, [resolve_attack(one, self.ground.folder)], columns)
+        for variant in attack.each()[: None if model.name == original.name else 1]:
+            perturbed = perturb_terms(
+                self.examination.evaluation, [resolve_attack(variant, self.ground.folder)], columns
+            )
             answers = answers_of(model, perturbed.samples)
-            asked[f"{attack.called}|{one.group}"] = Asked(answers, self.matches(model, answers), perturbed)
+            asked[f"{attack.called}|{variant.group}"] = Asked(answers, self.matches(model, answers), perturbed)
         return asked
 
     def matches(self, model: Examined, answers: Answers) -> Artifact[EntityMatches] | None:

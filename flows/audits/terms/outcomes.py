@@ -34,17 +34,17 @@ def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled
     """What single sentences or pairs add at one severity."""
     if group != outcomes.key:
         return None
-    found = _scored(tables) if outcomes.reading == "scores" else _tagged(tables, outcomes.metric)
-    return in_groups(found, tables)
+    per_sample = _scored(tables) if outcomes.reading == "scores" else _tagged(tables, outcomes.metric)
+    return in_groups(per_sample, tables)
 
 
 def _tagged(tables: Tables, metric: str) -> Sampled:
     rows = tables.read("matches", ["id", "gold_hits", "said_hits"])
-    found, named, there = counts_of(rows).astype(np.float64).T
+    hits, named, there = counts_of(rows).astype(np.float64).T
     above, below = {
-        "ner.f1": (2 * found, named + there),
-        "ner.precision": (found, named),
-        "ner.recall": (found, there),
+        "ner.f1": (2 * hits, named + there),
+        "ner.precision": (hits, named),
+        "ner.recall": (hits, there),
     }[metric]
     return Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), above, below)
 

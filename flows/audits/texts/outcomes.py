@@ -36,8 +36,8 @@ def outcomes(ground: Ground, result: WordAudit) -> Iterator[Outcomes]:
             attacked = challenged.attacked.get(model, {})
             given = [clean_outcomes(challenged.models[model], examination)]
             given += [_of_attack(one, model, attack, examination) for attack, one in attacked.items()]
-            for one in given:
-                yield replace(one, metric=DEFENSE, subject=subject, of=defence, key=one.of)
+            for outcome in given:
+                yield replace(outcome, metric=DEFENSE, subject=subject, of=defence, key=outcome.of)
 
 
 def _of_attack(attack: TextAttack, model: str, called: str, examination: Examination) -> Outcomes:
@@ -53,12 +53,12 @@ def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled
     """Which texts a model is right on: clean, after a word attack, or with noise."""
     defends = outcomes.metric == DEFENSE
     if outcomes.reading == CLEAN:
-        found = clean_samples(tables) if group == (CLEAN if defends else "") else None
+        per_sample = clean_samples(tables) if group == (CLEAN if defends else "") else None
     elif outcomes.reading == WORDS:
-        found = _attacked(tables, defends) if group == (outcomes.key if defends else "") else None
+        per_sample = _attacked(tables, defends) if group == (outcomes.key if defends else "") else None
     else:
-        found = _noisy(tables, group)
-    return None if found is None else in_groups(found, tables)
+        per_sample = _noisy(tables, group)
+    return None if per_sample is None else in_groups(per_sample, tables)
 
 
 def _attacked(tables: Tables, from_the_start: bool) -> Sampled:

@@ -26,15 +26,15 @@ def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings:
 def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[AttackedTexts]:
     """Word attacks with their examples and what carries them, then noise with its examples; originals only."""
     attacks = [
-        (subject, name, one)
+        (subject, name, attack)
         for subject, by_attack in audit.challenged.attacked.items()
         if subject not in audit.challenged.copies
-        for name, one in by_attack.items()
+        for name, attack in by_attack.items()
     ]
-    for subject, name, one in attacks:
-        if one.attacked is not None:
-            table = None if one.shown is None else collect(one.shown, None)
-            yield AttackedTexts(subject, name, classes, table, collect(one.attacked, _CARRIERS), masked)
-    for subject, name, one in attacks:
-        if one.noisy is not None and one.shown is not None:
-            yield AttackedTexts(subject, name, classes, collect(one.shown, None), None, masked)
+    for subject, name, attack in attacks:
+        if attack.attacked is not None:
+            table = None if attack.shown is None else collect(attack.shown, None)
+            yield AttackedTexts(subject, name, classes, table, collect(attack.attacked, _CARRIERS), masked)
+    for subject, name, attack in attacks:
+        if attack.noisy is not None and attack.shown is not None:
+            yield AttackedTexts(subject, name, classes, collect(attack.shown, None), None, masked)

@@ -130,8 +130,8 @@ def _unpublished(called: str, pipelines: Mapping[str, str | None]) -> Source:
 
 
 def _papers_attack(row: AttackRow) -> Line:
-    def cells(one: Attack) -> list[str]:
-        return [f"{value:.3f}" for value in (one.success_rate, one.perturbed_words, one.bert, one.use)]
+    def cells(attack: Attack) -> list[str]:
+        return [f"{value:.3f}" for value in (attack.success_rate, attack.perturbed_words, attack.bert, attack.use)]
 
     apart = f"{row.guided.success_rate - row.a2t.success_rate:+.3f}"
     return Line((row.data_set, "paper", str(row.instances), *cells(row.guided), *cells(row.a2t), apart, ""))

@@ -32,8 +32,8 @@ class OrderedSamples:
 
     def places(self, ids: pa.ChunkedArray) -> Codes:
         """The row of each id, −1 where it is not among the ordered samples."""
-        found: Codes = pc.fill_null(pc.index_in(ids, value_set=self.ids), -1).to_numpy().astype(np.int64)
-        return found
+        rows: Codes = pc.fill_null(pc.index_in(ids, value_set=self.ids), -1).to_numpy().astype(np.int64)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -52,24 +52,24 @@ class Circumstance:
 def clean(ordered: OrderedSamples, predictions: pa.Table) -> Iterator[Circumstance]:
     """The answers to samples as they are: by gold, and by the weak labels."""
     places = ordered.places(predictions["id"])
-    said = predictions["predicted"].to_numpy().astype(np.int64)
-    yield _under(CLEAN, "", places, said, ordered.gold)
-    yield _under(WEAK, "", places, said, ordered.label)
+    predicted = predictions["predicted"].to_numpy().astype(np.int64)
+    yield _under(CLEAN, "", places, predicted, ordered.gold)
+    yield _under(WEAK, "", places, predicted, ordered.label)
 
 
 def attacked(ordered: OrderedSamples, name: str, records: pa.Table) -> Iterator[Circumstance]:
     """The answers to attacked images, at every ε above 0."""
     eps = records["eps"].to_numpy()
-    for one in np.unique(eps[eps > 0]).tolist():
-        rows = records.filter(pc.equal(records["eps"], one))
-        said = rows["attacked"].to_numpy().astype(np.int64)
-        yield _under(name, eps_name(one), ordered.places(rows["id"]), said, ordered.gold)
+    for radius in np.unique(eps[eps > 0]).tolist():
+        rows = records.filter(pc.equal(records["eps"], radius))
+        predicted = rows["attacked"].to_numpy().astype(np.int64)
+        yield _under(name, eps_name(radius), ordered.places(rows["id"]), predicted, ordered.gold)
 
 
 def reworded(ordered: OrderedSamples, name: str, records: pa.Table) -> Circumstance:
     """The answers to texts whose words were swapped; a text that could not be attacked is as it was."""
-    said = records["attacked"].to_numpy().astype(np.int64)
-    return _under(name, "", ordered.places(records["id"]), said, ordered.gold)
+    predicted = records["attacked"].to_numpy().astype(np.int64)
+    return _under(name, "", ordered.places(records["id"]), predicted, ordered.gold)
 
 
 def noisy(
@@ -78,11 +78,11 @@ def noisy(
     """The answers to noisy texts, all kinds of noise together, by severity; `columns` name whose text, and how much."""
     origin, severity = columns
     rows = origins.take(pc.index_in(answers["id"], value_set=origins["id"].combine_chunks()))
-    levels, said = rows[severity].to_numpy(), answers["predicted"].to_numpy().astype(np.int64)
+    levels, predicted = rows[severity].to_numpy(), answers["predicted"].to_numpy().astype(np.int64)
     places = ordered.places(rows[origin])
     for level in np.unique(levels).tolist():
         here = levels == level
-        yield _under(name, f"severity={level}", places[here], said[here], ordered.gold)
+        yield _under(name, f"severity={level}", places[here], predicted[here], ordered.gold)
 
 
 def corrupted(ordered: OrderedSamples, flips: pa.Table) -> Iterator[Circumstance]:
@@ -103,16 +103,16 @@ def corrupted(ordered: OrderedSamples, flips: pa.Table) -> Iterator[Circumstance
 def answered(ordered: OrderedSamples, circumstances: Iterable[Circumstance]) -> pa.Table:
     """Every circumstance sample by sample: how often it was answered rightly, and of how many times."""
     tables = []
-    for one in circumstances:
-        times = np.bincount(one.places, minlength=len(ordered.ids))
-        right = np.bincount(one.places, weights=one.right, minlength=len(ordered.ids))
+    for circumstance in circumstances:
+        times = np.bincount(circumstance.places, minlength=len(ordered.ids))
+        right = np.bincount(circumstance.places, weights=circumstance.right, minlength=len(ordered.ids))
         here = np.flatnonzero(times)
         tables.append(
             pa.table(
                 {
                     "id": ordered.ids.take(here),
-                    "of": [one.of] * len(here),
-                    "group": [one.group] * len(here),
+                    "of": [circumstance.of] * len(here),
+                    "group": [circumstance.group] * len(here),
                     "right": right[here].astype(np.int32),
                     "times": times[here].astype(np.int32),
                     "score": ordered.scores[here],
@@ -145,8 +145,8 @@ def ordered_samples(
     )
 
 
-def _under(of: str, group: str, places: Codes, said: Codes, truth: Codes) -> Circumstance:
+def _under(of: str, group: str, places: Codes, predicted: Codes, truth: Codes) -> Circumstance:
     """The answers to those of the samples whose truth is known; a class of −1 is no answer."""
-    known = (places >= 0) & (said >= 0)
+    known = (places >= 0) & (predicted >= 0)
     known[known] = truth[places[known]] >= 0
-    return Circumstance(of, group, places[known], (said[known] == truth[places[known]]).astype(np.int64))
+    return Circumstance(of, group, places[known], (predicted[known] == truth[places[known]]).astype(np.int64))

@@ -31,22 +31,22 @@ def gain_findings(
     Circumstances under which a sample is answered once are compared: clean, and under each attack that both met. The
     trend of the gains −1, 0 and 1 is the interaction of defence and order, tested by cluster.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for of, group in _shared(before, after):
         paired = _paired(_only(before, of, group), _only(after, of, group))
         if paired.num_rows:
-            found += _gains(paired, of, group)
-            found.append(_trend(paired, of, group, significance, only_decided))
-    return [replace(one, subject=copy) for one in found]
+            findings += _gains(paired, of, group)
+            findings.append(_trend(paired, of, group, significance, only_decided))
+    return [replace(finding, subject=copy) for finding in findings]
 
 
 def _shared(before: pa.Table, after: pa.Table) -> Iterator[tuple[str, str]]:
     """The circumstances that both answered, by gold, each sample once."""
-    mine, theirs = (_once(table) for table in (before, after))
+    mine, theirs = (_answered_once(table) for table in (before, after))
     return (one for one in mine if one in theirs and one[0] != WEAK)
 
 
-def _once(answers: pa.Table) -> list[tuple[str, str]]:
+def _answered_once(answers: pa.Table) -> list[tuple[str, str]]:
     single = answers.filter(pc.equal(answers["times"], 1))
     several = answers.filter(pc.greater(answers["times"], 1))
     names = [
@@ -85,7 +85,7 @@ def _trend(paired: pa.Table, of: str, group: str, significance: float, only_deci
     rows = paired.filter(paired["decided"]) if only_decided else paired
     gains = rows["defended"].to_numpy().astype(np.int64) - rows["right"].to_numpy().astype(np.int64)
     scores, clusters = rows["score"].to_numpy(), rows["cluster"].to_numpy()
-    silent = _silent(scores, gains, clusters)
+    silent = _why_untested(scores, gains, clusters)
     if silent:
         return Finding(GAIN_TREND, of=of, group=group, n=len(gains), verdict=f"not measured: {silent}")
     trend = trend_of(scores, gains, clusters)
@@ -103,7 +103,9 @@ def _trend(paired: pa.Table, of: str, group: str, significance: float, only_deci
     )
 
 
-def _silent(scores: npt.NDArray[np.float64], gains: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64]) -> str:
+def _why_untested(
+    scores: npt.NDArray[np.float64], gains: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64]
+) -> str:
     """Why the gains cannot be tested; empty where they can."""
     groups = len(np.unique(clusters))
     if groups < FEWEST_CLUSTERS:

@@ -30,13 +30,13 @@ def along_findings(
     A run concludes from the answers to clean samples (`concluded`: of a subject, not of its defended copies); what is
     done to them is compared with that, in a family of tests of its own.
     """
-    found: list[Finding] = []
-    for one in circumstances:
-        if len(one.places):
-            found += _shares(ordered, one, datasets)
-        unit = CONCLUDED if concluded and one.of in (CLEAN, WEAK) else COMPARED
-        found += _trend(ordered, one, significance, unit, only_decided)
-    return [replace(finding, subject=subject) for finding in found]
+    findings: list[Finding] = []
+    for circumstance in circumstances:
+        if len(circumstance.places):
+            findings += _shares(ordered, circumstance, datasets)
+        unit = CONCLUDED if concluded and circumstance.of in (CLEAN, WEAK) else COMPARED
+        findings += _trend(ordered, circumstance, significance, unit, only_decided)
+    return [replace(finding, subject=subject) for finding in findings]
 
 
 def group_of(circumstance: str, cut: str) -> str:
@@ -48,27 +48,33 @@ def group_of(circumstance: str, cut: str) -> str:
     return ", ".join(part for part in (circumstance, cut) if part)
 
 
-def _shares(ordered: OrderedSamples, one: Circumstance, datasets: int) -> list[Finding]:
+def _shares(ordered: OrderedSamples, circumstance: Circumstance, datasets: int) -> list[Finding]:
     """Accuracy on every D_i and on every stratum that holds audited samples of known truth."""
-    stratum, clusters = ordered.stratum[one.places], ordered.clusters[one.places]
+    stratum, clusters = ordered.stratum[circumstance.places], ordered.clusters[circumstance.places]
     cuts = [(f"D{i}", stratum <= i) for i in range(1, datasets + 1)]
     cuts += [(f"stratum {i}", stratum == i) for i in range(1, datasets + 1)]
     return [
-        share_by(ACCURACY, one.right[here], clusters[here], of=one.of, group=group_of(one.group, cut))
+        share_by(
+            ACCURACY,
+            circumstance.right[here],
+            clusters[here],
+            of=circumstance.of,
+            group=group_of(circumstance.group, cut),
+        )
         for cut, here in cuts
         if here.any()
     ]
 
 
 def _trend(
-    ordered: OrderedSamples, one: Circumstance, significance: float, unit: str, only_decided: bool
+    ordered: OrderedSamples, circumstance: Circumstance, significance: float, unit: str, only_decided: bool
 ) -> list[Finding]:
     """Whether right answers gather at the easy end: `along.auc` and `along.trend_p`."""
-    kept = ordered.decided[one.places] if only_decided else slice(None)
-    places, right = one.places[kept], one.right[kept]
+    kept = ordered.decided[circumstance.places] if only_decided else slice(None)
+    places, right = circumstance.places[kept], circumstance.right[kept]
     tested = order_test(ordered.scores[places], right, ordered.clusters[places])
     return [
-        replace(finding, of=one.of, group=one.group, verdict=_of_answers(finding.verdict))
+        replace(finding, of=circumstance.of, group=circumstance.group, verdict=_of_answers(finding.verdict))
         for finding in trend_findings("along", tested, significance, unit)
     ]
 

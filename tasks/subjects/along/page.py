@@ -60,7 +60,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
         if strata and "+" not in subject:
             lines.append(
                 f"{subject} is right on {share_text(strata[0], 0)} of the easiest stratum and "
-                f"{share_text(strata[-1], 0)} of the hardest{_turn(findings, subject, CLEAN, '')}"
+                f"{share_text(strata[-1], 0)} of the hardest{_trend_text(findings, subject, CLEAN, '')}"
             )
     return (Verdict(first_few(lines)),) if lines else ()
 
@@ -83,7 +83,7 @@ def _circumstances(findings: FindingIndex, subject: str) -> list[tuple[str, str]
     return distinct((one.of, one.group) for one in findings.select("along.trend_p", subject=subject))
 
 
-def _shown(findings: FindingIndex, subject: str) -> list[tuple[str, str]]:
+def _gentlest(findings: FindingIndex, subject: str) -> list[tuple[str, str]]:
     """Of every attack the gentlest: where all is lost, nothing can be seen to fall."""
     first: dict[str, str] = {}
     for of, group in _circumstances(findings, subject):
@@ -97,14 +97,14 @@ def _named(of: str, group: str) -> str:
 
 
 def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
-    series, told = [], []
-    for of, group in _shown(findings, subject):
+    series, descriptions = [], []
+    for of, group in _gentlest(findings, subject):
         strata = along(findings, subject, of, group)
         if strata:
             style: SeriesStyle = "dashed" if of == WEAK else "line"
             places = [float(one.slice.stratum or 0) for one in strata]
             series.append(series_of(_named(of, group), places, strata, style))
-            told.append(f"{_named(of, group)} from {share_text(strata[0])} to {share_text(strata[-1])}")
+            descriptions.append(f"{_named(of, group)} from {share_text(strata[0])} to {share_text(strata[-1])}")
     if not series:
         return None
     most = int(max(place for one in series for place in one.x))
@@ -114,7 +114,7 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
         series,
         "stratum, easiest first",
         "share of samples that are right",
-        f"Line plot. {'; '.join(told)}.",
+        f"Line plot. {'; '.join(descriptions)}.",
         (0.0, 1.0),
         ticks,
         "Bands are 95 % intervals.",
@@ -195,11 +195,11 @@ def _sentence(findings: FindingIndex, subject: str) -> str:
     first, last = ((share_text(one), integer(one.n)) for one in (strata[0], strata[-1]))
     return (
         f"By gold {subject} is right on {first[0]} of the easiest stratum (n = {first[1]}) and on {last[0]} of the "
-        f"hardest (n = {last[1]}){_turn(findings, subject, CLEAN, '')}."
+        f"hardest (n = {last[1]}){_trend_text(findings, subject, CLEAN, '')}."
     )
 
 
-def _turn(findings: FindingIndex, subject: str, of: str, group: str) -> str:
+def _trend_text(findings: FindingIndex, subject: str, of: str, group: str) -> str:
     tested = findings.entry("along.trend_p", subject, of, group)
     if tested is None or tested.value is None:
         return ""

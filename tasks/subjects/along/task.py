@@ -69,11 +69,13 @@ def follow_subject(
         circumstances += attacked(ordered, attack, collect(records, ["id", "eps", "attacked"]))
     for attack, changed in texts.items():
         circumstances.append(reworded(ordered, attack, collect(changed, ["id", "attacked"])))
-    for attack, made in noises.items():
-        said = collect(noise_answers[attack], ["id", "predicted"])
-        circumstances += noisy(ordered, attack, said, collect(made, ["id", origin, severity]), (origin, severity))
+    for attack, variants in noises.items():
+        predicted = collect(noise_answers[attack], ["id", "predicted"])
+        circumstances += noisy(
+            ordered, attack, predicted, collect(variants, ["id", origin, severity]), (origin, severity)
+        )
     if flips is not None:
-        circumstances += corrupted(ordered, _of(collect(flips, _FLIPS), name))
+        circumstances += corrupted(ordered, _flips_of(collect(flips, _FLIPS), name))
     findings = along_findings(
         ordered,
         circumstances,
@@ -105,15 +107,15 @@ def compare_along(
         only_decided=undecided == "apart",
     )
     trends = [one for one in findings if one.metric == GAIN_TREND and one.value is not None]
-    told = sum(one.p_value is not None and one.p_value <= significance for one in trends)
-    say(f"{name} · gains differ along the order in {told} of {len(trends)} circumstances" if trends else name)
+    differing = sum(one.p_value is not None and one.p_value <= significance for one in trends)
+    say(f"{name} · gains differ along the order in {differing} of {len(trends)} circumstances" if trends else name)
     return write_table(findings_table(findings), into=Findings)
 
 
 _FLIPS = ["id", "subject", "severity", "correct", "judged"]
 
 
-def _of(flips: pa.Table, name: str) -> pa.Table:
+def _flips_of(flips: pa.Table, name: str) -> pa.Table:
     return flips.filter(pc.equal(flips["subject"], name))
 
 

@@ -78,8 +78,8 @@ def load_state(network: nn.Module, weights: bytes, who: str, *, assign: bool = F
     except SafetensorError as fault:
         raise InputError(f"The weights of {who} are no safetensors file: {fault}.") from fault
     except RuntimeError as fault:
-        said = " ".join(str(fault).split())
-        raise InputError(f"The weights do not fit the network of {who}: {said}") from fault
+        reason = " ".join(str(fault).split())
+        raise InputError(f"The weights do not fit the network of {who}: {reason}") from fault
 
 
 def require_output(network: nn.Module, channels: int, height: int, width: int, classes: int, who: str) -> None:
@@ -95,5 +95,5 @@ def require_output(network: nn.Module, channels: int, height: int, width: int, c
             f"{who} raised {type(fault).__name__} on images of {channels}×{height}×{width}: {fault}."
         ) from fault
     if not isinstance(output, torch.Tensor) or tuple(output.shape) != (2, classes):
-        found = list(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
-        raise InputError(f"{who} gives {found} for 2 images, expected [2, {classes}]: one logit per class.")
+        returned = list(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
+        raise InputError(f"{who} gives {returned} for 2 images, expected [2, {classes}]: one logit per class.")

@@ -146,8 +146,8 @@ def _require_teachable(targets: Targets, classes: Sequence[str]) -> None:
             "The network is to learn and no training sample has a known class: name the gold column of the source, or "
             "bring weights (`weights: file.safetensors`)."
         )
-    if targets.ndim == 1 and len(found := np.unique(targets)) == 1:
+    if targets.ndim == 1 and len(present := np.unique(targets)) == 1:
         raise InputError(
-            f"All {len(targets)} training samples are {classes[int(found[0])]}: a classifier needs two classes at "
+            f"All {len(targets)} training samples are {classes[int(present[0])]}: a classifier needs two classes at "
             "least; look at the split, or at `evaluation.train`."
         )

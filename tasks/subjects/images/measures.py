@@ -39,9 +39,9 @@ def _require_shape(samples: pa.Table, files: Mapping[str, bytes], name: str) -> 
     """Raises unless the images are of the shape that the network was made for."""
     card = json.loads(files[CARD])
     made_for = card["channels"], card["height"], card["image_width"]
-    found = require_one_shape(samples)
-    if found != made_for:
-        shown = ["×".join(map(str, shape)) for shape in (found, made_for)]
+    image_shape = require_one_shape(samples)
+    if image_shape != made_for:
+        shown = ["×".join(map(str, shape)) for shape in (image_shape, made_for)]
         raise InputError(
             f"Sample {samples['id'][0].as_py()!r} is an image of {shown[0]} (channels, height, width), and {name} was "
             f"made for {shown[1]}: let the source bring all images to one size and one mode."
@@ -66,11 +66,11 @@ def clean_findings(
     truth = targets_of(samples, classes)
     probabilities = probabilities_of(predictions, len(classes))
     about = About("subject", "clean", subject=name)
-    *found, answers = prediction_findings(
+    *findings, answers = prediction_findings(
         about, said(probabilities, truth.ndim == 2), probabilities, truth, classes, groups=groups
     )
     areas = class_areas(about, probabilities, truth, classes, groups)
-    return [*found, *areas, *chance_findings(about, probabilities, truth, groups), answers]
+    return [*findings, *areas, *chance_findings(about, probabilities, truth, groups), answers]
 
 
 def probabilities_of(predictions: pa.Table, classes: int) -> Probabilities:

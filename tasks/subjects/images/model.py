@@ -92,8 +92,8 @@ class ImageModel:
             for start in range(0, len(pixels), self.block):
                 rows = np.minimum(np.arange(start, start + self.block), len(pixels) - 1)
                 images = torch.from_numpy(pixels[rows]).to(self.device)
-                said = self.logits(images)[: len(pixels) - start]
-                outputs.append(self._settled(said.to(torch.float64).cpu()))
+                logits = self.logits(images)[: len(pixels) - start]
+                outputs.append(self._probabilities(logits.to(torch.float64).cpu()))
         probabilities = np.concatenate(outputs)
         wrong = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))
         if len(wrong):
@@ -103,7 +103,7 @@ class ImageModel:
             )
         return probabilities
 
-    def _settled(self, logits: Tensor) -> Probabilities:
+    def _probabilities(self, logits: Tensor) -> Probabilities:
         """As `normalized`, and the same bits wherever in a block a row stands: Torch's sigmoid gives others to the last
         few values of a block, which fill no vector register."""
         if self.multilabel and not self.softmaxed:
@@ -165,14 +165,14 @@ def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], devic
         state.update(hashlib.blake2b(files[name]).digest())
     state.update(subject.asked_in.encode())
     key = state.hexdigest()
-    found = _loaded.pop(key, None)
-    if found is None:
+    entry = _loaded.pop(key, None)
+    if entry is None:
         size = len(files[WEIGHTS])
         while _loaded and size + sum(held for _, held in _loaded.values()) > KEPT_BYTES:
             del _loaded[next(iter(_loaded))]
-        found = _load(subject, json.loads(files[CARD]), files[WEIGHTS], where), size
-    _loaded[key] = found
-    return found[0]
+        entry = _load(subject, json.loads(files[CARD]), files[WEIGHTS], where), size
+    _loaded[key] = entry
+    return entry[0]
 
 
 def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, device: str) -> ImageModel:

@@ -67,8 +67,8 @@ def require_classes(files: dict[str, bytes], classes: int, name: str) -> None:
 
 
 def _bears_labels(samples: Artifact[Samples]) -> bool:
-    found: bool = reduce_partitions(columns_of, samples)["columns"] >= {LABELS}
-    return found
+    has_labels: bool = reduce_partitions(columns_of, samples)["columns"] >= {LABELS}
+    return has_labels
 
 
 def _summary(trained: TrainedSubject, subject: ResolvedSubject, samples: int) -> str:

@@ -84,14 +84,14 @@ def _averaged(before: int, after: int) -> nn.Module:
 
 
 def _stem(channels: int, wide: _Wide, stride: int) -> nn.Module:
-    one, two, three, four = wide(32), wide(64), wide(80), wide(192)
+    first, second, third, fourth = wide(32), wide(64), wide(80), wide(192)
     return nn.Sequential(
-        nn.Sequential(_Conv(channels, one, 3, stride=stride, padded=False), _Conv(one, one, 3, padded=False)),
-        _Conv(one, two, 3),
+        nn.Sequential(_Conv(channels, first, 3, stride=stride, padded=False), _Conv(first, first, 3, padded=False)),
+        _Conv(first, second, 3),
         nn.MaxPool2d(3, stride=2),
-        _Conv(two, three, 1),
-        _Conv(three, four, 3, padded=False),
-        _Pool(four),
+        _Conv(second, third, 1),
+        _Conv(third, fourth, 3, padded=False),
+        _Pool(fourth),
     )
 
 

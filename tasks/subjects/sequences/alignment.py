@@ -60,7 +60,7 @@ def targets(aligned: Aligned, codes: Sequence[int]) -> IntArray:
     >>> targets(Aligned(np.array([2, 7, 8, 9, 3]), np.array([1, 3]), False), [0, 4]).tolist()
     [-100, 0, -100, 4, -100]
     """
-    found = np.full(len(aligned.ids), NONE, dtype=np.int64)
+    labels = np.full(len(aligned.ids), NONE, dtype=np.int64)
     read = aligned.read
-    found[aligned.places[read]] = np.asarray(codes, dtype=np.int64)[read]
-    return found
+    labels[aligned.places[read]] = np.asarray(codes, dtype=np.int64)[read]
+    return labels

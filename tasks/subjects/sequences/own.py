@@ -29,15 +29,15 @@ class OwnTagger:
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
         """The tags as the function gives them, checked; it says nothing of how sure it is, which counts as 1."""
-        found: list[Tagging] = []
+        taggings: list[Tagging] = []
         for start in range(0, len(sentences), BLOCK):
             block = [list(words) for words in sentences[start : start + BLOCK]]
             asked = asked_at_once(block, BLOCK, self.code)
             output = _ask(self.code, "tagger", asked, self.masked)
             for row, words in enumerate(block):
                 tags = _tags_of(output, len(asked), row, len(words), self)
-                found.append(Tagging(tags, [1.0] * len(tags)))
-        return found
+                taggings.append(Tagging(tags, [1.0] * len(tags)))
+        return taggings
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,17 @@ def _ask(code: Asked, what: str, block: list[T], masked: bool) -> object:
     except AssayError:
         raise
     except Exception as fault:
-        told = InputError(f'The {what} "{code.written}" raised {code.raised(fault, masked)} on a list of {len(block)}.')
+        error = InputError(
+            f'The {what} "{code.written}" raised {code.raised(fault, masked)} on a list of {len(block)}.'
+        )
         if masked:
-            raise told from None
-        raise told from fault
+            raise error from None
+        raise error from fault
 
 
-def _returned(what: str, one: OwnTagger | OwnScorer, output: object) -> str:
-    said = type(output).__name__ if one.masked else str(output)[:80]
-    return f'The {what} "{one.code.written}" returned {said}'
+def _returned(what: str, model: OwnTagger | OwnScorer, output: object) -> str:
+    value = type(output).__name__ if model.masked else str(output)[:80]
+    return f'The {what} "{model.code.written}" returned {value}'
 
 
 def _tags_of(output: object, asked: int, row: int, words: int, tagger: OwnTagger) -> list[str]:
@@ -99,6 +101,6 @@ def _tags_of(output: object, asked: int, row: int, words: int, tagger: OwnTagger
     tags = [str(tag) for tag in rows[row]]
     wrong = next((tag for tag in tags if tag != "O" and not (tag[:2] in PREFIXES and len(tag) > 2)), None)
     if wrong is not None:
-        said = "something that is no tag" if tagger.masked else f"the tag {wrong!r}"
-        raise InputError(f'The tagger "{tagger.code.written}" returned {said}, expected O, B-TYPE or I-TYPE.')
+        value = "something that is no tag" if tagger.masked else f"the tag {wrong!r}"
+        raise InputError(f'The tagger "{tagger.code.written}" returned {value}, expected O, B-TYPE or I-TYPE.')
     return tags

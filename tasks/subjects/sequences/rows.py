@@ -98,9 +98,9 @@ def _require_fitting(sample: str, words: Words, tags: Words, subject: Subject) -
 
 
 def _lists(samples: pa.Table, column: str, setting: str, ids: list[str], optional: bool = False) -> list[Words]:
-    found = _column(samples, column, setting, "tagger").type
-    if not (pa.types.is_list(found) or pa.types.is_large_list(found)) or not _is_text(found.value_type):
-        raise InputError(f"The column {column!r} holds {found}, and a tagger's {setting} are a list of texts.")
+    dtype = _column(samples, column, setting, "tagger").type
+    if not (pa.types.is_list(dtype) or pa.types.is_large_list(dtype)) or not _is_text(dtype.value_type):
+        raise InputError(f"The column {column!r} holds {dtype}, and a tagger's {setting} are a list of texts.")
     values: list[Words | None] = samples[column].to_pylist()
     for sample, value in zip(ids, values, strict=True):
         if (value is None and not optional) or (value is not None and None in value):
@@ -134,5 +134,5 @@ def _column(samples: pa.Table, column: str, setting: str, who: str) -> pa.Chunke
     return samples[column]
 
 
-def _is_text(found: pa.DataType) -> bool:
-    return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_null(found))
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_null(dtype))

@@ -40,8 +40,8 @@ class Line:
         >>> Line(4.0, 0.5, 0.0, 4.0)(np.array([-0.5, 0.25, 1.0])).tolist()
         [0.0, 1.5, 4.0]
         """
-        made: Scores = numbers * self.slope + self.intercept
-        return made if self.low is None and self.high is None else np.clip(made, self.low, self.high)
+        scores: Scores = numbers * self.slope + self.intercept
+        return scores if self.low is None and self.high is None else np.clip(scores, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class Towers:
         """The cosine of what becomes of the two sentences, [n]."""
         first, second = (self._vectors([pair[side] for pair in pairs]) for side in (0, 1))
         lengths = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
-        found: Scores = (first * second).sum(axis=1) / np.maximum(lengths, 1e-12)
-        return found
+        cosines: Scores = (first * second).sum(axis=1) / np.maximum(lengths, 1e-12)
+        return cosines
 
     def count_cut(self, pairs: Sequence[Pair]) -> int:
         """How many pairs have a sentence longer than the encoder reads."""

@@ -19,7 +19,7 @@ from assay.tasks.subjects.sequences.scoring import Scorer
 
 def load_scorer(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Scorer:
     """The scorer in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    return _loaded(BuiltFrom.of(subject, files), device)
+    return _build(BuiltFrom.of(subject, files), device)
 
 
 def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
@@ -27,16 +27,16 @@ def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str,
     pairs = pairs_of(samples, subject.settings)
     asked = list(zip(pairs.first, pairs.second, strict=True))
     scorer = load_scorer(subject, files)
-    found = scorer.score(asked)
-    wrong = np.flatnonzero(~np.isfinite(found))
+    scores = scorer.score(asked)
+    wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
         raise InputError(f"The scorer gives no finite number for sample {pairs.ids[int(wrong[0])]!r}.")
-    columns = [pa.array(pairs.ids, pa.string()), pa.array(pairs.scores, pa.float64()), pa.array(found)]
+    columns = [pa.array(pairs.ids, pa.string()), pa.array(pairs.scores, pa.float64()), pa.array(scores)]
     return Tallied(pa.table(columns, schema=Scored.schema), {"cut": scorer.count_cut(asked)})
 
 
 @lru_cache(maxsize=2)
-def _loaded(source: BuiltFrom, device: str | None) -> Scorer:
+def _build(source: BuiltFrom, device: str | None) -> Scorer:
     if json.loads(source.files["card.json"])["kind"] == "own":
         from assay.tasks.subjects.sequences.own import OwnScorer
 

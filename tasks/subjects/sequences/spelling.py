@@ -99,6 +99,6 @@ class _Pieces:
     def of(self, word: str) -> IntArray:
         """The pieces of a word."""
         if word not in self.known:
-            found = self.tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False).ids
-            self.known[word] = np.array(found, dtype=np.int64)
+            pieces = self.tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False).ids
+            self.known[word] = np.array(pieces, dtype=np.int64)
         return self.known[word]

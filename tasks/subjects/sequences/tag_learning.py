@@ -91,17 +91,17 @@ class _Lesson:
 def _lesson(training: pa.Table, subject: ResolvedSubject) -> _Lesson:
     """What there is to learn from; no order of files shows in it."""
     ordered = training.sort_by("id")
-    found = sentences_of(ordered, subject.settings)
-    origins = origins_of(ordered, [" ".join(words) for words in found.tokens])
+    sentences = sentences_of(ordered, subject.settings)
+    origins = origins_of(ordered, [" ".join(words) for words in sentences.tokens])
     known = [
         (words, tags, origin)
-        for words, tags, origin in zip(found.tokens, found.tags, origins, strict=True)
+        for words, tags, origin in zip(sentences.tokens, sentences.tags, origins, strict=True)
         if tags is not None and words
     ]
     names = tag_names([tag for _, tags, _ in known for tag in tags])
     if len(names) == 1:
         raise InputError(
-            f"None of the {len(found.ids)} training sentences has an entity in {subject.settings.tags!r}: a tagger "
+            f"None of the {len(sentences.ids)} training sentences has an entity in {subject.settings.tags!r}: a tagger "
             "needs tagged ones to learn from."
         )
     return _Lesson(

@@ -36,29 +36,29 @@ class TokenTagger:
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
         """The tags of every sentence; what it did not read is `O` at confidence 0."""
-        found: list[Tagging] = []
+        taggings: list[Tagging] = []
         for start in range(0, len(sentences), CHUNK):
             chunk = [align(self.tokenizer, words, self.pad) for words in sentences[start : start + CHUNK]]
-            found += self._blockwise(chunk, start)
-        return found
+            taggings += self._blockwise(chunk, start)
+        return taggings
 
     def _blockwise(self, chunk: list[Aligned], first: int) -> list[Tagging]:
         names = tuple(dict.fromkeys(("O", *self.outputs)))
         columns = [[place for place, name in enumerate(self.outputs) if name == wanted] for wanted in names]
-        found: dict[int, Tagging] = {}
+        taggings: dict[int, Tagging] = {}
         with torch.inference_mode():
-            batch = [one.ids for one in chunk]
+            batch = [aligned.ids for aligned in chunk]
             for texts, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
                 logits = self.network(input_ids=ids, attention_mask=mask).logits
                 shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
                 for row, sentence in enumerate(texts.tolist()):
-                    one = chunk[sentence]
-                    mine = shares[row][one.places[one.read]]  # [words read, outputs]
+                    aligned = chunk[sentence]
+                    mine = shares[row][aligned.places[aligned.read]]  # [words read, outputs]
                     if not np.isfinite(mine).all():
                         raise InputError(f"The tagger gives no finite number for sentence {first + sentence + 1}.")
                     by_tag = np.stack([mine[:, some].sum(axis=1) for some in columns], axis=1)
-                    found[sentence] = _tagging(one, by_tag, names)
-        return [found[place] for place in range(len(chunk))]
+                    taggings[sentence] = _tagging(aligned, by_tag, names)
+        return [taggings[place] for place in range(len(chunk))]
 
 
 def _tagging(aligned: Aligned, shares: np.ndarray[Any, Any], names: Sequence[str]) -> Tagging:

@@ -17,26 +17,26 @@ from assay.tasks.subjects.sequences.tagging import Tagger
 
 def load_tagger(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Tagger:
     """The tagger in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    return _loaded(BuiltFrom.of(subject, files), device)
+    return _build(BuiltFrom.of(subject, files), device)
 
 
 def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
     """`Tagged` for a partition of the samples, and how many sentences were longer than the tagger reads (`cut`)."""
     sentences = sentences_of(samples, subject.settings)
-    found = load_tagger(subject, files).tag(sentences.tokens)
+    taggings = load_tagger(subject, files).tag(sentences.tokens)
     rows = [
         sentences.ids,
         sentences.tokens,
         sentences.tags,
-        [one.tags for one in found],
-        [one.confidence for one in found],
+        [tagging.tags for tagging in taggings],
+        [tagging.confidence for tagging in taggings],
     ]
     columns = [pa.array(values, field.type) for values, field in zip(rows, Tagged.schema, strict=True)]
-    return Tallied(pa.table(columns, schema=Tagged.schema), {"cut": sum(one.cut for one in found)})
+    return Tallied(pa.table(columns, schema=Tagged.schema), {"cut": sum(tagging.cut for tagging in taggings)})
 
 
 @lru_cache(maxsize=2)
-def _loaded(source: BuiltFrom, device: str | None) -> Tagger:
+def _build(source: BuiltFrom, device: str | None) -> Tagger:
     if json.loads(source.files["card.json"])["kind"] == "own":
         from assay.tasks.subjects.sequences.own import OwnTagger
 

@@ -33,16 +33,16 @@ def outputs_of(config: Any, known: Sequence[str], who: str) -> tuple[str, ...]:
     B- and I- are read as they are, BIOES and BILOU as the B- and I- that they stand for, and a bare type as I-.
     """
     types = {name[2:].casefold(): name[2:] for name in tag_names(known) if name != "O"}
-    found = []
+    tags = []
     for code in range(config.num_labels):
         name = str(config.id2label[code])
         start, kind = ("I-", name) if name[1:2] not in ("-", "_") else (name[0].upper() + "-", name[2:])
         ours = types.get(kind.casefold())
-        found.append("O" if ours is None else ("B-" if start in _BEGINS else "I-") + ours)
-    if set(found) == {"O"}:
+        tags.append("O" if ours is None else ("B-" if start in _BEGINS else "I-") + ours)
+    if set(tags) == {"O"}:
         names = ", ".join(str(config.id2label[code]) for code in range(config.num_labels))
         raise InputError(
             f"{who} tags {names}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have no type "
             "of entity in common; rename the model's labels (id2label in config.json), or train it further (`train`)."
         )
-    return tuple(found)
+    return tuple(tags)

@@ -66,5 +66,5 @@ def predict_tags(
 
 def tags_in(samples: pa.Table, *, subject: ResolvedSubject) -> dict[str, frozenset[str]]:
     """The tags in a partition of the samples."""
-    found = sentences_of(samples, subject.settings)
-    return {"tags": frozenset(tag for tags in found.tags for tag in tags or ())}
+    sentences = sentences_of(samples, subject.settings)
+    return {"tags": frozenset(tag for tags in sentences.tags for tag in tags or ())}

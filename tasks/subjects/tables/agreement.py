@@ -28,14 +28,14 @@ def count_agreement(predictions: pa.Table, curated: pa.Table, *, datasets: int) 
     if at.null_count:
         sample = curated["id"].filter(pc.is_null(at))[0].as_py()
         raise RunError(f"The sample {sample!r} is in the curated data sets, but the subject has not predicted it.")
-    said = predictions["predicted"].take(at).to_numpy()
+    predicted = predictions["predicted"].take(at).to_numpy()
     stratum = curated["dataset"].to_numpy() - 1
     counts = {}
     for yardstick, column in zip(YARDSTICKS, ("label", "gold"), strict=True):
         truth = pc.fill_null(curated[column], -1).to_numpy()
         known = truth >= 0
         counts[f"{yardstick}_n"] = _per_stratum(stratum[known], datasets)
-        counts[f"{yardstick}_hits"] = _per_stratum(stratum[known & (truth == said)], datasets)
+        counts[f"{yardstick}_hits"] = _per_stratum(stratum[known & (truth == predicted)], datasets)
     return counts
 
 
@@ -63,15 +63,15 @@ def agreement_findings(
     return findings
 
 
-def degenerate_finding(said: Counts, classes: Sequence[str], *, subject: str) -> Finding:
+def degenerate_finding(counts: Counts, classes: Sequence[str], *, subject: str) -> Finding:
     """The share of the class that the subject says most, and a red flag where it says nothing else."""
-    total, most = int(said.sum()), int(said.argmax())
-    constant = total > 0 and int(said[most]) == total
+    total, most = int(counts.sum()), int(counts.argmax())
+    constant = total > 0 and int(counts[most]) == total
     verdict = f"degenerate: every sample is called {classes[most]}" if constant else "varied"
     return Finding(
         "subject.degenerate",
         subject=subject,
-        value=int(said[most]) / total if total else None,
+        value=int(counts[most]) / total if total else None,
         n=total,
         verdict=verdict if total else "not measured",
         unit="share",

@@ -28,13 +28,13 @@ def choose_features(schema: pa.Schema, wanted: Sequence[str] | None) -> list[str
     ['age']
     """
     if wanted is None:
-        found = [field.name for field in schema if field.name not in RESERVED and is_numeric(field.type)]
-        if not found:
+        numeric = [field.name for field in schema if field.name not in RESERVED and is_numeric(field.type)]
+        if not numeric:
             raise InputError(
                 "The samples have no numeric column for the subject to learn from: their columns are "
                 f"{_listed(schema.names)}; bring a model of your own (`model: file.py:object`) for other kinds of data."
             )
-        return found
+        return numeric
     for name in wanted:
         require_feature(schema, name)
         if not is_numeric(schema.field(name).type):

@@ -41,7 +41,7 @@ def judge(answered: Answered, subject: str, significance: float, generator: np.r
     `subject.auc` with the group `confidence` or `margin` says how well that score tells where the subject is wrong,
     `subject.auc_gain` how much better than our order of the same samples.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for yardstick in ("weak", "gold"):
         known = answered.truth(yardstick) >= 0
         right = (answered.truth(yardstick) == answered.predicted)[known].astype(np.int64)
@@ -51,9 +51,9 @@ def judge(answered: Answered, subject: str, significance: float, generator: np.r
         if tested.area is not None:
             rows += tenth_findings("subject", scores, answered.ties[known], right, clusters)
             rows.append(area_finding("subject.aurc", risk_area_interval(scores, right, clusters), tested.n))
-        found += [replace(one, of=yardstick) for one in rows]
-    found += _own_scores(answered, generator)
-    return [replace(one, subject=subject) for one in found]
+        findings += [replace(finding, of=yardstick) for finding in rows]
+    findings += _own_scores(answered, generator)
+    return [replace(finding, subject=subject) for finding in findings]
 
 
 def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Finding]:
@@ -65,7 +65,7 @@ def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Find
     right = (answered.gold == answered.predicted)[known].astype(np.int64)
     ranked = np.sort(chances, axis=1)
     orders = {"confidence": ranked[:, -1], "margin": ranked[:, -1] - ranked[:, -2]}
-    found = []
+    findings = []
     if 0 < right.sum() < len(right):
         groups = int(clusters.max()) + 1
         ours = ranked_area(answered.scores[known], right, clusters, groups)
@@ -75,9 +75,9 @@ def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Find
             gain = area_difference(ranked_area(scores, right, clusters, groups), ours) if tested.area else None
             risk = area_finding("subject.aurc", risk_area_interval(scores, right, clusters), len(right))
             rows += [gain_finding("subject.auc_gain", gain, len(right)), risk]
-            found += [replace(one, of="gold", group=name) for one in rows]
+            findings += [replace(one, of="gold", group=name) for one in rows]
     measured = {
         "subject.ece": calibration_error(np.clip(orders["confidence"], 0, 1), right, clusters, generator),
         "subject.brier": brier(chances, answered.gold[known], clusters, generator),
     }
-    return found + [replace(area_finding(name, one, len(right)), of="gold") for name, one in measured.items()]
+    return findings + [replace(area_finding(name, one, len(right)), of="gold") for name, one in measured.items()]

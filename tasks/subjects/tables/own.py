@@ -93,20 +93,20 @@ def _predict_block(
 
 @lru_cache(maxsize=4)
 def _predictor(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> Predictor:
-    found = code.load()
-    method = getattr(found, "predict_proba", None)
-    if isinstance(found, type) and (method is not None or weights is None):
+    model = code.load()
+    method = getattr(model, "predict_proba", None)
+    if isinstance(model, type) and (method is not None or weights is None):
         raise InputError(f'The model "{code.written}" is a class: name an object of it, or a function that makes one.')
     if callable(method):
         return _without_weights(method, code, weights)
-    if not callable(found):
+    if not callable(model):
         raise InputError(
-            f'The model "{code.written}" is a {type(found).__name__}, expected an object with predict_proba(table), a '
+            f'The model "{code.written}" is a {type(model).__name__}, expected an object with predict_proba(table), a '
             "function of a table, or a function without arguments that builds a Torch module."
         )
-    if _wanted_arguments(found) > 0:
-        return _without_weights(found, code, weights)
-    return _torch_predictor(found, code, weights, features)
+    if _wanted_arguments(model) > 0:
+        return _without_weights(model, code, weights)
+    return _torch_predictor(model, code, weights, features)
 
 
 def _without_weights(function: Predictor, code: Asked, weights: bytes | None) -> Predictor:
@@ -170,8 +170,8 @@ def _load_weights(module: torch.nn.Module, weights: bytes, code: Asked) -> None:
     except SafetensorError as fault:
         raise InputError(f'The weights for "{code.written}" are no safetensors file: {fault}.') from fault
     except RuntimeError as fault:
-        said = " ".join(str(fault).split())
-        raise InputError(f'The weights do not fit the module that "{code.written}" builds: {said}') from fault
+        reason = " ".join(str(fault).split())
+        raise InputError(f'The weights do not fit the module that "{code.written}" builds: {reason}') from fault
     module.eval()
 
 

@@ -70,8 +70,8 @@ def train_subject(
         return write_files({"card.json": _json(_card_of_given(subject))}, into=SubjectFiles)
     names = class_names(collect(classes, None))
     inputs = _teaching(samples, labels, subject)
-    found = reduce_partitions(survey, *inputs, classes=len(names), features=subject.settings.features)
-    targets, (features,) = found["targets"], found["features"]
+    surveyed = reduce_partitions(survey, *inputs, classes=len(names), features=subject.settings.features)
+    targets, (features,) = surveyed["targets"], surveyed["features"]
     require_teachable(targets, subject.settings.train_on, names)
     labelled = int(targets.sum())
     rows = map_partitions(
@@ -86,9 +86,9 @@ def train_subject(
     columns = ["id", "target", "fold", *map(feature_column, features)]
     models = learn(collect(rows, columns), features=features, folds=subject.settings.folds, classes=len(names))
     card = _card_of_trained(subject, models, names, labelled)
-    said = f"logistic · {len(features)} features, {rows.rows} {subject.settings.train_on} labels"
+    line = f"logistic · {len(features)} features, {rows.rows} {subject.settings.train_on} labels"
     sampled = "" if rows.rows == labelled else f" drawn from {labelled}"
-    say(f"{said}{sampled}, {subject.settings.folds} folds" + ("" if card["converged"] else " · not converged"))
+    say(f"{line}{sampled}, {subject.settings.folds} folds" + ("" if card["converged"] else " · not converged"))
     return write_files({"card.json": _json(card), **models.to_files()}, into=SubjectFiles)
 
 
@@ -125,9 +125,9 @@ def measure_subject(
     else:  # only some samples were curated (those with gold, say), so the partitions do not match row by row
         both = collect(predictions, ["id", "predicted"]), collect(curated, ["id", "dataset", "label", "gold"])
         counts = count_agreement(*both, datasets=datasets)
-    said = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
+    per_class = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
     findings = agreement_findings(counts, subject=name, permutations=permutations, generator=stage_seeds().generator())
-    flag = degenerate_finding(said, names, subject=name)
+    flag = degenerate_finding(per_class, names, subject=name)
     say(_summary(findings, flag, name, datasets))
     return write_table(findings_table([*findings, flag]), into=Findings)
 
@@ -145,10 +145,10 @@ def judge_subject(
     """Whether the subject is less often right at the hard end of the order, and what its own scores know of that."""
     answered = _answered(predictions, intervals, samples, clusters, undecided)
     findings = judge(answered, name, significance, stage_seeds().generator())
-    said = [
+    verdicts = [
         f"{one.verdict.partition(':')[0]} by {one.of} labels" for one in findings if one.metric == "subject.trend_p"
     ]
-    say(f"{name} · {', '.join(said)}")
+    say(f"{name} · {', '.join(verdicts)}")
     return write_table(findings_table(findings), into=Findings)
 
 
@@ -163,7 +163,7 @@ def _answered(
     order = collect(intervals, ["id", "lower", "tie_break", "label", "undecided"])
     if undecided == "apart":
         order = order.filter(pc.invert(order["undecided"]))
-    said, known, alike = (
+    answers, known, alike = (
         table.take(pc.index_in(order["id"], table["id"].combine_chunks()))
         for table in (
             collect(predictions, ["id", "predicted", "probabilities"]),
@@ -178,8 +178,8 @@ def _answered(
         order["label"].to_numpy().astype(np.int64),
         gold,
         codes_of(alike["cluster"].to_numpy()),
-        said["predicted"].to_numpy().astype(np.int64),
-        _probabilities(said),
+        answers["predicted"].to_numpy().astype(np.int64),
+        _probabilities(answers),
     )
 
 

@@ -17,12 +17,12 @@ def load_text_model(
 
     Where the model is a network over tokens, what comes back is a `TokenModel`.
     """
-    model: TextModel = _loaded(BuiltFrom.of(subject, files, classes), device)
+    model: TextModel = _build(BuiltFrom.of(subject, files, classes), device)
     return model
 
 
 @lru_cache(maxsize=2)
-def _loaded(source: BuiltFrom, device: str | None) -> TextModel:
+def _build(source: BuiltFrom, device: str | None) -> TextModel:
     card = json.loads(source.files["card.json"])
     if card["kind"] == "own":
         from assay.tasks.subjects.texts.own import OwnTextModel

@@ -51,9 +51,9 @@ def text_findings(
         raise RunError(f"The predictions of {name} are not those of these samples, row by row; run again with --fresh.")
     flat = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     probabilities = np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, len(classes))
-    said = predictions["predicted"].to_numpy().astype(np.int64)
+    predicted = predictions["predicted"].to_numpy().astype(np.int64)
     truth = codes_known(samples, classes)
     about = About("subject", "clean", subject=name)
-    *found, answers = prediction_findings(about, said, probabilities, truth, classes, groups=groups)
+    *findings, answers = prediction_findings(about, predicted, probabilities, truth, classes, groups=groups)
     areas = class_areas(about, probabilities, truth, classes, groups)
-    return [*found, *areas, *chance_findings(about, probabilities, truth, groups), answers]
+    return [*findings, *areas, *chance_findings(about, probabilities, truth, groups), answers]

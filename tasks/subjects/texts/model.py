@@ -32,9 +32,9 @@ class Encoded:
 class UnusableTextError(InputError):
     """A classifier gave no probabilities for a text; `row` is the place of that text among those it was asked about."""
 
-    def __init__(self, row: int, said: str = "The classifier gives no finite number") -> None:
-        super().__init__(f"{said} for text {row + 1}.")
-        self.row, self.said = row, said
+    def __init__(self, row: int, reason: str = "The classifier gives no finite number") -> None:
+        super().__init__(f"{reason} for text {row + 1}.")
+        self.row, self.said = row, reason
 
 
 @runtime_checkable

@@ -62,10 +62,10 @@ class NetworkModel:
 
     def encode(self, text: str) -> Encoded:
         """The tokens of a text, with the characters they stand for."""
-        found = self.tokenizer.encode(text)
-        spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
-        special: BoolArray = np.array(found.special_tokens_mask, dtype=np.bool_)
-        ids = np.array(found.ids, dtype=np.int64)
+        encoding = self.tokenizer.encode(text)
+        spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        special: BoolArray = np.array(encoding.special_tokens_mask, dtype=np.bool_)
+        ids = np.array(encoding.ids, dtype=np.int64)
         if not len(ids):  # a tokenizer that adds nothing, and a text without words: the network still needs a token
             nowhere = np.zeros(1, dtype=np.int64)
             return Encoded(np.full(1, self.pad, dtype=np.int64), nowhere, nowhere, np.ones(1, dtype=np.bool_))
@@ -104,8 +104,8 @@ class NetworkModel:
     def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
         """The input embeddings of tokens, [n, d]."""
         with torch.inference_mode():
-            found: npt.NDArray[np.float32] = self.network.table()[torch.from_numpy(ids).to(self.device)].cpu().numpy()
-        return found
+            vectors: npt.NDArray[np.float32] = self.network.table()[torch.from_numpy(ids).to(self.device)].cpu().numpy()
+        return vectors
 
     def _blockwise(self, batch: Sequence[IntArray], first: int) -> npt.NDArray[np.float64]:
         result = np.empty((len(batch), self.classes))

@@ -44,11 +44,11 @@ class OwnTextModel:
         except AssayError:
             raise
         except Exception as fault:
-            said = self.code.raised(fault, self.masked)
-            told = InputError(f'The classifier "{self.code.written}" raised {said} on {len(texts)} texts.')
+            reason = self.code.raised(fault, self.masked)
+            error = InputError(f'The classifier "{self.code.written}" raised {reason} on {len(texts)} texts.')
             if self.masked:
-                raise told from None
-            raise told from fault
+                raise error from None
+            raise error from fault
 
     def _checked(self, output: object, first: int, asked: int) -> npt.NDArray[np.float64]:
         who, expected = f'The classifier "{self.code.written}"', f"the probabilities of {self.classes} classes per text"
@@ -63,6 +63,6 @@ class OwnTextModel:
         wrong = wrong if len(wrong) else np.flatnonzero(np.abs(sums - 1) > _SUM_TOLERANCE)
         if len(wrong):
             row = int(wrong[0])
-            said = f"{who} returned {values[row].tolist()}, expected {expected} (none below 0, together 1),"
-            raise UnusableTextError(first + row, said)
+            reason = f"{who} returned {values[row].tolist()}, expected {expected} (none below 0, together 1),"
+            raise UnusableTextError(first + row, reason)
         return values

@@ -65,6 +65,8 @@ def labelled_codes(samples: pa.Table, classes: Sequence[str]) -> tuple[pa.Table,
     codes = codes_known(known, classes)
     taught = np.unique(codes)
     if len(taught) < 2:
-        said = "no class at all" if not len(taught) else f"the class {classes[taught[0]]!r} only"
-        raise InputError(f"The labelled training texts know {said}: a classifier needs texts of at least two classes.")
+        classes_known = "no class at all" if not len(taught) else f"the class {classes[taught[0]]!r} only"
+        raise InputError(
+            f"The labelled training texts know {classes_known}: a classifier needs texts of at least two classes."
+        )
     return known, codes

@@ -54,7 +54,7 @@ def _block(chosen: list[IntArray], texts: IntArray, rows: int, length: int, pad:
     ids = np.full((rows, length), pad, dtype=np.int64)
     mask = np.zeros((rows, length), dtype=np.int64)
     for row in range(rows):
-        one = chosen[min(row, len(chosen) - 1)]
-        ids[row, : len(one)] = one
-        mask[row, : len(one)] = 1
+        tokens = chosen[min(row, len(chosen) - 1)]
+        ids[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
     return Block(ids, mask, texts)

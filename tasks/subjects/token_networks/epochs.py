@@ -105,8 +105,8 @@ def learn(
         raise InputError("Every training sample was set aside for validation: lower `train.validation`.")
     steps = -(-len(learners) // options.batch_size)
     optimizer = optimizer_of(network, options)
-    found = checkpoints.latest()
-    curve = [] if found is None else [Epoch(*one) for one in restore(network, optimizer, found[1])]
+    checkpoint = checkpoints.latest()
+    curve = [] if checkpoint is None else [Epoch(*one) for one in restore(network, optimizer, checkpoint[1])]
     for epoch in range(len(curve), options.epochs):
         generator = Seeds(seeds.run_seed, f"{seeds.stage}/epoch {epoch}").generator()
         with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
@@ -149,13 +149,13 @@ def optimizer_of(network: Any, options: Training) -> Any:
 def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.random.Generator) -> Iterator[IntArray]:
     """The learners in random batches of about equal lengths."""
     order = generator.permutation(learners)
-    found = []
+    minibatches = []
     for start in range(0, len(order), size * _POOL):
         pool = order[start : start + size * _POOL]
         pool = pool[np.argsort(lengths[pool], kind="stable")]
-        found += [pool[first : first + size] for first in range(0, len(pool), size)]
-    for place in generator.permutation(len(found)):
-        yield found[place]
+        minibatches += [pool[first : first + size] for first in range(0, len(pool), size)]
+    for place in generator.permutation(len(minibatches)):
+        yield minibatches[place]
 
 
 def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate: float, device: str) -> Answer:
@@ -184,8 +184,8 @@ def _share_right(network: Any, exercise: Exercise, rows: IntArray, device: str, 
 def padded(batch: list[IntArray], fill: int, device: str) -> torch.Tensor:
     """Rows of different lengths as one tensor, the shorter ones filled up."""
     rows = np.full((len(batch), max(map(len, batch))), fill, dtype=np.int64)
-    for place, one in enumerate(batch):
-        rows[place, : len(one)] = one
+    for place, row in enumerate(batch):
+        rows[place, : len(row)] = row
     return torch.from_numpy(rows).to(device)
 
 

@@ -88,13 +88,13 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
             Path(folder, name).write_bytes(content)
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-            made = tokenizer.backend_tokenizer.to_str()
+            tokenizer_json = tokenizer.backend_tokenizer.to_str()
         except Exception as fault:  # whatever a library raises on somebody's files is about those files
             raise InputError(
                 f'"{written}" has no tokenizer.json, and none can be made of its files: save it again with a fast '
                 "tokenizer (tokenizer.save_pretrained)."
             ) from fault
-    return dict(files) | {"tokenizer.json": made.encode()}
+    return dict(files) | {"tokenizer.json": tokenizer_json.encode()}
 
 
 def limit_of(config: Any, files: Mapping[str, bytes]) -> int:

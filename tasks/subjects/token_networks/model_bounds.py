@@ -42,7 +42,7 @@ def require_bearable_model(files: Mapping[str, bytes], who: str) -> None:
     """Nothing, or the sentence for the file, and the word in it, that no model has."""
     objects = {name: _object(files[name], name, who) for name in _OBJECTS if name in files}
     config = objects.get("config.json", {})
-    wrong = partial(_wrong, who)
+    wrong = partial(_unreadable, who)
     sizes = {name: config[name] for name in (*_LAYERS, *_WIDTHS, *_INNER, *_ROWS) if config.get(name) is not None}
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
@@ -66,8 +66,8 @@ def made_of_files(who: str, what: str, hide: str = "") -> Iterator[None]:
     except AssayError:
         raise
     except Exception as fault:
-        said = " ".join((str(fault).replace(hide, who) if hide else str(fault)).split())[:600]
-        raise InputError(f"{who} cannot be read as a {what}: {said or type(fault).__name__}") from fault
+        reason = " ".join((str(fault).replace(hide, who) if hide else str(fault)).split())[:600]
+        raise InputError(f"{who} cannot be read as a {what}: {reason or type(fault).__name__}") from fault
 
 
 def _largest(sizes: Mapping[str, int], names: tuple[str, ...]) -> int:
@@ -98,5 +98,5 @@ def _require_library(quantised: object, wrong: Callable[[str], InputError]) -> N
         )
 
 
-def _wrong(who: str, what: str) -> InputError:
+def _unreadable(who: str, what: str) -> InputError:
     return InputError(f"{who} cannot be read: {what}; correct it, or save the model again as it was trained.")

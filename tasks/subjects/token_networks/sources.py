@@ -46,8 +46,8 @@ def find_model(written: str, revision: str | None, beside: Path) -> ModelSource:
     folder = beside / written
     if folder.is_dir():
         if revision is not None:
-            said = f'"{written}" is a folder here, so `revision: {revision}` means nothing: leave it out.'
-            raise SettingError(said, "revision", revision)
+            message = f'"{written}" is a folder here, so `revision: {revision}` means nothing: leave it out.'
+            raise SettingError(message, "revision", revision)
         files = {path.name: content_of(path) for path in _model_files(folder, written)}
         require_bearable_model(files, f'"{written}"')
         return ModelSource(written, str(folder), "", _content(files.items()))
@@ -102,15 +102,15 @@ def _commit_of(written: str, revision: str | None) -> str:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
     try:
-        found = HfApi().model_info(written, revision=revision, timeout=20).sha
+        commit = HfApi().model_info(written, revision=revision, timeout=20).sha
     except (HfHubHTTPError, OfflineModeIsEnabled, OSError) as fault:
         try:
             return Path(snapshot_download(written, revision=revision, local_files_only=True)).name
         except (LocalEntryNotFoundError, OSError):
             raise _not_found(written, fault) from fault
-    if not found:
+    if not commit:
         raise _not_found(written, OSError("it names no commit"))
-    return str(found)
+    return str(commit)
 
 
 def _fetched(written: str, commit: str) -> Path:
@@ -137,11 +137,11 @@ def _fetched(written: str, commit: str) -> Path:
 def _not_found(written: str, fault: Exception) -> InputError:
     return InputError(
         f'"{written}" is neither a model that Assay knows by name nor a folder here, and the Hugging Face hub does not '
-        f"give it ({_in_words(fault)}); name a folder with the model, or look at the name and `revision`."
+        f"give it ({_reason(fault)}); name a folder with the model, or look at the name and `revision`."
     )
 
 
-def _in_words(fault: Exception) -> str:
+def _reason(fault: Exception) -> str:
     """Why the hub gives nothing; a name of the fault's own class stands for what its long text repeats."""
     answer = getattr(getattr(fault, "response", None), "status_code", None)
     if answer in (401, 404):  # 401 is what it says of names that it does not know
