@@ -161,7 +161,7 @@ class Folder:
 
         That the file is there may be our own doing: an answer was lost, and the library below us asked again.
         """
-        with self._in_words():
+        with self._explaining_faults():
             try:
                 self._asked(lambda: self.fs.pipe_file(target, content, mode="create"))
             except FileExistsError:

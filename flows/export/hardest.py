@@ -74,7 +74,7 @@ def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, p
         "id": [one.id for one in hard],
         "subject": [one.subject for one in hard],
         "gold_name": [one.truth for one in hard],
-        "predicted_name": [one.said for one in hard],
+        "predicted_name": [one.predicted for one in hard],
     }
     for name in dict.fromkeys(name for one in hard for name in one.why):
         told = [one.why.get(name, (None, None)) for one in hard]

@@ -72,9 +72,9 @@ def notes_on(store: Store, pipeline: str, runs: Sequence[RunRecord]) -> list[str
     """What stands above the runs of a pipeline: what they are held against, who said so (the latest first), and what
     its gates on change can see."""
     sentences = [accepted_in_words(one) for one in reversed(acceptances(store, pipeline))]
-    return [f"{'Baseline' if at == 0 else 'Before that'}: {one}" for at, one in enumerate(sentences)] + detectable_in_words(
-        [run for run in runs if run.pipeline == pipeline and not run.is_sample]
-    )
+    return [
+        f"{'Baseline' if at == 0 else 'Before that'}: {one}" for at, one in enumerate(sentences)
+    ] + detectable_in_words([run for run in runs if run.pipeline == pipeline and not run.is_sample])
 
 
 def _entry(line: object) -> RunEntry | None:
