@@ -5,13 +5,14 @@
 The whole chain on pictures, shrunken, on two workers with up to four stages at work at once. A case is a night over an
 empty store that is struck once or twice, at a moment drawn by seed (so many results and partitions later), by SIGKILL,
 SIGINT or SIGTERM, against the run, a worker or Prefect's server; then it is started again. What was finished when it
-was struck should not be done again: the claim is the share of that CPU time which the last run did not spend.
+was struck should not be done again: the claim is the share of its CPU time that stands in the results in the end.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from typing import Any
 import psutil
 from claims import claim, tell
 
-from assay.infra.manifests import Manifest
+from assay.infra.manifests import Manifest, Part
 from assay.infra.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
@@ -34,29 +35,22 @@ from struck_nights import Strike, comes_so_far, strikes_of_case
 
 MOST_FURTHER = 60
 """A quiet night leaves a few hundred files of progress; a strike comes within so many of the last."""
-PATIENCE = 900.0
+PATIENCE, SHARE = 900.0, "share of CPU"
 
 
 @dataclass(frozen=True)
 class Case:
-    """What became of one night: CPU seconds of what was finished when it was struck, and of what was done after."""
+    """What became of one night."""
 
     finished: float
-    afterwards: float
+    """CPU seconds of results and partitions that were finished when it was struck (last)."""
+    kept: float
+    """Those of them that are part of the results in the end: not done again."""
     used: float
-    """CPU seconds of all processes of the struck attempts, starting up included."""
+    """CPU seconds of all processes of the struck attempts up to the strike, starting up included."""
     hit: bool
     same: bool
     left_over: int
-
-    def kept(self, whole: float) -> float:
-        """The share of the finished work that was not done again, where the whole night's work is so much.
-
-        >>> Case(finished=40.0, afterwards=65.0, used=70.0, hit=True, same=True, left_over=0).kept(whole=100.0)
-        0.875
-        """
-        again = max(0.0, self.finished + self.afterwards - whole)
-        return max(0.0, 1.0 - again / self.finished) if self.finished else 1.0
 
 
 def night(folder: Path, store: str) -> Command:
@@ -65,24 +59,49 @@ def night(folder: Path, store: str) -> Command:
     return Command.start(["run", "shrunken", *options], folder=folder, env=environment(folder / "home"))
 
 
+def files_of(store: Path) -> list[Path]:
+    """The JSON files of a store's stages; a walk, unlike a glob, does not mind a folder that is removed meanwhile."""
+    walk = os.walk(store / "stages")
+    return [Path(folder, name) for folder, _, names in walk for name in names if name.endswith(".json")]
+
+
 def manifests(store: Path) -> list[Manifest]:
     """All committed results."""
     opened = Store(str(store))
-    places = [file.parent for file in store.glob("stages/*/*/manifest.json")]
+    places = [file.parent for file in files_of(store) if file.name == "manifest.json"]
     found = (opened.manifest(place.parent.name, place.name) for place in places)
     return [one for one in found if one is not None]
 
 
-def finished_work(store: Path) -> float:
-    """CPU seconds of committed results, and of finished partitions of those that are not."""
-    marks = (part for file in store.glob("stages/*/*/marks/*/*.json") for part in _part_in(file))
-    return sum(one.cpu_seconds for one in manifests(store)) + sum(marks)
+def finished_work(store: Path) -> dict[str, float]:
+    """CPU seconds of committed results, and of finished partitions of those that are not, by what tells each apart."""
+    results = {_name(one): one.cpu_seconds for one in manifests(store)}
+    marks = (part for file in files_of(store) if file.parts[-3] == "marks" for part in _part_in(file))
+    return results | dict(marks)
 
 
-def _part_in(mark: Path) -> Iterator[float]:
-    with suppress(OSError, json.JSONDecodeError, KeyError, TypeError):  # a training's mark, or one that is gone again
-        if not (mark.parents[2] / "manifest.json").exists():
-            yield float(json.loads(mark.read_text())["cpu_seconds"])
+def in_the_end(store: Path) -> set[str]:
+    """What tells apart all that the committed results are made of. Of what is done twice, times and worker differ."""
+    found = manifests(store)
+    parts = (part for one in found for output in one.outputs.values() for part in output.parts)
+    return {_name(one) for one in found} | {_told_apart(part) for part in parts}
+
+
+def _name(manifest: Manifest) -> str:
+    return f"{manifest.stage}/{manifest.key} by {manifest.run}, {manifest.created}"
+
+
+def _told_apart(part: Part) -> str:
+    names = ",".join(file.file for file in part.files)
+    return f"{names} by {part.worker}, {part.wall_seconds} s, {part.cpu_seconds} s"
+
+
+def _part_in(mark: Path) -> Iterator[tuple[str, float]]:
+    if (mark.parents[2] / "manifest.json").exists():
+        return
+    with suppress(OSError, ValueError, KeyError, TypeError):  # a training's mark, or one that is gone again
+        part = Part.from_json(json.loads(mark.read_text()))
+        yield _told_apart(part), part.cpu_seconds
 
 
 def used_by(attempt: Command) -> float:
@@ -98,21 +117,21 @@ def used_by(attempt: Command) -> float:
 def case(folder: Path, number: int, quiet: dict[str, str]) -> Case:
     """One night, struck and started again."""
     draw, times = strikes_of_case(number)
-    store, families, used = folder / f"case-{number}", list[psutil.Process](), 0.0
+    store, families, used, finished = folder / f"case-{number}", list[psutil.Process](), 0.0, dict[str, float]()
     for _ in range(times):
         attempt = night(folder, store.name)
         if comes_so_far(attempt, store, draw.randrange(1, MOST_FURTHER)):
-            used += used_by(attempt)
+            used, finished = used + used_by(attempt), finished_work(store)
             families += Strike.of_case(number).hit(attempt)
         attempt.wait(PATIENCE)
-    finished = finished_work(store)
-    before = {one.run for one in manifests(store)}
     last = night(folder, store.name)
     if last.wait(PATIENCE) != 0:
         raise SystemExit(last.out + last.err)
     *_, record = records(store)
-    afterwards = sum(one.cpu_seconds for one in manifests(store) if one.run not in before)
-    return Case(finished, afterwards, used, bool(families), digests(record) == quiet, len(still_there(families)))
+    end = in_the_end(store)
+    kept = sum(seconds for what, seconds in finished.items() if what in end)
+    same, left = digests(record) == quiet, len(still_there(families))
+    return Case(round(sum(finished.values()), 2), round(kept, 2), round(used, 2), bool(families), same, left)
 
 
 def undisturbed(folder: Path) -> tuple[dict[str, str], float]:
@@ -126,19 +145,17 @@ def undisturbed(folder: Path) -> tuple[dict[str, str], float]:
 
 def claims(cases: list[Case], whole: float) -> Iterator[dict[str, Any]]:
     """What the cases come to."""
-    hit = [one for one in cases if one.hit]
+    hit = [one for one in cases if one.hit and one.finished]
     more = {
         "digests_equal": all(one.same for one in cases),
         "identical": f"{sum(one.same for one in cases)} of {len(cases)}",
-        "hit": len(hit),
+        "hit": sum(one.hit for one in cases),
         "left_over": sum(one.left_over for one in cases),
         "night_cpu_seconds": round(whole, 1),
     }
-    yield claim(
-        "finished work that a struck night keeps", [one.kept(whole) for one in hit], unit="share of CPU", **more
-    )
-    shares = [one.finished / one.used for one in hit if one.used]
-    yield claim("finished work in all that struck attempts used, starting included", shares, unit="share of CPU")
+    yield claim("finished work that a struck night keeps", [one.kept / one.finished for one in hit], unit=SHARE, **more)
+    shares = [one.finished / one.used for one in hit]
+    yield claim("finished work in all that struck attempts used, starting included", shares, unit=SHARE)
 
 
 def main() -> None:

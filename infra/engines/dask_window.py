@@ -6,6 +6,7 @@ import queue
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -146,7 +147,8 @@ class Window:
                         "raise compute.memory"
                     ) from error
                 given_up = self._blame.given_up  # blamed for a neighbour, perhaps
-                self._client.retry([future])
+                with suppress(KeyError):  # what is tried again is a call whose future we let go of: Dask's client trips
+                    self._client.retry([future])
 
     def _gather(self, futures: list[Future], errors: str) -> list[Any]:
         """The values behind the futures, here; waits as long as there is somebody to compute what got lost."""

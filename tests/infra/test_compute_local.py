@@ -195,7 +195,7 @@ def test_only_this_machine_can_reach_the_cluster(engine: Engine) -> None:
     listening = [c.laddr.ip for p in ours for c in p.net_connections("inet") if c.status == psutil.CONN_LISTEN]
     assert len(listening) >= 5  # a scheduler, two nannies, two workers
     assert set(listening) == {"127.0.0.1"}
-    assert engine._connection.client.scheduler.address.startswith("tls://")
+    assert engine._pool.connection.client.scheduler.address.startswith("tls://")
 
 
 def test_a_required_gpu_that_is_not_there_is_an_error_before_anything_runs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a night asks of its store: so many requests, and so many more for each partition (docs/scale.md has them)."""
+"""What a night asks of its store: so many requests, and so many more for each partition (docs/clusters.md has them)."""
 
 from __future__ import annotations
 
