@@ -34,3 +34,9 @@ def on_prefect(prefect_url: str) -> Iterator[str]:
             send_what_is_queued()  # else Prefect looks for its server, long gone, when this process ends
     finally:
         patched.undo()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_published(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are of the runs that a test leaves, and not of the results that lie beside the documents."""
+    monkeypatch.setattr("assay.flows.reproduce.results.RESULTS", tmp_path_factory.getbasetemp() / "nothing-published")
