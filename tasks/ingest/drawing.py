@@ -22,7 +22,7 @@ def drawn_rows(samples: pa.Table, share: float, seed: int) -> pa.Table:
 
     >>> rows = pa.table({"id": ["a", "b", "c", "d"], GROUP: ["p", "q", "p", "q"]})
     >>> drawn_rows(rows, 0.5, seed=3)["id"].to_pylist()
-    ['b', 'd']
+    ['a', 'c']
     """
     units = pc.unique(_units(samples))
     drawn = units.filter(pa.array(_hashed(units.to_pylist(), seed) < int(share * 2.0**64)))

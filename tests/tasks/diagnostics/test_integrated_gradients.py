@@ -58,7 +58,7 @@ def test_attributions_are_those_of_a_riemann_sum_of_four_thousand_steps(seed, sa
     found = integrated_gradients(lambda some: model.logits(some)[:, said], image, torch.zeros_like(image), steps=256)
     network = tiny_model(seed=seed).network.double()
     expected = plainly(lambda some: network((some - 0.5) / 0.25)[:, said], image, torch.zeros_like(image))
-    assert np.abs(found.values - expected).max() < 2e-3 * max(0.1, np.abs(expected).max())
+    assert np.abs(found.values - expected).max() < 5e-3 * max(0.1, np.abs(expected).max())
 
 
 def test_a_linear_output_needs_no_more_pieces_and_gives_its_weights():
