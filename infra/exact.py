@@ -6,8 +6,9 @@ Float sums in completion order, or over other partitions, differ in the last bit
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -88,6 +89,28 @@ class ExactSum:
         return ExactSum(self.units + other.units)
 
 
+@dataclass(frozen=True)
+class Smallest:
+    """So many of the smallest of comparable values, ascending: of all that went in, whatever came with what.
+
+    >>> merge(Smallest.of([5, 1, 9], 2), Smallest.of([3], 2)).values
+    (1, 3)
+    """
+
+    values: tuple[Any, ...]
+    most: int
+
+    @classmethod
+    def of(cls, values: Iterable[Any], most: int) -> Smallest:
+        """The smallest of these, `most` of them or all that there are."""
+        return cls(tuple(heapq.nsmallest(most, map(_comparable, values))), most)
+
+    def __add__(self, other: Smallest) -> Smallest:
+        if self.most != other.most:
+            raise TypeError(f"the {self.most} smallest and the {other.most} smallest cannot be merged")
+        return Smallest.of((*self.values, *other.values), self.most)
+
+
 @dataclass(frozen=True, eq=False)
 class SparseSum:
     """Whole numbers that add up place by place, of which only those that are not 0 are kept.
@@ -164,7 +187,7 @@ def _canonical(value: object, where: str) -> object:
         return int(value)
     if isinstance(value, np.ndarray):
         return _int64(value, where)
-    if isinstance(value, frozenset | ExactSum | SparseSum | Least | Greatest):
+    if isinstance(value, frozenset | ExactSum | SparseSum | Smallest | Least | Greatest):
         return value
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
@@ -175,7 +198,7 @@ def _canonical(value: object, where: str) -> object:
     raise _inexact(
         where,
         f"a {type(value).__name__}",
-        "use int, an integer array, frozenset, Least, Greatest, ExactSum, SparseSum or dict",
+        "use int, an integer array, frozenset, Least, Greatest, Smallest, ExactSum, SparseSum or dict",
     )
 
 
@@ -193,6 +216,8 @@ def _merge(left: object, right: object, where: str) -> object:
     if isinstance(left, ExactSum) and isinstance(right, ExactSum):
         return left + right
     if isinstance(left, SparseSum) and isinstance(right, SparseSum):
+        return left + right
+    if isinstance(left, Smallest) and isinstance(right, Smallest):
         return left + right
     if isinstance(left, dict) and isinstance(right, dict):
         keys = sorted(left.keys() | right.keys())

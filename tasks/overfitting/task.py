@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from assay.data.classes import class_names
 from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
 from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
@@ -24,14 +22,12 @@ from assay.tasks.overfitting.shifting import learned_rows, shift_partition
 from assay.tasks.overfitting.window_tests import Looked, looked_from, require_known, window_findings, window_records
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.holding_out import (
-    alike,
-    content_marks,
     rows_as_they_are,
     rows_on_side,
     split_column,
     splits_in,
 )
-from assay.tasks.subjects.holding_out_task import ROWS
+from assay.tasks.subjects.holding_out_task import ROWS, copies_among
 from assay.tasks.subjects.images.learning import learn_images
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -84,12 +80,7 @@ def require_fresh(splits: Collection[str], evaluation: Evaluation, fresh: str) -
 
 def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:
     """How many fresh samples are no news, as the end of a line; empty where all are."""
-    marked = [
-        map_partitions(content_marks, side, into=Samples, name=f"content_{at}", content=("image",))
-        for at, side in enumerate([fresh, *held])
-    ]
-    marks = [collect(one, ["content"])["content"].to_numpy() for one in marked]
-    copies = alike(np.concatenate(marks[1:]), marks[0])
+    copies = copies_among(fresh, held, ("image",))
     if not copies:
         return ""
     warning = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.infra.errors import InputError, SettingError
+from assay.infra.exact import Smallest, SparseSum
 from assay.tasks.subjects.folds import drawn
 from assay.tasks.subjects.grouping import Marks, of_groups
 from assay.tasks.subjects.settings import Evaluation
@@ -98,9 +99,11 @@ def content_marks(samples: pa.Table, *, content: Sequence[str]) -> pa.Table:
     return samples.select(["id", "gold"]).append_column("content", pa.array(marks, pa.uint64()))
 
 
-def alike(training: npt.NDArray[np.uint64], audited: npt.NDArray[np.uint64]) -> int:
-    """How many of the audited samples hold what a training sample holds."""
-    return int(np.isin(audited, training).sum())
+def marks_among(samples: pa.Table, *, content: Sequence[str], marks: npt.NDArray[np.uint64]) -> SparseSum:
+    """Which of the marks, ascending and each once, a partition's samples have: by their places among the marks."""
+    here = np.unique(content_marks(samples, content=content)["content"].to_numpy())
+    places = np.flatnonzero(np.isin(marks, here, assume_unique=True))
+    return SparseSum.of(places, np.ones(len(places), dtype=np.int64))
 
 
 def on_side(
@@ -146,17 +149,24 @@ def rows_on_side(
     return samples.take(pa.array(np.flatnonzero(chosen)))
 
 
-def audited_ids(
+def first_audited(
     samples: pa.Table,
     *,
     settings: Evaluation,
     by_column: bool,
+    limit: int,
     content: Sequence[str] = (),
     texts: Marks | None = None,
-) -> pa.Table:
-    """Ids and classes of the rows that are audited: what a limit is drawn from."""
+) -> dict[str, dict[str, Any]]:
+    """Of the rows that are audited, per class how many there are, and the first `limit` by what is drawn for each: all
+    that `draw_in_proportion` looks at."""
     chosen = on_side(samples, side="evaluation", settings=settings, by_column=by_column, content=content, texts=texts)
-    return samples.select(["id", "gold"]).filter(pa.array(chosen))
+    known = samples.select(["id", "gold"]).filter(pa.array(chosen))
+    queues = _queues(known["id"].to_pylist(), known["gold"].to_pylist())
+    return {
+        "sizes": {str(code): len(queue) for code, queue in queues.items()},
+        "first": {str(code): Smallest.of(queue, limit) for code, queue in queues.items()},
+    }
 
 
 def rows_as_they_are(samples: pa.Table) -> pa.Table:
@@ -179,11 +189,19 @@ def draw_in_proportion(ids: Iterable[str], classes: Iterable[int | None], limit:
     1
     """
     queues = _queues(ids, classes)
-    # Seats after Sainte-Laguë: the i-th of n samples stands at (2i + 1) / n, and those that stand first are drawn.
+    sizes = {code: len(queue) for code, queue in queues.items()}
+    return seated(sizes, {code: sorted(queue) for code, queue in queues.items()}, limit)
+
+
+def seated(sizes: Mapping[int, int], first: Mapping[int, Sequence[tuple[bytes, str]]], limit: int) -> frozenset[str]:
+    """As `draw_in_proportion`, of the first `limit` samples or more of each class: no later one gets a seat.
+
+    Seats after Sainte-Laguë: the i-th of n samples stands at (2i + 1) / n, and those that stand first are drawn.
+    """
     ranked = [
-        (place > 0, (2 * place + 1) / len(queue), code, sample)
-        for code, queue in queues.items()
-        for place, (_, sample) in enumerate(sorted(queue))
+        (place > 0, (2 * place + 1) / sizes[code], code, sample)
+        for code, queue in first.items()
+        for place, (_, sample) in enumerate(queue)
     ]
     return frozenset(sample for *_, sample in sorted(ranked)[:limit])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from assay.data.schemas import Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
@@ -15,15 +17,15 @@ from assay.tasks.statistics.groups import GROUP
 from assay.tasks.subjects.grouping_steps import Parted, groups_on_both_sides, parting, shared_by_pairs
 from assay.tasks.subjects.holding_out import (
     Side,
-    alike,
-    audited_ids,
     columns_of,
     content_columns,
     content_marks,
-    draw_in_proportion,
+    first_audited,
+    marks_among,
     require_splits,
     rows_as_they_are,
     rows_on_side,
+    seated,
     splits_in,
 )
 from assay.tasks.subjects.settings import Evaluation
@@ -70,9 +72,9 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
 
     only = None
     if settings.limit is not None:
-        audited = map_partitions(audited_ids, samples, into=Samples, name="audited", **rule)
-        known = collect(audited, ["id", "gold"])
-        only = draw_in_proportion(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
+        audited = reduce_partitions(first_audited, samples, limit=settings.limit, **rule)
+        sizes, first = ({int(code): one for code, one in audited[name].items()} for name in ("sizes", "first"))
+        only = seated(sizes, {code: one.values for code, one in first.items()}, settings.limit)
     held = HeldOut(side("training"), side("evaluation", only))
     how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
     shared = _copies(held, content) + (groups_on_both_sides(*held) if by_column and GROUP in columns else "")
@@ -82,14 +84,18 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
 
 def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
     """How many audited samples hold what a training sample holds too, as the end of a line; empty where none does."""
-    sides = [
-        collect(map_partitions(content_marks, side, into=Samples, name=f"content_{at}", content=content), ["content"])
-        for at, side in enumerate(held)
-    ]
-    copies = alike(*(side["content"].to_numpy() for side in sides))
+    copies = copies_among(held.evaluation, [held.training], content)
     if not copies:
         return shared_by_pairs(held.training, held.evaluation, content)
     what = "are also" if copies > 1 else "is also"
     sentence = f"{copies} of the audited samples {what} among those that train, under another id"
     current_run().notice(f"{sentence}: what is measured on them is no measure of new samples. Mend the split.")
     return f" · {sentence}"
+
+
+def copies_among(looked_at: Artifact[Samples], others: Sequence[Artifact[Samples]], content: tuple[str, ...]) -> int:
+    """How many samples hold what one of the others holds; of those nothing comes here but which were found."""
+    marked = map_partitions(content_marks, looked_at, into=Samples, name="content", content=content)
+    marks, times = np.unique(collect(marked, ["content"])["content"].to_numpy(), return_counts=True)
+    found = [reduce_partitions(marks_among, other, content=content, marks=marks).places for other in others]
+    return int(times[np.unique(np.concatenate(found))].sum())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.infra.exact import ExactSum, Greatest, Least, merge, mergeable
+from assay.infra.exact import ExactSum, Greatest, Least, Smallest, merge, mergeable
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 LEAVES: list[Callable[[int], object]] = [
@@ -19,6 +19,7 @@ LEAVES: list[Callable[[int], object]] = [
     lambda n: frozenset({n % 5, n % 3}),
     lambda n: Least((n % 7, str(n))),
     lambda n: Greatest(n / 3),
+    lambda n: Smallest.of([(n % 7, str(n)), (n % 3, "b")], 3),
     lambda n: ExactSum.of([n / 7, 1e16 / (n + 1), -0.1]),
     lambda n: {"n": n, f"only {n % 4}": np.array([n, 1]), "inner": {"sum": ExactSum.of([n / 10])}},
 ]

@@ -1,5 +1,7 @@
 """No sample is ever both audited and trained on, nor a copy of it; a limit keeps the proportions of the classes."""
 
+from itertools import chain
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,11 +12,19 @@ from subject_workload import Rows, copied_images, copied_texts, rows_with_split,
 from assay.data.schemas import Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
+from assay.infra.exact import merge
 from assay.infra.partitions import collect, map_pieces
 from assay.infra.stage import stage
 from assay.tasks.statistics.groups import GROUP, named_groups
 from assay.tasks.subjects.folds import fold_of
-from assay.tasks.subjects.holding_out import contents_of, draw_evenly, draw_in_proportion, on_side
+from assay.tasks.subjects.holding_out import (
+    contents_of,
+    draw_evenly,
+    draw_in_proportion,
+    first_audited,
+    on_side,
+    seated,
+)
 from assay.tasks.subjects.holding_out_task import ROWS, hold_out
 from assay.tasks.subjects.settings import Evaluation
 
@@ -105,6 +115,23 @@ def test_a_draw_has_the_proportions_of_the_classes_and_one_of_each(classes, limi
             assert abs(taken - min(share, len(there))) <= len(kinds)
     assert draw_in_proportion(names[::-1], classes[::-1], limit) == drawn
     assert draw_in_proportion(names, classes, max(1, limit // 2)) <= drawn
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from([None, 0, 0, 0, 1, 2]), max_size=20), min_size=1, max_size=4), st.integers(1, 30)
+)
+def test_a_draw_from_what_partitions_keep_is_the_draw_from_all(parts, limit):
+    names = [[f"{part}-{number}" for number in range(len(classes))] for part, classes in enumerate(parts)]
+    found = {"sizes": {}, "first": {}}
+    for ids, classes in zip(names, parts, strict=True):
+        columns = {"id": pa.array(ids, pa.string()), "gold": pa.array(classes, pa.int16())}
+        rows = pa.table(columns | {"split": pa.array(["test"] * len(ids), pa.string())})
+        found = merge(found, first_audited(rows, settings=Evaluation(), by_column=True, limit=limit))
+    assert all(len(one.values) <= limit for one in found["first"].values())
+    sizes = {int(code): size for code, size in found["sizes"].items()}
+    drawn = seated(sizes, {int(code): one.values for code, one in found["first"].items()}, limit)
+    assert drawn == draw_in_proportion(chain.from_iterable(names), chain.from_iterable(parts), limit)
 
 
 def test_a_hundred_of_lesions_that_are_benign_in_four_of_five_cases_hold_eighty_benign_ones():
