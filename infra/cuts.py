@@ -63,9 +63,10 @@ def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | N
         return cuts
     if len({sum(file.rows for file in found.values()) for found in files}) == 1:
         # The same rows, cut differently: an input that came from the store while another was made anew.
+        laid = [_Laid.out(found) for found in files]
         return [
-            Cut(index, file.rows, tuple(_slices(found, start, file.rows) for found in files))
-            for index, file, start in _with_starts(files[0])
+            Cut(index, file.rows, tuple(one.slices(start, file.rows) for one in laid))
+            for index, file, start in zip(sorted(files[0]), laid[0].files, laid[0].starts.tolist(), strict=True)
         ]
     if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources):
         return cuts  # one input lacks partitions that were quarantined: so does what is made of it
@@ -83,8 +84,9 @@ def _cut_anew(files: Sequence[Mapping[int, PartFile]], rows: int, inputs: Sequen
     total = totals.pop()
     pieces = max(1, -(-total // rows))
     ends = [total * piece // pieces for piece in range(pieces + 1)]
+    laid = [_Laid.out(found) for found in files]
     return [
-        Cut(index, end - start, tuple(_slices(found, start, end - start) for found in files))
+        Cut(index, end - start, tuple(one.slices(start, end - start) for one in laid))
         for index, (start, end) in enumerate(pairwise(ends))
     ]
 
@@ -94,19 +96,33 @@ def _mismatch(inputs: Sequence[Artifact[Any]]) -> RunError:
     return RunError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
 
 
-def _with_starts(parts: Mapping[int, PartFile]) -> list[tuple[int, PartFile, int]]:
-    starts = np.cumsum([0, *(parts[index].rows for index in sorted(parts))])
-    return [(index, parts[index], int(start)) for index, start in zip(sorted(parts), starts, strict=False)]
+@dataclass(frozen=True)
+class _Laid:
+    """The parts of an input one after the other, and the rows at which each starts and ends."""
 
+    files: list[PartFile]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
 
-def _slices(parts: Mapping[int, PartFile], start: int, rows: int) -> tuple[Slice, ...]:
-    """The slices of parts that hold the given range of rows."""
-    slices = [
-        Slice(file, max(0, start - first), min(start + rows, first + file.rows) - max(start, first))
-        for _, file, first in _with_starts(parts)
-        if first < start + rows and first + file.rows > start
-    ]
-    return tuple(slices) or (Slice(parts[min(parts)], 0, 0),)
+    @classmethod
+    def out(cls, parts: Mapping[int, PartFile]) -> _Laid:
+        """The parts in their order."""
+        files = [parts[index] for index in sorted(parts)]
+        ends = np.cumsum([file.rows for file in files], dtype=np.int64)
+        return cls(files, ends - [file.rows for file in files], ends)
+
+    def slices(self, start: int, rows: int) -> tuple[Slice, ...]:
+        """The slices of parts that hold the given range of rows; found by halving, as there may be a partition of
+        each of very many parts."""
+        first = int(np.searchsorted(self.ends, start, side="right"))
+        last = int(np.searchsorted(self.starts, start + rows, side="left"))
+        found = [
+            Slice(file, max(0, start - begin), min(start + rows, end) - max(start, begin))
+            for file, begin, end in zip(
+                self.files[first:last], self.starts[first:last].tolist(), self.ends[first:last].tolist(), strict=True
+            )
+        ]
+        return tuple(found) or (Slice(self.files[0], 0, 0),)
 
 
 def aligned_slices(plan: Sequence[Cut], aligned: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:
