@@ -19,6 +19,7 @@ NAMES = (
     "label_model_memory",
     "scale",
     "whole_run",
+    "many_partitions",
     "explainers",
     "word_attacks",
     "attacks",

@@ -84,9 +84,10 @@ def _run(options: argparse.Namespace) -> dict[str, object]:
         began = time.perf_counter()
         _ = run.engine
         started = time.perf_counter()
-        _chain(options)
+        chain(options, options.to)
         ended = time.perf_counter()
         stages = [(record.title, record.summary, record.seconds) for record in run.record.stages]
+        cpu = [(record.title, record.cost["cpu"]) for record in run.record.stages]
         digests = [output["digest"] for record in run.record.stages for output in record.outputs.values()]
     return {
         "rows": options.rows,
@@ -95,11 +96,12 @@ def _run(options: argparse.Namespace) -> dict[str, object]:
         "workers_started_in": round(started - began, 2),
         "seconds": round(ended - started, 2),
         "stages": stages,
+        "cpu": cpu,
         "digests": digests,
     }
 
 
-def _chain(options: argparse.Namespace) -> None:
+def chain(options: argparse.Namespace, to: str) -> None:
     """Votes → pruning → both labelers → weak labels → intervals → order → validity, as the curation flow does it."""
     from planted_votes import plant_votes
 
@@ -119,7 +121,7 @@ def _chain(options: argparse.Namespace) -> None:
     for labeler in options.labelers:
         model = train_labeler(votes, panel, classes, labelling, labeler, "panel")
         labels = label_probabilistically(votes, model, classes, labelling)
-        if options.to == "labels":
+        if to == "labels":
             continue
         intervals = bound_confidence(labels, ordering)
         order_adversarially(intervals, samples, ordering, labeler)

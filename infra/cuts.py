@@ -108,8 +108,9 @@ class _Laid:
     def out(cls, parts: Mapping[int, PartFile]) -> _Laid:
         """The parts in their order."""
         files = [parts[index] for index in sorted(parts)]
-        ends = np.cumsum([file.rows for file in files], dtype=np.int64)
-        return cls(files, ends - [file.rows for file in files], ends)
+        rows = np.array([file.rows for file in files], dtype=np.int64)
+        ends: npt.NDArray[np.int64] = np.cumsum(rows)
+        return cls(files, ends - rows, ends)
 
     def slices(self, start: int, rows: int) -> tuple[Slice, ...]:
         """The slices of parts that hold the given range of rows; found by halving, as there may be a partition of

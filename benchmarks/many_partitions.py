@@ -1,0 +1,177 @@
+"""What 10^9 samples and 500 workers need, from what calls, requests and partitions were measured to cost.
+
+    python benchmarks/many_partitions.py [--quick] [--calls 100000] [--tiny FILE]
+
+Three measurements: calls and tiny partitions through a Dask scheduler of its own (`tiny_partitions`), at a tenth and
+whole, so that the tenth foretells the whole; the requests and calls of the curation chain (`store_requests`); and the
+CPU of its partitions of 100 000 × 60 (`planted_curation`). Then the sums, which docs/scale.md reads out. What is not
+measured but taken from price lists and round numbers stands in `Assumed`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from claims import claim, tell
+from planted_curation import FUNCTIONS, curation
+from processes import python
+
+SAMPLES, WORKERS = 10**9, 500
+ROWS_PER_PARTITION, RANGE_ROWS = 100_000, 1 << 20  # as ingest and the sort cut them
+CALLS, PARTITIONS = 100_000, 2_000
+KEY_BYTES = 17  # of a sample on its way to a range
+_ONCE = "labeler"  # the stage that learns from counts, in the flow's process, whatever the number of samples
+
+_BY_CALL = {
+    "scheduler_cpu": ("ms", 1e3),
+    "flow_cpu": ("ms", 1e3),
+    "transitions": ("", 1.0),
+    "messages": ("", 1.0),
+    "flow_bytes": ("bytes", 1.0),
+    "scheduler_bytes": ("bytes", 1.0),
+}
+_BY_PARTITION = {"bytes": ("bytes", 1.0), "held_bytes": ("bytes", 1.0), "read_seconds": ("µs", 1e6)}
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What nobody measured here: list prices of a large cloud, and how long a request takes from inside of it."""
+
+    dollars_per_thousand_writes: float = 0.005  # PUT, COPY, LIST
+    dollars_per_thousand_reads: float = 0.0004  # GET, HEAD
+    dollars_per_core_hour: float = 0.05
+    request_seconds: float = 0.03
+    megabytes_a_second: float = 100.0
+
+
+def tiny(calls: int, partitions: int, workers: int) -> dict[str, Any]:
+    """A run of so many calls and tiny partitions, in a process of its own."""
+    told = python("tiny_partitions.py", str(calls), str(partitions), str(workers)).output
+    found: dict[str, Any] = json.loads(told)
+    return found
+
+
+def say_tiny(tenth: dict[str, Any], whole: dict[str, Any]) -> dict[str, float]:
+    """The claims about the run of calls; and what a call, or a partition in a manifest, costs where it costs most."""
+    dearest: dict[str, float] = {}
+    for name, (unit, scale) in _BY_CALL.items():
+        by_step = {step: round(found[name] * scale, 3) for step, found in whole["steps"].items()}
+        foretold = tenth["steps"]["run"][name] * scale
+        dearest[name] = max(by_step.values()) / scale
+        told = claim(
+            f"{whole['calls']:,} calls, {name} of each",
+            [by_step["run"]],
+            [max(foretold, 1e-9)],
+            unit=unit,
+            peer_is=f"the same of {tenth['calls']:,} calls",
+            by_step=by_step,
+        )
+        tell(told)
+    seconds = whole["steps"]["run"]["seconds"] * whole["calls"]
+    held = whole["steps"]["fold"]["tasks_held"]
+    tell(claim(f"{whole['calls']:,} calls", [seconds], unit="s", digits=1, workers=whole["workers"]))
+    tell(claim("tasks that a scheduler holds at the end of a fold", [held], unit="", digits=0))
+    tell(claim("peak of the flow", [whole["flow_peak_mb"]], unit="MB"))
+    for name, (unit, scale) in _BY_PARTITION.items():
+        value = tenth["manifest"][name] * scale
+        tell(claim(f"manifest of {tenth['partitions']:,} partitions, {name} of each", [value], unit=unit, digits=1))
+    return dearest | {f"manifest_{name}": value for name, value in tenth["manifest"].items()}
+
+
+def parcel_cost(ranges: int) -> tuple[float, float]:
+    """Seconds to take one parcel out of a partition's file of so many, and the file's bytes per sample."""
+    from assay.infra.folders import Folder
+    from assay.infra.parcels import Post, parcels
+    from assay.infra.parquet import write_part
+
+    rows = ROWS_PER_PARTITION // ranges
+    with tempfile.TemporaryDirectory() as place:
+        written = write_part(Folder(place), "part", parcels(dict.fromkeys(range(ranges), bytes(rows * KEY_BYTES))))
+        post = Post(place, ((0, written),))
+        post.received(0)
+        began = time.process_time()
+        for addressee in range(0, ranges, max(1, ranges // 20)):
+            post.received(addressee)
+        looks = len(range(0, ranges, max(1, ranges // 20)))
+        return (time.process_time() - began) / looks, written.bytes / (rows * ranges)
+
+
+def requests(counts: dict[str, dict[str, float]], partitions: int, ranges: int) -> dict[str, float]:
+    """How often the chain asks for each kind of thing with so many partitions and ranges."""
+    many = {"once": 1, "partition": partitions, "range": ranges, "partition and range": partitions * ranges}
+    return {kind: sum(each * many[of] for of, each in by.items()) for kind, by in counts.items()}
+
+
+def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, Any], samples: int, size: str) -> None:
+    """The sums for so many samples, a claim each."""
+    assumed, partitions, ranges = Assumed(), -(-samples // ROWS_PER_PARTITION), -(-samples // RANGE_ROWS)
+    asked = requests(counts["asked"], partitions, ranges)
+    calls = asked.pop("calls")
+    writes = sum(asked.get(kind, 0) for kind in ("PUT", "COPY", "LIST"))
+    reads = sum(asked.get(kind, 0) for kind in ("GET", "HEAD"))
+    taken = counts["asked"]["GET"]["partition and range"] * partitions * ranges
+    seconds_of_one, _ = parcel_cost(ranges)
+    read_again = counts["bytes_per_sample_and_range"] * samples * ranges
+    cpu = _of_partitions(chain) * partitions
+    waiting = (reads + writes) * assumed.request_seconds + read_again / assumed.megabytes_a_second / 1e6
+    stages = len(chain["cpu"])
+
+    def told(name: str, value: float, unit: str, digits: int = 1, **more: object) -> None:
+        tell(claim(f"{size}: {name}", [value], unit=unit, digits=digits) | more)
+
+    told("partitions", partitions, "", 0, ranges=ranges, stages=stages)
+    told("calls", calls, "", 0)
+    told("scheduler messages", calls * each["messages"], "", 0)
+    told("scheduler, one thread", calls * each["scheduler_cpu"], "s")
+    told("flow, one thread", calls * each["flow_cpu"], "s")
+    told("CPU of the chain, each worker", cpu / WORKERS, "s", all_hours=round(cpu / 3600, 2))
+    told("CPU of taking parcels, each worker", taken * seconds_of_one / WORKERS, "s", of_each=round(seconds_of_one, 5))
+    told("waiting for the store, each worker", waiting / WORKERS, "s")
+    told("requests", reads + writes, "", 0, by_kind={kind: round(count) for kind, count in asked.items()})
+    told("requests for parcels", taken, "", 0)
+    told("read for parcels", read_again / 1e9, "GB")
+    told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$", 2)
+    told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$", 2)
+    told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$", 2)
+    told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB", 2)
+    told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB", 2)
+    told("a step's work held by the flow", partitions * each["flow_bytes"] / 1e6, "MB", 2)
+    told("a fold held by the scheduler", partitions * each["scheduler_bytes"] / 1e6, "MB", 2)
+
+
+def _of_partitions(chain: dict[str, Any]) -> float:
+    """CPU seconds of a partition in all stages but those that work on counts."""
+    return float(sum(seconds for title, seconds in chain["cpu"] if title != _ONCE) / chain["partitions"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="small: whether it works")
+    parser.add_argument("--calls", type=int, default=CALLS, help="how many go through the window")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--tiny", type=Path, help="a file with what tiny_partitions.py printed for so many, before")
+    options = parser.parse_args()
+    calls, partitions = (300, 30) if options.quick else (options.calls, PARTITIONS)
+    tenth = tiny(calls // 10, partitions, options.workers)
+    written = options.tiny.read_text(encoding="utf-8") if options.tiny else ""
+    each = say_tiny(tenth, json.loads(written) if written else tiny(calls, partitions, options.workers))
+    counts = json.loads(python("store_requests.py", *(["--quick"] if options.quick else [])).output)
+    for kind, by in counts["asked"].items():
+        tell(claim(f"{kind} of the chain", [sum(by.values())], unit="", **by))
+    tell(claim("read of a sample for every range", [counts["bytes_per_sample_and_range"]], unit="bytes"))
+    rows = 20_000 if options.quick else 10 * ROWS_PER_PARTITION
+    chain: dict[str, Any] = curation(rows, 10, workers=2)
+    name, seconds = f"CPU of a partition of {rows // 10:,} × {FUNCTIONS}, the whole chain", [_of_partitions(chain)]
+    tell(claim(name, seconds, unit="s", by_stage=chain["cpu"], once=_ONCE))
+    for samples, size in ((SAMPLES // 100, "10^7"), (SAMPLES, "10^9")):
+        say_needs(each, chain, counts, samples, size)
+
+
+if __name__ == "__main__":
+    main()

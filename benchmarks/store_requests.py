@@ -1,0 +1,137 @@
+"""What the curation chain asks of Dask and of a remote store, as a function of partitions and ranges.
+
+    python benchmarks/store_requests.py [--quick]
+
+The chain of `scale` runs in this process over a store that answers from memory and counts what it is asked, cut into
+more and fewer partitions, its orders sorted by more and fewer ranges. Each count is a·1 + b·partitions + c·ranges +
+d·partitions·ranges, and four runs tell the four. Prints one JSON object: by kind of
+request, and `calls`; and how many bytes are read of each sample for every further range.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import fsspec
+from fsspec.implementations.memory import MemoryFileSystem
+from planted_curation import LABELERS, chain
+
+from assay.infra.compute import Call, Outcome
+from assay.infra.engines.serial import SerialEngine
+from assay.infra.environment import prepare_environment
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.settings import Compute
+from assay.infra.store import Store
+from assay.tasks.ordering import sorting
+
+FUNCTIONS, ROWS, FEW_ROWS = 10, 240_000, 2_400
+PARTITIONS, RANGES = (6, 12), (2, 4)
+_KINDS = {
+    "put_file": "PUT",
+    "pipe_file": "PUT",
+    "cat_file": "GET",
+    "info": "HEAD",
+    "exists": "HEAD",
+    "find": "LIST",
+    "ls": "LIST",
+    "cp_file": "COPY",
+    "rm": "DELETE",
+}
+_READ = "bytes"
+asked: Counter[str] = Counter()
+
+
+class CountedFileSystem(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """A store in memory that counts what it is asked; what it asks itself for an answer does not count."""
+
+    protocol = "counted"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    within = 0
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace("counted://", "memory://", 1)))
+
+
+def _counting(name: str) -> Callable[..., Any]:
+    original = getattr(MemoryFileSystem, name)
+
+    def method(self: CountedFileSystem, *args: Any, **kwargs: Any) -> Any:
+        asked[_KINDS[name]] += not CountedFileSystem.within
+        CountedFileSystem.within += 1
+        try:
+            answer = original(self, *args, **kwargs)
+            if name == "cat_file" and CountedFileSystem.within == 1:
+                asked[_READ] += len(answer)
+            return answer
+        finally:
+            CountedFileSystem.within -= 1
+
+    return method
+
+
+for _name in _KINDS:
+    setattr(CountedFileSystem, _name, _counting(_name))
+fsspec.register_implementation("counted", CountedFileSystem)
+
+
+class CountedEngine(SerialEngine):
+    """Counts the calls that Dask would have; not those that merge, one for every eight that a fold has."""
+
+    def run(self, calls: Iterable[Call], *, gpu: bool = False) -> Iterator[Outcome]:
+        """The outcome of every call."""
+        return super().run(map(_count, calls), gpu=gpu)
+
+
+def _count(call: Call) -> Call:
+    asked["calls"] += 1
+    return call
+
+
+def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
+    """What the chain asks for, with so many partitions and its orders in so many ranges."""
+    asked.clear()
+    sorting.IN_ONE_PLACE, sorting.RANGE_ROWS = 0, rows // ranges
+    options = argparse.Namespace(
+        rows=rows, functions=FUNCTIONS, partitions=partitions, classes=2, coverage=(0.1, 0.6), labelers=LABELERS
+    )
+    store = Store(f"counted://store-{partitions}-{ranges}").open()
+    compute = Compute(engine="serial", gpu="never")
+    with Run("counted", store, lambda: CountedEngine(compute), SilentProgress(), compute=compute):
+        chain(options, to="validity")
+    return Counter(asked)
+
+
+def coefficients(found: Mapping[tuple[int, int], Counter[str]]) -> dict[str, dict[str, float]]:
+    """By kind of request: what there is of it once, per partition, per range, and per partition and range."""
+    (few, many), (low, high) = PARTITIONS, RANGES
+    told: dict[str, dict[str, float]] = {}
+    for kind in sorted(set().union(*found.values()) - {_READ}):
+        at = {key: counts[kind] for key, counts in found.items()}
+        both = (at[many, high] - at[many, low] - at[few, high] + at[few, low]) / ((many - few) * (high - low))
+        by_partition = (at[many, low] - at[few, low]) / (many - few) - both * low
+        by_range = (at[few, high] - at[few, low]) / (high - low) - both * few
+        once = at[few, low] - by_partition * few - by_range * low - both * few * low
+        told[kind] = {"once": once, "partition": by_partition, "range": by_range, "partition and range": both}
+    return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="few rows: whether it works")
+    rows = FEW_ROWS if parser.parse_args().quick else ROWS
+    found = {(p, r): counted(p, r, rows) for p in PARTITIONS for r in RANGES}
+    (few, _), (low, high) = PARTITIONS, RANGES
+    again = (found[few, high][_READ] - found[few, low][_READ]) / (high - low) / rows
+    print(json.dumps({"asked": coefficients(found), "bytes_per_sample_and_range": again}))
+
+
+if __name__ == "__main__":
+    prepare_environment()
+    main()
