@@ -1,6 +1,6 @@
 """What 10^9 samples and 500 workers need, from what calls, requests and partitions were measured to cost.
 
-    python benchmarks/many_partitions.py [--quick] [--calls 100000] [--tiny FILE]
+    python benchmarks/many_partitions.py [--quick] [--calls 100000] [--kept FOLDER]
 
 Three measurements: calls and tiny partitions through a Dask scheduler of its own (`tiny_partitions`), at a tenth and
 whole, so that the tenth foretells the whole; the requests and calls of the curation chain (`store_requests`); and the
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +94,7 @@ def parcel_cost(ranges: int) -> tuple[float, float]:
 
     rows = ROWS_PER_PARTITION // ranges
     with tempfile.TemporaryDirectory() as place:
-        written = write_part(Folder(place), "part", parcels(dict.fromkeys(range(ranges), bytes(rows * KEY_BYTES))))
+        written = write_part(Folder(place), "part", parcels(dict.fromkeys(range(ranges), os.urandom(rows * KEY_BYTES))))
         post = Post(place, ((0, written),))
         post.received(0)
         began = time.process_time()
@@ -102,13 +104,43 @@ def parcel_cost(ranges: int) -> tuple[float, float]:
         return (time.process_time() - began) / looks, written.bytes / (rows * ranges)
 
 
+def judged_bytes(few: int, many: int) -> float:
+    """Bytes that the order's test holds more at its highest, in the flow's process, for each of the further samples."""
+    import tracemalloc
+
+    import numpy as np
+    import scipy.stats  # noqa: F401 - imported before anything is counted
+
+    from assay.tasks.ordering.approaches import OURS
+    from assay.tasks.ordering.judging import Scored, judgement
+
+    generator = np.random.default_rng(0)
+
+    def judge(n: int) -> int:
+        tracemalloc.reset_peak()
+        scores = generator.random(n)
+        right = (generator.random(n) < scores).astype(np.int8)
+        clusters = np.unique(generator.integers(0, n, n), return_inverse=True)[1]
+        ties = generator.integers(-(2**62), 2**62, n)
+        order = Scored(scores, right, scores, generator.random(n) < 0.01, ties, clusters)
+        judgement(order, order, 0.01, OURS.name, "majority", generator)
+        return tracemalloc.get_traced_memory()[1]
+
+    tracemalloc.start()
+    peaks = judge(few), judge(many)
+    tracemalloc.stop()
+    return (peaks[1] - peaks[0]) / (many - few)
+
+
 def requests(counts: dict[str, dict[str, float]], partitions: int, ranges: int) -> dict[str, float]:
     """How often the chain asks for each kind of thing with so many partitions and ranges."""
     many = {"once": 1, "partition": partitions, "range": ranges, "partition and range": partitions * ranges}
     return {kind: sum(each * many[of] for of, each in by.items()) for kind, by in counts.items()}
 
 
-def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, Any], samples: int, size: str) -> None:
+def say_needs(
+    each: dict[str, float], chain: dict[str, Any], counts: dict[str, Any], judged: float, samples: int, size: str
+) -> None:
     """The sums for so many samples, a claim each."""
     assumed, partitions, ranges = Assumed(), -(-samples // ROWS_PER_PARTITION), -(-samples // RANGE_ROWS)
     asked = requests(counts["asked"], partitions, ranges)
@@ -139,6 +171,7 @@ def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, A
     told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$", 2)
     told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$", 2)
     told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$", 2)
+    told("the order's test in the flow", samples * judged / 1e9, "GB")
     told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB", 2)
     told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB", 2)
     told("a step's work held by the flow", partitions * each["flow_bytes"] / 1e6, "MB", 2)
@@ -150,27 +183,41 @@ def _of_partitions(chain: dict[str, Any]) -> float:
     return float(sum(seconds for title, seconds in chain["cpu"] if title != _ONCE) / chain["partitions"])
 
 
+def _kept(file: Path, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(measure()), encoding="utf-8")
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="small: whether it works")
     parser.add_argument("--calls", type=int, default=CALLS, help="how many go through the window")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--tiny", type=Path, help="a file with what tiny_partitions.py printed for so many, before")
+    parser.add_argument("--kept", type=Path, help="where measurements are kept, and taken from if they are there")
     options = parser.parse_args()
     calls, partitions = (300, 30) if options.quick else (options.calls, PARTITIONS)
-    tenth = tiny(calls // 10, partitions, options.workers)
-    written = options.tiny.read_text(encoding="utf-8") if options.tiny else ""
-    each = say_tiny(tenth, json.loads(written) if written else tiny(calls, partitions, options.workers))
-    counts = json.loads(python("store_requests.py", *(["--quick"] if options.quick else [])).output)
+    rows, few = (20_000, ["--quick"]) if options.quick else (10 * ROWS_PER_PARTITION, [])
+
+    def measured(name: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        return _kept(options.kept / f"{name}.json", measure) if options.kept else measure()
+
+    counts = measured("requests", lambda: dict(json.loads(python("store_requests.py", *few).output)))
+    chain = measured("chain", lambda: curation(rows, 10, workers=2))
+    whole = measured("whole", lambda: tiny(calls, partitions, options.workers))
+    tenth = measured("tenth", lambda: tiny(calls // 10, partitions, options.workers))
+    each = say_tiny(tenth, whole)
     for kind, by in counts["asked"].items():
         tell(claim(f"{kind} of the chain", [sum(by.values())], unit="", **by))
     tell(claim("read of a sample for every range", [counts["bytes_per_sample_and_range"]], unit="bytes"))
-    rows = 20_000 if options.quick else 10 * ROWS_PER_PARTITION
-    chain: dict[str, Any] = curation(rows, 10, workers=2)
     name, seconds = f"CPU of a partition of {rows // 10:,} × {FUNCTIONS}, the whole chain", [_of_partitions(chain)]
     tell(claim(name, seconds, unit="s", by_stage=chain["cpu"], once=_ONCE))
+    judged = judged_bytes(300_000, 600_000)
+    tell(claim("order's test, of a sample in the flow", [judged], unit="bytes", digits=1))
     for samples, size in ((SAMPLES // 100, "10^7"), (SAMPLES, "10^9")):
-        say_needs(each, chain, counts, samples, size)
+        say_needs(each, chain, counts, judged, samples, size)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def _counting(name: str) -> Callable[..., Any]:
     original = getattr(MemoryFileSystem, name)
 
     def method(self: CountedFileSystem, *args: Any, **kwargs: Any) -> Any:
-        asked[_KINDS[name]] += not CountedFileSystem.within
+        # A run's lease is renewed by the clock and not by what the run does.
+        asked[_KINDS[name]] += not CountedFileSystem.within and not any("/leases/" in str(one) for one in args)
         CountedFileSystem.within += 1
         try:
             answer = original(self, *args, **kwargs)
@@ -101,7 +102,7 @@ def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
     options = argparse.Namespace(
         rows=rows, functions=FUNCTIONS, partitions=partitions, classes=2, coverage=(0.1, 0.6), labelers=LABELERS
     )
-    store = Store(f"counted://store-{partitions}-{ranges}").open()
+    store = Store(f"counted://store-{rows}-{partitions}-{ranges}").open()
     compute = Compute(engine="serial", gpu="never")
     with Run("counted", store, lambda: CountedEngine(compute), SilentProgress(), compute=compute):
         chain(options, to="validity")
@@ -126,9 +127,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="few rows: whether it works")
     rows = FEW_ROWS if parser.parse_args().quick else ROWS
-    found = {(p, r): counted(p, r, rows) for p in PARTITIONS for r in RANGES}
+    found = {(p, r): counted(p, r, FEW_ROWS) for p in PARTITIONS for r in RANGES}
     (few, _), (low, high) = PARTITIONS, RANGES
-    again = (found[few, high][_READ] - found[few, low][_READ]) / (high - low) / rows
+    again = (counted(few, high, rows)[_READ] - counted(few, low, rows)[_READ]) / (high - low) / rows
     print(json.dumps({"asked": coefficients(found), "bytes_per_sample_and_range": again}))
 
 
