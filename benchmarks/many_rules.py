@@ -1,6 +1,6 @@
 """Curation with a thousand rules and more: 1,800 rules on 1.7 million samples, and 1,200 rules for 56 classes.
 
-    python benchmarks/many_rules.py [--quick]
+    python benchmarks/many_rules.py [--quick] [--case 0] [--rows 170000]
 
 Pruning, Snorkel's label model and weak labels, on two workers that Dask restarts beyond 1 GiB; votes are made on the
 workers. Snorkel itself needs the one-hot votes [n, m·k] as integers: 49 GB for the first, and for the second a matrix
@@ -27,11 +27,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a hundredth of the rows: whether it works")
     parser.add_argument("--case", type=int, choices=(0, 1), help="only this one")
+    parser.add_argument("--rows", type=int, help="other numbers of samples: memory of the flow goes by the rules")
     options = parser.parse_args()
     for number, (name, rows, functions, classes, coverage) in enumerate(CASES):
         if options.case not in (None, number):
             continue
-        rows = rows // 100 if options.quick else rows
+        rows = options.rows or (rows // 100 if options.quick else rows)
         found: dict[str, Any] = curation(
             rows,
             max(2, rows // _ROWS_PER_PARTITION),
