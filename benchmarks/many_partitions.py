@@ -16,7 +16,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +76,7 @@ def say_tiny(tenth: dict[str, Any], whole: dict[str, Any]) -> dict[str, float]:
         )
         tell(told)
     seconds = whole["steps"]["run"]["seconds"] * whole["calls"]
-    held = whole["steps"]["fold"]["tasks_held"]
     tell(claim(f"{whole['calls']:,} calls", [seconds], unit="s", digits=1, workers=whole["workers"]))
-    tell(claim("tasks that a scheduler holds at the end of a fold", [held], unit="", digits=0))
     tell(claim("peak of the flow", [whole["flow_peak_mb"]], unit="MB"))
     for name, (unit, scale) in _BY_PARTITION.items():
         value = tenth["manifest"][name] * scale
@@ -154,7 +152,7 @@ def say_needs(
     waiting = (reads + writes) * assumed.request_seconds + read_again / assumed.megabytes_a_second / 1e6
     stages = len(chain["cpu"])
 
-    def told(name: str, value: float, unit: str, digits: int = 1, **more: object) -> None:
+    def told(name: str, value: float, unit: str, digits: int = 3, **more: object) -> None:
         tell(claim(f"{size}: {name}", [value], unit=unit, digits=digits) | more)
 
     told("partitions", partitions, "", 0, ranges=ranges, stages=stages)
@@ -168,14 +166,14 @@ def say_needs(
     told("requests", reads + writes, "", 0, by_kind={kind: round(count) for kind, count in asked.items()})
     told("requests for parcels", taken, "", 0)
     told("read for parcels", read_again / 1e9, "GB")
-    told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$", 2)
-    told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$", 2)
-    told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$", 2)
+    told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$", 4)
+    told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$", 4)
+    told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$", 4)
     told("the order's test in the flow", samples * judged / 1e9, "GB")
-    told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB", 2)
-    told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB", 2)
-    told("a step's work held by the flow", partitions * each["flow_bytes"] / 1e6, "MB", 2)
-    told("a fold held by the scheduler", partitions * each["scheduler_bytes"] / 1e6, "MB", 2)
+    told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB", 3)
+    told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB", 3)
+    told("a step's work held by the flow", partitions * each["flow_bytes"] / 1e6, "MB", 3)
+    told("a fold held by the scheduler", partitions * each["scheduler_bytes"] / 1e6, "MB", 3)
 
 
 def _of_partitions(chain: dict[str, Any]) -> float:
@@ -214,6 +212,8 @@ def main() -> None:
     tell(claim("read of a sample for every range", [counts["bytes_per_sample_and_range"]], unit="bytes"))
     name, seconds = f"CPU of a partition of {rows // 10:,} × {FUNCTIONS}, the whole chain", [_of_partitions(chain)]
     tell(claim(name, seconds, unit="s", by_stage=chain["cpu"], once=_ONCE))
+    for assumed, value in asdict(Assumed()).items():
+        tell(claim(f"assumed: {assumed}", [value], unit="", digits=4))
     judged = judged_bytes(300_000, 600_000)
     tell(claim("order's test, of a sample in the flow", [judged], unit="bytes", digits=1))
     for samples, size in ((SAMPLES // 100, "10^7"), (SAMPLES, "10^9")):

@@ -183,12 +183,11 @@ def heard(dask_scheduler: Any) -> None:
 
 
 def scheduled(dask_scheduler: Any) -> dict[str, int]:
-    """What a scheduler has done so far, and what it holds."""
+    """What a scheduler has done so far."""
     streams = [*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values()]
     return {
         "transitions": dask_scheduler.transition_counter,
         "messages": dask_scheduler.heard + sum(stream.message_count for stream in streams),
-        "tasks_held": len(dask_scheduler.tasks),
     }
 
 
@@ -208,8 +207,7 @@ def measured(calls: int, partitions: int, workers: int) -> dict[str, Any]:
                 before = _spent(scheduler, client)
                 made = work()
                 after = _spent(scheduler, client)
-                spent = {name: (after[name] - before[name]) / count for name in after if name != "tasks_held"}
-                steps[title] = spent | progress.growth(title) | {"tasks_held": after["tasks_held"]}
+                steps[title] = {name: (after[name] - before[name]) / count for name in after} | progress.growth(title)
                 return made
 
             with Run("tiny", store, lambda: open_engine(compute), progress, compute=compute) as run:
