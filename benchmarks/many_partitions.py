@@ -152,7 +152,7 @@ def say_needs(
     waiting = (reads + writes) * assumed.request_seconds + read_again / assumed.megabytes_a_second / 1e6
     stages = len(chain["cpu"])
 
-    def told(name: str, value: float, unit: str, digits: int = 3, **more: object) -> None:
+    def told(name: str, value: float, unit: str, digits: int = 6, **more: object) -> None:
         tell(claim(f"{size}: {name}", [value], unit=unit, digits=digits) | more)
 
     told("partitions", partitions, "", 0, ranges=ranges, stages=stages)
@@ -166,14 +166,14 @@ def say_needs(
     told("requests", reads + writes, "", 0, by_kind={kind: round(count) for kind, count in asked.items()})
     told("requests for parcels", taken, "", 0)
     told("read for parcels", read_again / 1e9, "GB")
-    told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$", 4)
-    told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$", 4)
-    told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$", 4)
+    told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$")
+    told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$")
+    told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$")
     told("the order's test in the flow", samples * judged / 1e9, "GB")
-    told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB", 3)
-    told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB", 3)
-    told("a step's work held by the flow", partitions * each["flow_bytes"] / 1e6, "MB", 3)
-    told("a fold held by the scheduler", partitions * each["scheduler_bytes"] / 1e6, "MB", 3)
+    told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB")
+    told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB")
+    told("a step's work held by the flow", partitions * each["flow_bytes"] / 1e6, "MB")
+    told("a fold held by the scheduler", partitions * each["scheduler_bytes"] / 1e6, "MB")
 
 
 def _of_partitions(chain: dict[str, Any]) -> float:

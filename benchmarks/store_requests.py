@@ -11,6 +11,7 @@ request, and `calls`; and how many bytes are read of each sample for every furth
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,6 +44,7 @@ _KINDS = {
     "rm": "DELETE",
 }
 _READ = "bytes"
+_empty = itertools.count()
 asked: Counter[str] = Counter()
 
 
@@ -102,7 +104,7 @@ def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
     options = argparse.Namespace(
         rows=rows, functions=FUNCTIONS, partitions=partitions, classes=2, coverage=(0.1, 0.6), labelers=LABELERS
     )
-    store = Store(f"counted://store-{rows}-{partitions}-{ranges}").open()
+    store = Store(f"counted://store-{next(_empty)}").open()
     compute = Compute(engine="serial", gpu="never")
     with Run("counted", store, lambda: CountedEngine(compute), SilentProgress(), compute=compute):
         chain(options, to="validity")

@@ -106,11 +106,12 @@ class Watched(SilentProgress):
             held.append((done, self._flow.memory_info().rss, self._scheduler.memory_info().rss))
 
     def growth(self, title: str) -> dict[str, float]:
-        """Bytes that each further partition of a stage leaves in either process, from the third tenth on."""
+        """Bytes that each further partition of a stage leaves in either process, from the third tenth on; 1 at least,
+        as a process may also give memory back."""
         done, flow, scheduler = np.array(self.held[title][2:]).T
         return {
-            "flow_bytes": round(np.polyfit(done, flow, 1)[0]),
-            "scheduler_bytes": round(np.polyfit(done, scheduler, 1)[0]),
+            "flow_bytes": max(1, round(np.polyfit(done, flow, 1)[0])),
+            "scheduler_bytes": max(1, round(np.polyfit(done, scheduler, 1)[0])),
         }
 
 
