@@ -189,8 +189,8 @@ def _require_certificates(address: str) -> None:
         )
 
 
-def _wrong(setting: str, said: str) -> SettingError:
-    return SettingError(f"compute.{setting}: {said}", f"compute.{setting}", "")
+def _wrong(setting: str, sentence: str) -> SettingError:
+    return SettingError(f"compute.{setting}: {sentence}", f"compute.{setting}", "")
 
 
 def cluster_class(engine: str) -> type[Cluster]:
