@@ -13,6 +13,7 @@ from assay.infra.errors import InputError
 from assay.tasks.ingest.addresses import file_system, is_remote, require_named_file, unreachable
 from assay.tasks.ingest.files import SourceFile, hash_of_file, size_of
 from assay.tasks.ingest.folder_columns import partition_path, partition_values
+from assay.tasks.ingest.folder_walk import files_below
 from assay.tasks.ingest.settings import Source
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def files_at(address: Address) -> list[str]:
 
 def _below(filesystem: AbstractFileSystem, folder: str, address: Address) -> list[str]:
     """The files of a folder that hold rows; hidden ones (`_SUCCESS`, `.part.crc`) are notes of whoever wrote them."""
-    names = {name: name[len(folder) :].strip("/").split("/") for name in filesystem.find(folder)}
+    below = files_below(filesystem, folder, address.endings, f"{address.written} ({address.origin})")
+    names = {name: name[len(folder) :].strip("/").split("/") for name in below}
     for log, what in (("_delta_log", "a Delta"), ("metadata", "an Iceberg")):
         if any(log in steps[:-1] and steps[-1].endswith(".json") for steps in names.values()):
             raise InputError(
