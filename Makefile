@@ -4,6 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 SITE_LOCK := docs/site/requirements.lock
 SITE_READY := .venv-site/.ready
+VISION_READY := .venv-vision/.ready
 SITE_DIR ?= site
 PYTEST_WORKERS ?= 2
 
@@ -41,8 +42,14 @@ check: $(READY)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m assay.infra.stage_lock --check
 
-unit: $(READY)
+unit: $(READY) $(VISION_READY)
+	.venv-vision/bin/python -m pytest -q tests/vision
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not slow and not services" -q
+
+# timm and torchvision, in an environment of their own that sees .venv: tests/vision/install.sh says why.
+$(VISION_READY): $(READY) tests/vision/requirements.txt
+	tests/vision/install.sh
+	@touch $(VISION_READY)
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -q
@@ -77,4 +84,4 @@ benchmarks: $(READY)  ## side by side with the tools a user would otherwise pick
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what was built, but not the store
-	rm -rf .venv .venv-site .venv-services site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-site .venv-services .venv-vision site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

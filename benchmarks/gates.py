@@ -19,7 +19,7 @@ import numpy.typing as npt
 from assay.flows.report.alarm_budget import Budget
 from assay.tasks.statistics.between_runs import RunDifference, by_intervals, difference
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import Gate
+from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.gates_on_change import Compared, look
 from assay.tasks.statistics.proportions import share
 from assay.tasks.statistics.sampled import Sampled, right_or_wrong

@@ -9,11 +9,10 @@ import importlib
 import importlib.util
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -154,29 +153,12 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
     return Path(cache, "assay", "data")
 
 
-def get(name: str, into: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Path:
-    """The folder in which all files of a data set now lie, each with the hash the catalogue gives.
-
-    Files come from the mirror that `ASSAY_MIRROR` names, else from their URL; a file that is there already and right is
-    left alone. A file appears under its name only when it is whole and checked.
-    """
-    environment = os.environ if environment is None else environment
-    entry = entry_of(name)
-    if not entry.files:
-        raise InputError(_nothing_to_get(name, entry))
-    folder = Path(into) if into is not None else data_folder(environment) / (entry.folder or name)
-    mirror = Path(environment[MIRROR]) if environment.get(MIRROR) else None
-    for file in entry.files:
-        _get_file(name, entry, file, folder, mirror)
-    return folder
-
-
 def located(name: str, environment: Mapping[str, str] | None = None) -> LocatedDataset:
     """A data set in the mirror, or in the folder that `assay data get` filled; every file is checked by its hash."""
     environment = os.environ if environment is None else environment
     entry = entry_of(name)
     if not entry.files and not entry.expects:
-        raise InputError(_nothing_to_get(name, entry))
+        raise InputError(nothing_to_get(name, entry))
     places = [Path(environment[MIRROR])] if environment.get(MIRROR) else []
     places.append(data_folder(environment))
     folders = [place / (entry.folder or name) for place in places]
@@ -189,7 +171,7 @@ def located(name: str, environment: Mapping[str, str] | None = None) -> LocatedD
     looked = " or ".join(map(str, folders))
     if missing := next((file for file in entry.files if file.url is None and not _mirrored(entry, file, places)), None):
         raise InputError(
-            f"The data set {name} is not here (looked in {looked}). {_to_bring(name, entry, missing, folders[-1])}"
+            f"The data set {name} is not here (looked in {looked}). {to_bring(name, entry, missing, folders[-1])}"
         )
     if entry.files:
         raise InputError(f"The data set {name} is not here (looked in {looked}); run `assay data get {name}` first.")
@@ -198,35 +180,11 @@ def located(name: str, environment: Mapping[str, str] | None = None) -> LocatedD
     )
 
 
-def _get_file(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path, mirror: Path | None) -> None:
-    if PurePosixPath(file.name).is_absolute() or ".." in PurePosixPath(file.name).parts:
-        raise InputError(f"The catalogue names a file {file.name!r} of {name} that would leave its folder.")
-    target = folder / file.name
-    if target.exists() and _is_right(file, target):
-        return
-    mirrored = mirror / (entry.folder or name) / file.name if mirror is not None else None
-    if mirrored is not None and mirrored.exists():
-        content = mirrored.read_bytes()
-        origin = str(mirrored)
-    elif file.url is not None:
-        content, origin = _download(name, file), file.url
-        if file.unpacked_sha256 is not None and _hash(content) == file.unpacked_sha256:
-            content = gzip.compress(content, mtime=0)
-    else:
-        raise InputError(_to_bring(name, entry, file, folder))
-    if not _content_is_right(file, content):
-        raise InputError(
-            f"{origin} is not the {file.name} that the catalogue knows (its sha256 is {_hash(content)[:12]}..., "
-            f"{file.sha256[:12]}... was expected); nothing was kept."
-        )
-    _write_whole(target, content)
-
-
 def _mirrored(entry: CatalogEntry, file: CatalogFile, places: Sequence[Path]) -> bool:
     return any((place / (entry.folder or "") / file.name).exists() for place in places)
 
 
-def _to_bring(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path) -> str:
+def to_bring(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path) -> str:
     """Where a file without an address comes from, under which licence, and the ways to have it here."""
     origin = f"the original is at {entry.page}" if entry.page else f"it came from {entry.source}"
     own = f"{entry.bring[:1].upper()}{entry.bring[1:]}; or " if entry.bring else ""
@@ -237,68 +195,39 @@ def _to_bring(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path) -
     )
 
 
-def _download(name: str, file: CatalogFile) -> bytes:
-    """The bytes at a file's URL, never more than it should have (and some for packing)."""
-    import urllib.error
-    import urllib.request
-
-    assert file.url is not None
-    if not file.url.startswith(("https://", "http://127.0.0.1")):
-        raise InputError(f"The address of {file.name} ({name}) is not https: {file.url}.")
-    try:
-        with urllib.request.urlopen(file.url, timeout=60) as answer:
-            content: bytes = answer.read(max(file.bytes * 20, 1 << 20))
-    except (urllib.error.URLError, OSError) as error:
-        raise InputError(
-            f"{file.name} of {name} could not be fetched from {file.url} ({error}); try again, or set {MIRROR}."
-        ) from error
-    return content
-
-
-def _write_whole(target: Path, content: bytes) -> None:
-    """The file under its name, all of it or nothing."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".incomplete-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def _require_right(name: str, file: CatalogFile, path: Path) -> None:
-    if not _is_right(file, path):
+    if not is_right(file, path):
         raise InputError(
             f"{path} is not the {file.name} that the catalogue knows of {name} (its sha256 differs); delete it and run "
             f"`assay data get {name}`."
         )
 
 
-def _is_right(file: CatalogFile, path: Path) -> bool:
-    return _content_is_right(file, path.read_bytes())
+def is_right(file: CatalogFile, path: Path) -> bool:
+    """Whether a file has the content that the catalogue knows."""
+    return content_is_right(file, path.read_bytes())
 
 
-def _content_is_right(file: CatalogFile, content: bytes) -> bool:
-    if _hash(content) == file.sha256:
+def content_is_right(file: CatalogFile, content: bytes) -> bool:
+    """Whether these bytes are a file's, as they are or unpacked."""
+    if sha256_of(content) == file.sha256:
         return True
     if file.unpacked_sha256 is None or not content.startswith(b"\x1f\x8b"):
         return False
     try:
-        return _hash(gzip.decompress(content)) == file.unpacked_sha256
+        return sha256_of(gzip.decompress(content)) == file.unpacked_sha256
     except (OSError, EOFError):
         return False
 
 
-def _hash(content: bytes) -> str:
+def sha256_of(content: bytes) -> str:
+    """The hash by which the catalogue knows a content."""
     return hashlib.sha256(content).hexdigest()
 
 
 def _sha256(path: Path) -> str:
     content = path.read_bytes()
-    return _hash(gzip.decompress(content) if path.suffix == ".gz" else content)
+    return sha256_of(gzip.decompress(content) if path.suffix == ".gz" else content)
 
 
 def _loader_source(entry: CatalogEntry) -> bytes:
@@ -310,7 +239,8 @@ def _loader_source(entry: CatalogEntry) -> bytes:
     return entry.loader.encode() + Path(spec.origin).read_bytes()
 
 
-def _nothing_to_get(name: str, entry: CatalogEntry) -> str:
+def nothing_to_get(name: str, entry: CatalogEntry) -> str:
+    """Why a data set without files cannot be fetched, and what to do instead."""
     if entry.embedded is not None:
         return f"{name} needs no download: say `dataset: {entry.embedded}`."
     if entry.expects:

@@ -30,7 +30,7 @@ from assay.tasks.defenses.menu import AnyDefence
 from assay.tasks.defenses.settings import AnyImageDefence
 from assay.tasks.defenses.text_settings import AttackedCopies
 from assay.tasks.ingest.settings import Source
-from assay.tasks.statistics.gates import Gate
+from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.settings import Evaluation, Subject
 

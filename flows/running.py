@@ -155,21 +155,21 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     run.progress.notice(" · ".join([pipeline.name, f"run {run.id}", f"seed {run.seed}", *of_sample, str(run.slots())]))
     for sentence in run.record.forecast.get("said", ()):
         run.progress.notice(sentence)
-    made = audit(pipeline, project.folder)
-    made, of_this_run = complete(run, made)
+    audited = audit(pipeline, project.folder)
+    audited, of_this_run = complete(run, audited)
     say_what_is_new(run)
-    findings = _named_findings(run, made, of_this_run)
-    run.record.outcomes = list(outcomes_in(made.ground))
+    findings = _named_findings(run, audited, of_this_run)
+    run.record.outcomes = list(outcomes_in(audited.ground))
     gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), level_of(project))
     run.record.gates = as_recorded(gates)
     write_budget(run.store, project)
-    code = _exit_code(made, gates)
+    code = _exit_code(audited, gates)
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
     run.record.seconds = round(time.perf_counter() - began, 2)
     run.record.findings = _write_findings(run, findings)
     from assay.flows.report.pages import write_report
 
-    verdicts, report = write_report(run, pipeline, made, findings, gates, status)
+    verdicts, report = write_report(run, pipeline, audited, findings, gates, status)
     run.record.status = status
     run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
     worst, passed = worst_of(verdicts, status), sum(gate.passed for gate in gates)
@@ -179,8 +179,8 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     write_index(run.store)  # of this night it tells what its record says, judged gates among it
     run.progress.close()
     _say_verdict(run.progress, run.record)
-    if made.failures:
-        raise made.failures[0]
+    if audited.failures:
+        raise audited.failures[0]
     return RunResult(run.id, status, report, run.record.findings, run.record.seconds, code)
 
 
@@ -234,31 +234,31 @@ def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
     return open_it
 
 
-def complete(run: Run, made: Audit) -> tuple[Audit, list[Finding]]:
+def complete(run: Run, audited: Audit) -> tuple[Audit, list[Finding]]:
     """The audit with what only this run can say of it, and the findings on that.
 
     Whatever else failed: a test set that was looked at has been looked at.
     """
-    ground, findings = made.ground, list[Finding]()
+    ground, findings = audited.ground, list[Finding]()
     results = dict(ground.results)
     for kind in ground.pipeline.kinds:
         if kind.name in results:
-            told = start(f"conclusions of {kind.name}", kind.afterwards, ground, results[kind.name], run).outcome()
-            if told is not None:
-                results[kind.name] = told[0]
-                findings += told[1]
-    return replace(made, ground=replace(ground, results=results), failures=tuple(run.failures)), findings
+            concluded = start(f"conclusions of {kind.name}", kind.afterwards, ground, results[kind.name], run).outcome()
+            if concluded is not None:
+                results[kind.name] = concluded[0]
+                findings += concluded[1]
+    return replace(audited, ground=replace(ground, results=results), failures=tuple(run.failures)), findings
 
 
-def _named_findings(run: Run, made: Audit, of_this_run: Sequence[Finding]) -> list[Finding]:
+def _named_findings(run: Run, audited: Audit, of_this_run: Sequence[Finding]) -> list[Finding]:
     """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share."""
-    measured = [] if made.findings is None else findings_from(collect(made.findings, Findings.schema.names))
+    measured = [] if audited.findings is None else findings_from(collect(audited.findings, Findings.schema.names))
     return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in [*measured, *of_this_run]]
 
 
-def _exit_code(made: Audit, gates: list[GateResult]) -> int:
-    if made.failures:
-        return max(error.exit_code for error in made.failures)
+def _exit_code(audited: Audit, gates: list[GateResult]) -> int:
+    if audited.failures:
+        return max(error.exit_code for error in audited.failures)
     return 0 if all(gate.passed for gate in gates) else 1
 
 

@@ -160,7 +160,7 @@ class AskedCounts:
 
 def asked_in(folder: Folder, place: str) -> Counter[str]:
     """What all processes counted, together."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for name in folder.sizes(place):
-        found.update({what: int(count) for what, count in (folder.read_json(name) or {}).items()})
-    return found
+        counts.update({what: int(count) for what, count in (folder.read_json(name) or {}).items()})
+    return counts

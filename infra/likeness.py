@@ -54,10 +54,10 @@ class Work:
 
 def work_of(stage: str, arguments: Mapping[str, Any], made_by: Mapping[str, str], *, device: str, learns: bool) -> Work:
     """The work of a stage with these arguments; `made_by` says of digests what work made them."""
-    told = {name: _told(value) for name, value in arguments.items()}
+    described = {name: _told(value) for name, value in arguments.items()}
     given = tuple(dict.fromkeys(_handles(tuple(arguments.values()))))
-    own = _hash([stage, device, _without_amounts(told)])
-    factors = [factor for name, factor in _amounts(told) if learns or name not in LEARNED]
+    own = _hash([stage, device, _without_amounts(described)])
+    factors = [factor for name, factor in _amounts(described) if learns or name not in LEARNED]
     above = sorted({made_by.get(one.digest, "") for one in given})
     like = above[0] if "share" in arguments and len(above) == 1 else _hash([own, above])  # less of the same
     return Work(like, own, float(prod(factors)), given)
@@ -121,18 +121,18 @@ def _handles(values: object) -> Iterator[Given]:
             yield from _handles(value)
 
 
-def _amounts(told: object) -> Iterator[tuple[str, float]]:
+def _amounts(described: object) -> Iterator[tuple[str, float]]:
     """The factors of the amount, wherever they stand among the settings."""
-    if isinstance(told, Mapping):
-        for name, value in told.items():
+    if isinstance(described, Mapping):
+        for name, value in described.items():
             if name in LISTED and isinstance(value, list):
                 yield name, float(max(1, len(value)))
             elif _is_amount(name, value):
                 yield name, float(value) or 1.0
             else:
                 yield from _amounts(value)
-    elif isinstance(told, list):
-        for value in told:
+    elif isinstance(described, list):
+        for value in described:
             yield from _amounts(value)
 
 
@@ -140,11 +140,11 @@ def _is_amount(name: str, value: object) -> bool:
     return name in TIMES | LEARNED and isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _without_amounts(told: object) -> object:
-    if isinstance(told, Mapping):
-        kept = {name: value for name, value in told.items() if name not in LISTED and not _is_amount(name, value)}
+def _without_amounts(described: object) -> object:
+    if isinstance(described, Mapping):
+        kept = {name: value for name, value in described.items() if name not in LISTED and not _is_amount(name, value)}
         return {name: _without_amounts(value) for name, value in kept.items()}
-    return [_without_amounts(value) for value in told] if isinstance(told, list) else told
+    return [_without_amounts(value) for value in described] if isinstance(described, list) else described
 
 
 def _hash(value: object) -> str:

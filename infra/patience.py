@@ -63,10 +63,14 @@ def is_passing(fault: BaseException) -> bool:
 
 def _status(fault: BaseException) -> int | None:
     """The HTTP status behind a fault, where its library kept it: botocore in `response`, gcsfs in `code`."""
-    for one in (fault, fault.__cause__):
-        response = getattr(one, "response", None)
+    for error in (fault, fault.__cause__):
+        response = getattr(error, "response", None)
         answered = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
-        for status in (answered.get("HTTPStatusCode"), getattr(one, "code", None), getattr(one, "status_code", None)):
+        for status in (
+            answered.get("HTTPStatusCode"),
+            getattr(error, "code", None),
+            getattr(error, "status_code", None),
+        ):
             if isinstance(status, int):
                 return status
     return None

@@ -251,8 +251,8 @@ def write_files(contents: Mapping[str, bytes], into: type[Files], name: str | No
 
 def _rows_made(manifest: Manifest) -> int:
     """How many samples a stage let in that was given none."""
-    made = (output.artifact for output in manifest.outputs.values())
-    return max((one.rows for one in made if is_by_sample(one.kind)), default=0)
+    artifacts = (output.artifact for output in manifest.outputs.values())
+    return max((one.rows for one in artifacts if is_by_sample(one.kind)), default=0)
 
 
 def _named(result: object) -> dict[str, Artifact[Any]]:

@@ -210,9 +210,9 @@ class Store:
 
     def run(self, run_id: str) -> RunRecord:
         """The record of a run by its id, or by the last part of it."""
-        found = self.record(run_id)
-        if found is not None:
-            return found
+        stored = self.record(run_id)
+        if stored is not None:
+            return stored
         matches = [record for record in self.runs() if record.id.endswith(run_id)]
         if len(matches) == 1:
             return matches[0]

@@ -13,7 +13,7 @@ from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.terms.choice import TermAttackChoice
 from assay.tasks.attacks.text_choice import TextAttackChoice
 from assay.tasks.statistics.controls import controlled_by
-from assay.tasks.subjects.addresses.table import address_of
+from assay.tasks.subjects.addresses.table import is_only_asked
 from assay.tasks.subjects.eps import as_number, eps_name
 from assay.tasks.subjects.kinds import kinds_written
 
@@ -68,8 +68,8 @@ def _without_gradient(pipeline: dict[str, Value]) -> Iterator[Clash]:
 
 
 def only_asked(subject: dict[str, Value]) -> bool:
-    """Whether a subject is a model at an address, which has no gradient and learns nothing."""
-    return any(address_of(str(subject[kind.name])) is not None for kind in kinds_written(subject))
+    """Whether a subject is a model at an address that has no gradient and learns nothing."""
+    return any(is_only_asked(str(subject[kind.name])) for kind in kinds_written(subject))
 
 
 def needs_subject(pipeline: dict[str, Value], stage: str, way: str, kind: str) -> Iterator[Clash]:

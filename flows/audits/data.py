@@ -114,9 +114,9 @@ def _read_answers(source: Source, folder: Path) -> None:
 
     assert source.gold is not None
     answers = find_answers(source.gold, folder)
-    said = answers.read()
+    judged = answers.read()
     if source.classes is not None:
-        require_classes(said, source.classes, answers.label)
+        require_classes(judged, source.classes, answers.label)
 
 
 def gate(pipeline: dict[str, Value], _gate: dict[str, Value], where: Where) -> Iterator[Clash]:

@@ -44,11 +44,11 @@ def gate(
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(gates_as_junit(results, run=record.id, pipeline=record.pipeline), encoding="utf-8")
-    told = gates_as_markdown(results, run=record.id, pipeline=record.pipeline)
+    summary = gates_as_markdown(results, run=record.id, pipeline=record.pipeline)
     if markdown is not None:
         markdown.parent.mkdir(parents=True, exist_ok=True)
-        markdown.write_text(told, encoding="utf-8")
-    tell_summary(told)
+        markdown.write_text(summary, encoding="utf-8")
+    tell_summary(summary)
     for line in marks_of(results, record.pipeline, config):
         echo(line, err=as_json)
     if as_json:
@@ -82,9 +82,9 @@ def accept(run: str, why: str, config: str, store: str | None) -> None:
 
     opened = open_store(config, store)
     record = find_run(opened, run)
-    said = make_baseline(opened, record, why)
+    baseline = make_baseline(opened, record, why)
     write_index(opened)
-    echo(f"{record.pipeline}: {accepted_in_words(said)}.")
+    echo(f"{record.pipeline}: {accepted_in_words(baseline)}.")
 
 
 @command("compare", example="assay compare 2026-11-21-0200-a1b2 2026-11-22-0200-k3f9\nassay compare a1b2 k3f9 --all")

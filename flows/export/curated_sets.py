@@ -85,8 +85,8 @@ def appearing_whole(target: Path) -> Iterator[Path]:
             target.rmdir()
         os.replace(draft, target)
     except OSError as error:
-        said = error.strerror or "it failed"
-        raise InputError(f"Cannot write to {target}: {said}; make room, or name another folder with --to.") from error
+        reason = error.strerror or "it failed"
+        raise InputError(f"Cannot write to {target}: {reason}; make room, or name another folder with --to.") from error
     finally:
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
@@ -111,19 +111,21 @@ def _write(folder: Path, name: str, table: pa.Table, about: str) -> ExportedFile
 
 def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str, pa.Table]:
     """The labeler whose order is exported, and that order."""
-    found: dict[str, Artifact[CuratedSets]] = {
+    by_labeler: dict[str, Artifact[CuratedSets]] = {
         str(manifest.ingredients["arguments"]["labeler"]): Artifact.from_json(stage.outputs["result"])
         for stage in record.stages
         if stage.stage == "order_adversarially" and (manifest := store.manifest(stage.stage, stage.key))
     }
-    if not found:
+    if not by_labeler:
         asked = record.settings.get("ordering") is not None
-        said = f"it ended before the ordering, as {record.status}" if asked else "its pipeline configures no ordering"
-        raise InputError(f"Run {record.id} has no curated sets: {said}.  (assay runs shows all)")
-    chosen = labeler or next(iter(found))
-    if chosen not in found:
-        raise InputError(f"Run {record.id} has no curated sets of the labeler {chosen}; it has {', '.join(found)}.")
-    return chosen, read_table(store, found[chosen])
+        reason = f"it ended before the ordering, as {record.status}" if asked else "its pipeline configures no ordering"
+        raise InputError(f"Run {record.id} has no curated sets: {reason}.  (assay runs shows all)")
+    chosen = labeler or next(iter(by_labeler))
+    if chosen not in by_labeler:
+        raise InputError(
+            f"Run {record.id} has no curated sets of the labeler {chosen}; it has {', '.join(by_labeler)}."
+        )
+    return chosen, read_table(store, by_labeler[chosen])
 
 
 def _licence_of(record: RunRecord) -> str:

@@ -31,13 +31,13 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 def export_hardest(store: Store, record: RunRecord, count: int, target: Path, subject: str | None = None) -> str:
     """Writes a table, a card, and a picture or text per sample, whole or not at all; says what lies there."""
     require_new(target)
-    found = [table for *_, table in tables_of(store, record, "HardestSamples")]
-    if not found:
+    tables = [table for *_, table in tables_of(store, record, "HardestSamples")]
+    if not tables:
         raise InputError(
             f"Run {record.id} says nothing of the hardest samples: add `hardness: {{}}` to its pipeline, and run it "
             "again."
         )
-    hardest = pa.concat_tables(found)
+    hardest = pa.concat_tables(tables)
     subjects = list(dict.fromkeys(hardest["subject"].to_pylist()))
     if not subjects:
         raise InputError(f"In run {record.id} no sample is among the hardest by every measure: there is none to write.")
@@ -77,9 +77,9 @@ def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, p
         "predicted_name": [one.predicted for one in hard],
     }
     for name in dict.fromkeys(name for one in hard for name in one.why):
-        told = [one.why.get(name, (None, None)) for one in hard]
-        columns[f"hardness_{name}"] = [value for value, _ in told]
-        columns[f"harder_than_{name}"] = [share for _, share in told]
+        reasons = [one.why.get(name, (None, None)) for one in hard]
+        columns[f"hardness_{name}"] = [value for value, _ in reasons]
+        columns[f"harder_than_{name}"] = [share for _, share in reasons]
     table = pa.table(columns)
     own = samples.take([places[one.id] for one in hard])
     kept = plain_row(own, masked) if len(hard) else {}
@@ -112,12 +112,12 @@ def _text_columns(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def _write_each(folder: Path, hard: Sequence[HardSample]) -> None:
     """A PNG or a text file per sample, named by its place; of a masked text there is none."""
-    for one in hard:
-        name = f"{one.place:04d}-{_UNSAFE.sub('_', one.id)[:80]}"
-        if one.png is not None:
-            (folder / f"{name}.png").write_bytes(one.png)
-        elif one.text:
-            (folder / f"{name}.txt").write_text(one.text, encoding="utf-8")
+    for sample in hard:
+        name = f"{sample.place:04d}-{_UNSAFE.sub('_', sample.id)[:80]}"
+        if sample.png is not None:
+            (folder / f"{name}.png").write_bytes(sample.png)
+        elif sample.text:
+            (folder / f"{name}.txt").write_text(sample.text, encoding="utf-8")
 
 
 def _card(record: RunRecord, subject: str, hard: Sequence[HardSample], masked: bool) -> str:

@@ -62,8 +62,8 @@ def export_for_labelling(
     samples = _samples(store, record, chosen.ids)
     showing = how_shown(record, samples, classes, text, files)
     with appearing_whole(target) as draft:
-        one = Tasks(record.id, chosen, classes, showing, original_paths(store, record), target.name, draft)
-        tasks = [one.task(place, samples.slice(place, 1)) for place in range(samples.num_rows)]
+        builder = Tasks(record.id, chosen, classes, showing, original_paths(store, record), target.name, draft)
+        tasks = [builder.task(place, samples.slice(place, 1)) for place in range(samples.num_rows)]
         (draft / TASKS).write_text(json.dumps(tasks, ensure_ascii=False, indent=1), encoding="utf-8")
         (draft / CONFIG).write_text(labelling_config(classes, showing.look), encoding="utf-8")
         (draft / "README.md").write_text(_readme(record, chosen, showing, target.name), encoding="utf-8")
@@ -165,10 +165,10 @@ def labelling_config(classes: Sequence[str], look: Look) -> str:
 def _samples(store: Store, record: RunRecord, ids: Sequence[str]) -> pa.Table:
     """The rows of these samples, in the order of the ids."""
     wanted = pa.array(ids, pa.string())
-    found = pa.concat_tables(
+    samples = pa.concat_tables(
         part.filter(pc.is_in(part["id"], value_set=wanted)) for part in parts_of(store, samples_of(record))
     )
-    return found.take(pc.index_in(wanted, found["id"].combine_chunks()))
+    return samples.take(pc.index_in(wanted, samples["id"].combine_chunks()))
 
 
 def _text_of(settings: Mapping[str, Any]) -> str | None:

@@ -85,25 +85,29 @@ def export_to_lake(lake: Lake) -> str:
     with _writing_to(lake.where):
         folder.write_json(f"{NOTES}/{lake.record.id}.json", _note(lake, sources, rows, classes))
         folder.write("README.md", _readme(folder, lake.delta).encode())
-    told = ", ".join(f"{name} ({plural(count, 'row')})" for name, count in rows.items())
-    return f"{lake.where}: {told} of run {lake.record.id}, README.md"
+    tables = ", ".join(f"{name} ({plural(count, 'row')})" for name, count in rows.items())
+    return f"{lake.where}: {tables} of run {lake.record.id}, README.md"
 
 
 def sources_of(store: Store, record: RunRecord) -> dict[str, list[Source]]:
     """What of the run each table is made of, by its name; tables that the run has nothing for are not there."""
     handles = [(one["kind"], Artifact[Any].from_json(one)) for stage in record.stages for one in stage.outputs.values()]
-    found = {
+    sources = {
         VOTES.name: [Source(one) for kind, one in handles if kind == "Votes"][:1],
         HARDNESS.name: [Source(one) for kind, one in handles if kind == "SampleHardness" and one.rows],
         WEAK_LABELS.name: [],
         INTERVALS.name: [],
         ORDER.name: [],
     }
-    for labeler, made in labelled_by(store, record).items():
-        for table, artifact in ((WEAK_LABELS, made.labels), (INTERVALS, made.intervals), (ORDER, made.curated)):
+    for labeler, labelled in labelled_by(store, record).items():
+        for table, artifact in (
+            (WEAK_LABELS, labelled.labels),
+            (INTERVALS, labelled.intervals),
+            (ORDER, labelled.curated),
+        ):
             if artifact is not None:
-                found[table.name].append(Source(artifact, labeler))
-    return {name: one for name, one in found.items() if one}
+                sources[table.name].append(Source(artifact, labeler))
+    return {name: one for name, one in sources.items() if one}
 
 
 Parts = Iterator[Iterator[pa.RecordBatch]]
@@ -177,8 +181,8 @@ def _require_one_format(folder: Folder, lake: Lake) -> None:
 
 def _notes(folder: Folder) -> list[dict[str, Any]]:
     """What every run left there, in the order of their starts."""
-    found = [folder.read_json(name) for name in sorted(folder.sizes(NOTES)) if name.endswith(".json")]
-    return sorted((one for one in found if one), key=lambda one: str(one.get("started")))
+    notes = [folder.read_json(name) for name in sorted(folder.sizes(NOTES)) if name.endswith(".json")]
+    return sorted((one for one in notes if one), key=lambda one: str(one.get("started")))
 
 
 def _note(
@@ -256,8 +260,8 @@ def _writing_to(where: str) -> Iterator[None]:
 
 
 def _not_written(where: str, error: BaseException) -> InputError:
-    said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     return InputError(
-        f"Cannot write to the lake at {where} ({said[:200]}); name a folder, or a URL such as s3://bucket/prefix whose "
-        "package is installed (s3fs, gcsfs, adlfs), with --lake."
+        f"Cannot write to the lake at {where} ({reason[:200]}); name a folder, or a URL such as s3://bucket/prefix "
+        "whose package is installed (s3fs, gcsfs, adlfs), with --lake."
     )

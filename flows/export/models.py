@@ -35,8 +35,8 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
         raise InputError(f"Run {record.id} has no defended model: its pipeline configures no defenses.")
     if name not in models:
         variants = [one for one in models if one.startswith(f"{name}-")]
-        said = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
-        raise InputError(f"Run {record.id} has no defended model {name!r}; {said}")
+        others = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
+        raise InputError(f"Run {record.id} has no defended model {name!r}; {others}")
     contents = files_of(store, models[name])
     card = json.loads(contents[CARD])
     lines = subject_lines(name, card, target) if "network" in card else classifier_lines(name, card, contents, target)
@@ -49,11 +49,11 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
 
 def defended_models(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]:
     """The files of every defended model of a run, by name."""
-    found: dict[str, Artifact[Any]] = {}
+    models: dict[str, Artifact[Any]] = {}
     for stage in record.stages:
         if stage.stage == "defend_subject" and (manifest := store.manifest(stage.stage, stage.key)) is not None:
-            found[str(manifest.ingredients["arguments"]["name"])] = Artifact.from_json(stage.outputs["files"])
-    return found | defended_classifiers(store, record)
+            models[str(manifest.ingredients["arguments"]["name"])] = Artifact.from_json(stage.outputs["files"])
+    return models | defended_classifiers(store, record)
 
 
 def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]:
@@ -64,7 +64,7 @@ def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[
     trained = {one.outputs["files"]["digest"]: one.outputs["files"] for one in record.stages if "files" in one.outputs}
     given = {str(one.get("name")) for one in record.settings.get("subjects", ())}
     asked: dict[str, str] = {}
-    found: dict[str, Artifact[Any]] = {}
+    classifiers: dict[str, Artifact[Any]] = {}
     for stage in record.stages:
         if stage.stage not in ("predict_texts", "measure_texts"):
             continue
@@ -77,8 +77,8 @@ def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[
             continue
         files = asked.get(arguments["predictions"]["digest"])
         if arguments["name"] not in given and files in trained:
-            found[str(arguments["name"])] = Artifact.from_json(trained[files])
-    return found
+            classifiers[str(arguments["name"])] = Artifact.from_json(trained[files])
+    return classifiers
 
 
 def files_of(store: Store, artifact: Artifact[Any]) -> dict[str, bytes]:

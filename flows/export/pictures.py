@@ -22,8 +22,8 @@ _READ_AS = json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})
 
 def original_paths(store: Store, record: RunRecord) -> dict[str, str]:
     """The paths of the images by sample, as the run's table names them; none where it held the images."""
-    found = [table for *_, table in tables_of(store, record, "ImagePaths")]
-    return {row["id"]: row["path"] for table in found for row in table.to_pylist()}
+    tables = [table for *_, table in tables_of(store, record, "ImagePaths")]
+    return {row["id"]: row["path"] for table in tables for row in table.to_pylist()}
 
 
 def with_pictures(table: pa.Table, paths: Mapping[str, str]) -> pa.Table:

@@ -32,8 +32,8 @@ def export_results(store: Store, record: RunRecord, target: Path) -> str:
         for name, text in ((FINDINGS, as_csv(findings)), (ABOUT, about)):
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
-        said = error.strerror or "it failed"
-        raise InputError(f"Cannot write to {folder}: {said}; name another folder with --results.") from error
+        reason = error.strerror or "it failed"
+        raise InputError(f"Cannot write to {folder}: {reason}; name another folder with --results.") from error
     without = f", without {sum(left_out.values())} in the finest slices" if left_out else ""
     return f"{folder}: {len(findings)} findings of run {record.id}{without}, and how they were made"
 

@@ -88,14 +88,14 @@ Measured = dict[str, dict[str, Artifact[SampleHardness]]]
 
 
 def _measured(store: Store, record: RunRecord) -> Measured:
-    found: Measured = {}
+    measured: Measured = {}
     for stage in record.stages:
         for handle in stage.outputs.values():
             if handle["kind"] == "SampleHardness" and handle["rows"]:
                 artifact: Artifact[SampleHardness] = Artifact.from_json(handle)
                 first = next(part for part in parts_of(store, artifact) if part.num_rows).slice(0, 1).to_pylist()[0]
-                found.setdefault(first["measure"], {})[first["subject"]] = artifact
-    return found
+                measured.setdefault(first["measure"], {})[first["subject"]] = artifact
+    return measured
 
 
 def _ranked(

@@ -46,10 +46,10 @@ def _executed(stage: StageRecord) -> Iterator[Executed]:
     if stage.cached or not stage.cost or not stage.work or stage.partitions_reused:
         return
     work = stage.work
-    made = {name: int(handle.get("rows") or 0) for name, handle in stage.outputs.items()}
+    rows_made = {name: int(handle.get("rows") or 0) for name, handle in stage.outputs.items()}
     took = {**stage.cost, "seconds": stage.seconds}
     like, own, partial = str(work["like"]), str(work["own"]), bool(stage.partitions_taken)
-    yield Executed(stage.stage, like, own, float(work["effort"]), int(work["rows"]), took, made, partial)
+    yield Executed(stage.stage, like, own, float(work["effort"]), int(work["rows"]), took, rows_made, partial)
 
 
 def most_alike(stage: str, work: Work, known: Iterable[Executed]) -> tuple[list[Executed], Basis]:

@@ -87,7 +87,7 @@ def _around(value: float, factor: float) -> Range:
     return Range(value, value / factor, value * factor)
 
 
-def _ratio(one: float, other: float) -> float:
+def _ratio(first: float, second: float) -> float:
     """By which factor two things differ."""
-    smaller, larger = sorted((max(one, _SMALLEST), max(other, _SMALLEST)))
+    smaller, larger = sorted((max(first, _SMALLEST), max(second, _SMALLEST)))
     return larger / smaller

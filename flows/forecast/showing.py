@@ -25,21 +25,21 @@ def in_rows(expected: Forecast) -> list[list[str]]:
     return [_row(one) for one in expected.stages]
 
 
-def _row(one: StageForecast) -> list[str]:
-    planned = one.planned
+def _row(forecast: StageForecast) -> list[str]:
+    planned = forecast.planned
     about = [planned.title, planned.about, planned.outlook, planned.where]
-    if not one.costs:
-        return [*about, "", "", "", "", "", "", one.basis or ""]
-    seconds, gpu = one.costs["seconds"], one.costs["gpu"].value
+    if not forecast.costs:
+        return [*about, "", "", "", "", "", "", forecast.basis or ""]
+    seconds, gpu = forecast.costs["seconds"], forecast.costs["gpu"].value
     return [
         *about,
         duration(seconds.value),
         f"{duration(seconds.low)} to {duration(seconds.high)}",
-        duration(one.costs["cpu"].value),
+        duration(forecast.costs["cpu"].value),
         duration(gpu) if gpu else "",
-        str(round(one.costs["partitions"].value)),
-        in_bytes(round(one.costs["bytes"].value)),
-        f"{plural(one.earlier, 'result')}, {one.basis}",
+        str(round(forecast.costs["partitions"].value)),
+        in_bytes(round(forecast.costs["bytes"].value)),
+        f"{plural(forecast.earlier, 'result')}, {forecast.basis}",
     ]
 
 

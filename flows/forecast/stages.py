@@ -54,33 +54,35 @@ def stage_forecasts(
     return [_forecast(one, known, rows, share) for one in planned]
 
 
-def _forecast(one: PlannedStage, known: Sequence[Executed], rows: dict[str, int], share: float | None) -> StageForecast:
-    work = one.work
+def _forecast(
+    planned: PlannedStage, known: Sequence[Executed], rows: dict[str, int], share: float | None
+) -> StageForecast:
+    work = planned.work
     if work is None:
-        return StageForecast(one, None)
+        return StageForecast(planned, None)
     enters = not work.given
-    if one.outlook == CACHED and (share is None or enters):
-        rows.update((made.digest, _shared(made, share if enters else None)) for made in one.makes.values())
-        return StageForecast(one, None)
-    alike, basis = most_alike(one.stage, work, known)
+    if planned.outlook == CACHED and (share is None or enters):
+        rows.update((made.digest, _shared(made, share if enters else None)) for made in planned.makes.values())
+        return StageForecast(planned, None)
+    alike, basis = most_alike(planned.stage, work, known)
     over = rows_among(rows, work.given) if work.given else alike[0].rows if alike else 0
-    for name, made in one.makes.items():
+    for name, made in planned.makes.items():
         entered = _rows_made(name, made, work, over, alike)
         rows[made.digest] = _shared(Given(made.kind, made.digest, entered), share if enters else None)
     if not alike:
-        return StageForecast(one, basis, rows=over)
-    whole, partial = ([one for one in alike if one.is_partial == wanted] for wanted in (False, True))
+        return StageForecast(planned, basis, rows=over)
+    whole, partial = ([planned for planned in alike if planned.is_partial == wanted] for wanted in (False, True))
     if share is None and alike[0].is_partial and basis == "the same work":
         costs = {name: _as_the_last(name, partial, _cost(name, work, over, whole)) for name in QUANTITIES}
     elif not whole:
-        return StageForecast(one, "not run yet", rows=over)
+        return StageForecast(planned, "not run yet", rows=over)
     else:
         costs = {name: _cost(name, work, over, whole).wider(WIDENED[basis]) for name in QUANTITIES}
-    return StageForecast(one, basis, len(alike), costs, over)
+    return StageForecast(planned, basis, len(alike), costs, over)
 
 
-def _shared(made: Given, share: float | None) -> int:
-    return made.rows if share is None or not is_by_sample(made.kind) else max(1, round(made.rows * share))
+def _shared(artifact: Given, share: float | None) -> int:
+    return artifact.rows if share is None or not is_by_sample(artifact.kind) else max(1, round(artifact.rows * share))
 
 
 def _cost(quantity: str, work: Work, over: int, alike: Sequence[Executed]) -> Range:
@@ -96,12 +98,12 @@ def _as_the_last(quantity: str, partial: Sequence[Executed], whole: Range) -> Ra
     return Range(took, took / SLACK, max(took * SLACK, whole.high))
 
 
-def _rows_made(name: str, made: Given, work: Work, over: int, alike: Sequence[Executed]) -> int:
+def _rows_made(name: str, artifact: Given, work: Work, over: int, alike: Sequence[Executed]) -> int:
     """How many rows an output will have; only a table of samples grows with what goes in before that was seen."""
     kept = min(1.0, work.effort)  # a share of the samples is drawn, all of them gone over
     points = [(one.rows * min(1.0, one.effort), float(one.made.get(name, 0))) for one in alike]
     if not points:
-        return round(over * kept) if is_by_sample(made.kind) else 0
-    if len({size for size, _ in points}) == 1 and not is_by_sample(made.kind):
+        return round(over * kept) if is_by_sample(artifact.kind) else 0
+    if len({size for size, _ in points}) == 1 and not is_by_sample(artifact.kind):
         return round(points[0][1])
     return round(expected(points, over * kept).value)

@@ -78,10 +78,10 @@ def _longest(stages: Sequence[StageForecast], end: str) -> float:
     """The longest chain of stages each of which needs what the one before makes."""
     ready: dict[str, float] = {}
     longest = 0.0
-    for one in stages:
-        work = one.planned.work
+    for forecast in stages:
+        work = forecast.planned.work
         start = max((ready.get(given.digest, 0.0) for given in (work.given if work else ())), default=0.0)
-        over = start + float(getattr(one.seconds, end))
-        ready.update((made.digest, over) for made in one.planned.makes.values())
+        over = start + float(getattr(forecast.seconds, end))
+        ready.update((made.digest, over) for made in forecast.planned.makes.values())
         longest = max(longest, over)
     return longest

@@ -141,9 +141,9 @@ def _known(finding: str, table: pa.Table) -> str:
 def _nothing(pipeline: str, metric: str | None, slices: Slices, nights: Nights) -> str:
     if metric is None:
         return f"No run of {pipeline} in the history measured anything that is followed; name a finding (stage.metric)."
-    found = [one for *_, findings in nights for one in findings if one.metric == metric]
+    findings_of = [one for *_, findings in nights for one in findings if one.metric == metric]
     for name, wanted in slices.items():
-        known = {getattr(one, name) for one in found} - {""}
+        known = {getattr(one, name) for one in findings_of} - {""}
         if wanted is not None and wanted not in known:
             return f'{metric} was measured for no {name} "{wanted}": {suggestion(wanted, sorted(known))}'
     return f"The last runs of {pipeline} have no such {metric}: ask for more of them with --last."
@@ -166,5 +166,7 @@ def send_now(config: str, store: str | None) -> tuple[list[str], bool]:
     if project.notify is None:
         raise InputError(f"{project.file.name} says nobody to tell: give notify: {{webhook: …}} or {{apprise: …}}.")
     place = Store(store or project.store).look()
-    said = tell(dataclasses.replace(project, store=place.url), place, at_once=True)
-    return said or ["Nothing has changed since the last message."], all(one.startswith("Told by") for one in said)
+    sentences = tell(dataclasses.replace(project, store=place.url), place, at_once=True)
+    return sentences or ["Nothing has changed since the last message."], all(
+        one.startswith("Told by") for one in sentences
+    )

@@ -52,15 +52,15 @@ def events_of(store: Store, record: RunRecord, namespace: str) -> Iterator[RunEv
     _require_installed()
     from openlineage.client.event_v2 import RunState
 
-    told = _Telling(store, record, namespace)
-    yield told.of_the_run(RunState.START, datetime.fromisoformat(record.started))
+    lineage = _Telling(store, record, namespace)
+    yield lineage.of_the_run(RunState.START, datetime.fromisoformat(record.started))
     for stage in record.stages:
         manifest = store.manifest(stage.stage, stage.key)
         if manifest is not None:
-            yield from told.of_a_stage(manifest)
+            yield from lineage.of_a_stage(manifest)
     done = record.status in ("done", "gate failed")
     ended = datetime.fromisoformat(record.started) + timedelta(seconds=record.seconds)
-    yield told.of_the_run(RunState.COMPLETE if done else RunState.FAIL, ended)
+    yield lineage.of_the_run(RunState.COMPLETE if done else RunState.FAIL, ended)
 
 
 @dataclass
@@ -99,13 +99,15 @@ class _Telling:
         )
 
         if self.record.findings is not None:
-            said = [
+            judgements = [
                 Assertion(assertion=str(one.get("gate")), success=one.get("outcome") != "failed")
                 for one in self.record.gates
             ]
-            facets: dict[str, Any] = {"dataQualityAssertions": DataQualityAssertionsDatasetFacet(assertions=said)}
+            facets: dict[str, Any] = {"dataQualityAssertions": DataQualityAssertionsDatasetFacet(assertions=judgements)}
             name = f"{self.record.pipeline}/findings"
-            yield InputDataset(self._place, name, inputFacets=facets if said else {}, facets=_version(self.record.id))
+            yield InputDataset(
+                self._place, name, inputFacets=facets if judgements else {}, facets=_version(self.record.id)
+            )
 
     def of_a_stage(self, manifest: Manifest) -> Iterator[RunEvent]:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState

@@ -137,15 +137,15 @@ class Message:
 
 def message_of(nights: Sequence[Night], store: Store, report_url: str | None) -> Message:
     """The message about nights whose state has changed."""
-    told = ", ".join(f"{night.pipeline} {IN_WORDS[night.state]}" for night in nights)
+    states = ", ".join(f"{night.pipeline} {IN_WORDS[night.state]}" for night in nights)
     records = store.runs()
-    return Message(f"Assay: {told}", tuple(_news(night, store, records, report_url) for night in nights))
+    return Message(f"Assay: {states}", tuple(_news(night, store, records, report_url) for night in nights))
 
 
 def trial_message() -> Message:
     """What `assay notify --test` sends."""
-    said = "This is a test: messages of Assay arrive here."
-    return Message("Assay: test", (News("test", "test", "test", said),), test=True)
+    sentence = "This is a test: messages of Assay arrive here."
+    return Message("Assay: test", (News("test", "test", "test", sentence),), test=True)
 
 
 def _news(night: Night, store: Store, records: Sequence[RunRecord], report_url: str | None) -> News:

@@ -45,13 +45,13 @@ def metrics_of(findings: Sequence[Finding]) -> dict[str, float]:
     >>> metrics_of([Finding("attack.accuracy", "pgd", "eps=0.1", value=0.5, low=0.4)])
     {'attack.accuracy/pgd/eps:0.1': 0.5, 'attack.accuracy/pgd/eps:0.1.low': 0.4}
     """
-    found: dict[str, float] = {}
-    for one in findings:
-        parts = (one.metric, one.subject, one.of, one.group)
+    metrics: dict[str, float] = {}
+    for finding in findings:
+        parts = (finding.metric, finding.subject, finding.of, finding.group)
         name = re.sub(r"[^\w./: -]", "_", "/".join(part for part in parts if part).replace("=", ":"), flags=re.ASCII)
-        ends = {name: one.value, f"{name}.low": one.low, f"{name}.high": one.high}
-        found |= {key: value for key, value in ends.items() if value is not None}
-    return found
+        ends = {name: finding.value, f"{name}.low": finding.low, f"{name}.high": finding.high}
+        metrics |= {key: value for key, value in ends.items() if value is not None}
+    return metrics
 
 
 def _write(store: Store, record: RunRecord, to: Mlflow) -> str:

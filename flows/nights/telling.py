@@ -45,17 +45,17 @@ def tell(
             return []  # somebody else is sending, of the same records
         records = store.runs()
         nights, told = nights_of(records, missed_since_the_last_run(store)), store.folder.read_json(TOLD) or {}
-        said: list[str] = []
+        sentences: list[str] = []
         for notifier in notifiers_of(project.notify):
             known = _told_to(told, notifier)
             news = changed(nights, known["told"])
             waits = not at_once and _waits(news, records, store, now, due_soon, project.notify.at_latest)
             if not news or waits or (known["again"] > now.isoformat() and not at_once):
                 continue
-            said += _delivered(notifier, news, known, store, project.notify.report_url, now)
+            sentences += _delivered(notifier, news, known, store, project.notify.report_url, now)
             told[notifier.name] = known
             store.folder.write_json(TOLD, told)
-        return said
+        return sentences
 
 
 def _delivered(
@@ -82,8 +82,8 @@ def _delivered(
 def _told_to(told: Mapping[str, Any], notifier: Notifier) -> dict[str, Any]:
     """What a notifier was told of each pipeline, and when it may be tried again."""
     known = told.get(notifier.name)
-    found = known if isinstance(known, dict) else {}
-    states, failures, again = found.get("told"), found.get("failures"), found.get("again")
+    state = known if isinstance(known, dict) else {}
+    states, failures, again = state.get("told"), state.get("failures"), state.get("again")
     return {
         "told": dict(states) if isinstance(states, dict) else {},
         "failures": failures if isinstance(failures, int) else 0,

@@ -134,6 +134,6 @@ def _dates(schedule: str, after: datetime, until: datetime | None, count: int) -
     """The first dates of a cron line after one moment and up to another."""
     from prefect.server.schemas.schedules import CronSchedule
 
-    found = asyncio.run(CronSchedule(cron=schedule).get_dates(count + 1, start=after, end=until))
-    dates = [datetime.fromisoformat(str(date)) for date in found]
+    times = asyncio.run(CronSchedule(cron=schedule).get_dates(count + 1, start=after, end=until))
+    dates = [datetime.fromisoformat(str(date)) for date in times]
     return [date for date in dates if date > after][:count]

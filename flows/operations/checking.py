@@ -41,8 +41,8 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         place = project.store
         sections.append(columns(["setting", "value"], project_rows(project)))
         sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], pipeline_rows(project)))
-        found = list(found_rows(project))
-        sections += [columns(["pipeline", "found", "columns"], found)] if found else []
+        columns_found = list(found_rows(project))
+        sections += [columns(["pipeline", "found", "columns"], columns_found)] if columns_found else []
         sections += plugin_sections(project)
         notes, wrong = named_things(project)
         complaints += [*wrong, *missing_baselines(project)]
@@ -67,13 +67,13 @@ def missing_baselines(project: Project) -> list[str]:
     from assay.flows.report.judgement import require_baselines
     from assay.infra.store import Store
 
-    found = []
+    missing = []
     for name in project.pipelines:
         try:
             require_baselines(project, name, Store(project.store))
         except InputError as error:
-            found.append(str(error))
-    return found
+            missing.append(str(error))
+    return missing
 
 
 def project_rows(project: Project) -> list[list[object]]:
@@ -144,9 +144,9 @@ def missing_beside_mistakes(config: str) -> list[str]:
 def source_in_words(source: Source) -> str:
     """Where samples come from, in a few words."""
     for origin in ORIGINS:
-        found = getattr(source, origin)
-        if found is not None:
-            places = found if isinstance(found, str) else ", ".join(found)
+        address = getattr(source, origin)
+        if address is not None:
+            places = address if isinstance(address, str) else ", ".join(address)
             return places if origin == "dataset" else f"{origin}: {places}"
     return "nothing"
 
@@ -190,8 +190,8 @@ def store_state(place: str) -> tuple[str, str]:
     except AssayError as error:
         return f"{place}: not writable", str(error)
     except (OSError, ImportError, ValueError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        return f"{place}: out of reach", f"The store {place} cannot be reached ({said}); choose another with --store."
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        return f"{place}: out of reach", f"The store {place} cannot be reached ({reason}); choose another with --store."
     return f"{place}: writable", ""
 
 

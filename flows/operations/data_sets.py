@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from assay.data.catalog import MIRROR, CatalogEntry, catalog, data_folder, entry_of, get
+from assay.data.catalog import MIRROR, CatalogEntry, catalog, data_folder, entry_of
+from assay.data.fetching import get
 from assay.data.samples.registry import EMBEDDED
 
 

@@ -44,5 +44,5 @@ def columns_in_words(types: pa.Schema) -> str:
     return ", ".join(shown) + (f" and {len(types) - MOST_COLUMNS} more" if len(types) > MOST_COLUMNS else "")
 
 
-def _type(found: pa.DataType) -> str:
-    return "list" if pa.types.is_nested(found) else str(found)
+def _type(type_: pa.DataType) -> str:
+    return "list" if pa.types.is_nested(type_) else str(type_)

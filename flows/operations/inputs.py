@@ -22,5 +22,5 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
     if any(gate.against is not None for gate in pipeline.gates):
         require_baselines(project, pipeline.name, Store(project.store))
     if missing:
-        said = "\n".join(one.said(project, pipeline) for one in missing)
-        raise InputError(said) if any(one.error.exit_code == 2 for one in missing) else RunError(said)
+        sentences = "\n".join(one.said(project, pipeline) for one in missing)
+        raise InputError(sentences) if any(one.error.exit_code == 2 for one in missing) else RunError(sentences)

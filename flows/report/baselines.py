@@ -15,7 +15,8 @@ from assay.infra.store import Store
 from assay.infra.sweep import acceptances
 from assay.tasks.ingest.shares import share_in_words
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import Gate, looked_at_by
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import looked_at_by
 from assay.tasks.statistics.run_findings import findings_of
 
 LAST_PASSED, ACCEPTED = "last-passed", "accepted"

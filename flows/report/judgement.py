@@ -18,7 +18,8 @@ from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import Gate, GateResult, Outcome, judge, looked_at_by
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import GateResult, Outcome, judge, looked_at_by
 from assay.tasks.statistics.gates_on_change import USUAL_LEVEL, Compared, Look, look
 from assay.tasks.statistics.run_findings import findings_of
 

@@ -39,9 +39,9 @@ def listed(store: Store, pipeline: str | None = None) -> list[list[object]]:
     night that was due and did not come; newest first."""
     rows: list[tuple[datetime, str, list[object]]] = []
     for run in store.runs(pipeline):
-        said = run.worst or (run.verdicts or run.failures or [""])[0]
-        said = f"{sample_in_words(run)}: {said}" if run.is_sample else said
-        row = [run.id, run.pipeline, run.status, round(run.seconds, 1), run.seed, said]
+        headline = run.worst or (run.verdicts or run.failures or [""])[0]
+        headline = f"{sample_in_words(run)}: {headline}" if run.is_sample else headline
+        row = [run.id, run.pipeline, run.status, round(run.seconds, 1), run.seed, headline]
         rows.append((datetime.fromisoformat(run.started), run.id, row))
     for name, nights in missed_nights(store).items():
         if pipeline in (None, name):
@@ -56,12 +56,12 @@ def sample_in_words(run: RunRecord) -> str:
 
 def tables_of(store: Store, record: RunRecord, kind: str) -> list[tuple[StageRecord, str, pa.Table]]:
     """Every table of a kind that a run used, with its stage and its name among the stage's outputs."""
-    found = []
+    tables = []
     for stage in record.stages:
         for name, handle in stage.outputs.items():
             if handle["kind"] == kind:
-                found.append((stage, name, read_table(store, Artifact.from_json(handle))))
-    return found
+                tables.append((stage, name, read_table(store, Artifact.from_json(handle))))
+    return tables
 
 
 def read_table(store: Store, artifact: Artifact[Any]) -> pa.Table:

@@ -38,15 +38,15 @@ class LabelledBy:
 
 def labelled_by(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
     """What every labeler made, by its name, in the order of the run; labelers that others are compared with aside."""
-    made = {one.outputs["result"]["digest"]: one for one in record.stages if set(one.outputs) == {"result"}}
-    found: dict[str, LabelledBy] = {}
+    by_digest = {one.outputs["result"]["digest"]: one for one in record.stages if set(one.outputs) == {"result"}}
+    by_labeler: dict[str, LabelledBy] = {}
     for stage in record.stages:
         given = _arguments(store, stage) if stage.stage == "order_adversarially" else {}
-        bounded = made.get(given["intervals"]["digest"]) if given else None
-        labels = None if bounded is None else made.get(_arguments(store, bounded)["labels"]["digest"])
+        bounded = by_digest.get(given["intervals"]["digest"]) if given else None
+        labels = None if bounded is None else by_digest.get(_arguments(store, bounded)["labels"]["digest"])
         if bounded is not None and labels is not None:
-            found[str(given["labeler"])] = LabelledBy(_result(labels), _result(bounded), _result(stage))
-    return found or _never_ordered(store, record)
+            by_labeler[str(given["labeler"])] = LabelledBy(_result(labels), _result(bounded), _result(stage))
+    return by_labeler or _never_ordered(store, record)
 
 
 def _never_ordered(store: Store, record: RunRecord) -> dict[str, LabelledBy]:

@@ -43,28 +43,30 @@ def times_of(store: Store, record: RunRecord) -> Times:
     """The times of a run, from its record and the manifests of the stages that it computed."""
     by_title: dict[str, list[StageTime]] = {}
     busy: list[tuple[float, float]] = []
-    for one in record.stages:
-        if one.cached:
-            by_title.setdefault(one.title, []).append(StageTime(one.title, 0, 1, 0.0, 0.0))
+    for executed in record.stages:
+        if executed.cached:
+            by_title.setdefault(executed.title, []).append(StageTime(executed.title, 0, 1, 0.0, 0.0))
             continue
-        manifest = store.manifest(one.stage, one.key)
+        manifest = store.manifest(executed.stage, executed.key)
         if manifest is None:  # it has been cleaned up since; its seconds are in the record
-            by_title.setdefault(one.title, []).append(StageTime(one.title, 1, 0, one.seconds, 0.0))
+            by_title.setdefault(executed.title, []).append(StageTime(executed.title, 1, 0, executed.seconds, 0.0))
             continue
-        by_title.setdefault(one.title, []).append(StageTime(one.title, 1, 0, one.seconds, manifest.cpu_seconds))
+        by_title.setdefault(executed.title, []).append(
+            StageTime(executed.title, 1, 0, executed.seconds, manifest.cpu_seconds)
+        )
         ended = datetime.fromisoformat(manifest.created).timestamp()
         busy.append((ended - manifest.wall_seconds, ended))
     summed = [
         StageTime(
             title,
-            sum(one.stages for one in ones),
-            sum(one.cached for one in ones),
-            sum(one.wall for one in ones),
-            sum(one.computed for one in ones),
+            sum(executed.stages for executed in ones),
+            sum(executed.cached for executed in ones),
+            sum(executed.wall for executed in ones),
+            sum(executed.computed for executed in ones),
         )
         for title, ones in by_title.items()
     ]
-    longest = tuple(sorted(summed, key=lambda one: (-one.wall, one.title)))
+    longest = tuple(sorted(summed, key=lambda executed: (-executed.wall, executed.title)))
     return Times(longest, record.seconds, max(0.0, record.seconds - covered(busy)))
 
 

@@ -70,9 +70,9 @@ def _with_peoples_gold(samples: pa.Table, source: Source, base: Path, classes: t
     if source.gold is None:
         return samples
     answers = find_answers(source.gold, base)
-    said = answers.read()
-    require_classes(said, classes, answers.label)
-    return settled_samples(samples, said, classes)[0]
+    judged = answers.read()
+    require_classes(judged, classes, answers.label)
+    return settled_samples(samples, judged, classes)[0]
 
 
 def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tuple[Reading, list[Piece]]:

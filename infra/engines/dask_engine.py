@@ -183,12 +183,12 @@ class DaskEngine:
         while True:
             try:
                 for batch in window.finished(calls, fetch=True):
-                    for one in batch:
-                        calls.over(one.attempt.call.index)
-                        if one.piece is None:
-                            yield _failure(one)
+                    for done in batch:
+                        calls.over(done.attempt.call.index)
+                        if done.piece is None:
+                            yield _failure(done)
                         else:
-                            yield _success(one.piece.places[0], one.piece.value, one.attempt.number)
+                            yield _success(done.piece.places[0], done.piece.value, done.attempt.number)
                 return
             except SchedulerLostError as loss:
                 window = self._window_again(window, loss)
@@ -202,12 +202,12 @@ def _folded(
     attempts: dict[int, int] = {}
     outcomes: list[Outcome] = []
     for batch in window.finished(calls, fetch=False):
-        for one in batch:
-            attempts[one.attempt.call.index] = one.attempt.number
-            if one.error is None:
-                _climb(levels, one.future, lambda futures: window.join(packed, futures))
+        for done in batch:
+            attempts[done.attempt.call.index] = done.attempt.number
+            if done.error is None:
+                _climb(levels, done.future, lambda futures: window.join(packed, futures))
             else:
-                outcomes.append(_failure(one))
+                outcomes.append(_failure(done))
         finished(len(attempts))
     rest = [future for level in levels for future in level]
     if not rest:

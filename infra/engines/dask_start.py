@@ -22,6 +22,7 @@ from distributed.versions import VersionMismatchWarning
 from distributed.worker_memory import parse_memory_limit
 
 from assay.infra.engines.crew import local_crew
+from assay.infra.engines.starting_scripts import workers_go_without_main
 from assay.infra.engines.threads import ONE_EACH
 from assay.infra.errors import InputError, RunError, SettingError
 from assay.infra.settings import Compute
@@ -79,6 +80,7 @@ def quiet() -> None:
 
 def start_here(settings: Compute) -> SpecCluster:
     """A scheduler and one single-threaded process per worker: on loopback only, behind certificates of this run."""
+    workers_go_without_main()
     security = Security.temporary()
     common = {
         "host": LOOPBACK,
@@ -189,8 +191,8 @@ def _require_certificates(address: str) -> None:
         )
 
 
-def _wrong(setting: str, said: str) -> SettingError:
-    return SettingError(f"compute.{setting}: {said}", f"compute.{setting}", "")
+def _wrong(setting: str, sentence: str) -> SettingError:
+    return SettingError(f"compute.{setting}: {sentence}", f"compute.{setting}", "")
 
 
 def cluster_class(engine: str) -> type[Cluster]:

@@ -168,17 +168,17 @@ class Window:
 
     def _fetch(self, batch: list[Finished]) -> list[Finished]:
         """The batch with its values; a call whose value was lost and cannot be had again is judged anew."""
-        done = [one for one in batch if one.error is None]
-        pieces = self._gather([one.future for one in done], errors="skip") if done else []
+        done = [finished for finished in batch if finished.error is None]
+        pieces = self._gather([finished.future for finished in done], errors="skip") if done else []
         by_index = {piece.places[0].index: piece for piece in pieces}
-        fetched = [one for one in batch if one.error is not None]
-        for one in done:
-            index = one.attempt.call.index
+        fetched = [finished for finished in batch if finished.error is not None]
+        for finished in done:
+            index = finished.attempt.call.index
             if index in by_index:
-                fetched.append(replace(one, piece=by_index[index]))
+                fetched.append(replace(finished, piece=by_index[index]))
                 continue
-            self._track(replace(one.attempt, holds_turn=False, given_up_before=None), one.future)
-            if (again := self._judge(one.future)) is not None:
+            self._track(replace(finished.attempt, holds_turn=False, given_up_before=None), finished.future)
+            if (again := self._judge(finished.future)) is not None:
                 fetched.append(again)
         return fetched
 

@@ -32,16 +32,16 @@ def _names(listing: str) -> list[str]:
     >>> _names("GPU 0: NVIDIA H200 (UUID: GPU-1)\\n  MIG 1g.18gb Device 0: (UUID: MIG-3)")
     ['NVIDIA H200', 'MIG 1g.18gb']
     """
-    found = (re.match(r"GPU \d+: (.+?) \(UUID|\s+(MIG \S+) ", line) for line in listing.splitlines())
-    return [one[1] or one[2] for one in found if one]
+    matches = (re.match(r"GPU \d+: (.+?) \(UUID|\s+(MIG \S+) ", line) for line in listing.splitlines())
+    return [one[1] or one[2] for one in matches if one]
 
 
 def _listing() -> str:
     try:
-        found = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20, check=False)
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return found.stdout if found.returncode == 0 else ""
+    return listed.stdout if listed.returncode == 0 else ""
 
 
 def _parse(listing: str) -> list[str]:

@@ -17,13 +17,13 @@ _FEATURES = ("AVX512_SPR", "AVX512_ICL", "AVX512_SKX", "AVX512F", "AVX2", "SVE",
 @cache
 def versions_here() -> Mapping[str, str]:
     """Python's version and those of the packages that every worker must share with the one who asks."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    versions = {"python": ".".join(platform.python_version_tuple()[:2])}
     for package in COMPARED:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            versions[package] = "not installed"
+    return versions
 
 
 @cache
@@ -44,14 +44,14 @@ def refuse_other_versions(expected: Mapping[str, str], worker: str) -> None:
     refuse_mismatch(expected, versions_here(), worker)
 
 
-def refuse_mismatch(expected: Mapping[str, str], found: Mapping[str, str], worker: str) -> None:
+def refuse_mismatch(expected: Mapping[str, str], actual: Mapping[str, str], worker: str) -> None:
     """Raise, naming both versions, where a worker differs from this client."""
-    if found == expected:
+    if actual == expected:
         return
     differing = [
-        f"{package} {found.get(package, 'not installed')} (here {wanted})"
+        f"{package} {actual.get(package, 'not installed')} (here {wanted})"
         for package, wanted in expected.items()
-        if found.get(package) != wanted
+        if actual.get(package) != wanted
     ]
     raise RunError(
         f"worker {worker} has {' and '.join(differing)}; install the same versions there (requirements.lock), "

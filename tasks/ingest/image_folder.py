@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError
 from assay.tasks.ingest.addresses import file_system, is_remote, require_named_file, unreachable
+from assay.tasks.ingest.folder_walk import files_below
 from assay.tasks.ingest.pixels import ENDINGS
 
 PATH, CLASS, SPLIT = "path", "class", "split"
@@ -44,7 +45,8 @@ def _image_files(pattern: str, base_dir: str | Path) -> list[str]:
         if glob.has_magic(path):
             names = [name for name in filesystem.glob(path) if _is_visible(name) and not filesystem.isdir(name)]
         elif filesystem.isdir(path):
-            names = [name for name in filesystem.find(path) if _is_image(name) and _is_visible(name[len(path) :])]
+            below = files_below(filesystem, path, ENDINGS, f"{pattern} (images)")
+            names = [name for name in below if _is_image(name) and _is_visible(name[len(path) :])]
             _require_class_folders(names, path.rstrip("/"))
         elif filesystem.exists(path):
             raise InputError(f"{pattern} (images) is a file; name the folder it lies in, for example scans/*/*.png.")

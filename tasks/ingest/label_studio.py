@@ -82,32 +82,32 @@ def tasks_in(url: str) -> list[Task]:
     if len(content) > MOST_BYTES:
         raise InputError(f"{name} has more than {MOST_BYTES >> 30} GiB; export fewer tasks at a time.")
     try:
-        found = json.loads(content)
+        exported = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"{name} is no JSON ({str(error).splitlines()[0]}); export the project again, as JSON."
         ) from error
-    if not isinstance(found, list) or not found:
+    if not isinstance(exported, list) or not exported:
         raise InputError(f"{name} has no list of tasks; export the project from Label Studio, as JSON.")
-    return [_task(one, name, number) for number, one in enumerate(found, start=1)]
+    return [_task(one, name, number) for number, one in enumerate(exported, start=1)]
 
 
-def _task(one: Any, name: str, number: int) -> Task:
+def _task(entry: Any, name: str, number: int) -> Task:
     if (
-        not isinstance(one, dict)
-        or not isinstance(one.get("data"), dict)
-        or not isinstance(one.get("annotations"), list)
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("data"), dict)
+        or not isinstance(entry.get("annotations"), list)
     ):
         raise InputError(
             f"{name} has no `data` and `annotations` in task {number}, as the format JSON of Label Studio has "
             "(JSON-MIN and CSV have not); export it as JSON."
         )
     try:
-        given = [each for each in one["annotations"] if not each.get("was_cancelled")]
+        given = [each for each in entry["annotations"] if not each.get("was_cancelled")]
         true = [each for each in given if each.get("ground_truth")]
         answers = tuple(map(_answers, true or given))
-        skipped = len(one["annotations"]) - len(given)
-        return Task(int(one.get("id", number)), one["data"], answers, bool(true), skipped)
+        skipped = len(entry["annotations"]) - len(given)
+        return Task(int(entry.get("id", number)), entry["data"], answers, bool(true), skipped)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(
             f"{name} has an annotation in task {number} that is not as Label Studio writes it; export it again, as "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError
 from assay.tasks.ingest.addresses import file_system, is_remote, require_named_file, unreachable
+from assay.tasks.ingest.delta_tables import LOG, delta_files
 from assay.tasks.ingest.files import SourceFile, hash_of_file, size_of
 from assay.tasks.ingest.folder_columns import partition_path, partition_values
+from assay.tasks.ingest.folder_walk import files_below
 from assay.tasks.ingest.settings import Source
 
 if TYPE_CHECKING:
@@ -70,11 +73,15 @@ def files_at(address: Address) -> list[str]:
 
 def _below(filesystem: AbstractFileSystem, folder: str, address: Address) -> list[str]:
     """The files of a folder that hold rows; hidden ones (`_SUCCESS`, `.part.crc`) are notes of whoever wrote them."""
-    names = {name: name[len(folder) :].strip("/").split("/") for name in filesystem.find(folder)}
-    for log, what in (("_delta_log", "a Delta"), ("metadata", "an Iceberg")):
+    named = f"{address.written} ({address.origin})"
+    if ".parquet" in address.endings and not is_remote(address.written) and os.path.isdir(os.path.join(folder, LOG)):
+        return delta_files(folder, named)
+    below = files_below(filesystem, folder, address.endings, named)
+    names = {name: name[len(folder) :].strip("/").split("/") for name in below}
+    for log, what in ((LOG, "a Delta"), ("metadata", "an Iceberg")):
         if any(log in steps[:-1] and steps[-1].endswith(".json") for steps in names.values()):
             raise InputError(
-                f"{address.written} ({address.origin}) is {what} table, whose folder also holds rows that were deleted "
+                f"{named} is or holds {what} table, whose folder also holds rows that were deleted "
                 "since; write what it holds now to Parquet, and name that."
             )
     seen = [name for name, steps in names.items() if not any(step.startswith(("_", ".")) for step in steps)]

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from assay.infra.passwords import without_password
 from assay.infra.settings import Settings
-from assay.tasks.ingest.passwords import without_password
 from assay.tasks.ingest.people.settings import PeoplesGold
 from assay.tasks.ingest.scan_settings import Scan
 from assay.tasks.ingest.several import Names, Paths, as_many

@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular
-from assay.tasks.ingest.passwords import SECRET_OPTION
+from assay.infra.passwords import SECRET_OPTION
 from assay.tasks.ingest.places import Address
 
 if TYPE_CHECKING:

@@ -48,15 +48,15 @@ class Condition:
 
     def __and__(self, other: Condition) -> Condition:
         def both(signals: Signals) -> Truth:
-            one, two = self.test(signals), other.test(signals)
-            return Truth(one.holds & two.holds, one.fails | two.fails)
+            left, right = self.test(signals), other.test(signals)
+            return Truth(left.holds & right.holds, left.fails | right.fails)
 
         return Condition(both, f"{self._within('and')} and {other._within('and')}", "and")
 
     def __or__(self, other: Condition) -> Condition:
         def either(signals: Signals) -> Truth:
-            one, two = self.test(signals), other.test(signals)
-            return Truth(one.holds | two.holds, one.fails & two.fails)
+            left, right = self.test(signals), other.test(signals)
+            return Truth(left.holds | right.holds, left.fails & right.fails)
 
         return Condition(either, f"{self._within('or')} or {other._within('or')}", "or")
 

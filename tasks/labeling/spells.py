@@ -74,15 +74,15 @@ def biggest_step(values: Matrix) -> Numbers:
     return np.where(largest < 0, np.nan, largest)
 
 
-def correlation(one: Matrix, two: Matrix, at_least: int) -> Numbers:
+def correlation(first: Matrix, second: Matrix, at_least: int) -> Numbers:
     """Pearson's correlation over the seconds that both measured; NaN with too few of them or where one is constant.
 
     >>> rows = np.array([[1.0, 2.0, 3.0, np.nan]])
     >>> correlation(rows, -rows, 3).tolist(), correlation(rows, rows, 4).tolist()
     ([-1.0], [nan])
     """
-    both = ~np.isnan(one) & ~np.isnan(two)
-    x, y = _centred(np.where(both, one, np.nan)), _centred(np.where(both, two, np.nan))
+    both = ~np.isnan(first) & ~np.isnan(second)
+    x, y = _centred(np.where(both, first, np.nan)), _centred(np.where(both, second, np.nan))
     scale = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     return np.where(both.sum(axis=1) >= at_least, _ratio((x * y).sum(axis=1), scale), np.nan)
 

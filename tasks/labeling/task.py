@@ -28,6 +28,9 @@ from assay.tasks.statistics.findings import findings_table
 AnyRulebook = RulebookReference | WrittenRulebook
 
 
+_NAMED = 3  # functions in a line of the terminal
+
+
 class LabelingSummary(NamedTuple):
     """What labelling came to: one row per function, and the findings."""
 
@@ -154,4 +157,8 @@ def _faults_in_words(faults: Mapping[str, tuple[int, str]]) -> str:
 def _in_words(counts: LabelingCounts) -> str:
     n = max(counts.samples, 1)
     covered, conflicted = counts.covered / n, counts.conflicted / n
-    return f"{len(counts.functions)} rules · coverage {covered:.0%} · conflicts {conflicted:.0%}"
+    cast = counts.votes.sum(axis=1).tolist()
+    silent = [name for name, votes in zip(counts.functions, cast, strict=True) if not votes]
+    named = ", ".join(silent[:_NAMED]) + (", …" if len(silent) > _NAMED else "")
+    never = f" · {len(silent)} never {'votes' if len(silent) == 1 else 'vote'} ({named})" if silent else ""
+    return f"{len(counts.functions)} rules · coverage {covered:.0%} · conflicts {conflicted:.0%}{never}"

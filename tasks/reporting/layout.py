@@ -210,8 +210,10 @@ def _of_sample(report: Report) -> Markup | None:
     """The line above everything else where the page is about a part of the samples."""
     if not report.sample:
         return None
-    said = f"This page is about {report.sample}. It stands for no whole run: no trend, baseline or alarm knows of it."
-    return tag("p", tag("strong", "A sample. "), said, class_="lead", id="sample")
+    warning = (
+        f"This page is about {report.sample}. It stands for no whole run: no trend, baseline or alarm knows of it."
+    )
+    return tag("p", tag("strong", "A sample. "), warning, class_="lead", id="sample")
 
 
 def _notices(report: Report) -> Markup:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.tasks.reporting import numerals, svg
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.numerals import measured
 from assay.tasks.reporting.parts import BarPlot, LinePlot, Panels, Scale, Series
+from assay.tasks.reporting.plot_numbers import bar_grid, bars, folded_numbers, line_grid, name_of_place
 from assay.tasks.reporting.scales import Linear, nice_range, nice_ticks, spread_apart, whole_ticks
 
 
@@ -33,7 +34,7 @@ def line_figure(plot: LinePlot, identity: str) -> Markup:
         tag("div", legend(plot.series), class_="wide") if not _labels_fit(plot.series) else Markup(""),
         tag("div", line_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", legend(plot.series), line_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        _numbers(plot.title, line_grid(plot)),
+        folded_numbers(plot.title, line_grid(plot)),
     )
 
 
@@ -47,7 +48,7 @@ def panels_figure(panels: Panels, identity: str) -> Markup:
     names = {series.name for plot in panels.plots for series in plot.series}
     key = legend(panels.plots[0].series) if len(names) > 1 else Markup("")
     tables = [tag("h4", plot.title) + line_grid(plot) for plot in panels.plots]
-    numbers = _numbers(panels.title, join(Markup(table) for table in tables))
+    numbers = folded_numbers(panels.title, join(Markup(table) for table in tables))
     return _figure(panels.title, panels.note, key, tag("div", *cells, class_="panels"), numbers)
 
 
@@ -58,7 +59,7 @@ def bar_figure(plot: BarPlot, identity: str) -> Markup:
         plot.note,
         tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", bar_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        _numbers(plot.title, bar_grid(plot)),
+        folded_numbers(plot.title, bar_grid(plot)),
     )
 
 
@@ -103,7 +104,7 @@ def bar_drawing(plot: BarPlot, size: Size, identity: str) -> Markup:
     content += [svg.words(frame.x(t), height - 28, _tick_name(t, plot.scale), "tick", "middle") for t in ticks]
     content.append(svg.words((left + size.width - 62) / 2, height - 6, plot.x_label, "axis-label", "middle"))
     content.append(svg.stroke("base", frame.x(0), top, frame.x(0), height - 46))
-    for index, (name, value, below, above) in enumerate(_bars(plot)):
+    for index, (name, value, below, above) in enumerate(bars(plot)):
         y = top + row * index + row / 2
         content.append(svg.words(left - 8, y + 4, _shortened(name, room), "bar-name", "end"))
         content.append(_bar(frame, y, value, below, above, plot.scale, name))
@@ -141,11 +142,6 @@ def _bar(
         edge = max(edge, right)
     pieces.append(svg.words(edge + 6, y + 4, numerals.scaled(value, scale), "bar-value"))
     return join(pieces)
-
-
-def _bars(plot: BarPlot) -> Iterable[tuple[str, float | None, float | None, float | None]]:
-    empty: Sequence[float | None] = [None] * len(plot.names)
-    return zip(plot.names, plot.values, plot.low or empty, plot.high or empty, strict=True)
 
 
 def _spread(series: Series, index: int, frame: svg.Frame) -> Markup:
@@ -231,37 +227,6 @@ def legend(series: Sequence[Series]) -> Markup:
     return tag("ul", *items, class_="legend")
 
 
-def line_grid(plot: LinePlot) -> Markup:
-    """The numbers behind a line plot: one row per place, one column per line."""
-    xs = sorted({x for series in plot.series for x in series.x})
-    heads = [tag("th", name, scope="col") for name in (plot.x_label or "x", *(series.name for series in plot.series))]
-    rows = []
-    for x in xs:
-        cells = [tag("th", name_of_place(plot, x), scope="row")]
-        cells += [tag("td", _cell(series, x, plot.scale)) for series in plot.series]
-        rows.append(tag("tr", *cells))
-    return _grid(heads, rows)
-
-
-def bar_grid(plot: BarPlot) -> Markup:
-    """The numbers behind a bar plot."""
-    heads = [tag("th", name, scope="col") for name in ("name", plot.x_label, "interval")]
-    rows = []
-    for name, value, low, high in _bars(plot):
-        cells = [numerals.scaled(value, plot.scale), numerals.interval(low, high, plot.scale)]
-        rows.append(tag("tr", tag("th", name, scope="row"), *(tag("td", cell) for cell in cells)))
-    return _grid(heads, rows)
-
-
-def _grid(heads: Sequence[Markup], rows: Sequence[Markup]) -> Markup:
-    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="numbers")
-
-
-def _numbers(caption: str, content: Markup) -> Markup:
-    scroller = tag("div", content, class_="scroll", role="region", tabindex=0, aria_label=f"Numbers: {caption}")
-    return tag("details", tag("summary", "Numbers: ", caption), scroller, class_="data")
-
-
 def thinned(ticks: Mapping[float, str], most: int) -> Mapping[float, str]:
     """At most about `most` of the ticks, evenly spaced, the last one among them where that is possible.
 
@@ -273,14 +238,6 @@ def thinned(ticks: Mapping[float, str], most: int) -> Mapping[float, str]:
     while stride > 1 and (count - 1) % stride and stride < -(-count // most) + 2:
         stride += 1
     return dict(list(ticks.items())[::stride])
-
-
-def _cell(series: Series, x: float, scale: Scale) -> str:
-    nothing: Sequence[float | None] = [None] * len(series.x)
-    for place, y, low, high in zip(series.x, series.y, series.low or nothing, series.high or nothing, strict=True):
-        if place == x:
-            return f"{numerals.scaled(y, scale)} {numerals.interval(low, high, scale)}".strip()
-    return numerals.NONE
 
 
 def _figure(title: str, note: str, *content: Markup) -> Markup:
@@ -304,13 +261,3 @@ def _tick_name(value: float, scale: Scale) -> str:
 
 def _shortened(name: str, room: int) -> str:
     return name if len(name) <= room else f"{name[: room - 1]}…"
-
-
-def name_of_place(plot: LinePlot, x: float) -> str:
-    """What a place on the x axis is called where numbers are read off, whether its tick has room for the name or not.
-
-    >>> plot = LinePlot("t", [], "x", "y", "alt", x_ticks={0.1: "0.1"}, x_names={4 / 255: "4/255"})
-    >>> [name_of_place(plot, x) for x in (4 / 255, 0.1, 0.25)]
-    ['4/255', '0.1', '0.25']
-    """
-    return {**(plot.x_ticks or {}), **(plot.x_names or {})}.get(x, f"{x:g}")

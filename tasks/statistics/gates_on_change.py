@@ -8,7 +8,8 @@ from typing import Literal
 
 from assay.tasks.statistics.between_runs import RunDifference
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import Gate, named
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import named
 
 Raw = Literal["passed", "failed", "inconclusive"]
 

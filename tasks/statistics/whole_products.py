@@ -39,9 +39,9 @@ def squared_sum(columns: Sequence[Integers], weights: Sequence[int]) -> int:
     True
     """
     total = 0
-    for i, one in enumerate(columns):
+    for i, column in enumerate(columns):
         for j in range(i, len(columns)):
-            total += (1 if i == j else 2) * weights[i] * weights[j] * whole_dot(one, columns[j])
+            total += (1 if i == j else 2) * weights[i] * weights[j] * whole_dot(column, columns[j])
     return total
 
 

@@ -38,6 +38,7 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: int | N
     if groups is not None:
         lines.append(counted_by(groups))
     lines += [f"{subject} is {verdict}." for subject, verdict in constant.items()]
+    lines += [f"{line}." for line in _no_better_than_one_answer(findings)]
     judged = "red flag" if constant else ""
     return Part("Subjects on clean samples", " ".join(lines), blocks, "clean", "bad" if constant else "neutral", judged)
 
@@ -56,9 +57,14 @@ def _lessons(findings: FindingIndex) -> list[str]:
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about clean accuracy, where nothing else says it; none where no subject looks at images or texts."""
+    """The line about clean accuracy, where nothing else says it; none where no subject looks at images or texts.
+
+    Beside attacks it says of whom they tell little: what always answers alike withstands everything.
+    """
     shares = measured(findings.select("subject.accuracy", of=CLEAN))
-    if not shares or findings.select("attack"):
+    if findings.select("attack") or findings.select("corruption"):
+        return tuple(Verdict(line) for line in _no_better_than_one_answer(findings))
+    if not shares:
         return ()
     constant = _degenerate(findings)
     lines = [
@@ -67,6 +73,23 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
         for share in shares
     ]
     return (Verdict(first_few(lines), "bad" if constant else "neutral"),)
+
+
+def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
+    """A line on the subjects whose accuracy reaches down to that of one answer for all, if there are any."""
+    constant, unsure = _degenerate(findings), []
+    for share in measured(findings.select("subject.accuracy", of=CLEAN)):
+        most = findings.get("subject.majority_rate", share.subject, CLEAN)
+        if most is None or most.value is None or share.low is None or share.subject in constant:
+            continue
+        if share.low <= most.value:
+            unsure.append(f"{share.subject} ({percent(share.value, 0)}, one answer for all {percent(most.value, 0)})")
+    if not unsure:
+        return []
+    return [
+        "Not shown to be right more often than one answer for all samples, which would withstand everything: "
+        f"{first_few(unsure, ', ')}"
+    ]
 
 
 def _degenerate(findings: FindingIndex) -> dict[str, str]:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -14,6 +15,7 @@ from assay.infra.code_reference import CodeReference
 from assay.infra.code_referring import refer_to_code
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.addresses.table import address_of
+from assay.tasks.subjects.networks.libraries import LibraryNetwork
 from assay.tasks.subjects.own_functions import answering_function, classifier_function
 from assay.tasks.subjects.sequences.usual_training import options_of
 from assay.tasks.subjects.settings import KindName, Subject
@@ -42,6 +44,7 @@ class ResolvedSubject:
     code: CodeReference | GivenModel | None = None
     weights: bytes | None = None
     source: ModelSource | None = None
+    library: LibraryNetwork | None = None
     masked: bool = False
     """Whether no text may be quoted, not even in an error; it changes no prediction."""
 
@@ -63,6 +66,10 @@ class ResolvedSubject:
         if self.kind in ("tagger", "scorer"):
             options = options_of(self.settings)
             state.update(b"" if options is None else options.model_dump_json().encode())
+        if self.library is not None:
+            state.update(self.library.fingerprint.encode())
+        if self.kind == "network" and self.source is not None:
+            state.update(f"{self.source.fingerprint}\0{version('transformers')}".encode())
         if self.kind in ("classifier", "tagger", "scorer"):
             state.update(f"{self.way}\0{self.source.fingerprint if self.source else ''}".encode())
         return state.hexdigest()
@@ -74,8 +81,13 @@ class ResolvedSubject:
 
     @property
     def has_gradient(self) -> bool:
-        """Whether attacks can follow its gradient: a model at an address is only asked."""
+        """Whether attacks can follow its gradient: some models at an address are only asked."""
         return not isinstance(self.code, GivenModel)
+
+    @property
+    def is_ours_by_name(self) -> bool:
+        """Whether it is a part of Assay, but for what it has learned."""
+        return self.code is None and self.source is None and self.library is None
 
     @property
     def is_known_whole(self) -> bool:
@@ -105,7 +117,13 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
         address = address_of(settings.named)
         if address is not None and settings.kind != "predictions":
             address.require_library(settings.named)
-            return ResolvedSubject(settings, address.refer(settings, settings.named, beside))
+            match address.refer(settings, settings.named, beside):
+                case ModelSource() as source:
+                    return ResolvedSubject(settings, source=source)
+                case LibraryNetwork() as library:
+                    return ResolvedSubject(settings, weights=_weights(settings, beside), library=library)
+                case GivenModel() as given:
+                    return ResolvedSubject(settings, given)
         return _RESOLVE[settings.kind](settings, settings.named, beside)
 
 

@@ -8,7 +8,7 @@ from assay.infra.settings import Settings, StandsOn
 from assay.infra.suggestions import suggestion
 from assay.tasks.subjects.addresses.asking import Asking
 from assay.tasks.subjects.addresses.fitting import examples_for, out_of_place, wrong_address
-from assay.tasks.subjects.addresses.table import address_of
+from assay.tasks.subjects.addresses.table import address_of, is_only_asked
 
 NETWORKS = (
     "small-cnn",
@@ -112,8 +112,9 @@ class Subject(StandsOn):
 
     model: str | None = Field(default=None, min_length=1)
     """`logistic` (trained by Assay), or a model of your own as `module:object` or `file.py:object`, or by its address:
-    `https://host/predict`, `model.onnx`, `model.skops`, `models:/name@alias`. An address may stand here whatever the
-    model looks at: with a source of images it is a `network`, with `text` a `classifier`."""
+    `https://host/predict`, `model.onnx`, `model.skops`, `models:/name@alias`, `timm:NAME`, `torchvision:NAME`,
+    `./folder` or `org/name` of Hugging Face. An address may stand here whatever the model looks at: with a source of
+    images it is a `network`, with `text` a `classifier`."""
 
     asking: Asking | None = Field(
         default=None, exclude_if=lambda asking: asking is None, examples=["{batch: 64, rate: 5}"]
@@ -128,9 +129,10 @@ class Subject(StandsOn):
 
     network: str | None = Field(default=None, min_length=1)
     """An image network by name (small-cnn, attnmel, attnmel-softmax, vgg19, vgg19-bn, resnet50, resnet101, resnet152,
-    inception-v3, chexnet, vgg-cifar, wide-resnet), a builder of your own as `module:object` or `file.py:object` (a
-    function that makes a Torch module of logits), or the address of a model without a gradient: `https://…`,
-    `model.onnx`."""
+    inception-v3, chexnet, vgg-cifar, wide-resnet), one of another library (`timm:NAME`, `torchvision:NAME`), a builder
+    of your own as `module:object` or `file.py:object` (a function that makes a Torch module of logits), a Hugging Face
+    directory (`./vit`) or hub id (`org/name`, with its `revision`), or the address of a model without a gradient:
+    `https://…`, `model.onnx`."""
 
     width: float = Field(default=1.0, gt=0, le=4)
     """The number of channels of a named network, as a multiple of the published one."""
@@ -157,7 +159,7 @@ class Subject(StandsOn):
     address of a service (`https://…`)."""
 
     revision: str | None = Field(default=None, min_length=1)
-    """The commit of a hub `classifier`, `tagger` or `scorer`."""
+    """The commit of a hub `network`, `classifier`, `tagger` or `scorer`."""
 
     text: str = Field(default="text", min_length=1)
     """The column that `classifier` reads."""
@@ -214,12 +216,12 @@ class Subject(StandsOn):
 
     @property
     def has_gradient(self) -> bool:
-        """Whether attacks can follow its gradient: a model at an address is only asked.
+        """Whether attacks can follow its gradient: a file of another library, and a service, are only asked.
 
         >>> Subject(network="m.onnx").has_gradient, Subject(network="small-cnn", train={}).has_gradient
         (False, True)
         """
-        return address_of(self.named) is None
+        return not is_only_asked(self.named)
 
     @field_validator("model", "network", "classifier", "tagger", "scorer")
     @classmethod
@@ -280,12 +282,13 @@ class Subject(StandsOn):
             )
         if self.weights is not None and (self.model == "logistic" or self.model is self.network is None):
             raise ValueError(f"the subject {self.name} has `weights` but no Torch module to load them into")
-        if address_of(self.named) is not None:
-            if why := out_of_place(self.named, self.model_fields_set):
-                raise ValueError(f"the subject {self.name} has {why}")
-        elif self.asking is not None:
+        address = address_of(self.named)
+        if why := out_of_place(self.named, self.model_fields_set):
+            raise ValueError(f"the subject {self.name} has {why}")
+        if address is None and self.asking is not None:
             raise ValueError(f"the subject {self.name} has `asking`, which is about an address (https://…)")
-        elif self.network is not None and (self.weights is None) == (self.train is None):
+        is_built_here = address is None or (address.followed and not address.brings_weights)
+        if self.network is not None and is_built_here and (self.weights is None) == (self.train is None):
             raise ValueError(
                 f"the subject {self.name} needs either `train` (Assay trains the network) or `weights` (a safetensors "
                 "file), and not both"
@@ -298,7 +301,7 @@ class Subject(StandsOn):
             raise ValueError(f"the subject {self.name} has `crop`, which is about images, but no `network`")
         if self.crop is None and self.train is not None and "window" in self.train.augment:
             raise ValueError(f"the subject {self.name} is trained on windows of its images: `crop` says how large")
-        if self.revision is not None and self.classifier is self.tagger is self.scorer is None:
+        if self.revision is not None and self.network is self.classifier is self.tagger is self.scorer is None:
             raise ValueError(f"the subject {self.name} has a `revision` but no hub model as `classifier`")
         for kind, named in (("tagger", self.tagger), ("scorer", self.scorer)):
             if named is not None and ":" in named and self.train is not None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from assay.data import catalog as catalog_module
-from assay.data.catalog import CatalogEntry, CatalogFile, catalog, data_folder, entry_of, get, located
+from assay.data.catalog import CatalogEntry, CatalogFile, catalog, data_folder, entry_of, located
+from assay.data.fetching import get
 from assay.infra.errors import InputError
 
 CONTENT = b"id,text\n1,hello\n"

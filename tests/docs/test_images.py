@@ -33,7 +33,7 @@ def table_under(head: str) -> list[list[str]]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as a reader has it who saved every file and ran the two scripts."""
     place = tmp_path_factory.mktemp("images")
-    return save_and_run(place, CODE, ["make_images.py", "train_net.py"], imported=["net"])
+    return save_and_run(place, CODE, ["make_images.py", "train_net.py", "make_vit.py"], imported=["net"])
 
 
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -118,3 +119,21 @@ def test_votes_are_class_names_and_only_what_is_asked_for_is_looked_at(tmp_path:
     ):
         with pytest.raises(InputError, match=re.escape(says)):
             votes(rules, samples, only=only)
+
+
+def test_a_script_without_a_main_guard_is_not_run_again_by_its_workers(file: Path, prefect_url: str) -> None:
+    script = file.parent / "plain.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from assay import audit\n"
+        "with Path('begun').open('a') as times: times.write('x')\n"
+        "print(audit('night').status)\n"
+    )
+    pipelines = file.read_text().replace("engine: serial", "engine: local, workers: 1, gpu: never")
+    file.write_text(pipelines)
+    environment = {**os.environ, "PREFECT_API_URL": prefect_url}
+    done = subprocess.run(
+        [sys.executable, script.name], cwd=file.parent, env=environment, capture_output=True, text=True, timeout=150
+    )
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    assert (file.parent / "begun").read_text() == "x"

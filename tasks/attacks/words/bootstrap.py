@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
+from assay.infra.image_operators import declare_image_operators
 from assay.tasks.language.stop_words import stop_words
 
 _INSTALLED = "post_install_check_3"  # the file by which TextAttack knows that it need not download anything
@@ -44,6 +45,7 @@ def _import_quietly() -> None:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.enter_context(_environment_kept())
+        declare_image_operators()
         for name in _READ_THE_ENVIRONMENT:
             importlib.import_module(name)
         stack.enter_context(_flair_kept())

@@ -56,9 +56,9 @@ def said_by_people(files: Iterable[tuple[str, Sequence[Task]]], asked: PeoplesGo
     return {sample: _said(sample, tasks, asked.question) for sample, tasks in together.items()}
 
 
-def require_classes(said: Mapping[str, Said], classes: Sequence[str], source: str) -> None:
+def require_classes(judged: Mapping[str, Said], classes: Sequence[str], source: str) -> None:
     """Nothing, or the sentence for an answer that is no class."""
-    unknown = next(((sample, one.choice) for sample, one in said.items() if one.choice not in (None, *classes)), None)
+    unknown = next(((sample, one.choice) for sample, one in judged.items() if one.choice not in (None, *classes)), None)
     if unknown is not None:
         names = ", ".join(classes[:10])
         raise InputError(
@@ -92,13 +92,13 @@ def _choice(answers: Answers, sample: str, question: str) -> str | None:
 
 
 def _sample(task: Task, field: str, name: str, place: int) -> str:
-    found = task.shown.get(field)
-    if found is None or str(found).strip() == "":
+    value = task.shown.get(field)
+    if value is None or str(value).strip() == "":
         raise InputError(
             f"Task {place} of {name} has no {field!r}, by which a sample is known; say which field of its data has the "
             "id, as in `gold: {label_studio: …, id: comment}`."
         )
-    return str(found).strip()
+    return str(value).strip()
 
 
 def _require_question(name: str, tasks: Sequence[Task], question: str) -> None:

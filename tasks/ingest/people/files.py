@@ -41,13 +41,13 @@ class AnswerFiles:
     def read(self) -> dict[str, Said]:
         """What people said, by sample; refused where a file became another one meanwhile."""
         known = self.fingerprint
-        said = said_by_people(zip(short_names(self.urls), map(tasks_in, self.urls), strict=True), self.asked)
+        judged = said_by_people(zip(short_names(self.urls), map(tasks_in, self.urls), strict=True), self.asked)
         if AnswerFiles(self.asked, self.urls).fingerprint != known:
             raise InputError(f"{self.label} (gold) changed while being read: run again when nobody writes to it.")
-        return said
+        return judged
 
 
 def find_answers(asked: PeoplesGold, base_dir: str | Path) -> AnswerFiles:
     """The exports that a source names, or the sentence that says which one is missing or empty."""
-    found = [files_at(Address(one, base_dir, ORIGIN, (".json",))) for one in asked.label_studio]
-    return AnswerFiles(asked, tuple(dict.fromkeys(url for urls in found for url in urls)))
+    urls_of = [files_at(Address(one, base_dir, ORIGIN, (".json",))) for one in asked.label_studio]
+    return AnswerFiles(asked, tuple(dict.fromkeys(url for urls in urls_of for url in urls)))

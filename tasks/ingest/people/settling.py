@@ -19,7 +19,7 @@ from assay.tasks.statistics.groups import group_hashes
 _CODE = pa.int16()
 
 
-def settled_samples(samples: pa.Table, said: Mapping[str, Said], classes: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+def settled_samples(samples: pa.Table, judged: Mapping[str, Said], classes: Sequence[str]) -> tuple[pa.Table, pa.Table]:
     """One partition's samples with people's answers as their gold, and its PeoplesAnswers.
 
     >>> rows = pa.table({"id": ["a", "b", "c"], "gold": pa.array([0, None, 1], _CODE)})
@@ -29,11 +29,11 @@ def settled_samples(samples: pa.Table, said: Mapping[str, Said], classes: Sequen
     ([1, 0, 1], ['overruled', 'new', 'tied'])
     """
     ids = samples["id"].combine_chunks()
-    asked = np.flatnonzero(pc.is_in(ids, value_set=pa.array(said, pa.string())).to_numpy(zero_copy_only=False))
+    asked = np.flatnonzero(pc.is_in(ids, value_set=pa.array(judged, pa.string())).to_numpy(zero_copy_only=False))
     rows = samples.select([name for name in samples.column_names if name != "gold"]).take(pa.array(asked))
     names, before = rows["id"].to_pylist(), samples["gold"].take(pa.array(asked)).to_pylist()
     codes = {name: code for code, name in enumerate(classes)}
-    each = [said[name] for name in names]
+    each = [judged[name] for name in names]
     answers = [None if one.choice is None else codes[one.choice] for one in each]
     given = np.full(len(ids), -1, np.int16)
     given[asked] = [-1 if code is None else code for code in answers]

@@ -48,7 +48,7 @@ def settle_gold(samples: Artifact[Samples], classes: Artifact[Classes], answers:
     said = answers.read()
     require_classes(said, names, answers.label)
     settled, kept = map_partitions(
-        settled_samples, samples, into=(Samples, PeoplesAnswers), said=said, classes=tuple(names)
+        settled_samples, samples, into=(Samples, PeoplesAnswers), judged=said, classes=tuple(names)
     )
     table = collect(kept, None)
     counts = Counter(table["outcome"].to_pylist())
@@ -59,6 +59,6 @@ def settle_gold(samples: Artifact[Samples], classes: Artifact[Classes], answers:
             "an answer finds its sample by its id."
         )
     given = sum(counts[one] for one in (NEW, CONFIRMED, OVERRULED))
-    told = ", ".join(f"{counts[one]} {words}" for one, words in _IN_WORDS.items() if counts[one])
-    say(f"{given} samples have people's gold{f' ({told})' if told else ''}")
+    counted = ", ".join(f"{counts[one]} {words}" for one, words in _IN_WORDS.items() if counts[one])
+    say(f"{given} samples have people's gold{f' ({counted})' if counted else ''}")
     return Settled(settled, kept, write_table(findings_table(answer_findings(table)), into=Findings))

@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.infra.devices import torch_device_here
 from assay.infra.errors import InputError
+from assay.infra.image_operators import declare_image_operators
 from assay.tasks.language.embeddings.provider import Vectors
 
 PROMPT = "this is about {}."
@@ -93,6 +94,8 @@ class SentenceEncoder:
 
     def _read(self, folder: Path) -> Any:
         from safetensors import SafetensorError
+
+        declare_image_operators()
         from transformers import AutoModel
         from transformers.utils import logging
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from assay.infra.settings import StandsOn
-from assay.tasks.subjects.addresses.table import ADDRESSES, address_of, refused
-
-_OF_TRAINING = ("weights", "train", "train_on", "folds", "width", "revision")
+from assay.tasks.subjects.addresses.table import ADDRESSES, LEARNING, address_of, refused
 
 
 def examples_for(way: str, between: str = " or ") -> str:
     """The addresses that a setting may name, each as an example.
 
     >>> examples_for("classifier")
-    'https://host/predict'
+    'https://host/predict or ./folder or org/name'
     """
     return between.join(one.example for one in ADDRESSES if way in one.looks_at)
 
@@ -23,7 +20,7 @@ def wrong_address(way: str, named: str) -> str | None:
     """Why this cannot stand under the setting; None where nothing is known against it.
 
     >>> str(wrong_address("scorer", "https://host/x"))
-    'is no address of a scorer: take a function of your own (file.py:object)'
+    'is no address of a scorer: take ./folder or org/name or a function of your own (file.py:object)'
     """
     address, why = address_of(named), refused(named)
     if address is not None and way not in address.looks_at:
@@ -42,15 +39,14 @@ def wrong_address(way: str, named: str) -> str | None:
 
 
 def out_of_place(named: str, given: Collection[str]) -> str | None:
-    """Which of the settings that are `given` says nothing about a model at this address; None where all do.
+    """Which of the settings that are `given` says nothing about the model at this address; None where all do.
 
-    It learns nothing, and brings its weights; only a service is asked in some way, and has a version.
+    >>> out_of_place("m.onnx", {"train"}), out_of_place("timm:resnet18", {"train"})
+    ('`train`, but m.onnx comes as it is: leave it out', None)
     """
     address = address_of(named)
-    learning = next((name for name in _OF_TRAINING if name in given), None)
-    if learning is not None:
-        return f"`{learning}`, but {named} comes as it is: leave it out"
-    is_asked = address is not None and address.word == "endpoint"
-    about = ("files",) if is_asked else ("asking", *StandsOn.model_fields)
-    other = next((name for name in about if name in given), None)
-    return None if other is None else f"`{other}`, which says nothing about {named}: leave it out"
+    other = None if address is None else next((name for name in address.unfit if name in given), None)
+    if address is None or other is None:
+        return None
+    because = f"which says nothing about {named}" if address.followed or other not in LEARNING else None
+    return f"`{other}`, {because or f'but {named} comes as it is'}: leave it out"

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from assay.infra.errors import InputError
 from assay.infra.http_only import http_only
 from assay.infra.no_answers import no_answer
+from assay.infra.passwords import SECRET_OPTION
 from assay.tasks.subjects.addresses.asking import Asking
 
 AGAIN = frozenset({429, 500, 502, 503, 504})
@@ -54,7 +55,7 @@ def shown(url: str) -> str:
 
 
 def require_address(url: str) -> None:
-    """Raises unless it is an address that can be asked: with a host, and without a name and password in it."""
+    """Raises unless it is an address that can be asked: with a host, and without name, password or key in it."""
     try:
         parts = urlsplit(url)
         ready = bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -62,9 +63,11 @@ def require_address(url: str) -> None:
         ready, parts = False, urlsplit("")
     if not ready or any(letter.isspace() or ord(letter) < 32 for letter in url):
         raise InputError("The address of the endpoint names no host to ask: write it as https://host:port/path.")
-    if parts.username or parts.password:
+    options = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if SECRET_OPTION.search(name)]
+    if parts.username or parts.password or options:
+        what = options[0] if options else "a name or password"
         raise InputError(
-            f'The endpoint "{shown(url)}" has a name or password in its address, which everybody reads: put the header '
+            f'The endpoint "{shown(url)}" has {what} in its address, which everybody reads: put the header '
             "into an environment variable, and name that under `asking: {headers: {Authorization: VARIABLE}}`."
         )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from assay.infra.bounds import process_state
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
 from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.networks.libraries import LibraryNetwork, library_network
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,16 +20,20 @@ if TYPE_CHECKING:
 
 def network_of(subject: ResolvedSubject, *, classes: int, channels: int, size: int, seed: int) -> nn.Module:
     """The subject's network with seeded weights, for images of so many channels whose shorter side is `size`."""
-    if isinstance(subject.code, GivenModel):
-        from assay.tasks.subjects.images.asked_network import AskedNetwork
-
-        return AskedNetwork(subject.code)
-    if subject.code is not None:
-        return own_network(subject.code, classes=classes, channels=channels, size=size, seed=seed)
+    given = subject.code or subject.library
+    if given is not None:
+        build = _BUILDERS[type(given)]
+        return build(given, classes=classes, channels=channels, size=size, seed=seed)
     from assay.tasks.subjects.networks.building import build_network
 
     name, width = str(subject.settings.network), subject.settings.width
     return build_network(name, classes=classes, channels=channels, size=size, width=width, seed=seed)
+
+
+def _asked_network(given: GivenModel, **_extent: int) -> nn.Module:
+    from assay.tasks.subjects.images.asked_network import AskedNetwork
+
+    return AskedNetwork(given)
 
 
 def own_network(code: CodeReference, *, classes: int, channels: int, size: int, seed: int) -> nn.Module:
@@ -63,6 +69,14 @@ def own_network(code: CodeReference, *, classes: int, channels: int, size: int, 
     if not isinstance(module, torch.nn.Module):
         raise InputError(f'"{code.written}" built a {type(module).__name__}, expected a torch.nn.Module.')
     return module
+
+
+_BUILDERS: dict[type, Callable[..., nn.Module]] = {
+    GivenModel: _asked_network,
+    LibraryNetwork: library_network,
+    CodeReference: own_network,
+}
+"""What makes a network of each form in which one comes to hand."""
 
 
 def load_state(network: nn.Module, weights: bytes, who: str, *, assign: bool = False) -> None:

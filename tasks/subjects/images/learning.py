@@ -17,8 +17,11 @@ from assay.tasks.subjects.images.building import load_state, network_of, require
 from assay.tasks.subjects.images.lessons import Lessons, channel_statistics, images_of, lessons_of
 from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.token_networks.sources import PROCESSOR
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from assay.tasks.subjects.images.training import BatchHook
     from assay.tasks.subjects.learning_state import Checkpoints
     from assay.tasks.subjects.settings import Training
@@ -38,7 +41,7 @@ def learn_images(
 
     def learn() -> tuple[dict[str, bytes], pa.Table]:
         model = new_model(subject, lessons, classes, seeds)
-        if options is None and subject.has_gradient:
+        if options is None and subject.has_gradient and subject.source is None:
             load_state(model.network, subject.weights or b"", model.name)
             model = _softmaxed(model, lessons)
         return trained(model, lessons, options, subject, classes, seeds=seeds, checkpoints=checkpoints)
@@ -47,25 +50,32 @@ def learn_images(
 
 
 def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str], seeds: Seeds) -> ImageModel:
-    """The subject's network with seeded weights on this call's device, and the normalisation for these images."""
+    """The subject's network on this call's device, and the normalisation for these images: with seeded weights, or
+    those that a Hugging Face model came with."""
     import torch
 
     channels, height, width = lessons.images.shape[1:]
     name, crop = subject.settings.name, subject.settings.crop
     seen: tuple[int, int] = (height, width) if crop is None else _cropped(height, width, crop, name)
-    network = network_of(
-        subject, classes=len(classes), channels=channels, size=min(seen), seed=seeds.integer("initialisation", bits=62)
-    )
+    network = _network(subject, classes, channels, min(seen), seeds.integer("initialisation", bits=62))
     require_output(network, channels, *seen, len(classes), name)
     mean, std = normalisation(subject, lessons)
     device = torch_device_here()
     if device == "cuda":
         # A network of the user's own may view its activations as flat, which it cannot where channels come last.
-        layout = torch.channels_last if subject.code is None else torch.preserve_format
+        layout = torch.channels_last if subject.is_ours_by_name else torch.preserve_format
         network = network.to(device, memory_format=layout)
     block = subject.settings.block
     model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, block, name=name, crop=crop)
     return _softmaxed(model, lessons)
+
+
+def _network(subject: ResolvedSubject, classes: Sequence[str], channels: int, size: int, seed: int) -> nn.Module:
+    if subject.source is not None:
+        from assay.tasks.subjects.images.hugging_face import network_as_it_came
+
+        return network_as_it_came(subject, classes, seed)
+    return network_of(subject, classes=len(classes), channels=channels, size=size, seed=seed)
 
 
 def _cropped(height: int, width: int, crop: int, name: str) -> tuple[int, int]:
@@ -85,7 +95,7 @@ def normalisation(subject: ResolvedSubject, lessons: Lessons) -> tuple[tuple[flo
     it gets pixels within [0, 1] as they are, unless the settings say otherwise.
     """
     channels = lessons.images.shape[1]
-    if subject.settings.train is None:
+    if subject.settings.train is None or subject.source is not None:
         mean, std = (0.0,) * channels, (1.0,) * channels
     else:
         mean, std = channel_statistics(lessons.images)
@@ -110,6 +120,8 @@ def normalisation_in_words(subject: ResolvedSubject) -> str:
     'pixels as they are, from 0 to 1 (no mean or std given)'
     """
     settings = subject.settings
+    if subject.source is not None:
+        return f"as its {PROCESSOR} says"
     missing = [name for name in ("mean", "std") if getattr(settings, name) is None]
     if not missing:
         return "as given"
@@ -205,4 +217,5 @@ def _card(
         "train": None if options is None else options.model_dump(mode="json"),
         "training_samples": 0 if options is None else len(lessons.ids),
         "fingerprint": subject.fingerprint,
+        **({} if subject.source is None else model.network.about),
     }

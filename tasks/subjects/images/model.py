@@ -178,12 +178,11 @@ def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], devic
 def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, device: str) -> ImageModel:
     import torch
 
-    from assay.tasks.subjects.images.building import load_state, network_of
+    from assay.tasks.subjects.images.building import load_state
 
-    extent = {"classes": card["classes"], "channels": card["channels"], "size": card["size"], "seed": 0}
-    ours = subject.code is None
+    ours = subject.is_ours_by_name
     with torch.device("meta" if ours else "cpu"):  # weights that are replaced at once need not be drawn first
-        network = network_of(subject, **extent)
+        network = _built(subject, card)
     load_state(network, weights, subject.settings.name, assign=ours)
     network.eval().requires_grad_(False)
     if device == "cuda":
@@ -203,6 +202,17 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
         crop=subject.settings.crop,
         ours=ours,
     )
+
+
+def _built(subject: ResolvedSubject, card: Mapping[str, Any]) -> torch.nn.Module:
+    """The network without its weights: of a Hugging Face model all else stands in the card."""
+    if subject.source is not None:
+        from assay.tasks.subjects.images.hugging_face import ABOUT, network_of_card
+
+        return network_of_card(card[ABOUT])
+    from assay.tasks.subjects.images.building import network_of
+
+    return network_of(subject, classes=card["classes"], channels=card["channels"], size=card["size"], seed=0)
 
 
 def _row(row: int, ids: Sequence[str] | None) -> str:

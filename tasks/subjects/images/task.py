@@ -9,6 +9,7 @@ from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectF
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
+from assay.infra.runs import current_run
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.grouped_samples import groups_of
@@ -18,6 +19,7 @@ from assay.tasks.subjects.images.lessons import LABELS
 from assay.tasks.subjects.images.measures import clean_findings, predict_table
 from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.token_networks.class_names import in_its_own_order
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 
@@ -28,6 +30,8 @@ def train_network(training: Artifact[Samples], classes: Artifact[Classes], subje
     if subject.settings.train is None:  # nothing is learned: some images to look at are enough
         training = write_table(first_rows(training, PROBED), into=Samples, name="probed")
     trained = trained_on_worker(learn_images, training, subject=subject, classes=tuple(names), seeds=stage_seeds())
+    if subject.source is not None and subject.settings.train is None:
+        _say_order(read_files(trained.files), subject, names)
     say(_summary(trained, subject, training.rows))
     return trained
 
@@ -64,6 +68,17 @@ def require_classes(files: dict[str, bytes], classes: int, name: str) -> None:
     known = json.loads(files[CARD])["classes"]
     if known != classes:
         raise InputError(f"The network of {name} knows {known} classes, and the pipeline has {classes}.")
+
+
+def _say_order(files: dict[str, bytes], subject: ResolvedSubject, names: list[str]) -> None:
+    """Says so where a Hugging Face model was saved without the names of its classes."""
+    from assay.tasks.subjects.images.hugging_face import ABOUT
+
+    if in_its_own_order(json.loads(files[CARD])[ABOUT]["config"]):
+        current_run().notice(
+            f'The network "{subject.settings.network}" names no classes (LABEL_0, …): its outputs are taken for '
+            f"{', '.join(names[:8])}, in this order."
+        )
 
 
 def _bears_labels(samples: Artifact[Samples]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -83,10 +84,11 @@ def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> Tra
     if subject.source is None:
         about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
     else:
-        from assay.tasks.subjects.texts.hugging_face import given_model, in_its_own_order
+        from assay.tasks.subjects.texts.hugging_face import given_model
+        from assay.tasks.subjects.token_networks.class_names import in_its_own_order
 
         files, about = given_model(subject.source, names)
-        if in_its_own_order(files):
+        if in_its_own_order(json.loads(files["config.json"])):
             current_run().notice(
                 f'The classifier "{subject.settings.classifier}" names no classes (LABEL_0, …): its outputs are taken '
                 f"for {', '.join(names[:8])}, in this order."

@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.infra.errors import InputError
+from assay.infra.image_operators import declare_image_operators
 from assay.tasks.subjects.token_networks.model_bounds import made_of_files
 from assay.tasks.subjects.token_networks.sources import ModelSource
 
-Head = Literal["tokens", "classes", "score", "none"]
+Head = Literal["tokens", "classes", "score", "images", "none"]
 _WHAT = {
     "tokens": "token classifier",
     "classes": "sequence classifier",
     "score": "scorer of sentence pairs",
+    "images": "classifier of images",
     "none": "encoder",
 }
 
@@ -42,12 +44,14 @@ def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int 
 
     With `outputs` it is to be trained: it gets a last layer of so many outputs, fresh where its own does not fit.
     """
+    declare_image_operators()
     import transformers
 
     kinds = {
         "tokens": transformers.AutoModelForTokenClassification,
         "classes": transformers.AutoModelForSequenceClassification,
         "score": transformers.AutoModelForSequenceClassification,
+        "images": transformers.AutoModelForImageClassification,
         "none": transformers.AutoModel,
     }
     fresh = {} if outputs is None else {"num_labels": outputs, "ignore_mismatched_sizes": True}
@@ -81,6 +85,7 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
     """A model's files with `tokenizer.json` among them, made of older vocabulary files where it is missing."""
     if "tokenizer.json" in files:
         return dict(files)
+    declare_image_operators()
     from transformers import AutoTokenizer
 
     with tempfile.TemporaryDirectory() as folder:

@@ -22,6 +22,8 @@ MOST_PER_BYTE = 64
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers")
 _WIDTHS = ("hidden_size", "d_model", "n_embd", "dim", "embedding_size")
 _INNER = ("intermediate_size", "d_ff", "n_inner", "hidden_dim", "encoder_ffn_dim")
+_BY_STAGE: dict[str, Callable[[list[int]], int]] = {"depths": sum, "hidden_sizes": max}
+"""What an image network says stage by stage, and what of it counts: all its layers, its widest stage."""
 _ROWS = ("vocab_size", "max_position_embeddings", "n_positions", "type_vocab_size")
 _OBJECTS = ("config.json", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json")
 _FEWER_BITS = {
@@ -47,10 +49,12 @@ def require_bearable_model(files: Mapping[str, bytes], who: str) -> None:
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise wrong(f"config.json says {name}: {str(size)[:40]}, and a whole number is expected there")
-    layers = max((sizes[name] for name in _LAYERS if name in sizes), default=0)
+    stages = {name: _by_stage(config, name, wrong) for name in _BY_STAGE}
+    layers = max((*(sizes[name] for name in _LAYERS if name in sizes), stages["depths"]))
     if layers > MOST_LAYERS:
         raise wrong(f"config.json says {layers:,} layers, and at most {MOST_LAYERS:,} are built")
     width, inner, entries = (_largest(sizes, names) for names in (_WIDTHS, _INNER, _ROWS))
+    width, entries = max(width, stages["hidden_sizes"]), max(entries, _patches(config, wrong))
     numbers = width * entries + layers * (4 * width * width + 2 * width * inner)
     room = sum(len(content) for name, content in files.items() if name.endswith(".safetensors"))
     if room and numbers > (room + (1 << 20)) * MOST_PER_BYTE:
@@ -72,6 +76,31 @@ def made_of_files(who: str, what: str, hide: str = "") -> Iterator[None]:
 
 def _largest(sizes: Mapping[str, int], names: tuple[str, ...]) -> int:
     return max((sizes[name] for name in names if name in sizes), default=0)
+
+
+def _by_stage(config: Mapping[str, Any], name: str, wrong: Callable[[str], InputError]) -> int:
+    stages = config.get(name) or []
+    if not isinstance(stages, list) or not all(type(one) is int and one >= 0 for one in stages):
+        raise wrong(f"config.json says {name}: {str(stages)[:40]}, and a list of whole numbers is expected there")
+    return _BY_STAGE[name](stages or [0])
+
+
+def _patches(config: Mapping[str, Any], wrong: Callable[[str], InputError]) -> int:
+    """In how many patches an image network sees an image, each of which has a place to learn.
+
+    >>> _patches({"image_size": 224, "patch_size": 16}, InputError)
+    196
+    """
+    image, patch = (_side(config, name, wrong) for name in ("image_size", "patch_size"))
+    return int(image // patch) ** 2 if patch else 0
+
+
+def _side(config: Mapping[str, Any], name: str, wrong: Callable[[str], InputError]) -> int:
+    sides = config.get(name) or 0
+    sides = sides if isinstance(sides, list) else [sides]
+    if not sides or not all(type(one) is int and one >= 0 for one in sides):
+        raise wrong(f"config.json says {name}: {str(sides)[:40]}, and whole numbers are expected there")
+    return int(max(sides))
 
 
 def _object(content: bytes, name: str, who: str) -> dict[str, Any]:

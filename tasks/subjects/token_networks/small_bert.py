@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from assay.infra.image_operators import declare_image_operators
 from assay.tasks.subjects.token_networks.hugging_face import Head
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -60,6 +61,7 @@ def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
 
 def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
     """The network for a tokenizer, with fresh weights, drawn from Torch's generator as it stands."""
+    declare_image_operators()
     import transformers
 
     kinds = {
@@ -74,6 +76,8 @@ def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
 def small_config(tokenizer: str, outputs: int) -> Any:
     """The configuration of a small BERT over a tokenizer's vocabulary."""
     from tokenizers import Tokenizer
+
+    declare_image_operators()
     from transformers import BertConfig
 
     return BertConfig(

@@ -8,17 +8,22 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError, SettingError
 from assay.infra.given_files import content_of
 from assay.tasks.subjects.token_networks.model_bounds import require_bearable_model
 
+if TYPE_CHECKING:
+    from assay.tasks.subjects.settings import Subject
+
 _WANTED = re.compile(
-    r"config\.json|tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.(txt|json)|merges\.txt"
+    r"(preprocessor_)?config\.json|tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.(txt|json)|merges\.txt"
     r"|[\w.-]+\.model|model[\w.-]*\.safetensors(\.index\.json)?"
 )
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+PROCESSOR = "preprocessor_config.json"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
 
@@ -41,8 +46,34 @@ class ModelSource:
         return files
 
 
-def find_model(written: str, revision: str | None, beside: Path) -> ModelSource:
-    """The model that the settings name: a folder that counts from `beside`, else a hub id with its revision."""
+def refer_to_source(settings: Subject, written: str, beside: Path) -> ModelSource:
+    """The model of a subject; one of images is fetched at a commit that is written down, never at the latest."""
+    if settings.kind != "network":
+        return find_model(written, settings.revision, beside)
+    pinned = settings.revision is not None and _COMMIT.fullmatch(settings.revision)
+    if not pinned and _HUB_ID.fullmatch(written) and not (beside / written).exists():
+        raise InputError(
+            f'There is no folder "{beside / written}", and from the Hugging Face hub a network is fetched at one '
+            "commit only: write it whole as `revision` (40 letters and digits)."
+        )
+    source = find_model(written, settings.revision, beside, PROCESSOR)
+    if source.folder is not None:
+        require_processor({path.name for path in Path(source.folder).iterdir()}, written)
+    return source
+
+
+def require_processor(names: Iterable[str], written: str) -> None:
+    """Raises unless the file is there that says how images are made ready for a network."""
+    if PROCESSOR not in names:
+        raise InputError(
+            f'"{written}" has no {PROCESSOR}, which says how large its images are, and what is subtracted from them: '
+            "write it beside config.json with processor.save_pretrained(…)."
+        )
+
+
+def find_model(written: str, revision: str | None, beside: Path, also: str = "tokenizer.json") -> ModelSource:
+    """The model that the settings name: a folder that counts from `beside`, else a hub id with its revision; `also` is
+    what has to lie there beside configuration and weights."""
     folder = beside / written
     if folder.is_dir():
         if revision is not None:
@@ -53,7 +84,7 @@ def find_model(written: str, revision: str | None, beside: Path) -> ModelSource:
         return ModelSource(written, str(folder), "", _content(files.items()))
     if folder.exists() or not _HUB_ID.fullmatch(written) or written.startswith((".", "/")):
         raise InputError(
-            f'There is no folder "{folder}" with a Hugging Face model (config.json, tokenizer.json and .safetensors).'
+            f'There is no folder "{folder}" with a Hugging Face model (config.json, {also} and .safetensors).'
         )
     commit = _commit_of(written, revision)
     return ModelSource(written, None, commit, hashlib.sha256(f"{written}@{commit}".encode()).hexdigest())

@@ -27,7 +27,7 @@ pipelines:
         model: "{url}/flaky/v2/models/spam"
         features: [links, begs]
         asking: {{batch: 3, price: 0.25}}
-      - {{name: plain, model: "{url}/ok/predict?key=secret", features: [links, begs]}}
+      - {{name: plain, model: "{url}/ok/predict?tenant=secret", features: [links, begs]}}
     gates:
       - {{finding: services.cost, at_most: 2}}
 """

@@ -11,7 +11,8 @@ from assay.flows.report.at_a_glance import verdicts_of
 from assay.tasks.ordering.page import page as ordering_page
 from assay.tasks.ordering.page import verdict as of_the_order
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import CONCLUDED, corrected, not_shown
 from assay.tasks.subjects.page import page as subjects_page
 from assay.tasks.subjects.page import verdict as of_the_subjects

@@ -100,7 +100,8 @@ def test_folders_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
         ),
         ({"csv": "lake/*/*/*.csv", "columns": {"site": "int"}}, "A folder says site=St Mary, and `columns` says"),
         ({"csv": "empty"}, r"empty \(csv\) is a folder; name the files in it"),
-        ({"parquet": "delta"}, r"delta \(parquet\) is a Delta table, whose folder also holds rows that were deleted"),
+        ({"parquet": "delta"}, r"delta \(parquet\) is a Delta table whose log cannot be read \("),
+        ({"parquet": "."}, r"\. \(parquet\) is or holds a Delta table, whose folder also holds rows that were deleted"),
     ]
     for given, sentence in wrong:
         with pytest.raises(InputError, match=sentence) as caught:

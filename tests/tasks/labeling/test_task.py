@@ -171,3 +171,15 @@ def table_of(artifact):
 
     files = sorted(Path(artifact.uri.removeprefix("file://")).glob("part-*"))
     return pa.concat_tables([pq.read_table(file) for file in files])
+
+
+@stage(version=1)
+def votes_with_a_silent_function() -> Artifact[Samples]:
+    votes = some_votes(Rows(0, 10)).drop_columns(["width"])
+    return write_table(votes.append_column("silent", pa.array([-1] * 10, pa.int8())), into=Samples)
+
+
+def test_functions_that_never_vote_are_named(run):
+    samples = votes_with_a_silent_function()
+    summarize_labeling(take_votes(samples), samples, classes_named(["ham", "spam"]))
+    assert run.record.stages[-1].summary == "2 rules · coverage 50% · conflicts 0% · 1 never votes (silent)"

@@ -20,7 +20,8 @@ from assay.tasks.reporting.gates import page as gates_page
 from assay.tasks.reporting.gates import verdict as gates_verdict
 from assay.tasks.reporting.report import LineageRow, Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import corrected
 from assay.tasks.statistics.proportions import normal_band, share, wilson
 from assay.tasks.statistics.settings import Statistics

@@ -2,7 +2,8 @@
 
 from assay.tasks.reporting.gates import page, verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, corrected
 from assay.tasks.statistics.settings import Statistics
 

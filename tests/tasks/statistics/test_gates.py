@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from assay.tasks.statistics.export import gates_as_json, gates_as_junit
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import judge
 
 FINDINGS = [
     Finding("ordering.permutation_p", of="ours", group="majority", value=0.002, n=569, verdict="adverse"),

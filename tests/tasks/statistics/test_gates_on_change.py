@@ -6,7 +6,8 @@ from pydantic import ValidationError
 
 from assay.tasks.statistics.between_runs import by_intervals, difference
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.gates_on_change import USUAL_LEVEL, Compared, Look, look
 from assay.tasks.statistics.sampled import Sampled, right_or_wrong
 

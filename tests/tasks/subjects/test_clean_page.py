@@ -59,13 +59,13 @@ def values(table: DataTable) -> list[list[object]]:
 
 def test_the_sentence_has_the_number_its_interval_and_n() -> None:
     part = page(GOOD, {})
-    assert part.sentence == "net is right on 90.0\u202f% [59.6, 98.2] of 10 samples."
+    assert part.sentence.startswith("net is right on 90.0\u202f% [59.6, 98.2] of 10 samples.")
     assert (part.verdict, part.judged, part.anchor) == ("neutral", "", "clean")
 
 
 def test_a_subject_that_says_one_thing_only_makes_the_part_bad() -> None:
     part = page([*GOOD, *CONSTANT], {})
-    assert part.sentence.endswith("flat is degenerate: every sample is called benign.")
+    assert "flat is degenerate: every sample is called benign. Not shown" in part.sentence
     assert (part.verdict, part.judged) == ("bad", "red flag")
     line = verdict([*GOOD, *CONSTANT])
     assert line is not None
@@ -140,7 +140,8 @@ def test_the_head_of_the_report_names_three_and_counts_the_rest() -> None:
 
 def test_the_head_leaves_it_to_the_attacks_where_there_are_any() -> None:
     attacked = Finding("attack.accuracy", of="pgd", group="eps=0.1", subject="net", value=0.1, n=10)
-    assert verdict([*GOOD, attacked]) is None
+    sure = findings("net", [0] * 6 + [1] * 4)
+    assert verdict([*sure, attacked]) is None
     assert verdict([Finding("subject.accuracy", of="gold", subject="curated", value=0.9, n=10)]) is None
 
 
@@ -167,3 +168,17 @@ def test_confidences_have_their_calibration_error_beside_each_other() -> None:
     assert isinstance(shown, DataTable)
     assert values(shown) == [["net", pytest.approx(0.3), pytest.approx(0.18), 0.0]]  # always right, and 70 % sure of it
     assert not [one for one in page(GOOD, {}).blocks if one.title == "Are its confidences chances?"]
+
+
+def test_whom_attacks_tell_little_of_is_said_where_there_are_any() -> None:
+    truth = np.repeat([0, 1], [70, 30])
+    unsure = findings("unsure", [0] * 65 + [1] * 5 + [0] * 22 + [1] * 8, truth)  # 73 % right, and 70 % for nothing
+    sure = findings("sure", [0] * 66 + [1] * 4 + [0] * 4 + [1] * 26, truth)
+    attack = Finding("attack.robust_accuracy", subject="unsure", value=0.7)
+    line = verdict([*unsure, *sure, attack])
+    assert line is not None
+    assert line.text.endswith("withstand everything: unsure (73\u202f%, one answer for all 70\u202f%)")
+    assert "unsure (73" in page([*unsure, *sure], {}).sentence
+    assert verdict([*sure, attack]) is None
+    assert "one answer" not in page(sure, {}).sentence
+    assert verdict([*findings("flat", [0] * 100, truth), attack]) is None  # degenerate, which is said elsewhere

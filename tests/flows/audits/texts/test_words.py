@@ -28,7 +28,8 @@ from assay.tasks.defenses.text_page import verdict as copies_verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import FindingIndex, findings_from
-from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import judge
 from assay.tasks.subjects.holding_out_task import HeldOut
 
 ORACLE = {

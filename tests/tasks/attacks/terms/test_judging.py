@@ -19,7 +19,8 @@ from assay.tasks.attacks.terms.gaining import (
 from assay.tasks.attacks.terms.judging import scorer_findings, tagger_findings
 from assay.tasks.attacks.terms.matching import match_rows
 from assay.tasks.statistics.entities import percentiles
-from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.proportions import unvaried
 
 SEEDS = Seeds(0, "judging")

@@ -37,7 +37,8 @@ from assay.tasks.language.stop_words import is_negation, is_stop_word, stop_word
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import normalised, words_of
 from assay.tasks.statistics.findings import FindingIndex, findings_from
-from assay.tasks.statistics.gates import Gate, judge
+from assay.tasks.statistics.gate import Gate
+from assay.tasks.statistics.gates import judge
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.texts.loading import load_text_model

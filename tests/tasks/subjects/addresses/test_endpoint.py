@@ -155,6 +155,9 @@ def test_secrets_are_names_of_variables(server: ModelServer, monkeypatch: pytest
         Asking(headers={"Authorization": "Bearer right"})
     with pytest.raises(InputError, match="has a name or password in its address"):
         endpoint("http://me:right@127.0.0.1:1/predict")
+    with pytest.raises(InputError, match="has api_key in its address") as raised:
+        endpoint("http://127.0.0.1:1/predict?tenant=a&api_key=right")
+    assert "right" not in str(raised.value)
 
 
 def test_columns_leave_only_by_name(server: ModelServer) -> None:

@@ -176,8 +176,12 @@ def test_a_wrong_skops_file_is_refused_in_a_sentence(tmp_path: Path, make: Any, 
         ("network", "m.pt", r"save its weights with safetensors.torch.save_file"),
         ("classifier", "m.pkl", r"Assay opens none: load it where you trust it"),
         ("model", "m.h5", "is of a format that Assay does not read: convert it to ONNX"),
-        ("classifier", "m.onnx", "is no address of a classifier: take https://host/predict or a function of your own"),
-        ("scorer", "https://host/x", r"is no address of a scorer: take a function of your own \(file.py:object\)"),
+        ("classifier", "m.onnx", "is no address of a classifier: take https://host/predict, ./folder or org/name"),
+        (
+            "scorer",
+            "https://host/x",
+            r"is no address of a scorer: take ./folder or org/name or a function of your own \(file.py:object\)",
+        ),
         ("model", "s3://bucket/m.onnx", "is an address that Assay does not ask: give one with http or https"),
     ],
 )
@@ -193,7 +197,7 @@ def test_a_file_takes_no_settings_of_something_else(option: dict[str, Any]) -> N
 
 
 def test_a_missing_extra_says_which(tmp_path: Path) -> None:
-    absent = Address("x", "m.x", str.isalpha, ("model",), None, "onnx", "no_such_runtime")  # type: ignore[arg-type]
+    absent = Address("x", "m.x", str.isalpha, ("model",), None, (), "onnx", "no_such_runtime")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r'"m.x" is read by no_such_runtime, .* `pip install \'assay-audit\[onnx\]\'`'):
         absent.require_library("m.x")
 

@@ -1,0 +1,150 @@
+"""Networks of images by their name in a library, `timm:resnet18`: its code, with weights that are drawn or given.
+
+Nothing is ever fetched: a name stands for the architecture alone. Another version of the library may build another
+network of that name, so the version is part of what the subject is known by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.infra.errors import AssayError, InputError
+from assay.infra.image_operators import declare_image_operators
+from assay.infra.suggestions import suggestion
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from assay.tasks.subjects.settings import Subject
+
+_COLOURS = 3
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library of image networks: the names that it has, and what builds one of them for k classes and images of so
+    many channels, so many pixels wide."""
+
+    name: str
+    names: Callable[[Any], list[str]]
+    build: Callable[[Any, str, int, int, int], nn.Module]
+
+    def module(self) -> Any:
+        """The library, imported."""
+        declare_image_operators()
+        return import_module(self.name)
+
+
+@dataclass(frozen=True)
+class LibraryNetwork:
+    """A network by its name in a library of a version; picklable."""
+
+    written: str
+    library: str
+    name: str
+    version: str
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of what its architecture depends on."""
+        return hashlib.sha256(f"{self.library}\0{self.version}\0{self.name}".encode()).hexdigest()
+
+
+def refer_to_library(_settings: Subject, written: str, _beside: Path) -> LibraryNetwork:
+    """The network of that name; raises where the library has none."""
+    named, _, name = written.partition(":")
+    library = library_called(named)
+    known = library.names(library.module())
+    architecture, _, tag = name.partition(".")
+    if tag and architecture in known:
+        raise InputError(
+            f'"{written}" names pretrained weights ({tag}), and Assay fetches none: write {named}:{architecture}, and '
+            "bring them as `weights` (a safetensors file)."
+        )
+    if name not in known:
+        raise InputError(f'{named} {version(named)} has no network "{name}" for classes; {suggestion(name, known)}')
+    return LibraryNetwork(written, named, name, version(named))
+
+
+def library_network(network: LibraryNetwork, *, classes: int, channels: int, size: int, seed: int) -> nn.Module:
+    """The network with weights drawn from the seed; raises where this process has another version of the library."""
+    import torch
+
+    from assay.infra.bounds import process_state
+
+    library = library_called(network.library)
+    here = _version_here(network.library)
+    if here != network.version:
+        raise InputError(
+            f"The run began with {network.library} {network.version}, and this worker has {here}: install the same "
+            f"version everywhere, since another may build another {network.name}."
+        )
+    module = library.module()
+    try:
+        with process_state, torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return library.build(module, network.name, classes, channels, size)
+    except AssayError:
+        raise
+    except Exception as fault:
+        reason = " ".join(str(fault).split())[:300].rstrip(".")
+        raise InputError(
+            f'"{network.written}" cannot be built for images of {channels} channels and {size} pixels: {reason}.'
+        ) from fault
+
+
+def _version_here(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "none"
+
+
+def library_called(name: str) -> Library:
+    """The library of that name.
+
+    >>> library_called("timm").name
+    'timm'
+    """
+    return next(one for one in LIBRARIES if one.name == name)
+
+
+def _of_timm(timm: Any, name: str, classes: int, channels: int, size: int) -> nn.Module:
+    about = timm.get_pretrained_cfg(name, allow_unregistered=True)
+    sized = {"img_size": size} if about is not None and about.fixed_input_size else {}
+    network: nn.Module = timm.create_model(name, pretrained=False, num_classes=classes, in_chans=channels, **sized)
+    return network
+
+
+def _of_torchvision(torchvision: Any, name: str, classes: int, channels: int, size: int) -> nn.Module:
+    if channels != _COLOURS:
+        raise InputError(
+            f"torchvision's networks look at {_COLOURS} channels, and these images have {channels}: let the source "
+            "make them coloured (`pixels: {channels: 3}`)."
+        )
+    with_size = next((size_of(size) for prefix, size_of in _SIZED.items() if name.startswith(prefix)), {})
+    about = _WITHOUT_AUXILIARY.get(name, {})
+    network: nn.Module = torchvision.models.get_model(name, weights=None, num_classes=classes, **with_size, **about)
+    return network
+
+
+_SIZED: dict[str, Callable[[int], dict[str, Any]]] = {
+    "vit_": lambda size: {"image_size": size},
+    "maxvit_": lambda size: {"input_size": (size, size)},
+}
+"""Of torchvision's networks, those that are built for one size, and how each is told."""
+
+_WITHOUT_AUXILIARY = {name: {"aux_logits": False, "init_weights": True} for name in ("googlenet", "inception_v3")}
+"""While they learn they give several answers, unless they are built without the heads that give them."""
+
+LIBRARIES = (
+    Library("timm", lambda timm: list(timm.list_models()), _of_timm),
+    Library("torchvision", lambda library: list(library.models.list_models(module=library.models)), _of_torchvision),
+)

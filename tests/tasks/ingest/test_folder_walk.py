@@ -1,0 +1,34 @@
+"""A folder stands for the files below it, and the root of a disk is not read to its end."""
+
+import fsspec
+import pytest
+
+from assay.infra.errors import InputError
+from assay.tasks.ingest import folder_walk
+from assay.tasks.ingest.folder_walk import files_below
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("b.csv", "a/c.csv", "a/notes.md", ".hidden/d.csv", "a/.hidden"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    return str(tmp_path)
+
+
+def test_all_files_are_found_in_order_but_for_those_in_hidden_folders(folder):
+    found = files_below(fsspec.filesystem("file"), folder, (".csv",), "data")
+    assert found == [f"{folder}/{name}" for name in ("a/.hidden", "a/c.csv", "a/notes.md", "b.csv")]
+
+
+def test_a_folder_with_too_much_else_in_it_is_refused_and_one_with_many_of_its_own_is_not(folder, monkeypatch):
+    monkeypatch.setattr(folder_walk, "MOST_OTHERS", 1)
+    assert len(files_below(fsspec.filesystem("file"), folder, (".csv", ".md"), "data")) == 4
+    with pytest.raises(InputError, match=r"do not end in \.csv; name the folder"):
+        files_below(fsspec.filesystem("file"), folder, (".csv",), "data")
+
+
+def test_elsewhere_the_listing_of_the_store_is_taken():
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/walked/a/x.csv", b"1")
+    assert files_below(memory, "/walked", (".csv",), "data") == ["/walked/a/x.csv"]
