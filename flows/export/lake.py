@@ -27,6 +27,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import AssayError, InputError
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
+from assay.infra.reasons import reason_of
 from assay.infra.store import Store
 from assay.tasks.reporting.numerals import plural
 
@@ -260,7 +261,7 @@ def _writing_to(where: str) -> Iterator[None]:
 
 
 def _not_written(where: str, error: BaseException) -> InputError:
-    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    reason = reason_of(error)
     return InputError(
         f"Cannot write to the lake at {where} ({reason[:200]}); name a folder, or a URL such as s3://bucket/prefix "
         "whose package is installed (s3fs, gcsfs, adlfs), with --lake."

@@ -18,6 +18,7 @@ from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.pages import stages_of
 from assay.flows.report.records import in_bytes
 from assay.infra.errors import AssayError, InputError
+from assay.infra.reasons import reason_of
 from assay.tasks.ingest.settings import ORIGINS, Source
 
 PACKAGES = ("prefect", "dask", "distributed", "pyarrow", "numpy", "pandas", "torch", "snorkel", "great-expectations")
@@ -190,8 +191,10 @@ def store_state(place: str) -> tuple[str, str]:
     except AssayError as error:
         return f"{place}: not writable", str(error)
     except (OSError, ImportError, ValueError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        return f"{place}: out of reach", f"The store {place} cannot be reached ({reason}); choose another with --store."
+        return (
+            f"{place}: out of reach",
+            f"The store {place} cannot be reached ({reason_of(error)}); choose another with --store.",
+        )
     return f"{place}: writable", ""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular
+from assay.infra.reasons import reason_of
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -40,7 +41,7 @@ def is_remote(pattern: str) -> bool:
 
 def unreachable(pattern: str, origin: str, error: Exception) -> InputError:
     """The sentence for an address behind which nothing answers."""
-    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    reason = reason_of(error)
     return InputError(f"{pattern} ({origin}) cannot be reached: {reason}.")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from assay.infra.errors import InputError
+from assay.infra.reasons import reason_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -36,9 +37,8 @@ def delta_files(folder: str, named: str) -> list[str]:
         table = DeltaTable(folder)
         places = table.file_uris()
     except (DeltaError, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"{named} is a Delta table whose log cannot be read ({reason[:200].rstrip('.')}); mend it, or write "
+            f"{named} is a Delta table whose log cannot be read ({reason_of(error)[:200]}); mend it, or write "
             "what it holds to Parquet, and name that."
         ) from error
     _require_plain(table, named)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular_url
+from assay.infra.reasons import reason_of
 from assay.tasks.ingest.image_folder import folder_of
 from assay.tasks.ingest.settings import Source
 
@@ -80,7 +81,7 @@ def opened(url: str, name: str) -> Iterator[BinaryIO]:
         with fsspec.open(url, "rb", compression="infer") as file:
             yield file
     except _FAULTS as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        reason = reason_of(error)
         raise InputError(f"{name} cannot be read ({reason}); write or copy it again.") from error
 
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular_url
+from assay.infra.reasons import reason_of
 from assay.tasks.ingest.broken_text import in_utf8
 from assay.tasks.ingest.rows import Rows
 
@@ -26,7 +27,7 @@ def parquet_file(url: str, name: str) -> Iterator[pq.ParquetFile]:
         with fsspec.open(url, "rb") as file:
             yield _open(file)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        reason = reason_of(error)
         raise InputError(f"{name} is not a whole Parquet file ({reason}); write or copy it again.") from error
 
 
