@@ -23,11 +23,13 @@ from typing import Any
 from claims import claim, tell
 from planted_curation import FUNCTIONS, curation
 from processes import python
+from store_requests import OF
 
 SAMPLES, WORKERS = 10**9, 500
 ROWS_PER_PARTITION, RANGE_ROWS = 100_000, 1 << 20  # as ingest and the sort cut them
 CALLS, PARTITIONS = 100_000, 2_000
-KEY_BYTES = 17  # of a sample on its way to a range
+KEY_BYTES = 25  # of a sample on its way to a range, at most
+AROUND_BYTES = 5 * 2 * 100 * 8  # what a range of the order's test must know of those around it
 _ONCE = "labeler"  # the stage that learns from counts, in the flow's process, whatever the number of samples
 
 _BY_CALL = {
@@ -102,50 +104,20 @@ def parcel_cost(ranges: int) -> tuple[float, float]:
         return (time.process_time() - began) / looks, written.bytes / (rows * ranges)
 
 
-def judged_bytes(few: int, many: int) -> float:
-    """Bytes that the order's test holds more at its highest, in the flow's process, for each of the further samples."""
-    import tracemalloc
-
-    import numpy as np
-    import scipy.stats  # noqa: F401 - imported before anything is counted
-
-    from assay.tasks.ordering.approaches import OURS
-    from assay.tasks.ordering.judging import Scored, judgement
-
-    generator = np.random.default_rng(0)
-
-    def judge(n: int) -> int:
-        tracemalloc.reset_peak()
-        scores = generator.random(n)
-        right = (generator.random(n) < scores).astype(np.int8)
-        clusters = np.unique(generator.integers(0, n, n), return_inverse=True)[1]
-        ties = generator.integers(-(2**62), 2**62, n)
-        order = Scored(scores, right, scores, generator.random(n) < 0.01, ties, clusters)
-        judgement(order, order, 0.01, OURS.name, "majority", generator)
-        return tracemalloc.get_traced_memory()[1]
-
-    tracemalloc.start()
-    peaks = judge(few), judge(many)
-    tracemalloc.stop()
-    return (peaks[1] - peaks[0]) / (many - few)
-
-
 def requests(counts: dict[str, dict[str, float]], partitions: int, ranges: int) -> dict[str, float]:
     """How often the chain asks for each kind of thing with so many partitions and ranges."""
-    many = {"once": 1, "partition": partitions, "range": ranges, "partition and range": partitions * ranges}
-    return {kind: sum(each * many[of] for of, each in by.items()) for kind, by in counts.items()}
+    return {kind: sum(each * OF[of](partitions, ranges) for of, each in by.items()) for kind, by in counts.items()}
 
 
-def say_needs(
-    each: dict[str, float], chain: dict[str, Any], counts: dict[str, Any], judged: float, samples: int, size: str
-) -> None:
+def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, Any], samples: int, size: str) -> None:
     """The sums for so many samples, a claim each."""
     assumed, partitions, ranges = Assumed(), -(-samples // ROWS_PER_PARTITION), -(-samples // RANGE_ROWS)
     asked = requests(counts["asked"], partitions, ranges)
     calls = asked.pop("calls")
     writes = sum(asked.get(kind, 0) for kind in ("PUT", "COPY", "LIST"))
     reads = sum(asked.get(kind, 0) for kind in ("GET", "HEAD"))
-    taken = counts["asked"]["GET"]["partition and range"] * partitions * ranges
+    gets = counts["asked"]["GET"]
+    taken = sum(gets[of] * OF[of](partitions, ranges) for of in ("partition and range", "range and range"))
     seconds_of_one, _ = parcel_cost(ranges)
     read_again = counts["bytes_per_sample_and_range"] * samples * ranges
     cpu = _of_partitions(chain) * partitions
@@ -169,7 +141,7 @@ def say_needs(
     told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$")
     told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$")
     told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$")
-    told("the order's test in the flow", samples * judged / 1e9, "GB")
+    told("where the ranges of an order stand, in the flow", ranges * AROUND_BYTES / 1e6, "MB")
     told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB")
     told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB")
     told("a step's work held by the flow", partitions * each["flow_bytes"] / 1e6, "MB")
@@ -203,7 +175,7 @@ def main() -> None:
         return _kept(options.kept / f"{name}.json", measure) if options.kept else measure()
 
     counts = measured("requests", lambda: dict(json.loads(python("store_requests.py", *few).output)))
-    chain = measured("chain", lambda: curation(rows, 10, workers=2))
+    chain = measured("chain", lambda: curation(rows, 10, 2, "2GiB", "--to", "test"))
     whole = measured("whole", lambda: tiny(calls, partitions, options.workers))
     tenth = measured("tenth", lambda: tiny(calls // 10, partitions, options.workers))
     each = say_tiny(tenth, whole)
@@ -214,10 +186,8 @@ def main() -> None:
     tell(claim(name, seconds, unit="s", by_stage=chain["cpu"], once=_ONCE))
     for assumed, value in asdict(Assumed()).items():
         tell(claim(f"assumed: {assumed}", [value], unit="", digits=4))
-    judged = judged_bytes(300_000, 600_000)
-    tell(claim("order's test, of a sample in the flow", [judged], unit="bytes", digits=1))
     for samples, size in ((SAMPLES // 100, "10^7"), (SAMPLES, "10^9")):
-        say_needs(each, chain, counts, judged, samples, size)
+        say_needs(each, chain, counts, samples, size)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=2)
     parser.add_argument("--coverage", type=float, nargs=2, default=(0.1, 0.6), help="the least and the greatest share")
     parser.add_argument("--labelers", nargs="+", default=LABELERS)
-    parser.add_argument("--to", choices=("labels", "validity"), default="validity", help="where the chain ends")
+    parser.add_argument("--to", choices=("labels", "validity", "test"), default="validity", help="where the chain ends")
     options = parser.parse_args()
     from assay.infra.environment import prepare_environment
 
@@ -102,12 +102,18 @@ def _run(options: argparse.Namespace) -> dict[str, object]:
 
 
 def chain(options: argparse.Namespace, to: str) -> None:
-    """Votes → pruning → both labelers → weak labels → intervals → order → validity, as the curation flow does it."""
+    """Votes → pruning → labelers → weak labels → intervals → order → validity → the order's test, as curation does."""
     from planted_votes import plant_votes
 
     from assay.tasks.ordering.approaches import OURS
     from assay.tasks.ordering.settings import Ordering
-    from assay.tasks.ordering.task import bound_confidence, measure_ordering, order_adversarially
+    from assay.tasks.ordering.task import (
+        bound_confidence,
+        find_clusters,
+        judge_order,
+        measure_ordering,
+        order_adversarially,
+    )
     from assay.tasks.pruning.settings import Pruning
     from assay.tasks.pruning.task import prune_labeling_functions
     from assay.tasks.weak_labels.settings import WeakLabelling
@@ -118,6 +124,7 @@ def chain(options: argparse.Namespace, to: str) -> None:
         options.rows, options.functions, options.partitions, SEED, options.classes, tuple(options.coverage)
     )
     panel = prune_labeling_functions(votes, classes, Pruning()).panel
+    clusters = find_clusters(votes, samples, panel) if to == "test" else None
     for labeler in options.labelers:
         model = train_labeler(votes, panel, classes, labelling, labeler, "panel")
         labels = label_probabilistically(votes, model, classes, labelling)
@@ -126,6 +133,8 @@ def chain(options: argparse.Namespace, to: str) -> None:
         intervals = bound_confidence(labels, ordering)
         order_adversarially(intervals, samples, ordering, labeler)
         measure_ordering(intervals, samples, ordering, OURS.name, labeler)
+        if clusters is not None:
+            judge_order(intervals, intervals, samples, clusters, ordering, OURS.name, labeler)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """How curation grows with the data: 10^5, 10^6 and 10^7 samples with sixty functions, on two workers of 2 GiB each.
 
-Votes are made on the workers, partition by partition; then pruning, both labelers, weak labels, intervals, order and
-validity. Dask restarts a worker that needs more than its 2 GiB, so a size that ends has kept within it.
+Votes are made on the workers, partition by partition; then pruning, both labelers, weak labels, intervals, order,
+validity and the order's test. Dask restarts a worker that needs more than its 2 GiB, so a size that ends has kept
+within it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CURVES = (
 def measured(rows: int) -> dict[str, Any]:
     """One size, once, told as a claim: seconds of the chain, of each stage, and the peaks."""
     partitions = max(_LEAST_PARTITIONS, rows // _ROWS_PER_PARTITION)
-    found: dict[str, Any] = curation(rows, partitions, workers=2, memory=_MEMORY)
+    found: dict[str, Any] = curation(rows, partitions, 2, _MEMORY, "--to", "test")
     by_stage: dict[str, float] = {}
     for title, _, seconds in found["stages"]:
         by_stage[title] = round(by_stage.get(title, 0.0) + seconds, 2)

@@ -3,9 +3,9 @@
     python benchmarks/store_requests.py [--quick]
 
 The chain of `scale` runs in this process over a store that answers from memory and counts what it is asked, cut into
-more and fewer partitions, its orders sorted by more and fewer ranges. Each count is a·1 + b·partitions + c·ranges +
-d·partitions·ranges, and four runs tell the four. Prints one JSON object: by kind of
-request, and `calls`; and how many bytes are read of each sample for every further range.
+more and fewer partitions, its orders sorted by more and fewer ranges. Each count is a sum over `OF`, and as many runs
+tell what there is of each. Prints one JSON object: by kind of request, and `calls`; and how many bytes are read of each
+sample for every further range.
 """
 
 from __future__ import annotations
@@ -31,7 +31,18 @@ from assay.infra.store import Store
 from assay.tasks.ordering import sorting
 
 FUNCTIONS, ROWS, FEW_ROWS = 10, 240_000, 2_400
-PARTITIONS, RANGES = (6, 12), (2, 4)
+CUTS = ((6, 2), (6, 4), (6, 8), (12, 2), (12, 4))
+"""Partitions and ranges of the runs."""
+
+OF: Mapping[str, Callable[[int, int], int]] = {
+    "once": lambda _p, _r: 1,
+    "partition": lambda p, _r: p,
+    "range": lambda _p, r: r,
+    "partition and range": lambda p, r: p * r,
+    "range and range": lambda _p, r: r * r,
+}
+"""What requests are counted by: how many of each there are with p partitions and r ranges."""
+
 _KINDS = {
     "put_file": "PUT",
     "pipe_file": "PUT",
@@ -107,21 +118,19 @@ def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
     store = Store(f"counted://store-{next(_empty)}").open()
     compute = Compute(engine="serial", gpu="never")
     with Run("counted", store, lambda: CountedEngine(compute), SilentProgress(), compute=compute):
-        chain(options, to="validity")
+        chain(options, to="test")
     return Counter(asked)
 
 
 def coefficients(found: Mapping[tuple[int, int], Counter[str]]) -> dict[str, dict[str, float]]:
-    """By kind of request: what there is of it once, per partition, per range, and per partition and range."""
-    (few, many), (low, high) = PARTITIONS, RANGES
+    """By kind of request: what there is of it by each of `OF`."""
+    import numpy as np
+
+    many = np.array([[each(*cut) for each in OF.values()] for cut in found])
     told: dict[str, dict[str, float]] = {}
     for kind in sorted(set().union(*found.values()) - {_READ}):
-        at = {key: counts[kind] for key, counts in found.items()}
-        both = (at[many, high] - at[many, low] - at[few, high] + at[few, low]) / ((many - few) * (high - low))
-        by_partition = (at[many, low] - at[few, low]) / (many - few) - both * low
-        by_range = (at[few, high] - at[few, low]) / (high - low) - both * few
-        once = at[few, low] - by_partition * few - by_range * low - both * few * low
-        told[kind] = {"once": once, "partition": by_partition, "range": by_range, "partition and range": both}
+        solved = np.linalg.solve(many, [counts[kind] for counts in found.values()])
+        told[kind] = dict(zip(OF, np.round(solved, 6).tolist(), strict=True))
     return told
 
 
@@ -129,8 +138,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="few rows: whether it works")
     rows = FEW_ROWS if parser.parse_args().quick else ROWS
-    found = {(p, r): counted(p, r, FEW_ROWS) for p in PARTITIONS for r in RANGES}
-    (few, _), (low, high) = PARTITIONS, RANGES
+    found = {cut: counted(*cut, FEW_ROWS) for cut in CUTS}
+    (few, low), (_, high) = CUTS[:2]
     again = (counted(few, high, rows)[_READ] - counted(few, low, rows)[_READ]) / (high - low) / rows
     print(json.dumps({"asked": coefficients(found), "bytes_per_sample_and_range": again}))
 

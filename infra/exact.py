@@ -95,20 +95,25 @@ class Smallest:
 
     >>> merge(Smallest.of([5, 1, 9], 2), Smallest.of([3], 2)).values
     (1, 3)
+    >>> merge(Smallest.of([1, 5, 1], 2, differing=True), Smallest.of([1], 2, differing=True)).values
+    (1, 5)
     """
 
     values: tuple[Any, ...]
     most: int
+    differing: bool = False
+    """Whether a value that comes several times stands here once."""
 
     @classmethod
-    def of(cls, values: Iterable[Any], most: int) -> Smallest:
+    def of(cls, values: Iterable[Any], most: int, differing: bool = False) -> Smallest:
         """The smallest of these, `most` of them or all that there are."""
-        return cls(tuple(heapq.nsmallest(most, map(_comparable, values))), most)
+        comparable = map(_comparable, values)
+        return cls(tuple(heapq.nsmallest(most, set(comparable) if differing else comparable)), most, differing)
 
     def __add__(self, other: Smallest) -> Smallest:
-        if self.most != other.most:
+        if (self.most, self.differing) != (other.most, other.differing):
             raise TypeError(f"the {self.most} smallest and the {other.most} smallest cannot be merged")
-        return Smallest.of((*self.values, *other.values), self.most)
+        return Smallest.of((*self.values, *other.values), self.most, self.differing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,9 +42,18 @@ def differing_clusters(clusters: Artifact[Clusters]) -> int:
 def hashes_dealt(clusters: pa.Table, ranges: int) -> pa.Table:
     """What a partition sends to each range of hashes: those of its clusters, each once."""
     hashes = np.unique(clusters["cluster"].to_numpy())
-    prefixes = (hashes >> (64 - _PREFIX)) + (1 << (_PREFIX - 1))
-    ends = np.searchsorted(prefixes * ranges >> _PREFIX, np.arange(ranges - 1), side="right")
+    ends = np.searchsorted(range_of(hashes, ranges), np.arange(ranges - 1), side="right")
     return parcels({number: part.tobytes() for number, part in enumerate(np.split(hashes, ends))})
+
+
+def range_of(hashes: npt.NDArray[np.int64], ranges: int) -> npt.NDArray[np.int64]:
+    """The range of each hash, of so many that are about even.
+
+    >>> range_of(np.array([-(2**63), -1, 0, 2**63 - 1]), 2).tolist()
+    [0, 0, 1, 1]
+    """
+    prefixes = (hashes >> (64 - _PREFIX)) + (1 << (_PREFIX - 1))
+    return np.asarray(prefixes * ranges >> _PREFIX)
 
 
 def differing_in(_piece: HashRange, received: Received) -> int:

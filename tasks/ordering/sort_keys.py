@@ -39,6 +39,16 @@ def keys_of(scores: npt.NDArray[np.float64], ties: Integers) -> Keys:
     return Keys(bits ^ ((bits >> 63) & np.iinfo(np.int64).max), ties)
 
 
+def scores_of(keys: Integers) -> npt.NDArray[np.float64]:
+    """The scores that these are the keys of.
+
+    >>> scores_of(keys_of(np.array([0.5, 0.0, -2.0]), np.zeros(3, np.int64)).scores).tolist()
+    [0.5, 0.0, -2.0]
+    """
+    bits = keys ^ ((keys >> 63) & np.iinfo(np.int64).max)
+    return np.asarray(0.0 - bits.view(np.float64))
+
+
 def sorted_places(keys: Keys) -> Integers:
     """The places of the keys in ascending order; of equal ones the first comes first.
 
@@ -76,11 +86,19 @@ def dealt(keys: Keys, outcomes: npt.NDArray[np.int8], bounds: Keys) -> list[byte
     """What a partition sends to each range: its keys there in their order, and what is known of their labels."""
     order = sorted_places(keys)
     scores, ties, known = keys.scores[order], keys.ties[order], outcomes[order]
-    starts = [0, *(_below(scores, ties, *bound) for bound in zip(*bounds, strict=True)), len(order)]
     return [
         b"".join((scores[start:end].tobytes(), ties[start:end].tobytes(), known[start:end].tobytes()))
-        for start, end in pairwise(starts)
+        for start, end in pairwise(range_ends(Keys(scores, ties), bounds))
     ]
+
+
+def range_ends(ordered: Keys, bounds: Keys) -> list[int]:
+    """Where in sorted keys each range ends, after a 0.
+
+    >>> range_ends(Keys(np.array([1, 5, 9]), np.zeros(3, np.int64)), Keys(np.array([5]), np.array([0])))
+    [0, 1, 3]
+    """
+    return [0, *(_below(*ordered, *bound) for bound in zip(*bounds, strict=True)), len(ordered.scores)]
 
 
 def _below(scores: Integers, ties: Integers, score: int, tie: int) -> int:

@@ -36,11 +36,19 @@ from assay.tasks.ordering.datasets import adversarial_order, dataset_of_rank, la
 from assay.tasks.ordering.differing import differing_clusters
 from assay.tasks.ordering.findings import ordering_findings, undecided_finding
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.judging import Scored, judgement
+from assay.tasks.ordering.judged import (
+    calibrated_at_once,
+    calibrated_by_ranges,
+    judged_at_once,
+    judged_by_ranges,
+    known_in,
+)
+from assay.tasks.ordering.judging import calibration, judgement
+from assay.tasks.ordering.known import Known
+from assay.tasks.ordering.pools import pools_of
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.sorting import By
 from assay.tasks.ordering.validity import Ordered, Validity, outcomes, validity
-from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 
 _SKETCHED, _HARDEST = 20_000, 15  # samples of a long order that the report draws, and those it lists
@@ -137,7 +145,7 @@ def find_clusters(
     return clusters
 
 
-@stage(version=1, title="trend", draws=True)
+@stage(version=2, title="trend", draws=True)
 def judge_order(
     intervals: Artifact[Intervals],
     ours: Artifact[Intervals],
@@ -147,10 +155,24 @@ def judge_order(
     approach: str,
     labeler: str,
 ) -> Artifact[Findings]:
-    """Whether labels get worse along the order of one approach, and how it compares with ours."""
-    order = _scored(intervals, samples, clusters, settings, approach)
-    beside = order if approach == OURS.name else _scored(ours, samples, clusters, settings, OURS.name)
-    findings = judgement(order, beside, settings.significance, approach, labeler, stage_seeds().generator())
+    """Whether labels get worse along the order of one approach, and how it compares with ours; of ours, whether its
+    confidence is a chance."""
+    is_ours, apart, pools = approach == OURS.name, settings.undecided == "apart", pools_of(clusters)
+    orders = [(intervals, approach_named(approach).score), *([] if is_ours else [(ours, OURS.score)])]
+    at_once = intervals.rows <= sorting.IN_ONE_PLACE
+    judged = (
+        judged_at_once([_known(table, samples, clusters, score, apart) for table, score in orders], pools)
+        if at_once
+        else judged_by_ranges(orders, samples, clusters, pools, apart)
+    )
+    findings = judgement(judged, settings.significance, approach, labeler)
+    if is_ours:
+        calibrated = (
+            calibrated_at_once(_known(intervals, samples, clusters, "confidence", apart=False), pools)
+            if at_once
+            else calibrated_by_ranges(intervals, samples, clusters, pools)
+        )
+        findings += calibration(calibrated, labeler, stage_seeds().generator())
     say(_judged_in_words(findings, approach, labeler))
     return write_table(findings_table(findings), into=Findings)
 
@@ -236,29 +258,15 @@ def _beside(intervals: Artifact[Intervals], other: Artifact[Any], column: str) -
     return known.column(column).take(pc.index_in(collect(intervals, columns=["id"]).column("id"), known.column("id")))
 
 
-def _scored(
-    intervals: Artifact[Intervals],
-    samples: Artifact[Samples],
-    clusters: Artifact[Clusters],
-    settings: Ordering,
-    approach: str,
-) -> Scored:
-    """The samples as one approach orders them."""
-
-    def column(name: str) -> npt.NDArray[Any]:
-        """One at a time: of ten million samples a column is 80 MB, and twice that while it is put together."""
-        values: npt.NDArray[Any] = collect(intervals, columns=[name])[name].to_numpy()
-        return values
-
-    return Scored(
-        clusters=codes_of(_beside(intervals, clusters, "cluster").to_numpy()),
-        scores=column(approach_named(approach).score),
-        outcomes=outcomes(column("label"), _gold_beside(intervals, samples)),
-        confidence=column("confidence"),
-        undecided=column("undecided"),
-        ties=column("tie_break"),
-        apart=settings.undecided == "apart",
+def _known(
+    intervals: Artifact[Intervals], samples: Artifact[Samples], clusters: Artifact[Clusters], score: str, apart: bool
+) -> Known:
+    """The samples whose label is known to be right or wrong, all in one place."""
+    scored = collect(intervals, list(dict.fromkeys((score, "tie_break", "label", "undecided"))))
+    gold, alike = (
+        pa.table({name: _beside(intervals, table, name)}) for table, name in ((samples, "gold"), (clusters, "cluster"))
     )
+    return known_in(scored, gold, alike, score, apart)
 
 
 def _judged_in_words(findings: list[Finding], approach: str, labeler: str) -> str:

@@ -69,8 +69,18 @@ def calibration_error(
     codes = pooled(codes_of(groups))
     places = _bins(scores, bins)
     count, groups_there = int(places.max()) + 1, int(codes.max()) + 1
-    gaps = np.bincount(codes * count + places, hits - scores, groups_there * count).reshape(groups_there, count)
-    sizes = np.bincount(codes, minlength=groups_there).astype(np.float64)
+    gaps = np.bincount(codes * count + places, hits - scores, groups_there * count).astype(np.float64)
+    return gap_interval(
+        gaps.reshape(groups_there, count),
+        np.bincount(codes, minlength=groups_there).astype(np.float64),
+        generator,
+        level,
+    )
+
+
+def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator, level: float = 0.95) -> Interval:
+    """`calibration_error` of the sums of right − confidence by group and bin [G, b], and of the groups' sizes [G]."""
+    groups_there = len(sizes)
 
     def binned(weights: Array) -> Array:
         return np.asarray((weights @ gaps) / (weights @ sizes)[:, None])

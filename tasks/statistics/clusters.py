@@ -7,6 +7,8 @@ vary, not the samples, and shares count as many samples as would be as uncertain
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +104,30 @@ def effective_size(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Effective:
     sums = np.bincount(codes, weights=apart, minlength=groups)
     together = groups / (groups - 1) * float(sums @ sums) / n**2
     return Effective(n / max(1.0, together / alone), groups)
+
+
+def effective_share(n: int, won: int, squares: int, clusters: int) -> Effective:
+    """`effective_size` of n answers, right or wrong, from what was counted: Σ_g (n·won_g − won·n_g)² over the clusters.
+
+    Whole numbers, so that it does not matter in which order and in how many places they were added up.
+
+    >>> effective_share(4, 2, 2 * (4 * 2 - 2 * 2) ** 2, 2)  # as in `effective_size`
+    Effective(n=1.0, clusters=2)
+    """
+    if clusters < 2 or won in (0, n):
+        return Effective(float(clusters), clusters)
+    effect = Fraction(clusters * squares, (clusters - 1) * n * won * (n - won))
+    return Effective(float(n / max(Fraction(1), effect)), clusters)
+
+
+def counted_share(metric: str, n: int, won: int, squares: int, clusters: int) -> Finding:
+    """As `share_by`, of what was counted: see `effective_share`."""
+    plain = share(metric, won, n)
+    if plain.value is None:
+        return plain
+    counted = effective_share(n, won, squares, clusters).counted()
+    low, high = wilson([won / n * counted if counted else 0.0], [counted])
+    return replace(plain, low=float(low[0]), high=float(high[0]))
 
 
 def clustered_wilson(hits: npt.ArrayLike, clusters: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:

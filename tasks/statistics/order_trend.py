@@ -96,7 +96,7 @@ def order_test(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayL
     """
     values, hits, codes = _columns(scores, right, clusters)
     n, won, groups = len(hits), int(hits.sum()), int(codes.max(initial=-1)) + 1
-    why_not = _why_not_tested(values, won, groups)
+    why_not = why_not_tested(n, won, groups, bool(n) and bool((values == values[0]).all()))
     if why_not:
         return OrderTest(n, won, groups, silent=why_not)
     places = codes_of(values)  # sorted once: what follows asks only which score is higher
@@ -121,17 +121,22 @@ def trend_of(scores: npt.ArrayLike, amounts: npt.ArrayLike, clusters: npt.ArrayL
     >>> round(trend.t, 2), trend.p_value < 0.001
     (3.78, True)
     """
-    from scipy.stats import t as student
-
     values, whole, codes = _columns(scores, amounts, clusters)
     n, groups = len(whole), int(codes.max(initial=-1)) + 1
     centred = doubled_midranks(values) - (n + 1)  # 2·a_i
     weighted, ranked = (sums_by_cluster(codes, part, groups) for part in (centred * whole, centred))
     amount = int(whole.sum())
     total = n * int(weighted.sum()) - amount * int(ranked.sum())  # Σ_g 2n·U_g, with 2n·U_g = n·weighted − amount·ranked
-    spread = squared_sum((weighted, ranked), (n, -amount))
-    t = _root(Fraction(total * total * (groups - 1), groups * spread)) * (1 if total >= 0 else -1) if spread else 0.0
-    return Trend(t, 2 * float(student.sf(abs(t), groups - 1)))
+    return trend_from(total, squared_sum((weighted, ranked), (n, -amount)), groups)
+
+
+def trend_from(total: int, squares: int, clusters: int) -> Trend:
+    """The trend from Σ_g U_g and Σ_g U_g², in any unit."""
+    from scipy.stats import t as student
+
+    scaled = Fraction(total * total * (clusters - 1), clusters * squares) if squares else Fraction(0)
+    t = math.sqrt(scaled) * (1 if total >= 0 else -1)
+    return Trend(t, 2 * float(student.sf(abs(t), clusters - 1)))
 
 
 def ranked_area(
@@ -156,16 +161,16 @@ def ranked_area(
     sums = tuple(sums_by_cluster(codes, part, here) for part in (placed, hits, 1 - hits))
     held = [np.unique(codes[chosen]), np.unique(codes[~chosen])]
     pairs = min(len(held[0]), len(held[1]))
+    weights, denominator = influence(doubled, won, lost)
     return RankedArea(
-        Fraction(doubled, 2 * won * lost),
-        len(hits),
-        won,
-        sums,
-        (won * lost, -doubled * lost, -doubled * won),
-        2 * won * won * lost * lost,
-        len(np.union1d(*held)),
-        pairs,
+        Fraction(doubled, 2 * won * lost), len(hits), won, sums, weights, denominator, len(np.union1d(*held)), pairs
     )
+
+
+def influence(doubled: int, won: int, lost: int) -> tuple[tuple[int, int, int], int]:
+    """What a cluster's placements, right and wrong labels weigh in its distance from the area, and the denominator;
+    `doubled` is twice the number of pairs whose right label outranks the wrong one, ties counted half."""
+    return (won * lost, -doubled * lost, -doubled * won), 2 * won * won * lost * lost
 
 
 def area_interval(area: RankedArea, level: float = 0.95) -> Area:
@@ -175,12 +180,18 @@ def area_interval(area: RankedArea, level: float = 0.95) -> Area:
     >>> [round(one, 3) for one in (interval.value, interval.low, interval.high)]
     [0.75, 0.455, 0.915]
     """
-    value, variance = float(area.value), _variance(area.sums, area.weights, area.denominator, area.clusters)
+    variance = cluster_variance(squared_sum(area.sums, area.weights), area.denominator, area.clusters)
+    return area_from(area.value, variance, area.clusters, area.pairs, level)
+
+
+def area_from(area: Fraction, variance: float, clusters: int, pairs: int, level: float = 0.95) -> Area:
+    """`area_interval` of an area whose variance is known."""
+    value = float(area)
     if not variance or not 0 < value < 1:
-        low, high = wilson([value * area.pairs], [area.pairs], level)
+        low, high = wilson([value * pairs], [pairs], level)
         return Area(value, float(low[0]), float(high[0]))
     middle = math.log(value / (1 - value))
-    half = _critical(area.clusters, level) * math.sqrt(variance) / (value * (1 - value))
+    half = _critical(clusters, level) * math.sqrt(variance) / (value * (1 - value))
     return Area(value, 1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
 
 
@@ -193,21 +204,29 @@ def area_difference(first: RankedArea, second: RankedArea, level: float = 0.95) 
     """
     if len(first.sums[0]) != len(second.sums[0]):
         raise ValueError("areas are compared over the same clusters: give both the same number of groups")
-    weights = [
-        *(one * second.denominator for one in first.weights),
-        *(-two * first.denominator for two in second.weights),
-    ]
-    clusters, below = max(first.clusters, second.clusters), first.denominator * second.denominator
-    half = _critical(clusters, level) * math.sqrt(_variance((*first.sums, *second.sums), weights, below, clusters))
-    value = float(first.value - second.value)
+    weights, below = joint_influence((first.weights, first.denominator), (second.weights, second.denominator))
+    clusters = max(first.clusters, second.clusters)
+    variance = cluster_variance(squared_sum((*first.sums, *second.sums), weights), below, clusters)
+    return difference_from(first.value - second.value, variance, clusters, level)
+
+
+def joint_influence(first: tuple[Sequence[int], int], second: tuple[Sequence[int], int]) -> tuple[tuple[int, ...], int]:
+    """What the sums of two areas weigh in their difference, and the denominator; see `influence`."""
+    (ours, below), (theirs, beneath) = first, second
+    return (*(one * beneath for one in ours), *(-one * below for one in theirs)), below * beneath
+
+
+def difference_from(difference: Fraction, variance: float, clusters: int, level: float = 0.95) -> Area:
+    """`area_difference` of areas whose difference has a known variance."""
+    value, half = float(difference), _critical(clusters, level) * math.sqrt(variance)
     return Area(value, max(-1.0, value - half), min(1.0, value + half))
 
 
-def _variance(sums: Sequence[Integers], weights: Sequence[int], denominator: int, clusters: int) -> float:
-    """G/(G−1)·Σ influence², rounded once."""
+def cluster_variance(squares: int, denominator: int, clusters: int) -> float:
+    """G/(G−1)·Σ influence², rounded once, of Σ (influence·denominator)²."""
     if clusters < 2:
         return 0.0
-    return float(Fraction(clusters * squared_sum(sums, weights), (clusters - 1) * denominator**2))
+    return float(Fraction(clusters * squares, (clusters - 1) * denominator**2))
 
 
 def _critical(clusters: int, level: float) -> float:
@@ -216,15 +235,15 @@ def _critical(clusters: int, level: float) -> float:
     return float(student.isf((1 - level) / 2, max(clusters - 1, 1)))
 
 
-def _why_not_tested(scores: npt.NDArray[np.float64] | Integers, right: int, clusters: int) -> str:
+def why_not_tested(n: int, right: int, clusters: int, one_score: bool) -> str:
     """Why an order cannot be tested; empty where it can."""
-    if not len(scores):
+    if not n:
         return "no true label is known"
-    if right in (0, len(scores)):
+    if right in (0, n):
         return "no label is wrong" if right else "no label is right"
     if clusters < FEWEST_CLUSTERS:
         return f"{clusters} independent groups, fewer than {FEWEST_CLUSTERS}"
-    return "all samples have one score" if (scores == scores[0]).all() else ""
+    return "all samples have one score" if one_score else ""
 
 
 def doubled_midranks(values: npt.NDArray[np.float64] | Integers) -> Integers:
@@ -233,10 +252,6 @@ def doubled_midranks(values: npt.NDArray[np.float64] | Integers) -> Integers:
     counts = np.bincount(codes)
     doubled: Integers = (2 * np.cumsum(counts) - counts + 1)[codes]
     return doubled
-
-
-def _root(square: Fraction) -> float:
-    return math.sqrt(square)
 
 
 def _columns(

@@ -20,7 +20,8 @@ RESAMPLES = 2000
 FEWEST = 30
 """Below so many groups a percentile interval is too narrow: ten cover 81 to 89 %."""
 _CELLS = 4_000_000
-_BLOCKS = 4000
+BLOCKS = 4000
+"""More groups than these are put together before they are resampled."""
 
 
 class Interval(NamedTuple):
@@ -31,7 +32,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def pooled(codes: npt.NDArray[np.int64], blocks: int = _BLOCKS) -> npt.NDArray[np.int64]:
+def pooled(codes: npt.NDArray[np.int64], blocks: int = BLOCKS) -> npt.NDArray[np.int64]:
     """Codes of at most so many groups: more of them are put together, which is as good and costs no more.
 
     >>> pooled(np.array([0, 5, 9]), 4).tolist()

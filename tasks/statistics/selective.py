@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy.typing as npt
 from assay.tasks.statistics.resampling import Interval, jackknife_interval, pooled
 
 Array = npt.NDArray[np.float64]
-_PARTS = 100  # of the clusters, each left out once
+PARTS = 100
+"""Of the clusters, each left out once for an interval."""
 
 
 class RiskCoverage(NamedTuple):
@@ -58,14 +60,19 @@ def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: np
     group, wrong = _groups(scores, right)
     count = int(group.max(initial=-1)) + 1
     sizes, lost = np.bincount(group, minlength=count), np.bincount(group[wrong], minlength=count)
-    parts = pooled(clusters, _PARTS)
+    parts = pooled(clusters, PARTS)
     by_part = np.argsort(parts, kind="stable")
     without = []
     for members in np.split(by_part, np.cumsum(np.bincount(parts))[:-1]) if len(parts) else ():
         there = group[members]
         less = np.bincount(there, minlength=count), np.bincount(there[wrong[members]], minlength=count)
         without.append(_area(sizes - less[0], lost - less[1]))
-    interval = jackknife_interval(_area(sizes, lost), without)
+    return share_interval(_area(sizes, lost), without)
+
+
+def share_interval(value: float, without: Sequence[float]) -> Interval:
+    """`jackknife_interval` of what lies between 0 and 1."""
+    interval = jackknife_interval(value, without)
     return Interval(interval.value, max(0.0, interval.low), min(1.0, interval.high))
 
 

@@ -52,16 +52,12 @@ def test_every_benchmark_runs_small_and_tells_its_claims(name):
         assert line.get("digests_equal", True)
 
 
-def test_four_runs_tell_what_is_asked_once_and_what_for_every_partition_and_range(monkeypatch):
+def test_five_runs_tell_what_is_asked_once_and_what_for_every_partition_and_range(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     asked = importlib.import_module("store_requests")
-    runs = {
-        (p, r): Counter({"GET": 7 + 3 * p + 5 * r + 2 * p * r, "PUT": 4 * p})
-        for p in asked.PARTITIONS
-        for r in asked.RANGES
-    }
+    runs = {(p, r): Counter({"GET": 7 + 3 * p + 5 * r + 2 * p * r + r * r, "PUT": 4 * p}) for p, r in asked.CUTS}
     found = asked.coefficients(runs)
-    assert found["GET"] == {"once": 7, "partition": 3, "range": 5, "partition and range": 2}
-    assert found["PUT"] == {"once": 0, "partition": 4, "range": 0, "partition and range": 0}
+    assert found["GET"] == {"once": 7, "partition": 3, "range": 5, "partition and range": 2, "range and range": 1}
+    assert found["PUT"] == {"once": 0, "partition": 4, "range": 0, "partition and range": 0, "range and range": 0}
     summed = importlib.import_module("many_partitions").requests(found, partitions=100, ranges=10)
-    assert summed == {"GET": 7 + 300 + 50 + 2000, "PUT": 400}
+    assert summed == {"GET": 7 + 300 + 50 + 2000 + 100, "PUT": 400}

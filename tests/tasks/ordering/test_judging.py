@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,8 +9,11 @@ import pytest
 from assay.data.samples.breast_cancer import breast_cancer
 from assay.tasks.ordering.alike import cluster_table
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.judging import Scored, difference, judgement
-from assay.tasks.ordering.validity import UNKNOWN
+from assay.tasks.ordering.judged import calibrated_at_once, judged_at_once, known_in
+from assay.tasks.ordering.judging import calibration, difference, judgement, order_test_of
+from assay.tasks.ordering.known import Known
+from assay.tasks.ordering.pools import Pools
+from assay.tasks.ordering.sort_keys import scores_of
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.auc import binary_auc
@@ -66,20 +67,19 @@ def clusters(votes, kept) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def orders(intervals, clusters) -> dict[tuple[str, str], Scored]:
-    """By labeler and by score."""
-    return {
-        (name, score): Scored(
-            table[score].to_numpy(),
-            (table["label"].to_numpy() == GOLD).astype(np.int8),
-            table["confidence"].to_numpy(),
-            table["undecided"].to_numpy(),
-            table["tie_break"].to_numpy(),
-            clusters,
-        )
-        for name, table in intervals.items()
-        for score in ("lower", "confidence")
-    }
+def pools(clusters) -> Pools:
+    return Pools(tuple(np.unique(clusters).tolist()))
+
+
+@pytest.fixture(scope="module")
+def order(intervals, clusters):
+    """The patients in the order of a labeler's score."""
+
+    def known(labeler: str, score: str = "lower", apart: bool = True, gold: pa.Table = PATIENTS) -> Known:
+        alike = pa.table({"cluster": clusters})
+        return known_in(intervals[labeler], gold.select(["gold"]), alike, score, apart)
+
+    return known
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def orders(intervals, clusters) -> dict[tuple[str, str], Scored]:
         ("majority", True, 512, 375, ".6177", "3.39", "0.00038"),
     ],
 )
-def test_the_table_to_its_printed_digits(orders, labeler, apart, n, groups, auc, t, p):
-    test = replace(orders[labeler, "lower"], apart=apart).test()
+def test_the_table_to_its_printed_digits(order, pools, labeler, apart, n, groups, auc, t, p):
+    test = order_test_of(judged_at_once([order(labeler, apart=apart)], pools))
     assert (test.n, test.clusters) == (n, groups)
     assert (f"{test.area.value:.4f}"[1:], f"{test.t:.2f}") == (auc, t)
     assert f"{test.adverse:.{2 if '.37' in p else 1}e}" == p or f"{test.adverse:.2g}" == p
@@ -130,40 +130,44 @@ def test_the_subject_along_the_order_to_the_printed_digits(answered, yardstick, 
     assert all(one.subject == "mine" for one in found.values())
 
 
-def test_plain_confidence_orders_better_than_our_bound(orders):
+def test_plain_confidence_orders_better_than_our_bound(order, pools):
     """.049 [.027, .072] by DeLong when every patient counts alone; wider, and still above 0, by cluster."""
-    ours, plain = (replace(orders["majority", score], apart=False) for score in ("lower", "confidence"))
-    alone = area_difference(*(ranked_area(one.scores, one.right, np.arange(569)) for one in (plain, ours)))
+    plain, ours = (order("majority", score, apart=False) for score in ("confidence", "lower"))
+    scores = [scores_of(each.keys.scores) for each in (plain, ours)]
+    alone = area_difference(*(ranked_area(each, ours.right, np.arange(569)) for each in scores))
     assert (alone.value, alone.low, alone.high) == pytest.approx((0.049, 0.027, 0.072), abs=0.0012)
-    clustered = difference(plain, ours)
+    clustered = difference(judged_at_once([plain, ours], pools))
     assert clustered.value == alone.value
     assert 0 < clustered.low < alone.low < alone.high < clustered.high
-    area = binary_auc(ours.scores, ours.right)
+    area = binary_auc(scores[1], ours.right)
     assert (round(area.low, 2), round(area.high, 2)) == (0.61, 0.70)
 
 
-def test_confidence_is_a_score_and_not_a_chance(orders):
+def test_confidence_is_a_score_and_not_a_chance(order, pools):
     found = {
-        labeler: {one.metric: one for one in judgement(order, order, 0.01, "ours", labeler, np.random.default_rng(0))}
-        for (labeler, score), order in orders.items()
-        if score == "lower"
+        labeler: {
+            finding.metric: finding
+            for finding in calibration(
+                calibrated_at_once(order(labeler, "confidence", apart=False), pools), labeler, np.random.default_rng(0)
+            )
+        }
+        for labeler in ("majority", "snorkel")
     }
-    assert orders["majority", "lower"].confidence.mean() == pytest.approx(0.853, abs=5e-4)
+    confidence = scores_of(order("majority", "confidence", apart=False).keys.scores)
+    assert confidence.mean() == pytest.approx(0.853, abs=5e-4)
     assert round(found["majority"]["weak_labels.ece"].value, 2) == 0.21
     assert round(found["snorkel"]["weak_labels.ece"].value, 2) == 0.27
     for one in found.values():
         assert one["weak_labels.ece"].low > 0.1
 
 
-def test_findings_of_ours_are_concluded_and_others_compared(orders):
+def test_findings_of_ours_are_concluded_and_others_compared(order, pools):
     ours, other = (
-        {
-            one.metric: one
-            for one in judgement(
-                orders["majority", score], orders["majority", "lower"], 0.01, name, "majority", np.random.default_rng(0)
-            )
-        }
-        for score, name in (("lower", "ours"), ("confidence", "pl_indep"))
+        {one.metric: one for one in judgement(judged_at_once(orders, pools), 0.01, name, "majority")}
+        for orders, name in (
+            ([order("majority")], "ours"),
+            ([order("majority", "confidence"), order("majority")], "pl_indep"),
+        )
     )
     assert (ours["ordering.trend_p"].unit, other["ordering.trend_p"].unit) == (CONCLUDED, COMPARED)
     assert ours["ordering.trend_p"].verdict == "adverse"
@@ -173,11 +177,12 @@ def test_findings_of_ours_are_concluded_and_others_compared(orders):
     assert ours["ordering.first_tenth"].n == ours["ordering.last_tenth"].n == 51
 
 
-def test_without_gold_nothing_is_measured_and_nothing_fails(orders):
-    blind = replace(orders["majority", "lower"], outcomes=np.full(569, UNKNOWN, dtype=np.int8))
-    found = {one.metric: one for one in judgement(blind, blind, 0.01, "ours", "majority", np.random.default_rng(0))}
-    assert found["ordering.trend_p"].verdict == "not measured: no true label is known"
-    assert {one.value for one in found.values()} == {None}
+def test_without_gold_nothing_is_measured_and_nothing_fails(order, pools):
+    blind = order("majority", gold=pa.table({"gold": pa.nulls(569, pa.int16())}))
+    found = judgement(judged_at_once([blind], pools), 0.01, "ours", "majority")
+    found += calibration(calibrated_at_once(blind, pools), "majority", np.random.default_rng(0))
+    assert {one.metric: one for one in found}["ordering.trend_p"].verdict == "not measured: no true label is known"
+    assert {one.value for one in found} == {None}
 
 
 def test_200_samples_whose_strata_fall_are_shown_to_fall():

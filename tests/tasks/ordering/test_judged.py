@@ -1,0 +1,173 @@
+"""What the test of an order counts is the same in one place and by ranges, and what the plain statistics say."""
+
+import functools
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.infra.exact import merge
+from assay.infra.partitions import collect
+from assay.tasks.ordering import sorting
+from assay.tasks.ordering.judged import calibrated_at_once, judged_at_once, known_in
+from assay.tasks.ordering.judging import calibration, difference, judgement, order_test_of
+from assay.tasks.ordering.known import Known
+from assay.tasks.ordering.pools import BLOCKS, Pools, first_clusters
+from assay.tasks.ordering.sort_keys import range_bounds
+from assay.tasks.ordering.task import find_clusters, judge_order
+from assay.tasks.ordering.whole_ties import Less, Risks, around, ends_of, mean_risk, places_of
+from assay.tasks.statistics.calibration import brier, calibration_error
+from assay.tasks.statistics.clusters import share_by
+from assay.tasks.statistics.order_findings import tenth_findings
+from assay.tasks.statistics.order_trend import area_difference, order_test, ranked_area
+from assay.tasks.statistics.selective import risk_area, risk_area_interval
+from tests.tasks.ordering.test_task import N, given_votes, ordered
+
+CUTS = (0, 3, 100, 150, 151, 399, N)
+
+
+def tables(seed: int, n: int = 300, groups: int = 40, ties: int = 12) -> tuple[pa.Table, pa.Table, pa.Table, pa.Table]:
+    """Intervals of two orders, samples and clusters; some samples have no gold, some no winner."""
+    generator = np.random.default_rng(seed)
+    intervals = [
+        pa.table(
+            {
+                "lower": generator.integers(0, ties, n) / ties,
+                "confidence": generator.random(n).round(2),
+                "tie_break": generator.integers(-(2**62), 2**62, n),
+                "label": generator.integers(0, 2, n).astype(np.int16),
+                "undecided": generator.random(n) < 0.1,
+            }
+        )
+        for _ in range(2)
+    ]
+    gold = pa.array(generator.integers(0, 2, n).astype(np.int16), mask=generator.random(n) < 0.2)
+    return (
+        *intervals,
+        pa.table({"gold": gold}),
+        pa.table({"cluster": generator.integers(-(2**62), 2**62, groups)[generator.integers(0, groups, n)]}),
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_is_what_the_plain_statistics_say(seed):
+    first, second, samples, clusters = tables(seed)
+    pools = Pools(tuple(np.unique(clusters["cluster"].to_numpy()).tolist()))
+    codes = pools.of(clusters["cluster"].to_numpy())
+    judged = judged_at_once([known_in(each, samples, clusters, "lower", True) for each in (first, second)], pools)
+    found = {one.metric: one for one in judgement(judged, 0.01, "pl_all", "majority")}
+
+    def plain(table: pa.Table) -> tuple[np.ndarray, ...]:
+        known = samples["gold"].is_valid().to_numpy()
+        right = (table["label"].to_numpy() == samples["gold"].fill_null(-1).to_numpy()).astype(np.int64)
+        return table["lower"].to_numpy(), right, known & ~table["undecided"].to_numpy(), known
+
+    scores, right, tested, known = plain(first)
+    expected = order_test(scores[tested], right[tested], codes[tested])
+    assert order_test_of(judged) == expected  # to the last bit
+    others, right_there, there, _ = plain(second)
+    areas = (
+        ranked_area(scores[tested], right[tested], codes[tested], 40),
+        ranked_area(others[there], right_there[there], codes[there], 40),
+    )
+    assert difference(judged) == area_difference(*areas)
+    ends = tenth_findings(
+        "ordering", scores[tested], first["tie_break"].to_numpy()[tested], right[tested], codes[tested]
+    )
+    apart = first["undecided"].to_numpy() & known
+    for one in (*ends, share_by("ordering.accuracy_undecided", right[apart] == 1, codes[apart])):
+        ours = found[one.metric]
+        assert (ours.value, ours.n) == (one.value, one.n)
+        assert (ours.low, ours.high) == pytest.approx((one.low, one.high), abs=1e-12)
+    aurc = risk_area_interval(scores[tested], right[tested], codes[tested])
+    ours = found["ordering.aurc"]
+    assert (ours.value, ours.low, ours.high) == pytest.approx(tuple(aurc), abs=1e-10)
+
+    counted = calibrated_at_once(known_in(first, samples, clusters, "confidence", False), pools)
+    ece, squares = calibration(counted, "majority", np.random.default_rng(3))
+    generator, sure = np.random.default_rng(3), first["confidence"].to_numpy()[known]
+    error = calibration_error(sure, right[known], codes[known], generator)
+    assert (ece.value, ece.low, ece.high) == pytest.approx(tuple(error), abs=1e-12)
+    score = brier(sure[:, None], np.where(right[known] == 1, 0, 1), codes[known], generator)
+    assert (squares.value, squares.low, squares.high) == pytest.approx(tuple(score), abs=1e-12)
+
+
+@given(st.integers(0, 999), st.integers(1, 5), st.lists(st.integers(0, 30), max_size=6))
+def test_ties_that_reach_over_ranges_are_whole_in_each(seed, ties, cuts):
+    generator = np.random.default_rng(seed)
+    scores, wrong = np.sort(generator.integers(0, ties, 30)), generator.random(30) < 0.5
+    parts = generator.integers(0, 3, 30)
+    ranges = list(pairwise([0, *sorted(cuts), 30]))
+    ends = [ends_of(scores[a:b], wrong[a:b], parts[a:b], 3) for a, b in ranges]
+    arounds = around(ends, 3)
+    for without in (None, 0, 1, 2):
+        units, kept = 0, np.ones(30, bool) if without is None else parts != without
+        for (a, b), here in zip(ranges, arounds, strict=True):
+            if a == b:
+                continue
+            tie = places_of(scores[a:b])
+            ties = here.ties(*(np.bincount(tie[each], minlength=tie[-1] + 1) for each in (tie >= 0, wrong[a:b])))
+            risks = Risks.of(ties)
+            if without is not None:
+                gone = ~kept[a:b]
+                risks = risks.without(ties, Less.of(tie[gone], wrong[a:b][gone]), here, without)
+            for at, score in enumerate(np.unique(scores[a:b])):
+                same, before = kept & (scores == score), kept & (scores < score)
+                assert risks.here[at] == same[a:b].sum()
+                if risks.here[at]:
+                    assert risks.share[at] == (same & wrong).sum() / same.sum()
+                    assert (risks.before[at], risks.lost[at]) == (before.sum(), (before & wrong).sum())
+            assert risks.start == kept[:a].sum()
+            assert (ties.n, ties.all_wrong) == (30, wrong.sum())
+            units += risks.units()
+        expected = risk_area(-scores[kept].astype(float), ~wrong[kept])
+        assert mean_risk(units, int(kept.sum())) == pytest.approx(expected, abs=1e-10, nan_ok=True)
+
+
+def test_known_samples_travel_whole():
+    known = known_in(*tables(1)[1:], "lower", True)
+    bounds = range_bounds(set(zip(known.keys.scores[:40].tolist(), known.keys.ties[:40].tolist(), strict=True)), 3)
+    senders = [known.take(np.arange(len(known)) % 2 == at) for at in (0, 1)]
+    sent = [each.dealt(bounds) for each in senders]
+    came = [Known.received({at: memoryview(parts[number]) for at, parts in enumerate(sent)}) for number in range(3)]
+    columns = zip(*((*each.keys, each.clusters, each.right, each.tested) for each in came), strict=True)
+    whole = known.in_order()
+    for column, expected in zip(columns, (*whole.keys, whole.clusters, whole.right, whole.tested), strict=True):
+        assert np.concatenate(column).tolist() == expected.tolist()
+
+
+def test_few_clusters_stay_apart_and_many_are_put_together():
+    parts = [pa.table({"cluster": np.arange(start, start + 3000)}) for start in (0, 500, 2000)]
+    counted = [first_clusters(part, BLOCKS + 1) for part in parts]
+    assert len(functools.reduce(merge, counted[:2]).values) == 3500
+    assert len(functools.reduce(merge, counted).values) == BLOCKS + 1
+    assert set(Pools().of(np.arange(-BLOCKS, BLOCKS))) == set(range(BLOCKS))
+
+
+@pytest.mark.parametrize("few", [1, 5000])
+@pytest.mark.parametrize("options", [{}, {"undecided": "default"}, {"known": 3}, {"known": 0}])
+def test_digests_are_those_of_one_place(make_run, tmp_path, monkeypatch, options, few):
+    """`few`: clusters that stay apart; with 1 all are put together."""
+    monkeypatch.setattr("assay.tasks.ordering.pools.BLOCKS", few)
+
+    def digests(store: str) -> list[object]:
+        with make_run(store=str(tmp_path / store)) as run:
+            intervals, samples, settings = ordered(cuts=CUTS, **options)
+            clusters = find_clusters(given_votes(list(CUTS)), samples, None)
+            both = [
+                judge_order(intervals, intervals, samples, clusters, settings, name, "majority")
+                for name in ("ours", "pl_indep")
+            ]
+            return (
+                [collect(each, None).to_pydict() for each in both],
+                [each.digest for each in both],
+                [record.summary for record in run.record.stages if record.title == "trend"],
+            )
+
+    at_once = digests("one place")
+    monkeypatch.setattr(sorting, "IN_ONE_PLACE", 0)
+    monkeypatch.setattr(sorting, "RANGE_ROWS", 50)
+    assert digests("ranges") == at_once
