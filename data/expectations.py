@@ -19,8 +19,9 @@ from assay.infra.bounds import process_state
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError
 
-WHOLE_UP_TO = 1_000_000
-"""Tables up to so many rows are checked whole; of larger ones a seeded sample of that size is."""
+WHOLE_UP_TO = 1 << 18
+"""Tables up to so many rows are checked whole; of larger ones a seeded sample of that size is: Great Expectations looks
+at a pandas table in one place, and a million rows would be most of the memory that a flow needs."""
 
 
 def contract(name: str) -> dict[str, Any]:
