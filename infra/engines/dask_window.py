@@ -133,6 +133,11 @@ class Window:
         where = placement(self._crew, "CPU")
         return self._client.submit(join, merge, list(futures), key=f"join-{uuid4().hex}", priority=1, **where)
 
+    def bytes_of(self, future: Future) -> int:
+        """How large a value on a worker is, as far as Dask knows; at least 1."""
+        known: Mapping[str, int] = self._client.nbytes([future.key], summary=False)
+        return max(1, known.get(future.key, 1))
+
     def merged(self, future: Future) -> Any:
         """The value at the root of a fan-in tree. What was lost with a worker is computed again first, by Dask."""
         given_up: int | None = None

@@ -37,6 +37,12 @@ class Piece(Generic[V]):
     value: V
     places: tuple[Place, ...]
 
+    def __sizeof__(self) -> int:
+        """Dask asks: what it spills, and how many pieces are merged at a time, goes by it."""
+        from dask.sizeof import sizeof
+
+        return object.__sizeof__(self) + int(sizeof(self.value))
+
 
 def slot_here() -> Slot:
     """The kind of slot that the call which asks is running on: code for both kinds takes the device from it."""

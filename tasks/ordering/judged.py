@@ -46,6 +46,9 @@ from assay.tasks.statistics.calibration import BINS
 from assay.tasks.statistics.clusters import sums_by_cluster
 from assay.tasks.statistics.selective import PARTS
 
+_SHARE = 2
+"""Of the rows of a range as `sorting` cuts them, one in so many: a sample takes about twice the memory here."""
+
 _WHOLE = "whole"
 _HALF = 26  # bits: a number up to 1 is so many bits, and 27 more
 
@@ -109,7 +112,7 @@ def judged_by_ranges(
     """As `judged_at_once`, of orders by these scores."""
     ends, found = _ranges(orders, samples, clusters, apart, pools, name="known")
     firsts = [*_firsts(found.pieces), len(found.pieces)]
-    ranges = -(-clusters.rows // sorting.RANGE_ROWS)
+    ranges = -(-clusters.rows // _range_rows())
     rows: Artifact[Parcels] = map_pieces(
         placed_in_range,
         found.pieces,
@@ -252,8 +255,8 @@ def _ranges(
     inputs = [
         Columns(table, tuple(dict.fromkeys((score, "tie_break", "label", "undecided")))) for table, score in orders
     ]
-    drawn = reduce_partitions(known_drawn, *inputs, *beside, scores=scores, rows=sorting.RANGE_ROWS)
-    count = -(-drawn["rows"] // sorting.RANGE_ROWS)
+    drawn = reduce_partitions(known_drawn, *inputs, *beside, scores=scores, rows=_range_rows())
+    count = -(-drawn["rows"] // _range_rows())
     bounds = [range_bounds(drawn["keys"][str(at)], count) for at in range(len(orders))]
     pieces = [Range(at, number) for at, each in enumerate(bounds) for number in range(len(each.scores) + 1)]
     sent: Artifact[Parcels] = map_partitions(
@@ -271,6 +274,10 @@ def _ranges(
 def _known_in_each(tables: Sequence[pa.Table], scores: Sequence[str], apart: bool) -> list[Known]:
     *intervals, samples, clusters = tables
     return [known_in(table, samples, clusters, score, apart) for table, score in zip(intervals, scores, strict=True)]
+
+
+def _range_rows() -> int:
+    return max(1, sorting.RANGE_ROWS // _SHARE)
 
 
 def _firsts(pieces: Sequence[Range]) -> list[int]:

@@ -19,6 +19,10 @@ def add(one: int, other: int) -> int:
     return one + other
 
 
+def many_ones(number: int, count: int) -> np.ndarray:
+    return np.ones(count, dtype=np.int64)
+
+
 def nap(number: int, seconds: float) -> int:
     time.sleep(seconds)
     return number

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from assay.infra.compute import Call, Engine
+from assay.infra.engines.dask_window import Window
 from assay.infra.engines.opening import open_engine
 from assay.infra.engines.serial import SerialEngine
 from assay.infra.errors import InputError, RunError
@@ -68,6 +69,19 @@ def test_fold_equals_the_serial_fold(engine: Engine, leaves: int) -> None:
     assert folded.value == serial.value == sum(n * n for n in range(leaves))
     assert sorted(outcome.index for outcome in folded.outcomes) == list(range(leaves))
     assert progress[-1] == leaves
+
+
+@pytest.mark.parametrize(("numbers", "most"), [(10, 8), (4_000_000, 2)])
+def test_large_values_are_merged_two_at_a_time(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, numbers: int, most: int
+) -> None:
+    joined, join = list[int](), Window.join
+    monkeypatch.setattr(
+        Window, "join", lambda self, merge, futures: joined.append(len(futures)) or join(self, merge, futures)
+    )
+    folded = engine.fold(calls(does.many_ones, 9, numbers), does.add)
+    assert folded.value.tolist()[:3] == [9, 9, 9]
+    assert max(joined) == most
 
 
 def test_fold_of_nothing_is_nothing(engine: Engine) -> None:
