@@ -32,3 +32,21 @@ def test_elsewhere_the_listing_of_the_store_is_taken():
     memory = fsspec.filesystem("memory")
     memory.pipe("/walked/a/x.csv", b"1")
     assert files_below(memory, "/walked", (".csv",), "data") == ["/walked/a/x.csv"]
+
+
+def test_a_link_to_a_folder_elsewhere_is_followed_and_one_that_would_bring_files_twice_is_not(tmp_path):
+    for name in ("data/cats/1.png", "elsewhere/dogs/2.png", "elsewhere/dogs/small/3.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    data, dogs = tmp_path / "data", tmp_path / "elsewhere" / "dogs"
+    for link, target in (
+        (data / "dogs", dogs),
+        (data / "latest", data / "cats"),  # is looked at anyway
+        (data / "up", tmp_path),  # holds this one
+        (dogs / "again", data),
+        (data / "small", dogs / "small"),  # below what `dogs` brought
+        (data / "gone", tmp_path / "nowhere"),
+    ):
+        link.symlink_to(target)
+    found = files_below(fsspec.filesystem("file"), str(data), (".png",), "data")
+    assert found == [f"{data}/{name}" for name in ("cats/1.png", "dogs/2.png", "dogs/small/3.png", "gone")]
