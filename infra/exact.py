@@ -251,16 +251,20 @@ def _int64(array: npt.NDArray[Any], where: str) -> Integers:
         raise _inexact(where, f"an array of {array.dtype}", "use an integer array")
     if array.dtype == np.uint64 and array.size and int(array.max()) > _INT64.max:
         raise OverflowError(f"{where} holds {int(array.max())}, more than a 64-bit count can be")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def _added(left: Integers, right: Integers, where: str) -> Integers:
     if left.shape != right.shape:
         raise TypeError(f"{where} has shape {left.shape} in one partition and {right.shape} in another")
     total = left + right
-    if bool((((left ^ total) & (right ^ total)) < 0).any()):
+    if _reach(left) + _reach(right) > _INT64.max and bool((((left ^ total) & (right ^ total)) < 0).any()):
         raise OverflowError(f"{where} grew past 64 bits while partitions were added up")
     return total
+
+
+def _reach(array: Integers) -> int:
+    return max(abs(int(array.min(initial=0))), abs(int(array.max(initial=0))))
 
 
 def _comparable(value: object) -> object:

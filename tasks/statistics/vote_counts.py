@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _BLOCK = 8192  # rows whose votes are looked at together; far below 2**24, so float32 products are exact
 _MOST_CELLS = 4096  # of which a dense matrix of counts is made; beyond, only pairs that occur are
+_WHOLE_CELLS = (
+    1024  # up to so many the whole symmetric matrix is counted; beyond, its upper half, which is large enough
+)
+_CELLS = 512  # multiplied with all others at a time: a sparse product takes three times the place of a dense one
 _DENSE_PER_SPARSE = 400  # products that a dense matrix product does while a sparse one does one: some 300 to 500
 _SPARSE_PRODUCTS = 4e6  # of which a block of rows has no more, where only pairs that occur are kept
 
@@ -46,7 +50,7 @@ class VoteCounts:
 
     @classmethod
     def of_matrix(cls, functions: tuple[str, ...], classes: int, n: int, together: npt.NDArray[np.int64]) -> VoteCounts:
-        """From the whole symmetric matrix of counts, [m·k, m·k].
+        """From the symmetric matrix of counts, [m·k, m·k], of which the upper half is looked at.
 
         >>> counts = VoteCounts.of_matrix(("f", "g"), 1, 9, np.array([[5, 2], [2, 3]]))
         >>> counts.votes.tolist(), counts.together.tolist()
@@ -147,7 +151,8 @@ def vote_counts(merged: Mapping[str, object], classes: int) -> VoteCounts:
     assert isinstance(n, int)
     names = tuple(functions.value)
     if isinstance(pairs, np.ndarray):
-        return VoteCounts.of_matrix(names, classes, n, pairs)
+        whole = pairs if pairs.ndim == 2 else _whole(pairs, len(names) * classes)
+        return VoteCounts.of_matrix(names, classes, n, whole)
     assert isinstance(pairs, SparseSum)
     return VoteCounts(names, classes, n, pairs)
 
@@ -159,10 +164,29 @@ def _count(columns: Sequence[Votes], classes: int, rows: int) -> Integers | Spar
         block = int(np.clip(_SPARSE_PRODUCTS / max(often, 1.0), 1, _BLOCK))
         return _pairs_that_occur(columns, classes, rows, block)
     products = _from_vote_to_vote if _DENSE_PER_SPARSE * often < cells**2 else _from_cell_to_cell
-    together = np.zeros((cells, cells), dtype=np.int64)
+    together = np.zeros((cells, cells), dtype=np.int64 if rows >= 2**31 else np.int32)
     for start in range(0, rows, _BLOCK):
         together += products([column[start : start + _BLOCK] for column in columns], classes)
-    return together
+    return together.astype(np.int64) if cells <= _WHOLE_CELLS else _upper(together)
+
+
+def _upper(whole: npt.NDArray[np.signedinteger]) -> Integers:
+    """The rows of a symmetric matrix from the diagonal on, one after the other.
+
+    >>> _whole(_upper(np.array([[1, 2], [2, 3]])), 2).tolist()
+    [[1, 2], [0, 3]]
+    """
+    return np.concatenate([row[at:] for at, row in enumerate(whole)]).astype(np.int64)
+
+
+def _whole(upper: Integers, cells: int) -> Integers:
+    """The matrix again, 0 below the diagonal."""
+    whole = np.zeros((cells, cells), dtype=np.int64)
+    start = 0
+    for at, row in enumerate(whole):
+        row[at:] = upper[start : start + cells - at]
+        start += cells - at
+    return whole
 
 
 def _products_per_row(columns: Sequence[Votes]) -> float:
@@ -173,17 +197,20 @@ def _products_per_row(columns: Sequence[Votes]) -> float:
     return float((cast**2).mean())
 
 
-def _from_cell_to_cell(columns: Sequence[Votes], classes: int) -> Integers:
+def _from_cell_to_cell(columns: Sequence[Votes], classes: int) -> npt.NDArray[np.int32]:
     voted = np.empty((len(columns) * classes, len(columns[0]) if columns else 0), dtype=np.float32)  # L_indᵀ
     for position, column in enumerate(columns):
         for y in range(classes):
             np.equal(column, y, out=voted[position * classes + y], casting="unsafe")
-    return (voted @ voted.T).astype(np.int64)
+    return (voted @ voted.T).astype(np.int32)
 
 
-def _from_vote_to_vote(columns: Sequence[Votes], classes: int) -> Integers:
+def _from_vote_to_vote(columns: Sequence[Votes], classes: int) -> npt.NDArray[np.int32]:
     voted = _one_hot(columns, classes)
-    products: Integers = (voted.T @ voted).toarray()
+    by_cell, cells = voted.T.tocsr(), voted.shape[1]
+    products = np.empty((cells, cells), dtype=np.int32)
+    for start in range(0, cells, _CELLS):
+        products[start : start + _CELLS] = (by_cell[start : start + _CELLS] @ voted).toarray()
     return products
 
 
