@@ -8,8 +8,9 @@ from fractions import Fraction
 import numpy as np
 
 from assay.tasks.ordering.approaches import OURS
+from assay.tasks.ordering.calibrated import Calibrated
 from assay.tasks.ordering.cluster_sums import AREA, OURS_AREA, SHARES, ClusterSums
-from assay.tasks.ordering.judged import Calibrated, Judged
+from assay.tasks.ordering.judged import Judged
 from assay.tasks.statistics.calibration import gap_interval
 from assay.tasks.statistics.clusters import counted_share
 from assay.tasks.statistics.findings import Finding

@@ -31,20 +31,16 @@ from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.alike import cluster_table
 from assay.tasks.ordering.approaches import OURS, approach_named
+from assay.tasks.ordering.calibrated import calibrated_at_once, calibrated_by_ranges
 from assay.tasks.ordering.curve import ordering_curve
 from assay.tasks.ordering.datasets import adversarial_order, dataset_of_rank, largest_tie
 from assay.tasks.ordering.differing import differing_clusters
 from assay.tasks.ordering.findings import ordering_findings, undecided_finding
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.judged import (
-    calibrated_at_once,
-    calibrated_by_ranges,
-    judged_at_once,
-    judged_by_ranges,
-    known_in,
-)
+from assay.tasks.ordering.judged import judged_at_once, judged_by_ranges
 from assay.tasks.ordering.judging import calibration, judgement
 from assay.tasks.ordering.known import Known
+from assay.tasks.ordering.known_ranges import known_in
 from assay.tasks.ordering.pools import pools_of
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.sorting import By

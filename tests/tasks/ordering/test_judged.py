@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from assay.infra.exact import merge
 from assay.infra.partitions import collect
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.judged import calibrated_at_once, judged_at_once, known_in
+from assay.tasks.ordering.calibrated import calibrated_at_once
+from assay.tasks.ordering.judged import judged_at_once
 from assay.tasks.ordering.judging import calibration, difference, judgement, order_test_of
 from assay.tasks.ordering.known import Known
+from assay.tasks.ordering.known_ranges import known_in
 from assay.tasks.ordering.pools import BLOCKS, Pools, first_clusters
 from assay.tasks.ordering.sort_keys import range_bounds
 from assay.tasks.ordering.task import find_clusters, judge_order

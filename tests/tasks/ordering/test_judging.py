@@ -8,10 +8,12 @@ import pytest
 
 from assay.data.samples.breast_cancer import breast_cancer
 from assay.tasks.ordering.alike import cluster_table
+from assay.tasks.ordering.calibrated import calibrated_at_once
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.judged import calibrated_at_once, judged_at_once, known_in
+from assay.tasks.ordering.judged import judged_at_once
 from assay.tasks.ordering.judging import calibration, difference, judgement, order_test_of
 from assay.tasks.ordering.known import Known
+from assay.tasks.ordering.known_ranges import known_in
 from assay.tasks.ordering.pools import Pools
 from assay.tasks.ordering.sort_keys import scores_of
 from assay.tasks.pruning.panel import panel
