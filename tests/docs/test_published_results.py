@@ -10,8 +10,11 @@ from published_results import PUBLISHED, disagreements
 from repository import ROOT
 
 from assay.flows.configuration.loading import load_project
+from assay.flows.reproduce.engine import fill
 from assay.flows.reproduce.published import published_result
-from assay.flows.reproduce.tables import reproduce_all
+from assay.flows.reproduce.results import Results
+from assay.flows.reproduce.spec import PaperTable
+from assay.flows.reproduce.tables import TABLES, reproduce_all
 from assay.infra.store import Store
 
 NAMES = sorted(folder.name for folder in PUBLISHED.iterdir() if folder.is_dir())
@@ -31,6 +34,13 @@ def test_a_published_run_has_the_settings_of_the_file(name: str) -> None:
     assert about["settings"] == project.pipeline(name).model_dump(mode="json")
     assert findings
     assert sum(file.stat().st_size for file in (PUBLISHED / name).glob("*.csv")) <= 200_000
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_published_run_has_a_line_in_every_table_that_names_it(table: PaperTable, tmp_path: Path) -> None:
+    measured = fill(table, Results(Store(str(tmp_path)).open(), PUBLISHED)).measured
+    named = {source.called for grid in table.grids for source in grid.sources if {*source.pipelines} & {*NAMES}}
+    assert named <= {line.partition(": published run")[0] for line in measured}
 
 
 @pytest.mark.slow

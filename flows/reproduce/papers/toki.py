@@ -29,16 +29,16 @@ BROUGHT = {
     "Ours": "the authors' verdicts are not public; with a table of your own, set trust.truth in a pipeline of your own",
 }
 WHY_3 = (
-    "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), the word embeddings are those that "
-    "work without a network (theirs: NNLM, GloVe, Swivel, FastText, USE, BERT), no threshold is tuned on the labels "
-    "that are measured (theirs: the share of votes, per data set), and only some texts are explained. Rows of "
+    "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), words are related by other vector "
+    "spaces, named with each run (theirs: NNLM, GloVe, Swivel, FastText, USE, BERT), no threshold is tuned on the "
+    "labels that are measured (theirs: the share of votes, per data set), and only some texts are explained. Rows of "
     "different explainers are not comparable: with rationales the true labels depend on the explainer, so each of "
     "ours says how many of each it has. Ten of the paper's omission and gradient rows do not follow from its class "
     "counts. Its Naive row has no explainer; ours is measured per explainer, against the same labels as TOKI.",
 )
 WHY_4 = (
     "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), and fewer texts are attacked. Words "
-    "are compared by vectors that work without a network (theirs: counter-fitted vectors and six embeddings). A2T "
+    "are compared by other vectors (theirs: counter-fitted ones and six embeddings). A2T "
     "takes words at the cosine that half of all synonym pairs reach; guided takes more distant ones, at θ relate, "
     "which parts synonyms from random words. So `guided − a2t` compares the limits as much as the guidance; at like "
     "limits stands the line of an A2T with `min_cosine: related`. The first similarity is by the encoder that limits "
@@ -55,22 +55,24 @@ def _oracles(data_set: str) -> Source:
 
     pipeline = dict([PIPELINES[data_set]]) if data_set in PIPELINES else {}
     because = "the subject is another, smaller one, and only some texts are explained"
-    return Source(data_set, pipeline, lines, because, instead=BROUGHT.get(data_set, ""))
+    return Source(data_set, pipeline, lines, because, instead=BROUGHT.get(data_set, ""), about=_spaces)
 
 
 def _oracle(row: Row, result: Result | None) -> list[Line]:
     """A line of the paper, and ours beneath; its Naive has no explainer, ours has one per explainer."""
-    lines = []
+    lines, subject = [], _subject(result)
     for explainer in [row.explainer] if row.explainer else _explainers(result) or [""]:
         cells = [
-            Ours(f"trust.{name}", row.oracle, explainer, paper=(value,))
+            Ours(f"trust.{name}", row.oracle, explainer, subject, paper=(value,))
             for name, value in zip(MEASURES, row.measures, strict=True)
         ]
-        seconds = [Ours(f"trust.{name}_seconds", explainer, write=number(".0f")) for name in ("keyword", "label")]
+        times: list[Cell] = ["", ""]
+        if row.oracle == "toki":
+            write = number(".0f")
+            times = [Ours(f"trust.{name}_seconds", explainer, "", subject, write) for name in ("keyword", "label")]
         spent = ["" if one is None else f"{one:.0f}" for one in (row.keyword_seconds, row.label_seconds)]
         labels = (row.data_set, ORACLES[row.oracle])
         theirs = (*labels, row.explainer, "paper", "", *map(papers_number, cells), *spent)
-        times: list[Cell] = [*seconds] if row.oracle == "toki" else ["", ""]
         ours = (*labels, explainer, "ours", _true_labels(result, explainer), *cells, *times)
         lines += [Line(theirs), Line(ours, ours=True)]
     return [line for at, line in enumerate(lines) if line.ours or at == 0]
@@ -81,28 +83,41 @@ def _true_labels(result: Result | None, explainer: str) -> str:
     if result is None:
         return ""
     shares = [
-        result.findings.get("trust.truth", of=explainer, group=label) for label in ("trustworthy", "untrustworthy")
+        result.findings.get("trust.truth", _subject(result), explainer, label)
+        for label in ("trustworthy", "untrustworthy")
     ]
     return "/".join("?" if one is None else str(round((one.value or 0.0) * (one.n or 0))) for one in shares)
 
 
 def _planted(pipeline: str, strength: str) -> Source:
     def lines(result: Result | None) -> list[Line]:
+        subject = _subject(result)
         return [
             Line(
                 (
                     pipeline,
                     strength,
                     explainer,
-                    *(Ours("trust.g_mean", oracle, explainer) for oracle in ORACLES),
-                    Ours("trust.confidence_auc", "naive", explainer),
+                    *(Ours("trust.g_mean", oracle, explainer, subject) for oracle in ORACLES),
+                    Ours("trust.confidence_auc", "naive", explainer, subject),
                 ),
                 ours=True,
             )
             for explainer in _explainers(result)
         ]
 
-    return Source(pipeline, {pipeline: f"sample/{pipeline}"}, lines, extra=True)
+    return Source(pipeline, {pipeline: f"sample/{pipeline}"}, lines, about=_spaces, extra=True)
+
+
+def _spaces(result: Result) -> list[str]:
+    """By which vector spaces words were related."""
+    spaces = result.findings.distinct("group", "trust.theta_relate")
+    return [f"vector spaces: {', '.join(spaces)}"] if spaces else []
+
+
+def _subject(result: Result | None) -> str:
+    """Whose predictions were explained; the first of several."""
+    return next(iter([] if result is None else result.findings.distinct("subject", "trust.trustworthy")), "")
 
 
 def _explainers(result: Result | None) -> list[str]:

@@ -163,13 +163,13 @@ def test_every_table_is_named_under_help_and_told_without_one():
 
 def test_table_3_sets_each_explainer_beneath_the_papers_line_with_its_true_labels(make_run):
     measured = [
-        Finding("trust.trustworthy", of="lime", value=0.5, n=40),
-        Finding("trust.truth", of="lime", group="trustworthy", value=0.75, n=40),
-        Finding("trust.truth", of="lime", group="untrustworthy", value=0.25, n=40),
-        Finding("trust.g_mean", of="toki", group="lime", value=0.7, low=0.6, high=0.8, n=40),
-        Finding("trust.g_mean", of="naive", group="lime", value=0.5, n=40),
-        Finding("trust.label_seconds", of="lime", value=12.4),
-        Finding("trust.confidence_auc", of="naive", group="lime", value=0.65, n=40),
+        Finding("trust.trustworthy", of="lime", subject="bert", value=0.5, n=40),
+        Finding("trust.truth", of="lime", group="trustworthy", subject="bert", value=0.75, n=40),
+        Finding("trust.truth", of="lime", group="untrustworthy", subject="bert", value=0.25, n=40),
+        Finding("trust.g_mean", of="toki", group="lime", subject="bert", value=0.7, low=0.6, high=0.8, n=40),
+        Finding("trust.g_mean", of="naive", group="lime", subject="bert", value=0.5, n=40),
+        Finding("trust.label_seconds", of="lime", subject="bert", value=12.4),
+        Finding("trust.confidence_auc", of="naive", group="lime", subject="bert", value=0.65, n=40),
     ]
     for name in ("hatexplain", "reviews"):
         with make_run(name) as run:
