@@ -128,6 +128,7 @@ TABLES = (
     "araujo-4",
     "araujo-5",
     "araujo-6",
+    "seeds",
 )
 
 

@@ -49,7 +49,7 @@ def _pairs(grid: Grid, results: Results) -> Iterator[tuple[Source, Result | None
         yield source, next((one for one in results.beside(source.pipelines) if _numbers(source, one)), None)
         shown += results.records(source.pipelines)
     if grid.users_own is not None:
-        for name, candidates in results.of_users(grid.users_own.asks, shown).items():
+        for name, candidates in results.of_users(grid.users_own, shown).items():
             source = grid.users_own.source(name)
             result = next((one for one in candidates if _numbers(source, one)), None)
             if result is not None:

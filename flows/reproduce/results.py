@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.flows.report.records import tables_of
-from assay.flows.reproduce.published import published_result
+from assay.flows.reproduce.published import published_over_seeds, published_result
+from assay.flows.reproduce.seeds import OverSeeds, over_seeds, runs_over_seeds
 from assay.infra.errors import InputError
 from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
@@ -19,6 +20,8 @@ from assay.tasks.statistics.run_findings import findings_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from assay.flows.reproduce.spec import UsersOwn
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 """Where the published results lie beside the code; an installation without the documents has none."""
@@ -33,6 +36,8 @@ class Result:
     settings: Mapping[str, Any]
     findings: FindingIndex
     tables: Callable[[str], Sequence[pa.Table]] = lambda _: ()
+    over_seeds: Callable[[], Sequence[OverSeeds]] = lambda: ()
+    """What runs with other seeds measured beside it; none where there are none."""
 
 
 class Results:
@@ -68,18 +73,26 @@ class Results:
                 settings = about["settings"]
                 if data_set is None or dataset_of(settings) == data_set:
                     place = f"docs/results/{name}" if self._published == RESULTS else str(folder)
-                    yield Result(f"published run {about['run']} ({place})", name, settings, FindingIndex(findings))
+                    yield Result(
+                        f"published run {about['run']} ({place})",
+                        name,
+                        settings,
+                        FindingIndex(findings),
+                        over_seeds=partial(published_over_seeds, folder),
+                    )
 
-    def of_users(
-        self, asks: Callable[[Mapping[str, Any]], bool], shown: Sequence[RunRecord]
-    ) -> dict[str, Iterator[Result]]:
+    def of_users(self, own: UsersOwn, shown: Sequence[RunRecord]) -> dict[str, Iterator[Result]]:
         """Runs that stand beside no line of a paper and whose settings ask for the same, by pipeline and data."""
         known, by_name = {run.id for run in shown}, dict[str, list[RunRecord]]()
         for run in self._runs:
-            if run.id not in known and asks(run.settings):
+            if run.id not in known and own.asks(run.settings):
                 data = dataset_of(run.settings)
                 by_name.setdefault(f"{run.pipeline} ({data})" if data else run.pipeline, []).append(run)
-        return {name: self._results(records) for name, records in by_name.items()}
+        return {
+            name: self._results(records)
+            for name, records in by_name.items()
+            if not own.over_seeds or len({run.seed for run in records}) > 1
+        }
 
     def on_other_data(self, pipelines: Mapping[str, str | None]) -> str:
         """A run that has the name of one of these pipelines and is of other data; empty where there is none."""
@@ -101,8 +114,11 @@ class Results:
         def tables(kind: str) -> Sequence[pa.Table]:
             return [table for _, _, table in tables_of(self._store, record, kind)]
 
+        def seeds() -> Sequence[OverSeeds]:
+            return over_seeds(findings_of(self._store, run) for run in runs_over_seeds(self._store, record))
+
         findings = FindingIndex(findings_of(self._store, record))
-        return Result(f"run {record.id}", record.pipeline, record.settings, findings, tables)
+        return Result(f"run {record.id}", record.pipeline, record.settings, findings, tables, seeds)
 
 
 def dataset_of(settings: Mapping[str, Any]) -> str | None:

@@ -132,10 +132,14 @@ class Source:
 
 @dataclass(frozen=True)
 class UsersOwn:
-    """Runs on the user's own data that stand below the paper's lines: those whose settings ask for the same."""
+    """Runs on the user's own data that stand below the paper's lines: those whose settings ask for the same.
+
+    With `over_seeds` only what was run with several seeds.
+    """
 
     asks: Callable[[Mapping[str, object]], bool]
     source: Callable[[str], Source]
+    over_seeds: bool = False
 
 
 @dataclass(frozen=True)

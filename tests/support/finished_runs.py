@@ -17,6 +17,7 @@ def leave_run(
     findings: Sequence[Finding],
     number: int = 0,
     settings: Mapping[str, object] | None = None,
+    seed: int = 0,
 ) -> str:
     """A finished run with these findings; its name."""
     name = f"2026-11-2{number}-0200-a{number}b2"
@@ -24,7 +25,7 @@ def leave_run(
         pq.write_table(findings_table(findings), sink)
     place = f"{store.url}/runs/{name}/findings.parquet"
     started = f"2026-11-2{number}T02:00:00+00:00"
-    record = RunRecord(name, pipeline, started, 0, "host", 1, status="done", findings=place)
+    record = RunRecord(name, pipeline, started, seed, "host", 1, status="done", findings=place)
     record.settings = dict(settings or {})
     store.save_run(record)
     return name

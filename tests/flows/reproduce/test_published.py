@@ -6,13 +6,14 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from finished_runs import leave_run
 
 from assay.data.published.xu import TABLE_3
 from assay.flows.cli import answer
 from assay.flows.export.results import LARGEST_BYTES, as_csv, export_results, smaller
-from assay.flows.reproduce.published import published_result
+from assay.flows.reproduce.published import published_over_seeds, published_result
 from assay.flows.reproduce.tables import TABLES, reproduce, reproduce_all
 from assay.infra.errors import InputError
 from assay.infra.store import Store
@@ -71,10 +72,10 @@ def test_what_is_too_large_loses_its_finest_slices_and_says_so() -> None:
     fine = [
         Finding("attack.accuracy", "pgd", f"eps={eps}, class={at}", value=0.5) for eps in range(99) for at in range(99)
     ]
-    kept, left_out = smaller([*coarse, *fine], LARGEST_BYTES)
+    kept, left_out = smaller([*coarse, *fine], as_csv, LARGEST_BYTES)
     assert kept == coarse
     assert left_out == {"attack.accuracy": len(fine)}
-    assert smaller(coarse, LARGEST_BYTES) == (coarse, {})
+    assert smaller(coarse, as_csv, LARGEST_BYTES) == (coarse, {})
     assert len(list(csv.reader(as_csv(kept).splitlines()))) == 101
 
 
@@ -165,3 +166,58 @@ def test_a_damaged_run_costs_its_line_and_not_the_table(store: Store) -> None:
     text = reproduce("xu-3", store)
     assert f"CheXNet: run {good}, n = 120" in text
     assert f"The findings of run {bad} are damaged" in text
+
+
+def robust(value: float) -> list[Finding]:
+    return [
+        Finding("attack.accuracy", "worst-case", "eps=0.1", "plain", value, value - 0.05, value + 0.05, 450),
+        Finding("attack.steps", "pgd", "eps=0.1", "plain", 20.0),
+    ]
+
+
+def test_other_seeds_stand_beside_a_published_run(store: Store, tmp_path: Path) -> None:
+    """The newest run of each seed, of the same settings; mean and standard deviation as numpy has them."""
+    digits, other = {"source": {"dataset": "sample/digits"}}, {"source": {"dataset": "sample/digits"}, "x": 1}
+    elsewhere = Store(str(tmp_path / "other")).open()
+    leave_run(elsewhere, "digits", robust(0.9), 0, digits, seed=1)
+    values = {0: 0.2, 1: 0.25, 2: 0.36}
+    names = [leave_run(elsewhere, "digits", robust(value), seed + 1, digits, seed) for seed, value in values.items()]
+    leave_run(elsewhere, "digits", robust(0.9), 5, other, seed=4)
+    leave_run(elsewhere, "digits", robust(0.9), 6, digits, seed=0)
+    message = export_results(elsewhere, elsewhere.run(names[0]), tmp_path / "results")
+    assert "2 findings" in message
+    assert "beside 2 with other seeds" in message
+    assert published_result(tmp_path / "results" / "digits")[0]["seeds"] == dict(zip(names, values, strict=True))
+    published, newest = reproduce("seeds", store, tmp_path / "results"), reproduce("seeds", elsewhere)
+    for text, each in ((published, [0.2, 0.25, 0.36]), (newest, [0.9, 0.25, 0.36])):
+        line = next(" ".join(line.split()) for line in text.splitlines() if line.startswith("digits"))
+        assert f" {np.mean(each):.1%} {np.std(each, ddof=1):.1%} {min(each):.1%} to {max(each):.1%} 3" in line
+        assert "steps" not in text
+
+
+def test_a_run_that_is_published_alone_loses_the_seeds_of_the_one_before(store: Store, tmp_path: Path) -> None:
+    first = leave_run(store, "digits", robust(0.2), settings={"source": {"dataset": "sample/digits"}})
+    leave_run(store, "digits", robust(0.3), 1, {"source": {"dataset": "sample/digits"}}, seed=1)
+    export_results(store, store.run(first), tmp_path)
+    assert len(published_over_seeds(tmp_path / "digits")) == 2
+    alone = leave_run(store, "digits", robust(0.2), 2, settings={"source": {"dataset": "sample/digits"}, "x": 1})
+    export_results(store, store.run(alone), tmp_path)
+    assert published_over_seeds(tmp_path / "digits") == ()
+
+
+def test_ones_own_pipeline_over_seeds_stands_below_the_published_ones(store: Store, tmp_path: Path) -> None:
+    settings = {"source": {"csv": "mine.csv"}, "subjects": [{"name": "net"}]}
+    for number, (pipeline, seed) in enumerate([("mine", 0), ("mine", 1), ("alone", 0), ("alone", 0)]):
+        found = [Finding("subject.accuracy", "clean", "", "net", 0.8 + seed / 10, n=9)]
+        leave_run(store, pipeline, found, number, settings, seed)
+    text = " ".join(reproduce("seeds", store, tmp_path).split())
+    assert "mine (csv: mine.csv) accuracy clean net 90.0% 85.0% 7.1% 80.0% to 90.0% 2" in text
+    assert "alone" not in text
+
+
+def test_damaged_seeds_are_one_sentence(store: Store, tmp_path: Path) -> None:
+    first = leave_run(store, "digits", robust(0.2), settings={"source": {"dataset": "sample/digits"}})
+    export_results(store, store.run(first), tmp_path)
+    (tmp_path / "digits" / "seeds.csv").write_text("metric,of\na,b\n")
+    with pytest.raises(InputError, match=r"digits is no published result .*assay export RUN --results"):
+        reproduce("seeds", Store(str(tmp_path / "empty")).open(), tmp_path)

@@ -1,0 +1,84 @@
+"""Not of a paper: how far the claims that rest on one training move when another seed trains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from assay.flows.reproduce.results import Result
+from assay.flows.reproduce.seeds import OverSeeds
+from assay.flows.reproduce.spec import PLAIN, Grid, Line, Ours, PaperTable, Source, UsersOwn, share
+from assay.tasks.statistics.findings import Finding
+
+CLAIMS = {
+    "digits": ("subject.accuracy", "attack.accuracy worst-case"),
+    "digits-defended": ("defense.accuracy",),
+    "reviews": ("trust.g_mean", "attack.success_rate"),
+}
+"""Per pipeline that is published over several seeds, what it claims of its subjects."""
+
+ALL_CLAIMS = ("subject.accuracy", "attack.accuracy worst-case", "defense.accuracy", "trust.g_mean", "ner.f1")
+DATA_SETS = {name: f"sample/{name.partition('-')[0]}" for name in CLAIMS}
+WHY = (
+    "The interval of a run says what other samples of the same kind would do to a number, with the model as it is. The "
+    "spread, a standard deviation over the seeds, says what another training does, with all that is drawn on the way: "
+    "first weights, the order of batches, where attacks begin, which samples are looked at closely. Neither holds the "
+    "other: a difference between two models is one of their recipes only where it is large beside both.",
+    "For one of your own: assay run NAME --seed 1, then 2, and so on; then assay reproduce seeds.",
+)
+
+
+def _source(called: str, pipelines: Mapping[str, str | None], claims: Sequence[str]) -> Source:
+    def lines(result: Result | None) -> list[Line]:
+        if result is None:
+            return []
+        return [_line(called, one) for one in result.over_seeds() if _is_claimed(one, claims)]
+
+    return Source(called, pipelines, lines, extra=True)
+
+
+def _is_claimed(one: OverSeeds, claims: Sequence[str]) -> bool:
+    return ", " not in one.group and (one.metric in claims or f"{one.metric} {one.of}" in claims)
+
+
+def _line(called: str, one: OverSeeds) -> Line:
+    write = share() if one.metric.endswith(("accuracy", "success_rate")) else PLAIN
+    mean, spread, least, largest = (
+        write(Finding(one.metric, value=value)) for value in (one.mean, one.spread, one.least, one.largest)
+    )
+    ours = Ours(one.metric, one.of, one.group, one.subject, write)
+    claim = one.metric.partition(".")[2].replace("_", " ")
+    cells = (called, claim, one.of, one.group, one.subject, ours, mean, spread, f"{least} to {largest}", str(one.seeds))
+    return Line(cells, ours=True)
+
+
+TABLES = (
+    PaperTable(
+        "seeds",
+        "Several trainings",
+        "What rests on one training, over several seeds: mean and spread beside the run that the other tables show.",
+        [
+            Grid(
+                "Over several seeds",
+                (
+                    "pipeline",
+                    "claim",
+                    "of",
+                    "at",
+                    "subject",
+                    "one run [95 %]",
+                    "mean",
+                    "spread",
+                    "least to largest",
+                    "seeds",
+                ),
+                [_source(name, {name: DATA_SETS[name]}, claims) for name, claims in CLAIMS.items()],
+                users_own=UsersOwn(
+                    lambda settings: bool(settings.get("subjects")),
+                    lambda called: _source(called, {}, ALL_CLAIMS),
+                    over_seeds=True,
+                ),
+            )
+        ],
+        WHY,
+    ),
+)
