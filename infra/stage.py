@@ -19,6 +19,7 @@ from assay.infra.acting import plugin_of
 from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.conductors import OnProgress
 from assay.infra.earlier import list_result
+from assay.infra.engines.memory import give_back_memory
 from assay.infra.errors import RunError
 from assay.infra.keys import git_commit, ingredient, package_versions, stage_key
 from assay.infra.likeness import Work, is_by_sample, learns, rows_among, work_of
@@ -155,6 +156,8 @@ class Stage(Generic[P, R]):
         except Exception as error:
             bench.run.progress.stage_failed(bench.shown, str(error))
             raise
+        finally:
+            give_back_memory()
 
     def _commit(self, bench: Workbench, ingredients: dict[str, Any], result: R, cpu_seconds: float) -> Manifest:
         outputs = {name: bench.output(artifact) for name, artifact in _named(result).items()}

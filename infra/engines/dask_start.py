@@ -22,6 +22,7 @@ from distributed.versions import VersionMismatchWarning
 from distributed.worker_memory import parse_memory_limit
 
 from assay.infra.engines.crew import local_crew
+from assay.infra.engines.memory import OF_C_LIBRARY
 from assay.infra.engines.starting_scripts import workers_go_without_main
 from assay.infra.engines.threads import ONE_EACH
 from assay.infra.errors import InputError, RunError, SettingError
@@ -101,7 +102,7 @@ def start_here(settings: Compute) -> SpecCluster:
             "options": worker
             | {
                 "resources": {"GPU": 1} if one.gpu else {"CPU": 1},
-                "env": ONE_EACH | {"CUDA_VISIBLE_DEVICES": one.cuda},
+                "env": ONE_EACH | OF_C_LIBRARY | {"CUDA_VISIBLE_DEVICES": one.cuda},
             },
         }
         for one in local_crew(settings)

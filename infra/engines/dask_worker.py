@@ -13,6 +13,7 @@ from distributed import Nanny
 from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, memory_of, quiet
 from assay.infra.engines.dask_window import PATIENCE_SECONDS
 from assay.infra.engines.gpus import cuda_devices
+from assay.infra.engines.memory import OF_C_LIBRARY
 from assay.infra.engines.threads import ONE_EACH, one_thread
 from assay.infra.errors import InputError, RunError
 
@@ -41,7 +42,7 @@ def run_worker(
         raise InputError("assay worker --gpu: this machine shows no CUDA device (nvidia-smi lists none)")
     quiet()
     one_thread()
-    env = ONE_EACH | {"CUDA_VISIBLE_DEVICES": devices[0] if devices else ""}
+    env = ONE_EACH | OF_C_LIBRARY | {"CUDA_VISIBLE_DEVICES": devices[0] if devices else ""}
     resources, loopback = {"GPU": 1} if gpu else {"CPU": threads}, urlsplit(address).hostname in (LOOPBACK, "localhost")
 
     def nanny() -> _Nanny:

@@ -84,7 +84,7 @@ def ids_of(rows: Rows, layout: Layout) -> pa.Array:
 def _typed(door: Door, name: str, layout: Layout) -> pa.Array:
     """A column in its type; cells of text files that do not fit close the door to their rows."""
     column, target = door.rows.table.column(name).combine_chunks(), layout.types.field(name).type
-    if column.type == target:
+    if column.type == target or pa.types.is_integer(column.type):
         strange = out_of_calendar(column)
         door.reject(strange, ("a time outside the years 1 to 9999" for _ in strange), name)
         return column
@@ -167,7 +167,7 @@ def _vote(door: Door, name: str, column: pa.Array, classes: tuple[str, ...]) -> 
     expected = f"-1 to abstain or a class from 0 to {len(classes) - 1}"
     values = votes.take(pa.array(bad)).to_pylist()
     door.reject(bad, (f"{name} votes {value}, and a vote is {expected}" for value in values), name)
-    return pc.if_else(outside, -1, votes).cast(pa.int8())
+    return pc.if_else(outside, pa.scalar(-1, votes.type), votes).cast(pa.int8())
 
 
 def _missing(column: pa.Array) -> pa.Array:

@@ -54,7 +54,8 @@ def read_parquet(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
     """Typed columns."""
     layout = reading.layout
     batch = _BATCH if layout.image is None else _BATCH_OF_IMAGES
-    return parquet_rows(reading.urls[span.name], span.name, span.start, span.stop, layout.types, needed, batch)
+    url = reading.urls[span.name]
+    return parquet_rows(url, span.name, span.start, span.stop, layout.types, needed, batch, layout.votes)
 
 
 def csv_columns(files: Sequence[SourceFile], settings: Source) -> Columns:

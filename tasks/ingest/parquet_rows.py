@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -43,8 +43,12 @@ def parquet_rows(
     target: pa.Schema,
     wanted: tuple[str, ...] | None = None,
     batch_rows: int = 65_536,
+    votes: Collection[str] = (),
 ) -> Rows:
-    """Rows `start` to `stop` (from 0) of a Parquet file in the types of `target`, `batch_rows` of them at a time."""
+    """Rows `start` to `stop` (from 0) of a Parquet file in the types of `target`, `batch_rows` of them at a time.
+
+    Columns of `votes` may keep fewer bits than these types have: there are hundreds of them.
+    """
     columns = list(target.names if wanted is None else wanted)
     schema = pa.schema([target.field(column) for column in columns])
     tables = []
@@ -53,11 +57,11 @@ def parquet_rows(
         for batch in parquet.iter_batches(batch_size=batch_rows, row_groups=groups, columns=columns):
             low, high = max(start - first, 0), min(stop - first, len(batch))
             if low < high:
-                tables.append(_in_types(pa.Table.from_batches([batch.slice(low, high - low)]), schema, name))
+                tables.append(_in_types(pa.Table.from_batches([batch.slice(low, high - low)]), schema, name, votes))
             first += len(batch)
             if first >= stop:
                 break
-    table = pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
+    table = _whole(tables) if tables else schema.empty_table()
     return in_utf8(Rows(name, table, np.arange(start + 1, start + 1 + table.num_rows, dtype=np.int64)))
 
 
@@ -69,15 +73,27 @@ def _row_groups(parquet: pq.ParquetFile, start: int, stop: int) -> tuple[list[in
     return groups, int(begins[groups[0]]) if groups else 0
 
 
-def _in_types(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+def _whole(tables: list[pa.Table]) -> pa.Table:
+    """The batches as one table of whole columns; a column's batches go before the next is put together."""
+    together = pa.concat_tables(tables)
+    tables.clear()
+    names, columns = together.column_names, []
+    for _ in names:
+        columns.append(together.column(0).combine_chunks())
+        together = together.remove_column(0)
+    return pa.table(columns, names=names)
+
+
+def _in_types(table: pa.Table, schema: pa.Schema, name: str, votes: Collection[str]) -> pa.Table:
     arrays = []
     for field in schema:
         column = table.column(field.name)
+        fits = column.type == field.type or (field.name in votes and pa.types.is_signed_integer(column.type))
         try:
-            arrays.append(column if column.type == field.type else column.cast(field.type))
+            arrays.append(column if fits else column.cast(field.type))
         except pa.ArrowException as error:
             raise InputError(
                 f"{name} has {column.type} in column {field.name!r} where the first file has {field.type}, and a value "
                 f"does not convert ({error})."
             ) from error
-    return pa.table(arrays, schema=schema)
+    return pa.table(arrays, names=schema.names)

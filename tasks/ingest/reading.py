@@ -100,4 +100,4 @@ def _require_abstentions(names: frozenset[str], votes: frozenset[str], source: s
 
 def _as_read(column: pa.ChunkedArray, layout: Layout, name: str) -> pa.Array:
     array, target = column.combine_chunks(), layout.types.field(name).type
-    return array if array.type == target else cast_text(array, target)[0]
+    return cast_text(array, target)[0] if pa.types.is_string(array.type) and array.type != target else array

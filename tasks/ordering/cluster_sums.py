@@ -26,6 +26,7 @@ OURS_AREA = tuple(f"ours {name}" for name in AREA)
 _TOGETHER = (("weighted", "ranked"), (*AREA, *OURS_AREA), *((f"{name} right", name) for name in SHARES))
 """Columns of which every two are multiplied."""
 
+Columns = dict[str, Integers]
 _RIGHT, _TESTED, _IN_FIRST, _IN_LAST = 1, 2, 4, 8
 _ROW = 25
 
@@ -93,41 +94,39 @@ def cluster_sums(order: Placed, ours: Placed | None) -> dict[str, dict[str, int]
     """The `ClusterSums` of these clusters' samples, as they merge: of an order, and of ours where it is another."""
     both = [order.clusters] if ours is None else [order.clusters, ours.clusters]
     differing, codes = np.unique(np.concatenate(both), return_inverse=True)
-    columns = _columns(order) | ({} if ours is None else _of_ours(ours))
     codes_here, codes_of_ours = np.split(codes, [len(order.clusters)])
-    summed = {
-        name: sums_by_cluster(codes_of_ours if name.startswith("ours ") else codes_here, column, len(differing))
-        for name, column in columns.items()
-    }
-    products = {
-        f"{one} {two}": whole_dot(summed[one], summed[two])
-        for names in _TOGETHER
-        for one, two in combinations_with_replacement([name for name in names if name in summed], 2)
-    }
-    tested = {"tested": summed["right"] + summed["wrong"]}
-    if ours is not None:
-        tested["ours tested"] = summed["ours right"] + summed["ours wrong"]
-    return {
-        "sums": {name: int(column.sum()) for name, column in columns.items()},
-        "clusters": {name: int(np.count_nonzero(column)) for name, column in (summed | tested).items()},
-        "products": products,
-    }
+    found: dict[str, dict[str, int]] = {"sums": {}, "clusters": {}, "products": {}}
+    for made in (_ranked, _areas, _shares):  # one after the other, as each makes columns as long as the range
+        columns = made(order)
+        summed = {name: sums_by_cluster(codes_here, column, len(differing)) for name, column in columns.items()}
+        if ours is not None and made is _areas:
+            of_ours = {f"ours {name}": column for name, column in _areas(ours).items()}
+            columns |= of_ours
+            summed |= {name: sums_by_cluster(codes_of_ours, each, len(differing)) for name, each in of_ours.items()}
+        _count(found, columns, summed)
+    return found
 
 
-def _columns(rows: Placed) -> dict[str, Integers]:
-    right, tested = _flagged(rows, _RIGHT), _flagged(rows, _TESTED)
-    chosen = {"first": _flagged(rows, _IN_FIRST), "last": _flagged(rows, _IN_LAST), "untested": ~tested}
-    shares = {name: each.astype(np.int64) for name, each in chosen.items()}
-    shares |= {f"{name} right": (each & right).astype(np.int64) for name, each in chosen.items()}
-    weighted = np.where(right, rows.centred, 0)
-    return {"weighted": weighted, "ranked": rows.centred, **_area_columns(rows), **shares}
+def _count(found: dict[str, dict[str, int]], columns: Columns, summed: Columns) -> None:
+    """Adds what these columns come to."""
+    found["sums"] |= {name: int(column.sum()) for name, column in columns.items()}
+    found["clusters"] |= {name: int(np.count_nonzero(column)) for name, column in summed.items()}
+    for kind in ("", "ours "):
+        if f"{kind}right" in summed:
+            tested = summed[f"{kind}right"] + summed[f"{kind}wrong"]
+            found["clusters"][f"{kind}tested"] = int(np.count_nonzero(tested))
+    for names in _TOGETHER:
+        there = [name for name in names if name in summed]
+        found["products"] |= {
+            f"{one} {two}": whole_dot(summed[one], summed[two]) for one, two in combinations_with_replacement(there, 2)
+        }
 
 
-def _of_ours(rows: Placed) -> dict[str, Integers]:
-    return {f"ours {name}": column for name, column in _area_columns(rows).items()}
+def _ranked(rows: Placed) -> Columns:
+    return {"weighted": np.where(_flagged(rows, _RIGHT), rows.centred, 0), "ranked": rows.centred}
 
 
-def _area_columns(rows: Placed) -> dict[str, Integers]:
+def _areas(rows: Placed) -> Columns:
     right, tested = _flagged(rows, _RIGHT), _flagged(rows, _TESTED)
     return {
         "placed": rows.placed,
@@ -135,6 +134,13 @@ def _area_columns(rows: Placed) -> dict[str, Integers]:
         "wrong": (tested & ~right).astype(np.int64),
         "doubled": np.where(tested & right, rows.placed, 0),
     }
+
+
+def _shares(rows: Placed) -> Columns:
+    right, tested = _flagged(rows, _RIGHT), _flagged(rows, _TESTED)
+    chosen = {"first": _flagged(rows, _IN_FIRST), "last": _flagged(rows, _IN_LAST), "untested": ~tested}
+    shares = {name: each.astype(np.int64) for name, each in chosen.items()}
+    return shares | {f"{name} right": (each & right).astype(np.int64) for name, each in chosen.items()}
 
 
 def _flagged(rows: Placed, flag: int) -> Bools:

@@ -89,5 +89,16 @@ def numeric_threads(number: int) -> dict[str, int]:
     return {**pools, "torch": torch.get_num_threads()}
 
 
+def memory_after(number: int, megabytes: int) -> tuple[str, int]:
+    """What Arrow allocates by, and what this worker held before a table of so many megabytes was read and let go."""
+    import psutil
+    import pyarrow as pa
+
+    held = psutil.Process().memory_info().rss
+    columns = [pa.array(np.ones(1 << 17)) for _ in range(megabytes)]
+    pa.concat_tables([pa.table({"x": column}) for column in columns]).combine_chunks()
+    return pa.default_memory_pool().backend_name, held
+
+
 def process_id(number: int) -> int:
     return os.getpid()

@@ -249,6 +249,21 @@ def test_a_vote_outside_the_classes_names_function_and_row(read: Reader, tmp_pat
     assert result.samples.column("id").to_pylist() == ["a"]
 
 
+@pytest.mark.parametrize("bits", [pa.int8(), pa.int16(), pa.uint8(), pa.int64()])
+def test_votes_of_however_many_bits_enter_alike(read: Reader, tmp_path: Path, bits: pa.DataType) -> None:
+    """Files of votes are read in the bits they are written in, which may differ from file to file."""
+    ids, wide = [f"s{at}" for at in range(6)], pa.int64()
+    first = pa.table({"id": ids, "f": pa.array([0, 1, None, 1, 7, 1], bits), "g": pa.array([1, 0, 0, 1, 1, 0], wide)})
+    second = pa.table({"id": [f"t{at}" for at in range(2)], "f": pa.array([-1, 1], wide), "g": pa.array([0, 1], bits)})
+    for name, table in (("v1.parquet", first), ("v2.parquet", second)):
+        pq.write_table(table, tmp_path / name)
+    result = read(votes="v*.parquet", id="id", classes=["n", "y"])
+    assert result.samples["f"].to_pylist() == [0, 1, -1, 1, 1, -1, 1]
+    assert result.samples["g"].to_pylist() == [1, 0, 0, 1, 0, 0, 1]
+    assert result.samples.schema.field("f").type == pa.int8()
+    assert result.reasons == [("v1.parquet", 5, "f", "f votes 7, and a vote is -1 to abstain or a class from 0 to 1")]
+
+
 def test_a_function_that_never_votes_is_still_one(read: Reader, tmp_path: Path) -> None:
     write_csv(tmp_path / "v.csv", "id,f,silent\na,0,\nb,1,\n")
     result = read(votes="v.csv", id="id")
