@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from assay.flows.reproduce.published import ABOUT, COLUMNS, FINDINGS, SEEDS
-from assay.flows.reproduce.seeds import OverSeeds, over_seeds, runs_over_seeds
 from assay.flows.reproduce.seeds import as_csv as seeds_as_csv
+from assay.flows.reproduce.seeds import over_seeds, runs_over_seeds
 from assay.infra.errors import InputError
 from assay.infra.manifests import Manifest, RunRecord, StageRecord
 from assay.infra.store import Store
@@ -20,20 +20,19 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.run_findings import findings_of
 
 LARGEST_BYTES = 200_000
-Row = TypeVar("Row", Finding, OverSeeds)
 
 
 def export_results(store: Store, record: RunRecord, target: Path) -> str:
     """Writes DIR/PIPELINE/findings.csv and run.json in place of older ones; returns a sentence on them."""
     if record.status not in ("done", "gate failed"):
         raise InputError(f"Run {record.id} is {record.status}: only a whole run is published.  (assay runs shows all)")
-    findings, left_out = smaller(findings_of(store, record), as_csv, LARGEST_BYTES)
     runs = runs_over_seeds(store, record)
+    seeds = seeds_as_csv(over_seeds(findings_of(store, run) for run in runs)) if len(runs) > 1 else ""
+    findings, left_out = smaller(findings_of(store, record), LARGEST_BYTES - len(seeds.encode()))
     form = {**published_form(store, record, left_out), "seeds": {run.id: run.seed for run in runs}}
     files = {FINDINGS: as_csv(findings), ABOUT: json.dumps(form, indent=1, ensure_ascii=False) + "\n"}
-    if len(runs) > 1:
-        several, _ = smaller(over_seeds(findings_of(store, run) for run in runs), seeds_as_csv, LARGEST_BYTES)
-        files[SEEDS] = seeds_as_csv(several)
+    if seeds:
+        files[SEEDS] = seeds
     folder = target / record.pipeline
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,17 +61,17 @@ def as_csv(findings: Sequence[Finding]) -> str:
     return text.getvalue()
 
 
-def smaller(rows: Sequence[Row], write: Callable[[Sequence[Row]], str], limit: int) -> tuple[list[Row], dict[str, int]]:
-    """The rows that fit into so many bytes, and how many were left out of each metric: the finest slices first."""
-    kept, left_out = list(rows), dict[str, int]()
-    while len(write(kept).encode()) > limit:
-        slices: dict[tuple[str, int], list[Row]] = {}
-        for row in kept:
-            slices.setdefault((row.metric, len(row.group.split(", "))), []).append(row)
-        metric, depth = max(slices, key=lambda name: len(write(slices[name])))
+def smaller(findings: Sequence[Finding], limit: int) -> tuple[list[Finding], dict[str, int]]:
+    """The findings that fit into so many bytes, and how many were left out of each metric: the finest slices first."""
+    kept, left_out = list(findings), dict[str, int]()
+    while len(as_csv(kept).encode()) > limit:
+        slices: dict[tuple[str, int], list[Finding]] = {}
+        for finding in kept:
+            slices.setdefault((finding.metric, len(finding.group.split(", "))), []).append(finding)
+        metric, depth = max(slices, key=lambda name: len(as_csv(slices[name])))
         dropped = set(map(id, slices[metric, depth]))
         left_out[metric] = left_out.get(metric, 0) + len(dropped)
-        kept = [row for row in kept if id(row) not in dropped]
+        kept = [finding for finding in kept if id(finding) not in dropped]
     return kept, left_out
 
 

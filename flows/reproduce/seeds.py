@@ -12,6 +12,18 @@ from assay.infra.manifests import RunRecord
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
 
+CLAIMS = (
+    "subject.accuracy",
+    "attack.accuracy",
+    "attack.success_rate",
+    "defense.accuracy",
+    "trust.accuracy",
+    "trust.f1",
+    "trust.g_mean",
+    "ner.f1",
+)
+"""What is said of a subject over seeds: how often it is right, attacked or not, and how well it is told when it is."""
+
 
 @dataclass(frozen=True)
 class OverSeeds:
@@ -30,7 +42,7 @@ class OverSeeds:
 
 
 def over_seeds(runs: Iterable[Iterable[Finding]]) -> list[OverSeeds]:
-    """Every finding that several runs, each with a seed of its own, gave a value.
+    """Every claim that several runs, each with a seed of its own, gave a value.
 
     >>> [one] = over_seeds([[Finding("subject.accuracy", value=value)] for value in (0.5, 0.75, 1.0)])
     >>> one.seeds, one.mean, one.spread, one.least, one.largest
@@ -39,7 +51,7 @@ def over_seeds(runs: Iterable[Iterable[Finding]]) -> list[OverSeeds]:
     values: dict[tuple[str, str, str, str], list[float]] = {}
     for findings in runs:
         for one in findings:
-            if one.value is not None:
+            if one.value is not None and one.metric in CLAIMS:
                 values.setdefault((one.metric, one.of, one.group, one.subject), []).append(one.value)
     return [
         OverSeeds(*place, len(each), fmean(each), stdev(each), min(each), max(each))

@@ -31,7 +31,8 @@ READINGS = (
         "interval",
         "An interval: 88 % [80, 93]",
         "The share that was measured, and the range in which the true one lies in nineteen of twenty audits like this "
-        "one; n is how many samples it rests on. Two intervals that overlap do not mean that two things are alike.",
+        "one; n is how many samples it rests on. Two intervals that overlap do not mean that two things are alike. It "
+        "is of these models: another seed trains another one, with other numbers.",
         kinds=frozenset({"percent", "bar"}),
     ),
     Reading(
