@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from assay.data.schemas import Clusters, Intervals, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.parcels import Received
-from assay.infra.partitions import reduce_pieces
+from assay.infra.partitions import Columns, reduce_pieces
 from assay.tasks.ordering.known import Known
-from assay.tasks.ordering.known_ranges import Range, counted_ties, ends_in_order, known_ranges
+from assay.tasks.ordering.known_ranges import KnownIn, Range, counted_ties, ends_in_order, known_ranges
 from assay.tasks.ordering.pools import Pools
 from assay.tasks.ordering.sort_keys import Integers, scores_of
 from assay.tasks.ordering.whole_ties import Around, around
@@ -41,11 +39,9 @@ def calibrated_at_once(known: Known, pools: Pools) -> Calibrated:
     return _calibrated(calibration_sums(ordered, around([ends], 1)[0], pools))
 
 
-def calibrated_by_ranges(
-    intervals: Artifact[Intervals], samples: Artifact[Samples], clusters: Artifact[Clusters], pools: Pools
-) -> Calibrated:
-    """As `calibrated_at_once`."""
-    _, found = known_ranges([(intervals, "confidence")], samples, clusters, False, None, name="confidences")
+def calibrated_by_ranges(inputs: Sequence[Columns], known: KnownIn, pools: Pools) -> Calibrated:
+    """As `calibrated_at_once`, of the one order of these columns."""
+    _, found = known_ranges(inputs, known, None, name="confidences")
     counted = reduce_pieces(calibration_in_range, found.pieces, sent=found.sent, arounds=found.arounds, pools=pools)
     return _calibrated(counted)
 
@@ -58,7 +54,7 @@ def calibration_sums(known: Known, here: Around, pools: Pools) -> Integers:
     middle = 2 * (ties.n - ties.before) - ties.size  # twice the rank of the middle of the tie, from the least confident
     cells = pools.of(known.clusters) * BINS + (middle * BINS // (2 * max(ties.n, 1)))[tie]
     confidence, right = np.clip(scores_of(known.keys.scores), 0, 1), known.right.astype(np.int64)
-    columns = (np.ones_like(right), right, *_halves(confidence), *_halves((confidence - right) ** 2))
+    columns = (np.ones_like(right), right, *halves(confidence), *halves((confidence - right) ** 2))
     sums = [sums_by_cluster(cells, column, pools.count * BINS) for column in columns]
     return np.stack(sums, axis=1).reshape(pools.count, BINS, len(columns))
 
@@ -71,15 +67,16 @@ def calibration_in_range(piece: Range, received: Received, arounds: Sequence[Aro
 def _calibrated(sums: Integers) -> Calibrated:
     there, filled = sums[:, :, 0].any(axis=1), sums[:, :, 0].any(axis=0)
     samples, right, *halves = np.moveaxis(sums[there][:, filled], 2, 0)
-    squares = _joined(*(half.sum(axis=1) for half in halves[2:]))
-    return Calibrated(samples, right, _joined(*halves[:2]), squares)
+    squares = joined(*(half.sum(axis=1) for half in halves[2:]))
+    return Calibrated(samples, right, joined(*halves[:2]), squares)
 
 
-def _halves(values: npt.NDArray[np.float64]) -> tuple[Integers, Integers]:
+def halves(values: npt.NDArray[np.float64]) -> tuple[Integers, Integers]:
     """Numbers from 0 to 1 in units of 2^-53, as whole numbers of an upper and a lower half: these add up exactly."""
     units = np.rint(np.ldexp(values, _HALF + 27)).astype(np.int64)
     return units >> _HALF, units & ((1 << _HALF) - 1)
 
 
-def _joined(upper: Integers, lower: Integers) -> npt.NDArray[np.float64]:
+def joined(upper: Integers, lower: Integers) -> npt.NDArray[np.float64]:
+    """The sums of numbers, from those of their halves."""
     return np.asarray(np.ldexp(upper.astype(np.float64), -27) + np.ldexp(lower.astype(np.float64), -_HALF - 27))

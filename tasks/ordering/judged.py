@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.data.schemas import Clusters, Intervals, Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.parcels import Parcels, Received, parcels
 from assay.infra.partitions import (
+    Columns,
     Tallied,
     map_pieces,
     reduce_pieces,
@@ -34,6 +34,7 @@ from assay.tasks.ordering.cluster_sums import (
 from assay.tasks.ordering.differing import HashRange, range_of
 from assay.tasks.ordering.known import Known
 from assay.tasks.ordering.known_ranges import (
+    KnownIn,
     Range,
     counted_ties,
     ends_in_order,
@@ -70,22 +71,16 @@ def judged_at_once(orders: Sequence[Known], pools: Pools) -> Judged:
     return _judged(sums, [[each] for each in ends], here[0], risks_along(sorted_[0], here[0], pools))
 
 
-def judged_by_ranges(
-    orders: Sequence[tuple[Artifact[Intervals], str]],
-    samples: Artifact[Samples],
-    clusters: Artifact[Clusters],
-    pools: Pools,
-    apart: bool,
-) -> Judged:
-    """As `judged_at_once`, of orders by these scores."""
-    ends, found = known_ranges(orders, samples, clusters, apart, pools, name="known")
+def judged_by_ranges(inputs: Sequence[Columns], known: KnownIn, pools: Pools, name: str = "") -> Judged:
+    """As `judged_at_once`, of the orders of these columns; `name` where a stage judges more than once."""
+    ends, found = known_ranges(inputs, known, pools, name=f"{name} known".strip())
     firsts = [*firsts_of(found.pieces), len(found.pieces)]
-    ranges = -(-clusters.rows // range_rows())
+    ranges = -(-inputs[0].artifact.rows // range_rows())
     rows: Artifact[Parcels] = map_pieces(
         placed_in_range,
         found.pieces,
         into=Parcels,
-        name="placed",
+        name=f"{name} placed".strip(),
         sent=found.sent,
         arounds=found.arounds,
         firsts=firsts,

@@ -6,11 +6,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from assay.tasks.ordering.approaches import OURS
 from assay.tasks.ordering.calibrated import Calibrated
 from assay.tasks.ordering.cluster_sums import AREA, OURS_AREA, SHARES, ClusterSums
 from assay.tasks.ordering.judged import Judged
+from assay.tasks.ordering.sort_keys import Integers
 from assay.tasks.statistics.calibration import gap_interval
 from assay.tasks.statistics.clusters import counted_share
 from assay.tasks.statistics.findings import Finding
@@ -27,7 +29,7 @@ from assay.tasks.statistics.order_trend import (
     trend_from,
     why_not_tested,
 )
-from assay.tasks.statistics.resampling import bca_interval, ratio_of
+from assay.tasks.statistics.resampling import Interval, bca_interval, ratio_of
 from assay.tasks.statistics.selective import share_interval
 
 _SHARE_NAMES = dict(zip(SHARES, ("first_tenth", "last_tenth", "accuracy_undecided"), strict=True))
@@ -44,7 +46,7 @@ def judgement(judged: Judged, significance: float, approach: str, labeler: str) 
     risk = share_interval(judged.risk, judged.risk_without)
     found = [
         *trend_findings("ordering", tested, significance, CONCLUDED if is_ours else COMPARED),
-        *(_share(judged.sums, name) for name in SHARES),
+        *(share_finding("ordering", judged.sums, name) for name in SHARES),
         area_finding("ordering.aurc", risk, tested.n),
     ]
     if not is_ours:
@@ -54,15 +56,24 @@ def judgement(judged: Judged, significance: float, approach: str, labeler: str) 
 
 def calibration(counted: Calibrated, labeler: str, generator: np.random.Generator) -> list[Finding]:
     """Whether the labeler's confidence is the chance that its label is right: calibration error and Brier's score."""
-    sizes, n = counted.samples.sum(axis=1).astype(np.float64), int(counted.samples.sum())
+    n = int(counted.samples.sum())
     if not n:
         return [Finding(f"weak_labels.{name}", n=0, verdict="not measured", group=labeler) for name in ("ece", "brier")]
-    gaps = counted.right - counted.confidence
     measured = {
-        "weak_labels.ece": gap_interval(gaps, sizes, generator),
-        "weak_labels.brier": bca_interval(ratio_of(counted.squares, sizes), len(sizes), generator),
+        "weak_labels.ece": error_of(counted, generator),
+        "weak_labels.brier": mean_of(counted.squares, counted.samples.sum(axis=1), generator),
     }
     return [replace(area_finding(metric, found, n), group=labeler) for metric, found in measured.items()]
+
+
+def error_of(counted: Calibrated, generator: np.random.Generator) -> Interval:
+    """The calibration error of what was counted, over resampled pools."""
+    return gap_interval(counted.right - counted.confidence, counted.samples.sum(axis=1).astype(np.float64), generator)
+
+
+def mean_of(sums: npt.NDArray[np.float64], sizes: Integers, generator: np.random.Generator) -> Interval:
+    """The mean of what adds up to these sums by pool, over resampled pools."""
+    return bca_interval(ratio_of(sums, sizes.astype(np.float64)), len(sizes), generator)
 
 
 def order_test_of(judged: Judged) -> OrderTest:
@@ -98,7 +109,8 @@ def difference(judged: Judged) -> Area | None:
     return difference_from(areas[0] - areas[1], variance, groups)
 
 
-def _share(sums: ClusterSums, name: str) -> Finding:
+def share_finding(stage: str, sums: ClusterSums, name: str) -> Finding:
+    """`STAGE.first_tenth` and its like: the share that is right of these samples."""
     n, won = sums.sums[name], sums.sums[f"{name} right"]
     squares = sums.squared((f"{name} right", name), (n, -won))
-    return counted_share(f"ordering.{_SHARE_NAMES[name]}", n, won, squares, sums.clusters[name])
+    return counted_share(f"{stage}.{_SHARE_NAMES[name]}", n, won, squares, sums.clusters[name])

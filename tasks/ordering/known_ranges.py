@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -58,19 +59,51 @@ def ends_in_order(known: Known, pools: Pools | None) -> Integers:
     return ends_of(tested.keys.scores, ~tested.right, parts, 1 if pools is None else PARTS)
 
 
-def known_drawn(*tables: pa.Table, scores: Sequence[str], rows: int) -> dict[str, object]:
+class KnownIn(Protocol):
+    """What says of a partition's tables which samples are known to be right or wrong, in each of so many orders."""
+
+    @property
+    def orders(self) -> int:
+        """How many orders there are."""
+        ...
+
+    def __call__(self, *tables: pa.Table) -> list[Known]:
+        """Those of a partition, per order."""
+        ...
+
+
+@dataclass(frozen=True)
+class KnownLabels:
+    """The samples whose label is known to be right or wrong: per order a table of intervals, then samples, clusters."""
+
+    scores: tuple[str, ...]
+    apart: bool
+
+    @property
+    def orders(self) -> int:
+        """How many orders there are."""
+        return len(self.scores)
+
+    def __call__(self, *tables: pa.Table) -> list[Known]:
+        """Those of a partition."""
+        *intervals, samples, clusters = tables
+        pairs = zip(intervals, self.scores, strict=True)
+        return [known_in(table, samples, clusters, score, self.apart) for table, score in pairs]
+
+
+def known_drawn(*tables: pa.Table, known: KnownIn, rows: int) -> dict[str, object]:
     """How many samples of a partition are known, and some of their keys in each order."""
-    orders = _known_in_each(tables, scores, apart=False)
+    orders = known(*tables)
     return {
         "rows": len(orders[0]),
-        "keys": {str(at): drawn_keys(known.keys, rows) for at, known in enumerate(orders)},
+        "keys": {str(at): drawn_keys(each.keys, rows) for at, each in enumerate(orders)},
     }
 
 
-def known_dealt(*tables: pa.Table, scores: Sequence[str], apart: bool, bounds: Sequence[Keys]) -> pa.Table:
+def known_dealt(*tables: pa.Table, known: KnownIn, bounds: Sequence[Keys]) -> pa.Table:
     """What a partition sends to the ranges of the orders."""
-    orders = zip(_known_in_each(tables, scores, apart), bounds, strict=True)
-    return parcels(dict(enumerate(chain.from_iterable(known.dealt(each) for known, each in orders))))
+    orders = zip(known(*tables), bounds, strict=True)
+    return parcels(dict(enumerate(chain.from_iterable(order.dealt(each) for order, each in orders))))
 
 
 def ends_in_range(piece: Range, received: Received, pools: Pools | None) -> dict[str, object]:
@@ -78,39 +111,32 @@ def ends_in_range(piece: Range, received: Received, pools: Pools | None) -> dict
     return {_name(piece): ends_in_order(Known.received(received), pools)}
 
 
-def known_ranges(
-    orders: Sequence[tuple[Artifact[Intervals], str]],
-    samples: Artifact[Samples],
-    clusters: Artifact[Clusters],
-    apart: bool,
-    pools: Pools | None,
-    name: str,
-) -> tuple[list[Integers], Ranges]:
-    """Every partition's known samples, sent to the ranges of each order; and what each range says of itself."""
-    scores = [score for _, score in orders]
-    beside = (Columns(samples, ("gold",)), Columns(clusters, ("cluster",)))
-    inputs = [
+def labelled(
+    orders: Sequence[tuple[Artifact[Intervals], str]], samples: Artifact[Samples], clusters: Artifact[Clusters]
+) -> list[Columns]:
+    """The columns that `KnownLabels` looks at, in its order."""
+    scored = [
         Columns(table, tuple(dict.fromkeys((score, "tie_break", "label", "undecided")))) for table, score in orders
     ]
-    drawn = reduce_partitions(known_drawn, *inputs, *beside, scores=scores, rows=range_rows())
+    return [*scored, Columns(samples, ("gold",)), Columns(clusters, ("cluster",))]
+
+
+def known_ranges(
+    inputs: Sequence[Columns], known: KnownIn, pools: Pools | None, name: str
+) -> tuple[list[Integers], Ranges]:
+    """Every partition's known samples, sent to the ranges of each order; and what each range says of itself."""
+    drawn = reduce_partitions(known_drawn, *inputs, known=known, rows=range_rows())
     count = -(-drawn["rows"] // range_rows())
-    bounds = [range_bounds(drawn["keys"][str(at)], count) for at in range(len(orders))]
+    bounds = [range_bounds(drawn["keys"][str(at)], count) for at in range(known.orders)]
     pieces = [Range(at, number) for at, each in enumerate(bounds) for number in range(len(each.scores) + 1)]
-    sent: Artifact[Parcels] = map_partitions(
-        known_dealt, *inputs, *beside, into=Parcels, name=name, scores=scores, apart=apart, bounds=bounds
-    )
-    sorting.require_all(sent, orders[0][0].partitions)
+    sent: Artifact[Parcels] = map_partitions(known_dealt, *inputs, into=Parcels, name=name, known=known, bounds=bounds)
+    sorting.require_all(sent, inputs[0].artifact.partitions)
     said: Mapping[str, Integers] = reduce_pieces(ends_in_range, pieces, sent=sent, pools=pools)
     ends = [said[_name(piece)] for piece in pieces]
     firsts = [*firsts_of(pieces), len(pieces)]
     parts = 1 if pools is None else PARTS
     arounds = list(chain.from_iterable(around(ends[a:b], parts) for a, b in pairwise(firsts)))
     return ends, Ranges(pieces, sent, arounds)
-
-
-def _known_in_each(tables: Sequence[pa.Table], scores: Sequence[str], apart: bool) -> list[Known]:
-    *intervals, samples, clusters = tables
-    return [known_in(table, samples, clusters, score, apart) for table, score in zip(intervals, scores, strict=True)]
 
 
 def range_rows() -> int:

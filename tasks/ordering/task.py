@@ -40,7 +40,7 @@ from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.judged import judged_at_once, judged_by_ranges
 from assay.tasks.ordering.judging import calibration, judgement
 from assay.tasks.ordering.known import Known
-from assay.tasks.ordering.known_ranges import known_in
+from assay.tasks.ordering.known_ranges import KnownLabels, known_in, labelled
 from assay.tasks.ordering.pools import pools_of
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.sorting import By
@@ -159,14 +159,18 @@ def judge_order(
     judged = (
         judged_at_once([_known(table, samples, clusters, score, apart) for table, score in orders], pools)
         if at_once
-        else judged_by_ranges(orders, samples, clusters, pools, apart)
+        else judged_by_ranges(
+            labelled(orders, samples, clusters), KnownLabels(tuple(score for _, score in orders), apart), pools
+        )
     )
     findings = judgement(judged, settings.significance, approach, labeler)
     if is_ours:
         calibrated = (
             calibrated_at_once(_known(intervals, samples, clusters, "confidence", apart=False), pools)
             if at_once
-            else calibrated_by_ranges(intervals, samples, clusters, pools)
+            else calibrated_by_ranges(
+                labelled([(intervals, "confidence")], samples, clusters), KnownLabels(("confidence",), False), pools
+            )
         )
         findings += calibration(calibrated, labeler, stage_seeds().generator())
     say(_judged_in_words(findings, approach, labeler))

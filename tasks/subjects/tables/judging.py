@@ -63,8 +63,7 @@ def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Find
         return []
     chances, clusters = answered.probabilities[known], answered.clusters[known]
     right = (answered.gold == answered.predicted)[known].astype(np.int64)
-    ranked = np.sort(chances, axis=1)
-    orders = {"confidence": ranked[:, -1], "margin": ranked[:, -1] - ranked[:, -2]}
+    orders = {name: scores[known] for name, scores in own_orders(answered).items()}
     findings = []
     if 0 < right.sum() < len(right):
         groups = int(clusters.max()) + 1
@@ -81,3 +80,11 @@ def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Find
         "subject.brier": brier(chances, answered.gold[known], clusters, generator),
     }
     return findings + [replace(area_finding(name, one, len(right)), of="gold") for name, one in measured.items()]
+
+
+def own_orders(answered: Answered) -> dict[str, Floats]:
+    """How sure the subject is of each sample: its largest probability, and how far that is above the next."""
+    if answered.probabilities is None:
+        return {}
+    ranked = np.sort(answered.probabilities, axis=1)
+    return {"confidence": ranked[:, -1], "margin": ranked[:, -1] - ranked[:, -2]}

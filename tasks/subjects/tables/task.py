@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +28,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
+from assay.tasks.ordering import sorting
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import named_groups
@@ -42,6 +43,7 @@ from assay.tasks.subjects.tables.agreement import (
 )
 from assay.tasks.subjects.tables.features import feature_matrix
 from assay.tasks.subjects.tables.judging import Answered, judge
+from assay.tasks.subjects.tables.judging_by_ranges import judge_by_ranges, probabilities_in
 from assay.tasks.subjects.tables.learning import (
     MOST_ROWS,
     TrainingRows,
@@ -143,8 +145,13 @@ def judge_subject(
     significance: float,
 ) -> Artifact[Findings]:
     """Whether the subject is less often right at the hard end of the order, and what its own scores know of that."""
-    answered = _answered(predictions, intervals, samples, clusters, undecided)
-    findings = judge(answered, name, significance, stage_seeds().generator())
+    generator = stage_seeds().generator()
+    if intervals.rows > sorting.IN_ONE_PLACE and _alike(intervals, predictions, samples, clusters):
+        apart = undecided == "apart"
+        rows = judge_by_ranges(predictions, intervals, samples, clusters, apart, significance, generator)
+        findings = [replace(finding, subject=name) for finding in rows]
+    else:  # samples of quarantined partitions have no interval, so that the tables match by id only
+        findings = judge(_answered(predictions, intervals, samples, clusters, undecided), name, significance, generator)
     verdicts = [
         f"{one.verdict.partition(':')[0]} by {one.of} labels" for one in findings if one.metric == "subject.trend_p"
     ]
@@ -179,16 +186,13 @@ def _answered(
         gold,
         codes_of(alike["cluster"].to_numpy()),
         answers["predicted"].to_numpy().astype(np.int64),
-        _probabilities(answers),
+        probabilities_in(answers),
     )
 
 
-def _probabilities(predictions: pa.Table) -> npt.NDArray[np.float64] | None:
-    """The probability of every class, [n, k]; None where a subject gives none."""
-    column = predictions["probabilities"].combine_chunks()
-    if not predictions.num_rows or column.null_count:
-        return None
-    return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(predictions.num_rows, -1)
+def _alike(*tables: Artifact[Any]) -> bool:
+    """Whether the tables have the same rows in the same partitions."""
+    return len({(table.rows, table.partitions) for table in tables}) == 1
 
 
 def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:

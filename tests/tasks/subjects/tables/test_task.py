@@ -29,6 +29,7 @@ from assay.infra.errors import InputError, RunError
 from assay.infra.partitions import collect, map_pieces, read_files
 from assay.infra.runs import Run
 from assay.infra.stage import stage, write_table
+from assay.tasks.ordering import sorting
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.statistics.task import conclude
@@ -149,7 +150,7 @@ def interval_rows(rows: Rows) -> pa.Table:
         "votes_won": np.full(len(at), 2.1),
         "lower": -1.0 * RANK[at],
         "upper": np.ones(len(at)),
-        "undecided": np.zeros(len(at), bool),
+        "undecided": at % 11 == 0,
         "tie_break": at,
     }
     return pa.table(columns, schema=Intervals.schema)
@@ -192,6 +193,47 @@ def test_every_digest_is_the_same_for_any_cut(make_run: Callable[..., Run], tmp_
             )
             assert predictions.partitions == partitions
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("gold", ["all", "half", "none"])
+@pytest.mark.parametrize("undecided", ["apart", "default"])
+def test_counted_by_ranges_it_is_judged_as_in_one_place(
+    make_run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gold: str, undecided: str
+) -> None:
+    """Trend, p, AUC and the gain over ours to the last bit, intervals over clusters but for the last digits; and no
+    column of all samples is collected."""
+    collected: list[object] = []
+
+    def judged_now(store: str) -> dict[tuple[str, str, str], Finding]:
+        with make_run(store=str(tmp_path / store)):
+            found = world(5, gold=gold)
+            predictions = predictions_of(found, logistic(train_on="weak"))
+            cuts = [round(i * N / 5) for i in range(6)]
+            tables = (predictions, put_intervals(cuts), found.samples, put_clusters(cuts))
+            with monkeypatch.context() as patched:
+                patched.setattr(task, "collect", lambda *asked: collected.append(asked[0].kind) or collect(*asked))
+                findings = judge_subject(*tables, "mine", undecided, 0.01)
+            return rows_of(findings)
+
+    at_once = judged_now("one place")
+    assert len(collected) == 4
+    collected.clear()
+    monkeypatch.setattr(sorting, "IN_ONE_PLACE", 0)
+    monkeypatch.setattr(sorting, "RANGE_ROWS", 50)
+    ranges = judged_now("ranges")
+    assert collected == []
+    assert list(ranges) == list(at_once)
+    exact = ("auc", "trend_p", "auc_gain")
+    for place, one in at_once.items():
+        other = ranges[place]
+        assert (other.verdict, other.n, other.unit, other.subject) == (one.verdict, one.n, one.unit, one.subject)
+        numbers = [(each.value, each.low, each.high, each.p_value) for each in (one, other)]
+        if place[0].removeprefix("subject.") in exact:
+            assert numbers[0] == numbers[1], place
+        else:
+            for before, after in zip(*numbers, strict=True):
+                assert (before is None) == (after is None), place
+                assert before is None or after == pytest.approx(before, abs=1e-10), place
 
 
 def test_the_logistic_subject_is_right_out_of_fold_and_its_agreement_falls(run: Run) -> None:
