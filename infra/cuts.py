@@ -73,6 +73,16 @@ def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | N
     raise _mismatch(inputs)
 
 
+def paired_plan(bench: Workbench, inputs: Sequence[Artifact[Any]]) -> list[Cut]:
+    """The partitions that all inputs have, by number, each beside the others of its number with all of its rows."""
+    outputs = [bench.output(artifact) for artifact in inputs]
+    files = [{part.index: part.files[output.place] for part in output.parts} for output in outputs]
+    return [
+        Cut(index, files[0][index].rows, tuple((Slice(found[index], 0, found[index].rows),) for found in files))
+        for index in sorted(set.intersection(*(set(found) for found in files)))
+    ]
+
+
 def _cut_anew(files: Sequence[Mapping[int, PartFile]], rows: int, inputs: Sequence[Artifact[Any]]) -> list[Cut]:
     """Partitions of at most `rows` rows over all that the inputs hold, as few and as even as can be; at least one.
 

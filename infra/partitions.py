@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Table
 from assay.infra.counts import count_partitions, mark_of
-from assay.infra.cuts import Columns, aligned_slices, artifacts_of, common_plan, kinds_of
+from assay.infra.cuts import Columns, aligned_slices, artifacts_of, common_plan, kinds_of, paired_plan
 from assay.infra.earlier import Reuse, content_of, step_of
 from assay.infra.errors import RunError
 from assay.infra.exact import merge
@@ -136,15 +136,21 @@ def place_of(piece: object) -> str:
 
 
 def reduce_partitions(
-    function: Callable[..., object], *inputs: Artifact[Any] | Columns, reuse: Reuse | None = None, **constants: Any
+    function: Callable[..., object],
+    *inputs: Artifact[Any] | Columns,
+    reuse: Reuse | None = None,
+    paired: bool = False,
+    **constants: Any,
 ) -> Any:
     """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion.
 
-    With `reuse`, what an earlier result counted in the same partition is not counted again.
+    With `reuse`, what an earlier result counted in the same partition is not counted again. With `paired`, partitions
+    of the same number stand side by side whatever rows they hold, and those that an input lacks are left out: the
+    function has to find out what belongs together, and the stage whether that was all.
     """
     bench = current_workbench()
     artifacts, columns = artifacts_of(inputs)
-    plan = common_plan(bench, artifacts)
+    plan = paired_plan(bench, artifacts) if paired else common_plan(bench, artifacts)
     work = [
         PartitionWork(
             f"{bench.title}, partition {cut.index + 1} of {len(plan)}",

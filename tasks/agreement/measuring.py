@@ -1,46 +1,52 @@
-"""Agreement as findings, from the labels of annotators in columns of words."""
+"""Agreement as findings, from the labels of annotators as codes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from assay.tasks.agreement.alpha import alpha_interval, label_counts
-from assay.tasks.statistics.classification import Groups, proportion
+from assay.tasks.agreement.patterns import Codes, Labelled
+from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding
 
 _SEED = 0  # the same resamples for the same labels
-Codes = npt.NDArray[np.int64]
 
 
-def agreement_findings(labels: Mapping[str, Codes], gold: Codes, classes: int, groups: Groups = None) -> list[Finding]:
+def agreement_findings(labelled: Labelled, classes: int, groups: Groups = None) -> list[Finding]:
     """`annotators.alpha` of all and (`of`) of every pair, `.labelled` and `.with_gold` of each annotator.
 
-    `labels` are codes by annotator [n], −1 where there is none; `gold` likewise.
+    `groups` are of samples: patterns have none.
 
-    >>> findings = agreement_findings({"a": np.array([0, 1, 0]), "b": np.array([0, 1, -1])}, np.array([0, 1, 1]), 2)
+    >>> labels = {"a": np.array([0, 1, 0]), "b": np.array([0, 1, -1])}
+    >>> findings = agreement_findings(Labelled(labels, np.array([0, 1, 1])), 2)
     >>> [(one.metric, one.of, one.value and round(one.value, 2)) for one in findings][:3]
     [('annotators.alpha', '', 1.0), ('annotators.labelled', 'a', 1.0), ('annotators.with_gold', 'a', 0.67)]
     """
-    findings = [_alpha(labels, "", classes)]
+    labels, gold, times = labelled
+    findings = [_alpha(list(labels.values()), times, "", classes)]
     for name, codes in labels.items():
-        about = About("annotators", name)
-        findings.append(about.finding("labelled", proportion(codes >= 0, groups=groups)))
-        known = (codes >= 0) & (gold >= 0)
-        findings.append(about.finding("with_gold", proportion(codes == gold, known, groups=groups)))
+        about, given = About("annotators", name), codes >= 0
+        findings.append(about.finding("labelled", _share(given, np.ones_like(given), times, groups)))
+        findings.append(about.finding("with_gold", _share(codes == gold, given & (gold >= 0), times, groups)))
     pairs = combinations(labels, 2) if len(labels) > 2 else ()
-    findings += [_alpha({one: labels[one] for one in pair}, " - ".join(pair), classes) for pair in pairs]
+    findings += [_alpha([labels[one] for one in pair], times, " - ".join(pair), classes) for pair in pairs]
     return findings
 
 
-def _alpha(labels: Mapping[str, Codes], of: str, classes: int) -> Finding:
-    counts = label_counts(np.column_stack(list(labels.values())), classes)
-    n = int((counts.sum(axis=1) > 1).sum())
-    alpha = alpha_interval(counts, np.random.default_rng(_SEED))
+def _share(hits: Bools, known: Bools, times: Codes | None, groups: Groups) -> Proportion:
+    if times is None:
+        return proportion(hits, known, groups=groups)
+    return proportion_of(int(times[hits & known].sum()), int(times[known].sum()))
+
+
+def _alpha(labels: list[Codes], times: Codes | None, of: str, classes: int) -> Finding:
+    counts = label_counts(np.column_stack(labels), classes)
+    several = counts.sum(axis=1) > 1
+    n = int(several.sum() if times is None else times[several].sum())
+    alpha = alpha_interval(counts, np.random.default_rng(_SEED), times=times)
     if alpha is None:
         return Finding("annotators.alpha", of=of, n=n, verdict="not measured", unit="α")
     low, high = (None if np.isnan(end) else float(end) for end in (alpha.low, alpha.high))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from assay.data.classes import class_names
 from assay.data.schemas import Classes, Findings, Samples
 from assay.infra.artifacts import Artifact
-from assay.infra.errors import InputError
-from assay.infra.partitions import collect
+from assay.infra.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
 from assay.infra.stage import say, stage, write_table
-from assay.tasks.agreement.measuring import Codes, agreement_findings
+from assay.tasks.agreement.measuring import agreement_findings
+from assay.tasks.agreement.patterns import Labelled, count_patterns, labelled_patterns, labelled_samples
 from assay.tasks.agreement.settings import Annotators
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.grouped_samples import groups_of
+from assay.tasks.statistics.groups import GROUP
+
+IN_ONE_PLACE = 1 << 20
+"""Up to so many samples their labels are collected and resampled one by one; of more, patterns are counted."""
 
 
 @stage(version=1, title="annotators")
@@ -26,27 +24,20 @@ def measure_agreement(
 ) -> Artifact[Findings]:
     """The findings `annotators.*` on the columns of labels."""
     names = class_names(collect(classes, None))
-    known = collect(samples, ["id", "gold", *settings.columns])
-    codes = {name: code for code, name in enumerate(names)}
-    labels = {name: codes_in(known[name], name, codes) for name in settings.columns}
-    gold = pc.fill_null(known["gold"], -1).to_numpy().astype(np.int64)
-    findings = agreement_findings(labels, gold, len(names), groups_of(samples))
+    labelled = _labelled(samples, settings, {name: code for code, name in enumerate(names)})
+    groups = groups_of(samples) if labelled.times is None else None
+    findings = agreement_findings(labelled, len(names), groups)
     value = findings[0].value
     outcome = "not measured: no sample has two labels of theirs" if value is None else f"α = {value:.2f}"
-    say(f"{len(labels)} annotators · {outcome}")
+    say(f"{len(labelled.labels)} annotators · {outcome}")
     return write_table(findings_table(findings), into=Findings)
 
 
-def codes_in(column: pa.ChunkedArray, name: str, classes: Mapping[str, int]) -> Codes:
-    """The class codes of a column of labels, −1 where a cell is empty.
-
-    >>> codes_in(pa.chunked_array([["yes", None, " no "]]), "first", {"no": 0, "yes": 1}).tolist()
-    [1, -1, 0]
-    """
-    words = pc.utf8_trim_whitespace(column.combine_chunks().cast(pa.string())).to_pylist()
-    unknown = next((word for word in words if word and word not in classes), None)
-    if unknown is not None:
-        raise InputError(
-            f"The column {name!r} of an annotator holds {unknown!r}, which is no class; there are {', '.join(classes)}."
-        )
-    return np.array([classes[word] if word else -1 for word in words], dtype=np.int64)
+def _labelled(samples: Artifact[Samples], settings: Annotators, classes: dict[str, int]) -> Labelled:
+    """The labels by sample, or, of very many samples that are independent, by pattern."""
+    columns = list(dict.fromkeys(settings.columns))
+    if samples.rows <= IN_ONE_PLACE or GROUP in columns_in(samples):
+        return labelled_samples(collect(samples, ["id", "gold", *columns]), columns, classes)
+    read = Columns(samples, tuple(dict.fromkeys(("gold", *columns))))
+    counted = reduce_partitions(count_patterns, read, reuse=Reuse(), columns=columns, classes=classes)
+    return labelled_patterns(counted, columns)

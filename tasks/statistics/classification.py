@@ -93,6 +93,19 @@ def proportion(
     return Proportion(value, float(low[0]), float(high[0]), n)
 
 
+def proportion_of(hits: int, n: int, level: float = 0.95) -> Proportion:
+    """As `proportion`, digit by digit, of independent samples with one label each of which only the numbers are known.
+
+    >>> proportion_of(3, 4) == proportion([True, True, False, True])
+    True
+    """
+    if n == 0:
+        return Proportion(None, None, None, 0)
+    value = hits / n
+    low, high = wilson([value * n], [n], level)
+    return Proportion(value, float(low[0]), float(high[0]), n)
+
+
 def influence_of(hits: npt.ArrayLike, known: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
     """By how much each sample moves the share [n]: their squares add up to its variance, their products to covariances.
 

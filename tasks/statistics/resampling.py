@@ -84,23 +84,41 @@ def bca_interval(
     >>> [round(one, 1) for one in interval]
     [19.5, 16.1, 23.1]
     """
-    from scipy.stats import norm
-
     value = float(statistic(np.ones((1, groups)))[0]) if groups else float("nan")
-    nothing = Interval(value, float("nan"), float("nan"))
     if groups < 2 or not np.isfinite(value):
-        return nothing
+        return Interval(value, float("nan"), float("nan"))
     drawn = replicates(statistic, groups, generator, resamples)
-    drawn = drawn[np.isfinite(drawn)]
-    if len(drawn) < 2 or drawn.min() == drawn.max():
-        return nothing
-    below = (float((drawn < value).sum()) + float((drawn == value).sum()) / 2) / len(drawn)
-    bias = float(norm.ppf(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn))))
-    acceleration = _acceleration(statistic, groups)
-    z = norm.ppf([(1 - level) / 2, (1 + level) / 2])
-    ends = norm.cdf(bias + (bias + z) / np.maximum(1 - acceleration * (bias + z), 1e-9))
-    low, high = np.quantile(drawn, ends)
-    return Interval(value, min(float(low), value), max(float(high), value))
+    return _corrected(value, drawn, lambda: _acceleration(_jackknife(statistic, groups)), level)
+
+
+def bca_interval_of_sums(
+    statistic: Statistic,
+    sums: Array,
+    times: npt.NDArray[np.int64],
+    generator: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """As `bca_interval`, where many groups are alike: what one of each kind adds [P, c], and how many there are [P].
+
+    The statistic is one of sums over groups, [b, c] to [b]. It costs what the kinds cost, however many the groups are.
+
+    >>> heads = np.array([[1.0, 1.0], [0.0, 1.0]])
+    >>> often = np.array([700_000, 300_000])
+    >>> interval = bca_interval_of_sums(lambda s: s[:, 0] / s[:, 1], heads, often, np.random.default_rng(0))
+    >>> [round(one, 3) for one in interval]
+    [0.7, 0.699, 0.701]
+    """
+    groups, whole = int(times.sum()), times @ sums
+    value = float(statistic(whole[None])[0]) if groups else float("nan")
+    if groups < 2 or not np.isfinite(value):
+        return Interval(value, float("nan"), float("nan"))
+    block = max(1, _CELLS // len(times))
+    drawn = [
+        statistic(generator.multinomial(groups, times / groups, min(block, resamples - start)) @ sums)
+        for start in range(0, resamples, block)
+    ]
+    return _corrected(value, np.concatenate(drawn), lambda: _acceleration(statistic(whole - sums), times), level)
 
 
 def expanded(groups: int, level: float = 0.95) -> float:
@@ -178,15 +196,36 @@ def critical_value(drawn: Array, value: Array, level: float = 0.95) -> float:
     return max(single, float(np.quantile(farthest[np.isfinite(farthest)], level)))
 
 
-def _acceleration(statistic: Statistic, groups: int) -> float:
-    """Efron's a from the jackknife over groups: the skewness of what each of them adds."""
+def _corrected(value: float, drawn: Array, acceleration: Callable[[], float], level: float) -> Interval:
+    """The interval from the statistic of resamples; the acceleration is asked for only where these vary."""
+    from scipy.stats import norm
+
+    drawn = drawn[np.isfinite(drawn)]
+    if len(drawn) < 2 or drawn.min() == drawn.max():
+        return Interval(value, float("nan"), float("nan"))
+    below = (float((drawn < value).sum()) + float((drawn == value).sum()) / 2) / len(drawn)
+    bias = float(norm.ppf(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn))))
+    z = norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    ends = norm.cdf(bias + (bias + z) / np.maximum(1 - acceleration() * (bias + z), 1e-9))
+    low, high = np.quantile(drawn, ends)
+    return Interval(value, min(float(low), value), max(float(high), value))
+
+
+def _jackknife(statistic: Statistic, groups: int) -> Array:
+    """The statistic without each of the groups in turn."""
     block = max(1, _CELLS // groups)
     left = [statistic(1.0 - np.eye(min(block, groups - start), groups, start)) for start in range(0, groups, block)]
-    jackknife = np.concatenate(left)
-    jackknife = jackknife[np.isfinite(jackknife)]
-    apart = jackknife.mean() - jackknife if len(jackknife) else jackknife
-    spread = float((apart**2).sum())
-    return float((apart**3).sum()) / (6 * spread**1.5) if spread else 0.0
+    return np.concatenate(left)
+
+
+def _acceleration(jackknife: Array, times: npt.NDArray[np.int64] | None = None) -> float:
+    """Efron's a: the skewness of what each group adds, from what is left without it; `times` groups are alike."""
+    known = np.isfinite(jackknife)
+    often = (np.ones(len(jackknife)) if times is None else times.astype(np.float64))[known]
+    left = jackknife[known]
+    apart = (often * left).sum() / often.sum() - left if len(left) else left
+    spread = float((often * apart**2).sum())
+    return float((often * apart**3).sum()) / (6 * spread**1.5) if spread else 0.0
 
 
 def _divided(above: Array, below: Array) -> Array:

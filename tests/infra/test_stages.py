@@ -41,6 +41,10 @@ def scale(numbers: Artifact[Numbers], settings: Scale) -> Artifact[Scaled]:
     return map_partitions(double, numbers, into=Scaled, factor=settings.factor)
 
 
+def sizes(first: pa.Table, second: pa.Table) -> frozenset[str]:
+    return frozenset([f"{first.num_rows}:{second.num_rows}"])
+
+
 class Both(NamedTuple):
     """Two outputs of one stage."""
 
@@ -269,6 +273,17 @@ def test_reductions_are_the_same_for_any_cut(make_run):
     with make_run():
         digests = {add(make(100, pieces)).digest for pieces in (1, 3, 11)}
         assert len(digests) == 1
+
+
+def test_paired_partitions_stand_side_by_side_whatever_they_hold(make_run):
+    @stage(version=1)
+    def rows_beside(first: Artifact[Numbers], second: Artifact[Numbers]) -> Artifact[Weights]:
+        pairs = reduce_partitions(sizes, first, second, paired=True)
+        return write_files({"pairs": " ".join(sorted(pairs)).encode()}, into=Weights)
+
+    with make_run():
+        assert read_files(rows_beside(make(8, 2), make(30, 3)))["pairs"] == b"4:10"
+        assert read_files(rows_beside(make(30, 3), make(8, 2)))["pairs"] == b"10:4"
 
 
 def test_tallies_survive_a_broken_run(make_run, tmp_path):

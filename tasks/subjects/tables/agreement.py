@@ -39,6 +39,12 @@ def count_agreement(predictions: pa.Table, curated: pa.Table, *, datasets: int) 
     return counts
 
 
+def count_beside(predictions: pa.Table, curated: pa.Table, *, datasets: int) -> dict[str, Counts | int]:
+    """As `count_agreement`, of the curated samples that are among these predictions; and how many they are, `found`."""
+    there = curated.filter(pc.is_in(curated["id"], value_set=predictions["id"].combine_chunks()))
+    return {**count_agreement(predictions, there, datasets=datasets), "found": there.num_rows}
+
+
 def count_predictions(predictions: pa.Table, *, classes: int) -> dict[str, Counts]:
     """How often the subject says each class, as `said` [k]."""
     return {"said": np.bincount(predictions["predicted"].to_numpy(), minlength=classes).astype(np.int64)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -26,7 +26,7 @@ from assay.data.schemas import (
 )
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
+from assay.infra.partitions import Columns, Reuse, collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
 from assay.tasks.ordering import sorting
 from assay.tasks.statistics.clusters import codes_of
@@ -38,6 +38,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.tables.agreement import (
     agreement_findings,
     count_agreement,
+    count_beside,
     count_predictions,
     degenerate_finding,
 )
@@ -122,11 +123,7 @@ def measure_subject(
 ) -> Artifact[Findings]:
     """The findings on one subject: accuracy on D1…DN and on every stratum, the trend, and a flag if it is constant."""
     names = class_names(collect(classes, None))
-    if curated.rows == predictions.rows and curated.partitions == predictions.partitions:
-        counts = reduce_partitions(count_agreement, predictions, curated, datasets=datasets)
-    else:  # only some samples were curated (those with gold, say), so the partitions do not match row by row
-        both = collect(predictions, ["id", "predicted"]), collect(curated, ["id", "dataset", "label", "gold"])
-        counts = count_agreement(*both, datasets=datasets)
+    counts = _agreement_counted(predictions, curated, datasets)
     per_class = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
     findings = agreement_findings(counts, subject=name, permutations=permutations, generator=stage_seeds().generator())
     flag = degenerate_finding(per_class, names, subject=name)
@@ -157,6 +154,24 @@ def judge_subject(
     ]
     say(f"{name} · {', '.join(verdicts)}")
     return write_table(findings_table(findings), into=Findings)
+
+
+def _agreement_counted(
+    predictions: Artifact[Predictions], curated: Artifact[CuratedSets], datasets: int
+) -> Mapping[str, Any]:
+    """What `count_agreement` counts in all curated samples, on the workers wherever that can be."""
+    said, known = ("id", "predicted"), ("id", "dataset", "label", "gold")
+    beside = Columns(predictions, said), Columns(curated, known)
+    if curated.rows == predictions.rows:  # the same samples in the same order, whatever the cut
+        whole: Mapping[str, Any] = reduce_partitions(count_agreement, *beside, datasets=datasets)
+        return whole
+    # Some samples of each partition were curated, those with gold say: their predictions stand in the same partition …
+    pairs: Mapping[str, Any] | None = reduce_partitions(count_beside, *beside, paired=True, datasets=datasets)
+    if pairs is not None and pairs["found"] == curated.rows:
+        return pairs
+    # … except where one of the two came from the store and was cut otherwise then. No number of rows says where the
+    # samples of one partition lie among those of the others; the ids do, of all samples.
+    return count_agreement(collect(predictions, said), collect(curated, known), datasets=datasets)
 
 
 def _answered(

@@ -8,6 +8,7 @@ from scipy.stats import bootstrap, norm
 
 from assay.tasks.statistics.resampling import (
     bca_interval,
+    bca_interval_of_sums,
     critical_value,
     mean_interval,
     mean_of_ratios,
@@ -68,3 +69,23 @@ def test_mean_flip_probability_over_600_draws():
         found = bca_interval(ratio_of(flips, np.full(100, 30.0)), 100, rng, resamples=1000)
         covered += found.low <= 0.0625 <= found.high
     assert covered / 600 >= 0.91
+
+
+def test_groups_that_are_alike_count_as_often_as_they_are():
+    values, often = np.array([0.0, 1.0, 5.0]), np.array([30, 20, 10])
+    each = np.repeat(values, often)
+    whole = bca_interval(ratio_of(each, np.ones(60)), 60, np.random.default_rng(0), resamples=40_000)
+    sums = np.column_stack([values, np.ones(3)])
+    counted = bca_interval_of_sums(
+        lambda found: found[:, 0] / found[:, 1], sums, often, np.random.default_rng(1), resamples=40_000
+    )
+    assert counted.value == pytest.approx(whole.value)
+    assert (counted.low, counted.high) == pytest.approx((whole.low, whole.high), abs=0.02)
+
+
+def test_what_does_not_vary_among_kinds_has_no_interval():
+    for often in ([1], [40]):
+        found = bca_interval_of_sums(
+            lambda sums: sums[:, 0], np.ones((1, 1)), np.array(often), np.random.default_rng(0)
+        )
+        assert np.isnan([found.low, found.high]).all()

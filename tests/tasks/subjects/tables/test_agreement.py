@@ -9,6 +9,7 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.tables.agreement import (
     agreement_findings,
     count_agreement,
+    count_beside,
     count_predictions,
     degenerate_finding,
 )
@@ -51,6 +52,14 @@ def test_counts_of_partitions_add_up() -> None:
     parts = [counted(PREDICTIONS, CURATED.slice(start, 2)) for start in (0, 2, 4)]
     whole = counted()
     assert all(np.sum([part[name] for part in parts], axis=0).tolist() == whole[name] for name in whole)
+
+
+def test_what_is_counted_beside_predictions_is_of_the_samples_among_them() -> None:
+    parts = [count_beside(PREDICTIONS.slice(start, 4), CURATED, datasets=3) for start in (0, 4)]
+    assert [part.pop("found") for part in parts] == [4, 2]
+    assert {name: (parts[0][name] + parts[1][name]).tolist() for name in parts[0]} == counted()
+    nothing = count_beside(PREDICTIONS.slice(6), CURATED, datasets=3)
+    assert nothing.pop("found") == sum(sum(counts) for counts in nothing.values()) == 0
 
 
 def test_a_curated_sample_without_a_prediction_is_an_error() -> None:

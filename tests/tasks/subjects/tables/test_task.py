@@ -288,6 +288,53 @@ def test_only_the_curated_samples_are_measured_where_gold_is_partial(run: Run) -
     assert findings["subject.degenerate", "", ""].n == N
 
 
+@dataclass(frozen=True)
+class Cuts:
+    """How predictions and curated sets are cut, and what of them is collected."""
+
+    predictions: list[int]
+    curated: list[int]
+    collected: set[str]
+
+
+def kinds_collected(patched: pytest.MonkeyPatch) -> set[str]:
+    """The kinds of what the stages collect from now on."""
+    seen: set[str] = set()
+
+    def noted(artifact: Artifact[Any], columns: list[str] | None) -> pa.Table:
+        seen.add(artifact.kind)
+        return collect(artifact, columns)
+
+    patched.setattr(task, "collect", noted)
+    return seen
+
+
+@pytest.mark.parametrize("gold", ["all", "half"])
+def test_agreement_is_counted_where_samples_lie_and_the_same_for_any_cut(
+    make_run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gold: str
+) -> None:
+    apart = {"Classes"} if gold == "all" else {"Classes", "Predictions", "CuratedSets"}
+    thirds, odd = [0, 190, 380, N], [0, 7, 500, N]
+    cuts = [
+        Cuts([0, N], [0, N], {"Classes"}),
+        Cuts(thirds, thirds, {"Classes"}),
+        Cuts([0, 1, *odd[1:]], [0, 1, *odd[1:]], {"Classes"}),  # with gold "half" the first partition has none curated
+        Cuts(thirds, odd, apart),
+        Cuts(thirds, [0, N], apart),
+    ]
+    digests = set()
+    for number, cut in enumerate(cuts):
+        with make_run(store=str(tmp_path / f"store-{number}")), monkeypatch.context() as patched:
+            samples, classes = put_samples(cut.predictions, gold), put_classes(["malignant", "benign"])
+            subject = resolve_subject(Subject(predictions="other system"), Path())
+            predictions = predict_samples(samples, classes, train_subject(samples, None, classes, subject), subject)
+            curated = put_curated(cut.curated, gold)
+            seen = kinds_collected(patched)
+            digests.add(measure_subject(predictions, curated, classes, "mine", DATASETS, 500).digest)
+            assert seen == cut.collected
+    assert len(digests) == 1
+
+
 def test_another_systems_predictions_are_measured_as_they_are(run: Run) -> None:
     found = world()
     subject = resolve_subject(Subject(predictions="other system"), Path())

@@ -1,0 +1,170 @@
+"""Counted by patterns, agreement is what it is sample by sample; no sample leaves its partition for it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from assay.data.schemas import Classes, Findings, Samples
+from assay.infra.artifacts import Artifact
+from assay.infra.errors import InputError
+from assay.infra.exact import merge
+from assay.infra.partitions import collect, map_pieces
+from assay.infra.stage import stage, write_table
+from assay.tasks.agreement import task
+from assay.tasks.agreement.alpha import alike, alpha_interval, label_counts
+from assay.tasks.agreement.measuring import agreement_findings
+from assay.tasks.agreement.patterns import count_patterns, labelled_patterns, labelled_samples
+from assay.tasks.agreement.settings import Annotators
+from assay.tasks.agreement.task import measure_agreement
+from assay.tasks.statistics import grouped_samples
+from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.groups import GROUP
+
+PEOPLE, CLASSES = ["ann", "bob", "cleo"], {"no": 0, "yes": 1, "maybe": 2}
+NAMES = list(CLASSES)
+ROWS = arrays.arrays(np.int64, st.tuples(st.integers(1, 40), st.just(len(PEOPLE) + 1)), elements=st.integers(-1, 2))
+
+
+def samples_of(codes: np.ndarray, first: int = 0) -> pa.Table:
+    """Samples whose annotators, and last gold, say these codes."""
+    words = {
+        name: pa.array([None if code < 0 else NAMES[code] for code in codes[:, at]], pa.string())
+        for at, name in enumerate(PEOPLE)
+    }
+    gold = pa.array(codes[:, -1], pa.int16(), mask=codes[:, -1] < 0)
+    return pa.table({"id": [f"s{first + at}" for at in range(len(codes))], "gold": gold, **words})
+
+
+def by_pattern(*parts: np.ndarray):
+    counted = [count_patterns(samples_of(part), PEOPLE, CLASSES) for part in parts]
+    return agreement_findings(labelled_patterns(functools.reduce(merge, counted), PEOPLE), len(CLASSES))
+
+
+def by_sample(codes: np.ndarray):
+    return agreement_findings(labelled_samples(samples_of(codes), PEOPLE, CLASSES), len(CLASSES))
+
+
+def without_ends(findings):
+    """All but the ends of α, which are drawn."""
+    return [
+        (one.metric, one.of, one.value, one.n, one.verdict, *([] if one.unit == "α" else [one.low, one.high]))
+        for one in findings
+    ]
+
+
+@given(ROWS)
+@settings(max_examples=30)
+def test_values_are_those_of_the_samples_to_the_last_digit(codes):
+    assert without_ends(by_pattern(codes)) == without_ends(by_sample(codes))
+
+
+@given(ROWS, st.integers(0, 40), st.randoms())
+@settings(max_examples=20)
+def test_the_cut_and_the_order_do_not_matter(codes, cut, random):
+    order = list(range(len(codes)))
+    random.shuffle(order)
+    mixed = codes[order]
+    assert by_pattern(mixed[:cut], mixed[cut:]) == by_pattern(codes)
+
+
+def test_ends_are_those_of_resampled_samples():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60)
+    codes = np.where(rng.random((60, 4)) < 0.7, truth[:, None], rng.integers(-1, 3, (60, 4)))
+    counts = label_counts(codes, 3)
+    kinds, times = alike(counts, np.ones(60, np.int64))
+    whole, counted = (
+        np.mean([alpha_interval(rows, np.random.default_rng(seed), times=often) for seed in range(30)], axis=0)
+        for rows, often in ((counts, None), (kinds, times))
+    )
+    assert counted == pytest.approx(whole, abs=0.02 * (whole[2] - whole[1]))  # of a single pair of draws 3 %
+
+
+def test_the_empty_partition_has_no_pattern():
+    assert count_patterns(samples_of(np.zeros((0, 4), np.int64)), PEOPLE, CLASSES) == {}
+    assert {one.verdict for one in by_pattern(np.zeros((0, 4), np.int64))} == {"not measured"}
+
+
+N = 300
+CODES = np.random.default_rng(0).integers(-1, 3, (N, 4))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A partition: its first row, the row after its last, and whether samples have groups."""
+
+    start: int
+    stop: int
+    grouped: bool
+
+
+def rows(piece: Rows) -> pa.Table:
+    found = samples_of(CODES[piece.start : piece.stop], piece.start)
+    groups = pa.array([f"p{row // 3}" for row in range(piece.start, piece.stop)])
+    return found.append_column(GROUP, groups) if piece.grouped else found
+
+
+@stage(version=1)
+def given_samples(cuts: list[int], grouped: bool) -> Artifact[Samples]:
+    return map_pieces(rows, [Rows(a, b, grouped) for a, b in pairwise(cuts)], into=Samples)
+
+
+@stage(version=1)
+def given_classes(names: list[str]) -> Artifact[Classes]:
+    return write_table(pa.table({"code": range(len(names)), "name": names}, schema=Classes.schema), into=Classes)
+
+
+def measured(cuts: list[int], grouped: bool = False, names: list[str] = NAMES) -> Artifact[Findings]:
+    return measure_agreement(given_samples(cuts, grouped), given_classes(names), Annotators(columns=tuple(PEOPLE)))
+
+
+def collected(monkeypatch) -> list[str]:
+    """What is collected from now on, by kind."""
+    seen = []
+
+    def noted(artifact, columns):
+        seen.append(artifact.kind)
+        return collect(artifact, columns)
+
+    for module in (task, grouped_samples):
+        monkeypatch.setattr(module, "collect", noted)
+    return seen
+
+
+def test_of_many_samples_no_column_is_collected(make_run, tmp_path, monkeypatch):
+    with make_run(store=str(tmp_path / "one place")) as run:
+        at_once, line = findings_from(collect(measured([0, N]), None)), run.record.stages[-1].summary
+    monkeypatch.setattr(task, "IN_ONE_PLACE", N - 1)
+    seen, digests = collected(monkeypatch), set()
+    for cuts in ([0, N], [0, 7, 150, N]):
+        with make_run(store=str(tmp_path / f"{len(cuts)}")) as run:
+            counted = measured(cuts)
+            digests.add(counted.digest)
+            assert without_ends(findings_from(collect(counted, None))) == without_ends(at_once)
+            assert run.record.stages[-1].summary == line
+    assert set(seen) == {"Classes"}
+    assert len(digests) == 1
+
+
+def test_samples_in_groups_are_measured_as_ever(make_run, tmp_path, monkeypatch):
+    with make_run(store=str(tmp_path / "one place")):
+        at_once = measured([0, N], grouped=True).digest
+    monkeypatch.setattr(task, "IN_ONE_PLACE", 0)
+    with make_run(store=str(tmp_path / "many")):
+        assert measured([0, N], grouped=True).digest == at_once
+
+
+@pytest.mark.parametrize("most", [0, N])
+def test_a_label_that_is_no_class_is_named_either_way(run, monkeypatch, most):
+    monkeypatch.setattr(task, "IN_ONE_PLACE", most)
+    with pytest.raises(InputError, match="'ann' of an annotator holds 'maybe', which is no class; there are no, yes"):
+        measured([0, 100, N], names=["no", "yes"])
