@@ -14,11 +14,12 @@ from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.grouped_samples import groups_of
 from assay.tasks.statistics.groups import GROUP
 
-IN_ONE_PLACE = 1 << 20
-"""Up to so many samples their labels are collected and resampled one by one; of more, patterns are counted."""
+IN_ONE_PLACE = 1 << 13
+"""Up to so many samples their labels are collected and resampled one by one, which takes time with their square; of
+more, patterns are counted."""
 
 
-@stage(version=1, title="annotators")
+@stage(version=2, title="annotators")
 def measure_agreement(
     samples: Artifact[Samples], classes: Artifact[Classes], settings: Annotators
 ) -> Artifact[Findings]:
