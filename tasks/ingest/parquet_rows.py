@@ -77,11 +77,9 @@ def _whole(tables: list[pa.Table]) -> pa.Table:
     """The batches as one table of whole columns; a column's batches go before the next is put together."""
     together = pa.concat_tables(tables)
     tables.clear()
-    names, columns = together.column_names, []
-    for _ in names:
-        columns.append(together.column(0).combine_chunks())
-        together = together.remove_column(0)
-    return pa.table(columns, names=names)
+    names, batches = together.column_names, together.columns[::-1]
+    del together
+    return pa.table([batches.pop().combine_chunks() for _ in names], names=names)
 
 
 def _in_types(table: pa.Table, schema: pa.Schema, name: str, votes: Collection[str]) -> pa.Table:
