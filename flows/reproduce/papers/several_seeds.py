@@ -37,7 +37,8 @@ def _source(called: str, pipelines: Mapping[str, str | None], claims: Sequence[s
 
 
 def _is_claimed(one: OverSeeds, claims: Sequence[str]) -> bool:
-    return ", " not in one.group and (one.metric in claims or f"{one.metric} {one.of}" in claims)
+    finer = ", " in one.group or one.group.startswith("stratum ")
+    return not finer and (one.metric in claims or f"{one.metric} {one.of}" in claims)
 
 
 def _line(called: str, one: OverSeeds) -> Line:
