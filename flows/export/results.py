@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.flows.reproduce.published import ABOUT, COLUMNS, FINDINGS, SEEDS
 from assay.flows.reproduce.seeds import as_csv as seeds_as_csv
-from assay.flows.reproduce.seeds import over_seeds, runs_over_seeds
+from assay.flows.reproduce.seeds import is_whole, over_seeds, runs_over_seeds
 from assay.infra.errors import InputError
 from assay.infra.manifests import Manifest, RunRecord, StageRecord
 from assay.infra.store import Store
@@ -24,7 +24,7 @@ LARGEST_BYTES = 200_000
 
 def export_results(store: Store, record: RunRecord, target: Path) -> str:
     """Writes DIR/PIPELINE/findings.csv and run.json in place of older ones; returns a sentence on them."""
-    if record.status not in ("done", "gate failed"):
+    if not is_whole(record):
         raise InputError(f"Run {record.id} is {record.status}: only a whole run is published.  (assay runs shows all)")
     runs = runs_over_seeds(store, record)
     seeds = seeds_as_csv(over_seeds(findings_of(store, run) for run in runs)) if len(runs) > 1 else ""

@@ -115,7 +115,7 @@ class Results:
             return [table for _, _, table in tables_of(self._store, record, kind)]
 
         def seeds() -> Sequence[OverSeeds]:
-            return over_seeds(findings_of(self._store, run) for run in runs_over_seeds(self._store, record))
+            return over_seeds(each.findings for each in self._results(runs_over_seeds(self._store, record)))
 
         findings = FindingIndex(findings_of(self._store, record))
         return Result(f"run {record.id}", record.pipeline, record.settings, findings, tables, seeds)

@@ -65,10 +65,15 @@ def runs_over_seeds(store: Store, record: RunRecord) -> list[RunRecord]:
     same = {
         run.seed: run
         for run in store.runs(record.pipeline)
-        if run.findings and not run.is_sample and run.settings == record.settings and run.seed != record.seed
+        if is_whole(run) and not run.is_sample and run.settings == record.settings and run.seed != record.seed
     }
     code = _code(store, record)
     return [record, *(same[seed] for seed in sorted(same) if _code(store, same[seed]) == code)]
+
+
+def is_whole(record: RunRecord) -> bool:
+    """Whether a run came to its end, so that what it measured may be published and compared."""
+    return record.status in ("done", "gate failed") and record.findings is not None
 
 
 def _code(store: Store, record: RunRecord) -> list[tuple[str, int]]:

@@ -66,9 +66,9 @@ def calibration_in_range(piece: Range, received: Received, arounds: Sequence[Aro
 
 def _calibrated(sums: Integers) -> Calibrated:
     there, filled = sums[:, :, 0].any(axis=1), sums[:, :, 0].any(axis=0)
-    samples, right, *halves = np.moveaxis(sums[there][:, filled], 2, 0)
-    squares = joined(*(half.sum(axis=1) for half in halves[2:]))
-    return Calibrated(samples, right, joined(*halves[:2]), squares)
+    samples, right, *rest = np.moveaxis(sums[there][:, filled], 2, 0)
+    squares = joined(*(half.sum(axis=1) for half in rest[2:]))
+    return Calibrated(samples, right, joined(*rest[:2]), squares)
 
 
 def halves(values: npt.NDArray[np.float64]) -> tuple[Integers, Integers]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -59,17 +58,8 @@ def ends_in_order(known: Known, pools: Pools | None) -> Integers:
     return ends_of(tested.keys.scores, ~tested.right, parts, 1 if pools is None else PARTS)
 
 
-class KnownIn(Protocol):
-    """What says of a partition's tables which samples are known to be right or wrong, in each of so many orders."""
-
-    @property
-    def orders(self) -> int:
-        """How many orders there are."""
-        ...
-
-    def __call__(self, *tables: pa.Table) -> list[Known]:
-        """Those of a partition, per order."""
-        ...
+KnownIn = Callable[..., list[Known]]
+"""What says of a partition's tables which samples are known to be right or wrong, in each of several orders."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +68,6 @@ class KnownLabels:
 
     scores: tuple[str, ...]
     apart: bool
-
-    @property
-    def orders(self) -> int:
-        """How many orders there are."""
-        return len(self.scores)
 
     def __call__(self, *tables: pa.Table) -> list[Known]:
         """Those of a partition."""
@@ -127,7 +112,7 @@ def known_ranges(
     """Every partition's known samples, sent to the ranges of each order; and what each range says of itself."""
     drawn = reduce_partitions(known_drawn, *inputs, known=known, rows=range_rows())
     count = -(-drawn["rows"] // range_rows())
-    bounds = [range_bounds(drawn["keys"][str(at)], count) for at in range(known.orders)]
+    bounds = [range_bounds(drawn["keys"][str(at)], count) for at in range(len(drawn["keys"]))]
     pieces = [Range(at, number) for at, each in enumerate(bounds) for number in range(len(each.scores) + 1)]
     sent: Artifact[Parcels] = map_partitions(known_dealt, *inputs, into=Parcels, name=name, known=known, bounds=bounds)
     sorting.require_all(sent, inputs[0].artifact.partitions)

@@ -9,15 +9,14 @@ from assay.flows.reproduce.seeds import OverSeeds
 from assay.flows.reproduce.spec import PLAIN, Grid, Line, Ours, PaperTable, Source, UsersOwn, share
 from assay.tasks.statistics.findings import Finding
 
-CLAIMS = {
-    "digits": ("subject.accuracy", "attack.accuracy worst-case"),
-    "digits-defended": ("defense.accuracy",),
-    "reviews": ("trust.g_mean", "attack.success_rate"),
+PUBLISHED = {
+    "digits": ("sample/digits", ("subject.accuracy", "attack.accuracy worst-case")),
+    "digits-defended": ("sample/digits", ("defense.accuracy",)),
+    "reviews": ("sample/reviews", ("trust.g_mean", "attack.success_rate")),
 }
-"""Per pipeline that is published over several seeds, what it claims of its subjects."""
+"""Per pipeline that is published over several seeds, its data set and which of its claims are shown."""
 
-ALL_CLAIMS = ("subject.accuracy", "attack.accuracy worst-case", "defense.accuracy", "trust.g_mean", "ner.f1")
-DATA_SETS = {name: f"sample/{name.partition('-')[0]}" for name in CLAIMS}
+OF_ONES_OWN = ("subject.accuracy", "attack.accuracy worst-case", "defense.accuracy", "trust.g_mean", "ner.f1")
 WHY = (
     "The interval of a run says what other samples of the same kind would do to a number, with the model as it is. The "
     "spread, a standard deviation over the seeds, says what another training does, with all that is drawn on the way: "
@@ -72,10 +71,10 @@ TABLES = (
                     "least to largest",
                     "seeds",
                 ),
-                [_source(name, {name: DATA_SETS[name]}, claims) for name, claims in CLAIMS.items()],
+                [_source(name, {name: data}, claims) for name, (data, claims) in PUBLISHED.items()],
                 users_own=UsersOwn(
                     lambda settings: bool(settings.get("subjects")),
-                    lambda called: _source(called, {}, ALL_CLAIMS),
+                    lambda called: _source(called, {}, OF_ONES_OWN),
                     over_seeds=True,
                 ),
             )

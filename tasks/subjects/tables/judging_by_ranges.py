@@ -36,11 +36,6 @@ class KnownAnswers:
     scores: tuple[str, ...]
     apart: bool
 
-    @property
-    def orders(self) -> int:
-        """How many orders there are."""
-        return len(self.scores)
-
     def __call__(self, *tables: pa.Table) -> list[Known]:
         """Those of a partition."""
         answered = answered_in(tables, self.apart)
@@ -49,7 +44,7 @@ class KnownAnswers:
         right = (truth == answered.predicted)[rows]
         scores = {OURS: answered.scores, **own_orders(answered)}
         return [
-            Known(keys_of(scores[name][rows], answered.ties[rows]), answered.clusters[rows], right, right | True)
+            Known(keys_of(scores[name][rows], answered.ties[rows]), answered.clusters[rows], right, np.ones_like(right))
             for name in self.scores
         ]
 

@@ -14,6 +14,7 @@ from assay.data.published.xu import TABLE_3
 from assay.flows.cli import answer
 from assay.flows.export.results import LARGEST_BYTES, as_csv, export_results, smaller
 from assay.flows.reproduce.published import published_over_seeds, published_result
+from assay.flows.reproduce.results import Results
 from assay.flows.reproduce.tables import TABLES, reproduce, reproduce_all
 from assay.infra.errors import InputError
 from assay.infra.store import Store
@@ -213,6 +214,21 @@ def test_ones_own_pipeline_over_seeds_stands_below_the_published_ones(store: Sto
     text = " ".join(reproduce("seeds", store, tmp_path).split())
     assert "mine (csv: mine.csv) accuracy clean net 90.0% 85.0% 7.1% 80.0% to 90.0% 2" in text
     assert "alone" not in text
+
+
+def test_a_damaged_or_broken_run_of_another_seed_costs_itself_and_not_the_table(store: Store, tmp_path: Path) -> None:
+    settings = {"source": {"csv": "mine.csv"}, "subjects": [{"name": "net"}]}
+    names = [
+        leave_run(store, "mine", [Finding("subject.accuracy", "clean", "", "net", value, n=9)], seed, settings, seed)
+        for seed, value in enumerate((0.9, 0.8, 0.5, 0.1))
+    ]
+    with store.folder.writing(f"runs/{names[2]}/findings.parquet") as sink:
+        sink.write(b"PAR1 not really PAR1")
+    record = store.run(names[3])
+    record.status = "broken"
+    store.save_run(record)
+    first = next(iter(Results(store, tmp_path)._results([store.run(names[0])])))
+    assert [(one.seeds, one.mean) for one in first.over_seeds()] == [(2, pytest.approx(0.85))]
 
 
 def test_damaged_seeds_are_one_sentence(store: Store, tmp_path: Path) -> None:
