@@ -111,6 +111,8 @@ def requests(counts: dict[str, dict[str, float]], partitions: int, ranges: int) 
 
 def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, Any], samples: int, size: str) -> None:
     """The sums for so many samples, a claim each."""
+    from assay.infra.parcels import AT_ONCE
+
     assumed, partitions, ranges = Assumed(), -(-samples // ROWS_PER_PARTITION), -(-samples // RANGE_ROWS)
     asked = requests(counts["asked"], partitions, ranges)
     calls = asked.pop("calls")
@@ -121,7 +123,8 @@ def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, A
     seconds_of_one, _ = parcel_cost(ranges)
     read_again = counts["bytes_per_sample_and_range"] * samples * ranges
     cpu = _of_partitions(chain) * partitions
-    waiting = (reads + writes) * assumed.request_seconds + read_again / assumed.megabytes_a_second / 1e6
+    one_after_the_other = reads + writes - taken * (1 - 1 / AT_ONCE)
+    waiting = one_after_the_other * assumed.request_seconds + read_again / assumed.megabytes_a_second / 1e6
     stages = len(chain["cpu"])
 
     def told(name: str, value: float, unit: str, digits: int = 6, **more: object) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,10 @@ from assay.infra.workbench import Workbench
 
 Received = Mapping[int, memoryview]
 """What a call was sent, by the number of the partition that sent it, in their order."""
+
+
+AT_ONCE, _BYTES_AT_ONCE = 16, 64 << 20
+"""So many files of a store over a network are asked for at a time, fewer large ones: a call mostly waits for them."""
 
 
 class Parcels(Table):
@@ -47,7 +52,20 @@ class Post:
     def received(self, addressee: int) -> dict[int, memoryview]:
         """What was sent to one call."""
         folder, name = Folder(self.store), column_for(addressee)
-        return {sender: memoryview(read_part(folder, file, [name])[name][0].as_buffer()) for sender, file in self.files}
+
+        def taken(one: tuple[int, PartFile]) -> tuple[int, memoryview]:
+            sender, file = one
+            return sender, memoryview(read_part(folder, file, [name])[name][0].as_buffer())
+
+        at_once = 1 if folder.is_local else self._at_once()
+        if at_once == 1:
+            return dict(map(taken, self.files))
+        with ThreadPoolExecutor(at_once) as readers:
+            return dict(readers.map(taken, self.files))
+
+    def _at_once(self) -> int:
+        largest = max([1, *(file.bytes for _, file in self.files)])
+        return max(1, min(AT_ONCE, len(self.files), _BYTES_AT_ONCE // largest))
 
 
 def parcels(sent: Mapping[int, bytes]) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,11 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Samples
+from assay.infra import parcels as post
 from assay.infra.artifacts import Artifact
-from assay.infra.parcels import Parcels, Received, parcels
+from assay.infra.folders import Folder
+from assay.infra.parcels import AT_ONCE, Parcels, Post, Received, parcels
+from assay.infra.parquet import write_part
 from assay.infra.partition_work import PartitionWork
 from assay.infra.partitions import Columns, collect, map_partitions, map_pieces, reduce_partitions, reduce_pieces
 from assay.infra.stage import say, stage
@@ -82,3 +86,40 @@ def test_a_finished_partition_is_believed_only_beside_the_same_letters():
         for posted in ("one", "other")
     ]
     assert len({one.marks() for one in work}) == 4
+
+
+def sent_by(senders: int, place: str, size: int = 1) -> Post:
+    folder = Folder(place)
+    files = [write_part(folder, f"part-{at}", parcels({0: bytes([at]), 1: b"x" * size})) for at in range(senders)]
+    return Post(place, tuple(enumerate(files)))
+
+
+def test_over_a_network_many_files_are_asked_for_at_once_and_come_by_sender(monkeypatch):
+    sent, together, read = sent_by(AT_ONCE + 3, "memory://at-once"), threading.Barrier(AT_ONCE), post.read_part
+    first = iter(range(AT_ONCE))
+
+    def waiting_for_the_others(*given):
+        if next(first, None) is not None:
+            together.wait(timeout=20)  # broken, and the test with it, where they come one after the other
+        return read(*given)
+
+    monkeypatch.setattr(post, "read_part", waiting_for_the_others)
+    found = sent.received(0)
+    assert [(sender, bytes(part)) for sender, part in found.items()] == [(at, bytes([at])) for at in range(AT_ONCE + 3)]
+
+
+@pytest.mark.parametrize("place", ["memory://large", "here"])
+def test_large_files_and_those_of_a_folder_are_read_one_after_the_other(monkeypatch, tmp_path, place):
+    sent = sent_by(3, place if "://" in place else str(tmp_path), size=1000)
+    monkeypatch.setattr(post, "_BYTES_AT_ONCE", 1000)
+    reading, read = threading.Lock(), post.read_part
+
+    def alone(*given):
+        assert reading.acquire(blocking=False)
+        try:
+            return read(*given)
+        finally:
+            reading.release()
+
+    monkeypatch.setattr(post, "read_part", alone)
+    assert [bytes(part) for part in sent.received(0).values()] == [b"\0", b"\1", b"\2"]
