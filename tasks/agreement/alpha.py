@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.resampling import Array, Interval, bca_interval, bca_interval_of_sums
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.resampling import Array, Interval, bca_interval, bca_interval_of_sums, expanded, pooled
 
 Counts = npt.NDArray[np.int64]
 Times = npt.NDArray[np.int64] | None
@@ -50,14 +51,22 @@ def krippendorff_alpha(counts: npt.ArrayLike, times: Times = None) -> float | No
 
 
 def alpha_interval(
-    counts: npt.ArrayLike, generator: np.random.Generator, level: float = 0.95, times: Times = None
+    counts: npt.ArrayLike,
+    generator: np.random.Generator,
+    level: float = 0.95,
+    times: Times = None,
+    groups: Groups = None,
 ) -> Interval | None:
-    """α with its BCa interval over resampled samples; None where there is no α.
+    """α with its BCa interval over resampled samples, or over their groups [n]; None where there is no α.
 
     With `times`, the rows that are alike are resampled together, which is the same of as many samples as you like.
 
-    >>> interval = alpha_interval([[2, 0], [0, 2], [1, 1], [2, 0]] * 20, np.random.default_rng(0))
+    >>> counts = [[2, 0], [0, 2], [1, 1], [2, 0]] * 20
+    >>> interval = alpha_interval(counts, np.random.default_rng(0))
     >>> interval.low < interval.value < interval.high
+    True
+    >>> patients = np.repeat(np.arange(10), 8)
+    >>> alpha_interval(counts, np.random.default_rng(0), groups=patients).value == interval.value
     True
     """
     value = krippendorff_alpha(counts, times)
@@ -66,17 +75,22 @@ def alpha_interval(
     kinds, often = _pairable(counts, times)
     if times is not None:
         kinds, often = alike(kinds, often)
-    pairable = kinds.astype(np.float64)
-    given = pairable.sum(axis=1)
-    apart = (given**2 - (pairable**2).sum(axis=1)) / (given - 1)
-    if times is None:
-        found = bca_interval(
-            lambda weights: _alpha(weights @ pairable, weights @ apart), len(pairable), generator, level
-        )
+    given = kinds.sum(axis=1)
+    sums = np.column_stack([kinds, (given**2 - (kinds**2).sum(axis=1)) / (given - 1)])
+    if times is not None:
+        found = bca_interval_of_sums(_alpha, sums, often, generator, level)
+    elif groups is None:
+        found = bca_interval(lambda weights: _alpha(weights @ sums), len(sums), generator, level)
     else:
-        sums = np.column_stack([pairable, apart])
-        found = bca_interval_of_sums(lambda each: _alpha(each[:, :-1], each[:, -1]), sums, often, generator, level)
+        whole = _by_group(sums, pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)]))
+        within = expanded(len(whole), level) if len(whole) > 1 else level
+        found = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
     return Interval(value, found.low, found.high)
+
+
+def several_labels(counts: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Which samples have two labels or more [n]: the others say nothing."""
+    return np.asarray(np.asarray(counts, dtype=np.int64).sum(axis=1) > 1)
 
 
 def alike(counts: Counts, times: npt.NDArray[np.int64]) -> tuple[Counts, npt.NDArray[np.int64]]:
@@ -92,8 +106,15 @@ def alike(counts: Counts, times: npt.NDArray[np.int64]) -> tuple[Counts, npt.NDA
     return rows, often
 
 
-def _alpha(of_class: Array, apart: Array) -> Array:
-    """α of resamples, from how many labels name each class [b, k] and how much those of a sample differ [b]."""
+def _by_group(sums: Array, codes: Counts) -> Array:
+    """What the rows of each group add up to [G, c]."""
+    groups = int(codes.max(initial=-1)) + 1
+    return np.column_stack([np.bincount(codes, column, groups) for column in sums.T])
+
+
+def _alpha(sums: Array) -> Array:
+    """α of resamples [b], of their sums [b, k + 1]: how many labels name each class, and how far samples' labels differ."""
+    of_class, apart = sums[:, :-1], sums[:, -1]
     total = of_class.sum(axis=1)
     expected = total**2 - (of_class**2).sum(axis=1)
     inside = np.divide((total - 1) * apart, expected, out=np.full(len(apart), np.nan), where=expected > 0)
@@ -104,5 +125,5 @@ def _pairable(counts: npt.ArrayLike, times: Times) -> tuple[Counts, npt.NDArray[
     """The rows with two labels or more, and how many samples each stands for."""
     rows = np.asarray(counts, dtype=np.int64)
     often = np.ones(len(rows), dtype=np.int64) if times is None else times
-    kept = rows.sum(axis=1) > 1
+    kept = several_labels(rows)
     return rows[kept], often[kept]

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from assay.tasks.agreement.alpha import alpha_interval, label_counts
+from assay.tasks.agreement.alpha import alpha_interval, label_counts, several_labels
 from assay.tasks.agreement.patterns import Codes, Labelled
 from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
@@ -26,13 +26,13 @@ def agreement_findings(labelled: Labelled, classes: int, groups: Groups = None) 
     [('annotators.alpha', '', 1.0), ('annotators.labelled', 'a', 1.0), ('annotators.with_gold', 'a', 0.67)]
     """
     labels, gold, times = labelled
-    findings = [_alpha(list(labels.values()), times, "", classes)]
+    findings = [_alpha(list(labels.values()), times, groups, "", classes)]
     for name, codes in labels.items():
         about, given = About("annotators", name), codes >= 0
         findings.append(about.finding("labelled", _share(given, np.ones_like(given), times, groups)))
         findings.append(about.finding("with_gold", _share(codes == gold, given & (gold >= 0), times, groups)))
     pairs = combinations(labels, 2) if len(labels) > 2 else ()
-    findings += [_alpha([labels[one] for one in pair], times, " - ".join(pair), classes) for pair in pairs]
+    findings += [_alpha([labels[one] for one in pair], times, groups, " - ".join(pair), classes) for pair in pairs]
     return findings
 
 
@@ -42,11 +42,11 @@ def _share(hits: Bools, known: Bools, times: Codes | None, groups: Groups) -> Pr
     return proportion_of(int(times[hits & known].sum()), int(times[known].sum()))
 
 
-def _alpha(labels: list[Codes], times: Codes | None, of: str, classes: int) -> Finding:
+def _alpha(labels: list[Codes], times: Codes | None, groups: Groups, of: str, classes: int) -> Finding:
     counts = label_counts(np.column_stack(labels), classes)
-    several = counts.sum(axis=1) > 1
+    several = several_labels(counts)
     n = int(several.sum() if times is None else times[several].sum())
-    alpha = alpha_interval(counts, np.random.default_rng(_SEED), times=times)
+    alpha = alpha_interval(counts, np.random.default_rng(_SEED), times=times, groups=groups)
     if alpha is None:
         return Finding("annotators.alpha", of=of, n=n, verdict="not measured", unit="α")
     low, high = (None if np.isnan(end) else float(end) for end in (alpha.low, alpha.high))

@@ -9,7 +9,7 @@ from assay.tasks.statistics.findings import FindingIndex
 
 _NOTE = (
     "Krippendorff's α of samples with two labels or more: 1 is full agreement, 0 is what chance alone would give, less "
-    "is disagreement. Intervals are 95 %, over resampled samples."
+    "is disagreement. Intervals are 95 %, over resampled samples, or over their groups where the source names these."
 )
 
 

@@ -16,10 +16,10 @@ from assay.tasks.statistics.groups import GROUP
 
 IN_ONE_PLACE = 1 << 13
 """Up to so many samples their labels are collected and resampled one by one, which takes time with their square; of
-more, patterns are counted."""
+more, patterns are counted, unless they stand in groups."""
 
 
-@stage(version=2, title="annotators")
+@stage(version=3, title="annotators")
 def measure_agreement(
     samples: Artifact[Samples], classes: Artifact[Classes], settings: Annotators
 ) -> Artifact[Findings]:
