@@ -113,7 +113,7 @@ def _by_group(sums: Array, codes: Counts) -> Array:
 
 
 def _alpha(sums: Array) -> Array:
-    """α of resamples [b], of their sums [b, k + 1]: how many labels name each class, and how far samples' labels differ."""
+    """α of resamples [b] from their sums [b, k + 1]: labels of each class, and how far those of a sample differ."""
     of_class, apart = sums[:, :-1], sums[:, -1]
     total = of_class.sum(axis=1)
     expected = total**2 - (of_class**2).sum(axis=1)
