@@ -1,4 +1,4 @@
-"""How curation grows with the data: 10^5, 10^6 and 10^7 samples with sixty functions, on two workers of 2 GiB each.
+"""How curation grows with the data: 10^5 to 3·10^7 samples with sixty functions, on two workers of 2 GiB each.
 
 Votes are made on the workers, partition by partition; then pruning, both labelers, weak labels, intervals, order,
 validity and the order's test. Dask restarts a worker that needs more than its 2 GiB, so a size that ends has kept
@@ -14,7 +14,7 @@ from typing import Any
 from claims import claim, tell
 from planted_curation import FUNCTIONS, curation
 
-SIZES = (100_000, 1_000_000, 10_000_000)
+SIZES = (100_000, 1_000_000, 10_000_000, 30_000_000)
 _ROWS_PER_PARTITION = 100_000  # as ingest cuts them
 _LEAST_PARTITIONS = 8
 _MEMORY = "2GiB"
@@ -65,7 +65,7 @@ def plot(lines: list[dict[str, Any]]) -> str:
         drawn.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{10**power:,}</text>')
     for line in lines:
         x = place(1, line["rows"])[0]
-        drawn.append(f'<text x="{x:.1f}" y="{height - 14}" text-anchor="middle">{line["rows"]:,} samples</text>')
+        drawn.append(f'<text x="{x:.1f}" y="{height - 14}" text-anchor="middle">{line["rows"] / 1e6:g} million</text>')
     for number, (field, name, colour) in enumerate(_CURVES):
         points = [place(line[field], line["rows"]) for line in lines]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
