@@ -29,7 +29,7 @@ SAMPLES, WORKERS = 10**9, 500
 ROWS_PER_PARTITION, RANGE_ROWS = 100_000, 1 << 20  # as ingest and the sort cut them
 CALLS, PARTITIONS = 100_000, 2_000
 KEY_BYTES = 25  # of a sample on its way to a range, at most
-AROUND_BYTES = 5 * 2 * 100 * 8  # what a range of the order's test, of half the size, must know of those around it
+AROUND_BYTES = 5 * 2 * 100 * 8  # what a range of the order's test, of a quarter of the size, must know of those around it
 _ONCE = "labeler"  # the stage that learns from counts, in the flow's process, whatever the number of samples
 
 _BY_CALL = {
@@ -144,7 +144,7 @@ def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, A
     told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$")
     told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$")
     told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$")
-    told("where the ranges of an order stand, in the flow", 2 * ranges * AROUND_BYTES / 1e6, "MB")
+    told("where the ranges of an order stand, in the flow", 4 * ranges * AROUND_BYTES / 1e6, "MB")
     told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB")
     told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB")
     told("a step's work held by the flow", partitions * each["flow_bytes"] / 1e6, "MB")

@@ -21,8 +21,8 @@ from assay.tasks.ordering.validity import RIGHT, UNKNOWN
 from assay.tasks.ordering.whole_ties import Around, around, ends_of, places_of
 from assay.tasks.statistics.selective import PARTS
 
-_SHARE = 2
-"""Of the rows of a range as `sorting` cuts them, one in so many: a sample takes about twice the memory here."""
+_SHARE = 4
+"""Of the rows of a range as `sorting` cuts them, one in so many: a sample takes several times the memory here."""
 
 
 @dataclass(frozen=True)
