@@ -29,7 +29,7 @@ SAMPLES, WORKERS = 10**9, 500
 ROWS_PER_PARTITION, RANGE_ROWS = 100_000, 1 << 20  # as ingest and the sort cut them
 CALLS, PARTITIONS = 100_000, 2_000
 KEY_BYTES = 25  # of a sample on its way to a range, at most
-AROUND_BYTES = 5 * 2 * 100 * 8  # what a range of the order's test, of a quarter of the size, must know of those around it
+AROUND_BYTES = 5 * 2 * 100 * 8  # what a range of the test, a quarter as long, must know of those around it
 _ONCE = "labeler"  # the stage that learns from counts, in the flow's process, whatever the number of samples
 
 _BY_CALL = {
