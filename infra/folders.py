@@ -117,12 +117,12 @@ class Folder:
             return None
         return value if isinstance(value, dict) else None
 
-    def open(self, name: str, size: int | None = None) -> BinaryIO:
-        """A file opened for reading; who knows its size saves a remote store a question."""
+    def open(self, name: str, size: int | None = None, little: bool = False) -> BinaryIO:
+        """A file opened for reading; who knows its size saves a remote store a question, who wants a `little` bytes."""
         path = self.path(name)
         if self.is_local:
             return cast(BinaryIO, self.fs.open(path, "rb"))
-        return open_remote(self.fs, path, self._asked, size)
+        return open_remote(self.fs, path, self._asked, size, little)
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file there, replacing what was: readers see the old one or the new one."""

@@ -55,7 +55,7 @@ class Post:
 
         def taken(one: tuple[int, PartFile]) -> tuple[int, memoryview]:
             sender, file = one
-            return sender, memoryview(read_part(folder, file, [name])[name][0].as_buffer())
+            return sender, memoryview(read_part(folder, file, [name], little=True)[name][0].as_buffer())
 
         at_once = 1 if folder.is_local else self._at_once()
         if at_once == 1:

@@ -83,12 +83,14 @@ def _repeats(column: pa.ChunkedArray) -> bool:
     return 2 * len(first.unique()) <= len(first)
 
 
-def read_parquet(folder: Folder, name: str, columns: list[str] | None = None, size: int | None = None) -> pa.Table:
+def read_parquet(
+    folder: Folder, name: str, columns: list[str] | None = None, size: int | None = None, little: bool = False
+) -> pa.Table:
     """The table in a Parquet file, its page checksums verified, read in the calling thread.
 
     Arrow's own reading ahead through a Python file leaves threads behind that abort the interpreter when it ends early.
     """
-    with open_parquet(folder, name, size) as file:
+    with open_parquet(folder, name, size, little) as file:
         wanted = file.schema_arrow.names if columns is None else columns
         if len(wanted) <= _COLUMNS:
             return file.read(columns=columns, use_threads=False)
@@ -101,20 +103,20 @@ def read_parquet(folder: Folder, name: str, columns: list[str] | None = None, si
 
 
 @contextmanager
-def open_parquet(folder: Folder, name: str, size: int | None = None) -> Iterator[pq.ParquetFile]:
+def open_parquet(folder: Folder, name: str, size: int | None = None, little: bool = False) -> Iterator[pq.ParquetFile]:
     """A Parquet file of a folder, open for reading; local ones by Arrow itself, without Python in between."""
     if folder.is_local:
         with pq.ParquetFile(folder.path(name), page_checksum_verification=True, pre_buffer=False) as file:
             yield file
     else:
-        with folder.open(name, size) as source:
+        with folder.open(name, size, little) as source:
             yield pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False)
 
 
-def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) -> pa.Table:
-    """The table in a part's file; RunError by name where the file is damaged."""
+def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None, little: bool = False) -> pa.Table:
+    """The table in a part's file; RunError by name where the file is damaged. The columns may be a `little` of it."""
     try:
-        table = read_parquet(folder, part.file, columns, part.bytes)
+        table = read_parquet(folder, part.file, columns, part.bytes, little)
     except (pa.ArrowInvalid, OSError) as error:
         raise _damaged(folder, part, error) from error
     if table.num_rows != part.rows:

@@ -12,19 +12,22 @@ if TYPE_CHECKING:
 WHOLE_BYTES = 32 << 20
 """Up to here a file is one request; a request costs as much time as some megabytes do."""
 _READ_AHEAD = 8 << 20
+PIECE_BYTES = 256 << 10
+"""Up to here even a file of which little is wanted is one request: sixteen at a time take no longer than a request."""
 
 Patient = Callable[[Callable[[], Any]], Any]
 
 
-def open_remote(fs: Any, path: str, patient: Patient, size: int | None = None) -> BinaryIO:
+def open_remote(fs: Any, path: str, patient: Patient, size: int | None = None, little: bool = False) -> BinaryIO:
     """The file, opened for reading; `patient` asks again where the store has only stumbled.
 
-    Who knows its size saves the request that asks for it.
+    Who knows its size saves the request that asks for it, and who wants but a `little` of it what lies between.
     """
     known = int(patient(lambda: fs.info(path))["size"]) if size is None else size
-    if known <= WHOLE_BYTES:
+    if known <= (PIECE_BYTES if little else WHOLE_BYTES):
         return io.BytesIO(patient(lambda: read_whole(fs, path)))
-    return cast(BinaryIO, io.BufferedReader(RangedFile(fs, path, known, patient), _READ_AHEAD))
+    ranged = RangedFile(fs, path, known, patient)
+    return cast(BinaryIO, ranged if little else io.BufferedReader(ranged, _READ_AHEAD))
 
 
 def read_whole(fs: Any, path: str) -> bytes:

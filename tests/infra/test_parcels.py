@@ -98,10 +98,10 @@ def test_over_a_network_many_files_are_asked_for_at_once_and_come_by_sender(monk
     sent, together, read = sent_by(AT_ONCE + 3, "memory://at-once"), threading.Barrier(AT_ONCE), post.read_part
     first = iter(range(AT_ONCE))
 
-    def waiting_for_the_others(*given):
+    def waiting_for_the_others(*given, **more):
         if next(first, None) is not None:
             together.wait(timeout=20)  # broken, and the test with it, where they come one after the other
-        return read(*given)
+        return read(*given, **more)
 
     monkeypatch.setattr(post, "read_part", waiting_for_the_others)
     found = sent.received(0)
@@ -114,12 +114,28 @@ def test_large_files_and_those_of_a_folder_are_read_one_after_the_other(monkeypa
     monkeypatch.setattr(post, "_BYTES_AT_ONCE", 1000)
     reading, read = threading.Lock(), post.read_part
 
-    def alone(*given):
+    def alone(*given, **more):
         assert reading.acquire(blocking=False)
         try:
-            return read(*given)
+            return read(*given, **more)
         finally:
             reading.release()
 
     monkeypatch.setattr(post, "read_part", alone)
     assert [bytes(part) for part in sent.received(0).values()] == [b"\0", b"\1", b"\2"]
+
+
+def test_of_a_large_file_only_what_was_sent_is_fetched(monkeypatch):
+    mine, others = np.random.default_rng(0).bytes(50_000), np.random.default_rng(1).bytes(3_000_000)
+    folder, fetched = Folder("memory://little"), []
+    file = write_part(folder, "part", parcels({0: mine, 1: others}))
+    fetch = type(folder.fs).cat_file
+
+    def counted(self, path, start=None, end=None, **more):
+        fetched.append((file.bytes if end is None else end) - (start or 0))
+        return fetch(self, path, start, end, **more)
+
+    monkeypatch.setattr(type(folder.fs), "cat_file", counted)
+    assert bytes(Post(folder.url, ((0, file),)).received(0)[0]) == mine
+    assert len(fetched) == 2
+    assert sum(fetched) < 3 * len(mine)
