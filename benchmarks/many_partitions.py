@@ -119,11 +119,12 @@ def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, A
     writes = sum(asked.get(kind, 0) for kind in ("PUT", "COPY", "LIST"))
     reads = sum(asked.get(kind, 0) for kind in ("GET", "HEAD"))
     gets = counts["asked"]["GET"]
-    taken = sum(gets[of] * OF[of](partitions, ranges) for of in ("partition and range", "range and range"))
+    for_parcels = sum(gets[of] * OF[of](partitions, ranges) for of in ("partition and range", "range and range"))
+    taken = for_parcels / 2  # its file's end, and the parcel
     seconds_of_one, _ = parcel_cost(ranges)
-    read_again = counts["bytes_per_sample_and_range"] * samples * ranges
+    read_again = sum(each * OF[of](partitions, ranges) for of, each in counts["bytes_more"].items())
     cpu = _of_partitions(chain) * partitions
-    one_after_the_other = reads + writes - taken * (1 - 1 / AT_ONCE)
+    one_after_the_other = reads + writes - for_parcels * (1 - 1 / AT_ONCE)
     waiting = one_after_the_other * assumed.request_seconds + read_again / assumed.megabytes_a_second / 1e6
     stages = len(chain["cpu"])
 
@@ -139,7 +140,7 @@ def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, A
     told("CPU of taking parcels, each worker", taken * seconds_of_one / WORKERS, "s", of_each=round(seconds_of_one, 5))
     told("waiting for the store, each worker", waiting / WORKERS, "s")
     told("requests", reads + writes, "", 0, by_kind={kind: round(count) for kind, count in asked.items()})
-    told("requests for parcels", taken, "", 0)
+    told("requests for parcels", for_parcels, "", 0)
     told("read for parcels", read_again / 1e9, "GB")
     told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$")
     told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$")
@@ -184,7 +185,8 @@ def main() -> None:
     each = say_tiny(tenth, whole)
     for kind, by in counts["asked"].items():
         tell(claim(f"{kind} of the chain", [sum(by.values())], unit="", **by))
-    tell(claim("read of a sample for every range", [counts["bytes_per_sample_and_range"]], unit="bytes"))
+    for of, each_more in counts["bytes_more"].items():
+        tell(claim(f"read more for each {of}", [each_more], unit="bytes", digits=0))
     name, seconds = f"CPU of a partition of {rows // 10:,} × {FUNCTIONS}, the whole chain", [_of_partitions(chain)]
     tell(claim(name, seconds, unit="s", by_stage=chain["cpu"], once=_ONCE))
     for assumed, value in asdict(Assumed()).items():

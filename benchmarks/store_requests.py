@@ -4,8 +4,8 @@
 
 The chain of `scale` runs in this process over a store that answers from memory and counts what it is asked, cut into
 more and fewer partitions, its orders sorted by more and fewer ranges. Each count is a sum over `OF`, and as many runs
-tell what there is of each. Prints one JSON object: by kind of request, and `calls`; and how many bytes are read of each
-sample for every further range.
+tell what there is of each. Prints one JSON object: by kind of request, and `calls`; and how many bytes more are read
+for further ranges. Files of parcels count as large ones, of which a range fetches the end and its own parcel.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 from planted_curation import LABELERS, chain
 
+from assay.infra import remote_files
 from assay.infra.compute import Call, Outcome
 from assay.infra.engines.serial import SerialEngine
 from assay.infra.environment import prepare_environment
@@ -111,6 +112,7 @@ def _count(call: Call) -> Call:
 def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
     """What the chain asks for, with so many partitions and its orders in so many ranges."""
     asked.clear()
+    remote_files.PIECE_BYTES = 0
     sorting.IN_ONE_PLACE, sorting.RANGE_ROWS = 0, rows // ranges
     options = argparse.Namespace(
         rows=rows, functions=FUNCTIONS, partitions=partitions, classes=2, coverage=(0.1, 0.6), labelers=LABELERS
@@ -123,12 +125,12 @@ def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
 
 
 def coefficients(found: Mapping[tuple[int, int], Counter[str]]) -> dict[str, dict[str, float]]:
-    """By kind of request: what there is of it by each of `OF`."""
+    """By kind of request, and for bytes: what there is of it by each of `OF`."""
     import numpy as np
 
     many = np.array([[each(*cut) for each in OF.values()] for cut in found])
     told: dict[str, dict[str, float]] = {}
-    for kind in sorted(set().union(*found.values()) - {_READ}):
+    for kind in sorted(set().union(*found.values())):
         solved = np.linalg.solve(many, [counts[kind] for counts in found.values()])
         told[kind] = dict(zip(OF, np.round(solved, 6).tolist(), strict=True))
     return told
@@ -138,10 +140,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="few rows: whether it works")
     rows = FEW_ROWS if parser.parse_args().quick else ROWS
-    found = {cut: counted(*cut, FEW_ROWS) for cut in CUTS}
-    (few, low), (_, high) = CUTS[:2]
-    again = (counted(few, high, rows)[_READ] - counted(few, low, rows)[_READ]) / (high - low) / rows
-    print(json.dumps({"asked": coefficients(found), "bytes_per_sample_and_range": again}))
+    requests = coefficients({cut: counted(*cut, FEW_ROWS) for cut in CUTS})
+    requests.pop(_READ)
+    read = coefficients({cut: counted(*cut, rows) for cut in CUTS})[_READ]
+    print(json.dumps({"asked": requests, "bytes_more": {of: each for of, each in read.items() if "range" in of}}))
 
 
 if __name__ == "__main__":
