@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from s3_door import Door
@@ -14,6 +15,7 @@ from assay.infra import remote_files
 from assay.infra.errors import InputError, RunError
 from assay.infra.folders import Folder
 from assay.infra.manifests import PartFile
+from assay.infra.parcels import Post, parcels
 from assay.infra.parquet import read_part, write_part
 from assay.infra.store import Store
 
@@ -129,6 +131,16 @@ def test_a_large_file_is_read_by_ranges(s3: str, door: Door, monkeypatch: pytest
     asked = door.seen["GET"]
     assert read_part(folder, part, ["value"]).equals(TABLE.select(["value"]))
     assert door.seen["GET"] > asked + 1
+
+
+def test_of_many_large_files_a_range_fetches_its_parcel_and_nothing_else(s3: str, door: Door) -> None:
+    folder, random = Folder(s3), np.random.default_rng(0)
+    mine = [random.bytes(1000) for _ in range(20)]
+    sent = [parcels({0: mine[at], 1: random.bytes(400_000)}) for at in range(20)]
+    post = Post(s3, tuple((at, write_part(folder, f"part-{at}", table)) for at, table in enumerate(sent)))
+    asked = door.seen["GET"]
+    assert [bytes(part) for part in post.received(0).values()] == mine
+    assert door.seen["GET"] - asked == 2 * len(mine)
 
 
 def test_a_bucket_that_is_not_there_is_wrong_input(door: Door) -> None:
