@@ -61,7 +61,7 @@ def once_more(record: RunRecord, again: RunRecord, quantity: str) -> list[Pair]:
 
 
 def _took(stage: StageRecord, quantity: str) -> float:
-    return stage.seconds if quantity == "seconds" else stage.cost["cpu"]
+    return stage.worked if quantity == "seconds" else stage.cost["cpu"]
 
 
 def near(found: list[Pair], within: float = WITHIN) -> float:
@@ -69,10 +69,15 @@ def near(found: list[Pair], within: float = WITHIN) -> float:
     return sum(abs(was - took) <= within * took for _, was, took in found) / len(found) if found else float("nan")
 
 
+def _near_or_short(every: list[Pair]) -> float:
+    """The share that the report calls near: within a quarter of the forecast, or half a second."""
+    return sum(abs(was - took) <= max(WITHIN * took, 0.5) for _, was, took in every) / max(1, len(every))
+
+
 def inside(record: RunRecord) -> float:
     """The share of the computed stages that took a time within their range."""
     known = record.forecast["stages"]
-    seen = [(known[one.place], one.seconds) for one in record.stages if not one.cached and one.place in known]
+    seen = [(known[one.place], one.worked) for one in record.stages if not one.cached and one.place in known]
     return sum(low - 0.05 <= took <= high + 0.05 for (_, low, high), took in seen) / len(seen) if seen else float("nan")
 
 
@@ -112,6 +117,7 @@ def tell_stages(name: str, of: str, every: list[Pair], quantity: str) -> None:
             unit="share",
             stages=len(long),
             within_half=round(near(long, 0.5), 3),
+            all_within_a_quarter_or_half_a_second=round(_near_or_short(every), 3),
             shorter=len(short),
             shorter_within_a_quarter=round(near(short), 3),
             shorter_within_half_a_second=round(close / max(1, len(short)), 3),

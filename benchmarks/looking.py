@@ -1,7 +1,9 @@
 """Networks that look at corrupted frames: as they were trained, and made fast for looking (`for_inference`).
 
 One severity of all fourteen perturbations, 31 frames each, of four images, frames made anew on both sides; CPU seconds
-of one thread. The peer is the network as it is loaded for attacks. What they say must be the same.
+of one thread. The peer is the network as it is loaded for attacks. What they say must be the same. Beside it: how many
+billion sums and products a second the fast network does alone, and how many a convolution does that is nothing else,
+which is what no layout gets beyond.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import time
 import numpy as np
 import torch
 from claims import claim, tell
+from torch.utils.flop_counter import FlopCounterMode
 
 from assay.infra.seeds import Seeds
 from assay.tasks.corruptions.frames import look
@@ -29,6 +32,7 @@ NETWORKS = {  # channels, pixels and width, as in pipelines.yaml
     "small-cnn": (1, 32, 1.0),
 }
 IMAGES = 4
+BLOCKS = 5
 
 
 def main() -> None:
@@ -55,7 +59,32 @@ def compare(name: str, repeats: int) -> None:
             seconds[side].append(spent)
             answers.append(answer)
     same = all(np.array_equal(answer, answers[0]) for answer in answers)
-    tell(claim(f"corruptions seen by {name}", seconds[0][1:], seconds[1][1:], unit="s", same_answers=same))
+    dense, shown = torch.nn.Conv2d(64, 64, 3, padding=1), torch.rand(16, 64, 32, 32)
+    tell(
+        claim(
+            f"corruptions seen by {name}",
+            seconds[0][1:],
+            seconds[1][1:],
+            unit="s",
+            same_answers=same,
+            gigaflops=round(gigaflops(quick.network, torch.rand(quick.block, channels, pixels, pixels))),
+            gigaflops_of_a_convolution=round(gigaflops(dense, shown)),
+        )
+    )
+
+
+def gigaflops(network: torch.nn.Module, images: torch.Tensor) -> float:
+    """What a network does on a block of images, in floating-point operations a nanosecond; the best of a few times."""
+    with FlopCounterMode(display=False) as counted, torch.no_grad():
+        network(images)
+    times = []
+    with torch.inference_mode():
+        for _ in range(BLOCKS):
+            began = time.process_time()
+            for _ in range(BLOCKS):
+                network(images)
+            times.append((time.process_time() - began) / BLOCKS)
+    return float(counted.get_total_flops() / min(times) / 1e9)
 
 
 def looked(model: ImageModel, images: np.ndarray) -> tuple[float, np.ndarray]:
@@ -63,7 +92,7 @@ def looked(model: ImageModel, images: np.ndarray) -> tuple[float, np.ndarray]:
     ids, shown = [f"image-{at}" for at in range(len(images))], np.zeros(len(images), bool)
     began = time.process_time()
     seen = [
-        each.said[model.name].ravel()
+        each.answers[model.name].ravel()
         for each in look({model.name: model}, images, ids, shown, Corruptions(severities=[3]), Seeds(0, "looking"))
     ]
     return time.process_time() - began, np.concatenate(seen)

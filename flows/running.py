@@ -119,7 +119,7 @@ def _open_run(
     run = Run(
         pipeline.name,
         store,
-        engine_of(project, progress),
+        engine_of(project, progress, libraries_of(pipeline)),
         progress,
         seed=seed,
         compute=project.compute,
@@ -219,14 +219,20 @@ def say_what_is_new(run: Run) -> None:
         run.progress.notice(f"Verified  {same if verified else none}")
 
 
-def engine_of(project: Project, progress: Progress) -> Callable[[], Engine]:
-    """A function that opens the project's engine when it is called."""
+def libraries_of(pipeline: Pipeline) -> tuple[str, ...]:
+    """What the pipeline's audits want imported before their first call, each once."""
+    asked = (kind for kind in pipeline.kinds if kind.asked(pipeline))
+    return tuple(dict.fromkeys(name for kind in asked for name in kind.libraries(pipeline)))
+
+
+def engine_of(project: Project, progress: Progress, libraries: Sequence[str] = ()) -> Callable[[], Engine]:
+    """A function that opens the project's engine when it is called; its workers import the libraries as they start."""
 
     def open_it() -> Engine:
         from assay.infra.engines.opening import open_engine
 
         try:
-            return open_engine(project.compute, progress.notice)
+            return open_engine(project.compute, progress.notice, libraries)
         except SettingError as error:
             place = project.lines.place(tuple(error.setting.split(".")))
             raise InputError(f"{place}: {error}") from error

@@ -61,7 +61,7 @@ def mark_of(bench: Workbench, content: str) -> str:
 def _counted(
     bench: Workbench, todo: Sequence[PartitionWork], constants: Mapping[str, Any], done: int, total: int
 ) -> Any:
-    engine = bench.run.engine
+    engine = bench.engine
     shared = engine.share(dict(constants))
     calls = (Call(item.index, item.name, count_partition, (item, shared), {}) for item in todo)
     folded: Folded[Any] = engine.fold(
@@ -144,7 +144,7 @@ def _verify(
     chosen = {item.index: replace(item, mark="") for item in work if item.index in drawn}
     if not chosen:
         return
-    engine = bench.run.engine
+    engine = bench.engine
     shared = engine.share(dict(constants))
     calls = (Call(index, item.name, count_partition, (item, shared), {}) for index, item in chosen.items())
     for outcome in engine.run(calls, gpu=bench.gpu):

@@ -142,7 +142,17 @@ class StageRecord:
     """What kind of work it was and how much: see `infra/likeness.py`."""
     cost: dict[str, float] = field(default_factory=dict)
     """What it took: seconds of processors (`cpu`) and GPUs (`gpu`), `partitions`, and `bytes` kept; `began` is when, in
-    seconds of the run. Empty where it came from the store."""
+    seconds of the run, and `waited` for how many of them workers and libraries were not there yet. Empty where it came
+    from the store."""
+
+    @property
+    def worked(self) -> float:
+        """The seconds of the stage's own: without those that the first stage of a run waits for workers and libraries.
+
+        >>> StageRecord("s", "s", "k", False, 5.0, "", {}, cost={"cpu": 1.0, "waited": 3.5}).worked
+        1.5
+        """
+        return round(max(0.0, self.seconds - self.cost.get("waited", 0.0)), 3)
 
     @property
     def taken_in_words(self) -> str:

@@ -13,6 +13,7 @@ import time
 import typing
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from threading import Thread
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from assay.infra.acting import plugin_of
@@ -119,7 +120,8 @@ class Stage(Generic[P, R]):
                         surroundings={name: one for name, one in ingredients.items() if name != "arguments"},
                     )
                     manifest = self._compute(bench, ingredients, args, kwargs)
-                    cost = manifest.cost | {"began": round(run.seconds - (time.perf_counter() - began), 3)}
+                    since = run.seconds - (time.perf_counter() - began)
+                    cost = manifest.cost | {"began": round(since, 3), "waited": round(bench.waited, 3)}
                 if again and held is not None:
                     manifest = run.store.settle(held, manifest, stage_key(ingredients), run.notice)
                 list_result(run.store, manifest)
@@ -215,6 +217,12 @@ def stage(
 def say(summary: str) -> None:
     """Set the line that a person sees when the stage is done, in this run and whenever it is taken from the store."""
     current_workbench().summary = summary
+
+
+def wait_for(loading: Thread) -> None:
+    """Wait for a library that is being imported: it counts as waiting, whichever stage comes first."""
+    with current_workbench().waiting():
+        loading.join()
 
 
 def stage_seeds() -> Seeds:

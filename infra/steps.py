@@ -120,7 +120,7 @@ def _calls(
     """What becomes of every partition's work on the run's engine; `parts` go to the function beside it, if given."""
     if not todo:
         return
-    engine = bench.run.engine
+    engine = bench.engine
     shared = engine.share(dict(constants))
     more = {work.index: () if parts is None else (parts[work.index],) for work in todo}
     calls = (Call(work.index, work.name, function, (work, shared, *more[work.index]), {}) for work in todo)

@@ -181,7 +181,7 @@ def _carry_out(bench: Workbench, work: TrainingWork, constants: Mapping[str, Any
         checkpoints.forget()
     elif step := checkpoints.last_step():
         bench.run.notice(f"The {bench.title} goes on after step {step}, where it was interrupted.")
-    engine = bench.run.engine
+    engine = bench.engine
     calls = [Call(0, work.name, carry_out, (work, engine.share(dict(constants))), {})]
     with _watched(bench, checkpoints):
         (outcome,) = engine.run(calls, gpu=bench.gpu)

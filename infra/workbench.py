@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ from assay.infra.seeds import Seeds
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from assay.infra.compute import Engine
 
 _current: ContextVar[Workbench | None] = ContextVar("assay_workbench", default=None)
 
@@ -52,7 +55,24 @@ class Workbench:
     verified: int = 0
     cpu_seconds: float = 0.0
     quarantined: list[str] = field(default_factory=list)
+    waited: float = 0.0
+    """Seconds in which the stage could not begin: workers were starting, or a library was being imported."""
     started: float = field(default_factory=time.perf_counter)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Within the block the stage waits for what whichever stage comes first has to wait for."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.waited += time.perf_counter() - began
+
+    @property
+    def engine(self) -> Engine:
+        """The run's engine; the first stage that needs it waits for its workers."""
+        with self.waiting():
+            return self.run.engine
 
     @property
     def place(self) -> str:

@@ -120,6 +120,9 @@ class AuditKind(Generic[R]):
     """The columns of the samples that it reads by name."""
     missing: Callable[[Pipeline, Path], Iterator[MissingThing]] = nothing
     """What the pipeline names and cannot be had, looked for before anything runs."""
+    libraries: Callable[[Pipeline], Iterable[str]] = nothing
+    """The modules that take seconds to import and that its calls on workers need: local workers import them as they
+    start, so that no stage is charged for being the first."""
     afterwards: Callable[[Ground, R, Run], tuple[R, Sequence[Finding]]] = lambda _ground, result, _run: (result, ())
     """The result with what only this run can say of it (how long, which look), and the findings on that."""
     hardness: Callable[[Ground, R], Iterator[Artifact[SampleHardness]]] = nothing

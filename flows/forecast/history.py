@@ -47,7 +47,7 @@ def _executed(stage: StageRecord) -> Iterator[Executed]:
         return
     work = stage.work
     rows_made = {name: int(handle.get("rows") or 0) for name, handle in stage.outputs.items()}
-    took = {**stage.cost, "seconds": stage.seconds}
+    took = {**stage.cost, "seconds": stage.worked}
     like, own, partial = str(work["like"]), str(work["own"]), bool(stage.partitions_taken)
     yield Executed(stage.stage, like, own, float(work["effort"]), int(work["rows"]), took, rows_made, partial)
 
@@ -69,5 +69,5 @@ def overhead(records: Sequence[RunRecord]) -> float:
 
 
 def _covered(record: RunRecord) -> float:
-    began = [(one.cost["began"], one.seconds) for one in record.stages if "began" in one.cost]
-    return covered([(start, start + seconds) for start, seconds in began])
+    began = [(one.cost["began"], one) for one in record.stages if "began" in one.cost]
+    return covered([(start + one.seconds - one.worked, start + one.seconds) for start, one in began])

@@ -82,7 +82,7 @@ def came_of(record: RunRecord) -> list[Came]:
     """Every stage that the run computed, beside its forecast."""
     known = record.forecast.get("stages", {})
     return [
-        Came(one.title, Range(*known[one.place]) if one.place in known else None, one.seconds)
+        Came(one.title, Range(*known[one.place]) if one.place in known else None, one.worked)
         for one in record.stages
         if not one.cached
     ]
@@ -115,7 +115,10 @@ def part(record: RunRecord) -> Iterator[Part]:
         Column("Took, s", "number"),
         Column("Near", "integer", "How many were off by less than a quarter, or half a second."),
     ]
-    note = "Expected from earlier runs over this store, before this one began; sums over the stages of one title."
+    note = (
+        "Expected from earlier runs over this store, before this one began; sums over the stages of one title, without "
+        "what the first stage that needs them waits for workers and libraries."
+    )
     yield Part("Forecast", sentence, [DataTable("Forecast and fact", columns, _by_title(known), note, collapsed=True)])
 
 

@@ -8,19 +8,21 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from typing import Any
 from urllib.parse import urlsplit
 
+import dask
 from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 from distributed.core import Status
 from distributed.deploy import Cluster
 from distributed.versions import VersionMismatchWarning
 from distributed.worker_memory import parse_memory_limit
 
+from assay.infra.engines import first_imports
 from assay.infra.engines.crew import local_crew
 from assay.infra.engines.memory import OF_C_LIBRARY
 from assay.infra.engines.starting_scripts import workers_go_without_main
@@ -54,11 +56,11 @@ class Connection:
         self.cluster.close()
 
 
-def connect(settings: Compute, notice: Callable[[str], None]) -> Connection:
+def connect(settings: Compute, notice: Callable[[str], None], libraries: Sequence[str] = ()) -> Connection:
     """A client of the engine that the settings name."""
     quiet()
     if settings.engine == "local":
-        cluster = start_here(settings)
+        cluster = start_here(settings, libraries)
         return Connection(Client(cluster, set_as_default=False), cluster, HERE)
     if "://" in settings.engine:
         return _join(settings.engine, notice)
@@ -79,8 +81,11 @@ def quiet() -> None:
         os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [filters, f"ignore:{SLOW_SCRATCH}"]))
 
 
-def start_here(settings: Compute) -> SpecCluster:
-    """A scheduler and one single-threaded process per worker: on loopback only, behind certificates of this run."""
+def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
+    """A scheduler and one single-threaded process per worker: on loopback only, behind certificates of this run.
+
+    A worker, also one that is started again, imports the `libraries` before it takes its first call.
+    """
     workers_go_without_main()
     security = Security.temporary()
     common = {
@@ -95,21 +100,21 @@ def start_here(settings: Compute) -> SpecCluster:
         "memory_limit": memory_of(settings.memory),
         "silence_logs": logging.CRITICAL,
         "death_timeout": 60,
+        "preload": [*dask.config.get("distributed.worker.preload", []), first_imports.__name__],
     }
+    wanted = first_imports.wanted(libraries)
     workers = {
         one.name: {
             "cls": Nanny,
             "options": worker
             | {
                 "resources": {"GPU": 1} if one.gpu else {"CPU": 1},
-                "env": ONE_EACH | OF_C_LIBRARY | {"CUDA_VISIBLE_DEVICES": one.cuda},
+                "env": ONE_EACH | OF_C_LIBRARY | wanted | {"CUDA_VISIBLE_DEVICES": one.cuda},
             },
         }
         for one in local_crew(settings)
     }
     scheduler = {"cls": Scheduler, "options": common | {"port": 0, "allowed_failures": settings.retries}}
-    import dask
-
     one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone
     with dask.config.set(one_call_per_worker), _deaf_to_interrupts():
         return SpecCluster(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from assay.infra.compute import Engine, Slots
 from assay.infra.errors import InputError
@@ -30,10 +30,13 @@ def engine_to_look_with(settings: Compute, notice: Callable[[str], None] = lambd
     return open_engine(settings, notice)
 
 
-def open_engine(settings: Compute, notice: Callable[[str], None] = lambda _: None) -> Engine:
+def open_engine(
+    settings: Compute, notice: Callable[[str], None] = lambda _: None, libraries: Sequence[str] = ()
+) -> Engine:
     """The engine that the settings name, started; a context manager. May be called in a thread, while others start.
 
-    `notice` hears each sentence that a person should read (no GPU, no worker yet), once.
+    `notice` hears each sentence that a person should read (no GPU, no worker yet), once. Workers that are started on
+    this machine import the `libraries` first; those of a cluster were there before, and will be after.
     """
     from assay.infra.engines.threads import one_thread
 
@@ -46,4 +49,4 @@ def open_engine(settings: Compute, notice: Callable[[str], None] = lambda _: Non
     from assay.infra.engines.dask_start import connect
 
     again = (lambda: connect(settings, lambda _: None)) if "://" in settings.engine else None
-    return DaskEngine(connect(settings, notice), settings, notice, connect_again=again)
+    return DaskEngine(connect(settings, notice, libraries), settings, notice, connect_again=again)

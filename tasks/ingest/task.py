@@ -16,7 +16,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import Reuse, collect, map_partitions, map_pieces, reduce_partitions, reduce_pieces
 from assay.infra.runs import current_run
-from assay.infra.stage import say, stage, write_table
+from assay.infra.stage import say, stage, wait_for, write_table
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.classes import require_repeated
 from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
@@ -53,7 +53,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None, reading.most_rows)
     classes = _classes(source, settings, reading, pieces, files)
     known = content_of_pieces(source, reading, classes)
-    loading = expectations.warm_up()
+    expectations.warm_up()
     samples, rejects = map_pieces(
         read_piece,
         pieces,
@@ -65,7 +65,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     _require_few_rejects(source, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)
     source.require_unchanged()
-    loading.join()
+    wait_for(expectations.warm_up())
     results = _contract(samples, reading, classes)
     contract = write_table(expectations.require_contract(results, source.label), into=ContractResults)
     names = pa.table({"code": np.arange(len(classes)), "name": list(classes)}, schema=Classes.schema)

@@ -44,7 +44,7 @@ from assay.tasks.ordering.sort_keys import (
 )
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered, outcomes
 
-IN_ONE_PLACE = 1 << 20
+IN_ONE_PLACE = 1 << 18
 RANGE_ROWS = 1 << 20
 """So many samples a worker sorts at a time: some 150 MB at their most."""
 

@@ -83,6 +83,17 @@ def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[
         yield find_disagreement(list(predictions.values()))
 
 
+def libraries(pipeline: Pipeline) -> Iterator[str]:
+    """What computes a network, and what its first step of training loads."""
+    from assay.flows.audits.subjects.flow import learners
+
+    subjects = learners(pipeline)
+    if any(one.network is not None or one.train is not None for one in subjects):
+        yield "torch"
+    if any(one.train is not None for one in subjects):
+        yield "torch._dynamo"
+
+
 def are_taught_weakly(pipeline: Pipeline) -> bool:
     """Whether a subject of images or texts learns from the weak labels."""
     from assay.flows.audits.subjects.flow import learners
@@ -212,6 +223,7 @@ SUBJECTS = AuditKind(
     examine_subjects,
     stands_on=("data", "curation"),
     only_if={"curation": are_taught_weakly},
+    libraries=libraries,
     hardness=hard_for_learners,
     background=clean_page,
     verdict=clean_verdict,

@@ -1,0 +1,66 @@
+"""What workers import before their first call, and that no stage is charged for what it only waits for."""
+
+import time
+from pathlib import Path
+
+import pytest
+from plumbing_workload import Numbers, Piece, make_numbers
+
+from assay.flows.configuration.loading import load_project
+from assay.flows.running import libraries_of
+from assay.infra.artifacts import Artifact
+from assay.infra.compute import Call, Engine
+from assay.infra.engines.opening import open_engine
+from assay.infra.partitions import map_pieces
+from assay.infra.progress import SilentProgress
+from assay.infra.runs import Run
+from assay.infra.settings import Compute
+from assay.infra.stage import stage
+from assay.infra.store import Store
+
+PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
+RARE = "wave"  # nothing else imports sounds
+
+
+@stage(version=1)
+def make(rows: int) -> Artifact[Numbers]:
+    return map_pieces(make_numbers, [Piece(0, rows)], into=Numbers)
+
+
+def has_imported(engine: Engine, name: str) -> bool:
+    (outcome,) = engine.run([Call(0, "looking", eval, (f"{name!r} in __import__('sys').modules",), {})])
+    assert outcome.error is None
+    return bool(outcome.value)
+
+
+@pytest.mark.xdist_group("dask")
+def test_workers_import_before_their_first_call_what_they_are_told() -> None:
+    with open_engine(Compute(workers=1, gpu_workers=0), libraries=["nobody_has_this", RARE]) as engine:
+        assert has_imported(engine, RARE)
+    with open_engine(Compute(workers=1, gpu_workers=0)) as engine:
+        assert not has_imported(engine, RARE)
+
+
+@pytest.mark.parametrize(
+    ("name", "libraries"),
+    [("breast-cancer", ()), ("digits", ("torch", "torch._dynamo")), ("reviews", ("torch", "torch._dynamo"))],
+)
+def test_audits_say_what_their_workers_will_need(name: str, libraries: tuple[str, ...]) -> None:
+    project = load_project(PIPELINES, pipeline=name)
+    assert libraries_of(project.pipelines[name]) == libraries
+
+
+def test_the_first_stage_waits_for_workers_and_is_not_charged_for_it(tmp_path: Path) -> None:
+    settings, slow = Compute(engine="serial"), 0.5
+
+    def started_late() -> Engine:
+        time.sleep(slow)
+        return open_engine(settings)
+
+    with Run("test", Store(str(tmp_path)).open(), started_late, SilentProgress(), compute=settings) as run:
+        make(10)
+        make(20)
+    first, second = run.record.stages
+    assert first.cost["waited"] > slow / 2 > second.cost["waited"]
+    assert first.worked == pytest.approx(first.seconds - first.cost["waited"], abs=2e-3)
+    assert first.seconds > slow / 2
