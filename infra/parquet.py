@@ -18,6 +18,8 @@ from assay.infra.manifests import PartFile
 
 _ROW_GROUP_BYTES = 64 << 20
 _LOOKED_AT = 4096
+UNCOMPRESSED = {b"compression": b"none"}
+"""The metadata of a field whose values are written as they are, and can be found in the file."""
 _COLUMNS = 128  # that are read at a time: each has a reader of some 300 kB, which for 1,800 columns is half a gigabyte
 
 
@@ -50,13 +52,14 @@ def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
         field.name for field in table.schema if pa.types.is_large_binary(field.type) or pa.types.is_binary(field.type)
     }
     plain = [field.name for field in table.schema if field.name not in blobs]
+    plain_bytes = any(field.metadata == UNCOMPRESSED for field in table.schema)
     rows = max(1, int(_ROW_GROUP_BYTES / max(1.0, table.nbytes / max(1, table.num_rows))))
     with folder.writing(name) as sink:
         pq.write_table(
             table,
             sink,
             row_group_size=rows,
-            compression="zstd",
+            compression="none" if plain_bytes else "zstd",
             write_page_checksum=True,
             use_dictionary=[name for name in plain if _repeats(table.column(name))],
             write_statistics=plain if blobs else True,
@@ -83,14 +86,12 @@ def _repeats(column: pa.ChunkedArray) -> bool:
     return 2 * len(first.unique()) <= len(first)
 
 
-def read_parquet(
-    folder: Folder, name: str, columns: list[str] | None = None, size: int | None = None, little: bool = False
-) -> pa.Table:
+def read_parquet(folder: Folder, name: str, columns: list[str] | None = None, size: int | None = None) -> pa.Table:
     """The table in a Parquet file, its page checksums verified, read in the calling thread.
 
     Arrow's own reading ahead through a Python file leaves threads behind that abort the interpreter when it ends early.
     """
-    with open_parquet(folder, name, size, little) as file:
+    with open_parquet(folder, name, size) as file:
         wanted = file.schema_arrow.names if columns is None else columns
         if len(wanted) <= _COLUMNS:
             return file.read(columns=columns, use_threads=False)
@@ -103,22 +104,22 @@ def read_parquet(
 
 
 @contextmanager
-def open_parquet(folder: Folder, name: str, size: int | None = None, little: bool = False) -> Iterator[pq.ParquetFile]:
+def open_parquet(folder: Folder, name: str, size: int | None = None) -> Iterator[pq.ParquetFile]:
     """A Parquet file of a folder, open for reading; local ones by Arrow itself, without Python in between."""
     if folder.is_local:
         with pq.ParquetFile(folder.path(name), page_checksum_verification=True, pre_buffer=False) as file:
             yield file
     else:
-        with folder.open(name, size, little) as source:
+        with folder.open(name, size) as source:
             yield pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False)
 
 
-def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None, little: bool = False) -> pa.Table:
-    """The table in a part's file; RunError by name where the file is damaged. The columns may be a `little` of it."""
+def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) -> pa.Table:
+    """The table in a part's file; RunError by name where the file is damaged."""
     try:
-        table = read_parquet(folder, part.file, columns, part.bytes, little)
+        table = read_parquet(folder, part.file, columns, part.bytes)
     except (pa.ArrowInvalid, OSError) as error:
-        raise _damaged(folder, part, error) from error
+        raise damaged(folder, part, error) from error
     if table.num_rows != part.rows:
         place = f"{folder.url}/{part.file}"
         raise RunError(f"The file {place} has {table.num_rows} rows, not {part.rows}: delete it and run again.")
@@ -135,11 +136,12 @@ def read_rows(folder: Folder, part: PartFile, ids: pa.Array) -> pa.Table:
                 if pc.any(wanted).as_py():
                     tables.append(file.read_row_group(group, use_threads=False).filter(wanted))
     except (pa.ArrowInvalid, OSError) as error:
-        raise _damaged(folder, part, error) from error
+        raise damaged(folder, part, error) from error
     return pa.concat_tables(tables)
 
 
-def _damaged(folder: Folder, part: PartFile, error: Exception) -> RunError:
+def damaged(folder: Folder, part: PartFile, error: Exception) -> RunError:
+    """The sentence for a part's file that cannot be read."""
     return RunError(
         f"The file {folder.url}/{part.file} is damaged or gone ({_first_line(error)}): delete it and run again, "
         "only that partition is computed anew."

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
+from posted import opened
 
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.differing import HashRange, differing_in, hashes_dealt
@@ -17,10 +18,7 @@ HASHES = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3) | st.sam
 def test_every_hash_is_counted_once(parts, ranges):
     sent = [hashes_dealt(pa.table({"cluster": np.array(part, dtype=np.int64)}), ranges) for part in parts]
     counted = [
-        differing_in(
-            HashRange(at), {place: memoryview(one.column(at)[0].as_buffer()) for place, one in enumerate(sent)}
-        )
-        for at in range(ranges)
+        differing_in(HashRange(at), {place: opened(one, at) for place, one in enumerate(sent)}) for at in range(ranges)
     ]
     assert sum(counted) == len({one for part in parts for one in part})
 

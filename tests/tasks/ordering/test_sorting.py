@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from posted import opened
 
 from assay.data.schemas import CuratedSets
 from assay.infra.artifacts import Artifact
@@ -49,7 +50,7 @@ def cut_tables(draw):
 
 
 def received(sent: dict[int, pa.Table], addressee: int) -> dict[int, memoryview]:
-    return {number: memoryview(table[f"to_{addressee:05d}"][0].as_buffer()) for number, table in sent.items()}
+    return {number: opened(table, addressee) for number, table in sent.items()}
 
 
 @given(cut_tables())
