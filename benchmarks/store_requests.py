@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -60,13 +61,20 @@ _empty = itertools.count()
 asked: Counter[str] = Counter()
 
 
+class Nested(threading.local):
+    """How deep a thread is in the file system: parcels are asked for by several at a time."""
+
+    depth = 0
+
+
 class CountedFileSystem(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
     """A store in memory that counts what it is asked; what it asks itself for an answer does not count."""
 
     protocol = "counted"
     store: ClassVar[dict[str, Any]] = {}
     pseudo_dirs: ClassVar[list[str]] = [""]
-    within = 0
+    within: ClassVar[Nested] = Nested()
+    counting: ClassVar[threading.Lock] = threading.Lock()
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
@@ -78,15 +86,17 @@ def _counting(name: str) -> Callable[..., Any]:
 
     def method(self: CountedFileSystem, *args: Any, **kwargs: Any) -> Any:
         # A run's lease is renewed by the clock and not by what the run does.
-        asked[_KINDS[name]] += not CountedFileSystem.within and not any("/leases/" in str(one) for one in args)
-        CountedFileSystem.within += 1
+        outermost = not self.within.depth and not any("/leases/" in str(one) for one in args)
+        self.within.depth += 1
         try:
             answer = original(self, *args, **kwargs)
-            if name == "cat_file" and CountedFileSystem.within == 1:
-                asked[_READ] += len(answer)
-            return answer
         finally:
-            CountedFileSystem.within -= 1
+            self.within.depth -= 1
+        if outermost:
+            with self.counting:
+                asked[_KINDS[name]] += 1
+                asked[_READ] += len(answer) if name == "cat_file" else 0
+        return answer
 
     return method
 
