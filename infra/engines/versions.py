@@ -37,16 +37,20 @@ def processor_here() -> str:
     """
     features = import_module("numpy._core._multiarray_umath").__cpu_features__
     widest = next((name for name in _FEATURES if features.get(name)), "baseline")
-    return f"{platform.machine()} {widest} {_maker()}"
+    return f"{platform.machine()} {widest} {_maker_here()}"
 
 
-def _maker() -> str:
-    """Who made the processor, its family and model, where Linux says so; else what the platform calls it."""
+def _maker_here() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0].splitlines()
+        return maker(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     except OSError:
         return platform.processor() or "unknown"
-    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def maker(cpuinfo: str) -> str:
+    """Who made the first processor that Linux tells of, its family and model; of an ARM, its implementer and part."""
+    lines = (line.partition(":") for line in cpuinfo.split("\n\n", 1)[0].splitlines())
+    told = {key.strip(): value.strip() for key, _, value in lines}
     if "vendor_id" in told:
         return f"{told['vendor_id']} {told.get('cpu family', '?')}.{told.get('model', '?')}"
     return f"{told.get('CPU implementer', 'unknown')} {told.get('CPU part', '?')}"

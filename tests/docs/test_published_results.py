@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Command, environment
-from published_results import PUBLISHED, disagreements
+from published_results import PUBLISHED, disagreements, is_outside
 from repository import ROOT
 
 from assay.flows.configuration.loading import load_project
@@ -16,6 +16,7 @@ from assay.flows.reproduce.results import Results
 from assay.flows.reproduce.spec import PaperTable
 from assay.flows.reproduce.tables import TABLES, reproduce_all
 from assay.infra.store import Store
+from assay.tasks.statistics.findings import Finding
 
 NAMES = sorted(folder.name for folder in PUBLISHED.iterdir() if folder.is_dir())
 CHEAP = ("digits-defended-quick", "overfitting-synthetic-quick", "reviews-weak")
@@ -55,3 +56,26 @@ def test_it_is_measured_again(name: str, tmp_path: Path) -> None:
     opened = Store(str(store)).open()
     [record] = opened.runs()
     assert disagreements(opened, record) == []
+
+
+def finding(value: float, low: float, high: float, metric: str = "subject.accuracy") -> Finding:
+    return Finding(metric, value=value, low=low, high=high)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outside"),
+    [
+        (finding(0.8, 0.7, 0.9), finding(0.6, 0.5, 0.71), False),
+        (finding(0.8, 0.7, 0.9), finding(0.6, 0.5, 0.69), True),
+        (finding(0.1, 0.1, 0.1), finding(0.1 + 1e-16, 0.1 + 1e-16, 0.1 + 1e-16), False),
+        (finding(-0.997, -0.988, -0.985), finding(-0.998, -0.988, -0.985), False),  # an estimate beside its interval
+        (finding(1e-6, 1e-6, 1e-6, "overfitting.p_value"), finding(1e-4, 1e-4, 1e-4, "overfitting.p_value"), False),
+        (finding(1e-6, 1e-6, 0.01, "overfitting.p_value"), finding(0.2, 0.06, 1.0, "overfitting.p_value"), True),
+        (finding(0.2, 0.06, 1.0, "overfitting.p_value"), finding(1e-6, 1e-6, 0.01, "overfitting.p_value"), True),
+        (finding(1e-6, 1e-6, 0.01, "overfitting.p_value"), finding(0.2, 0.01, 1.0, "overfitting.p_value"), False),
+    ],
+)
+def test_runs_on_other_processors_contradict_each_other_only_by_more_than_chance(
+    before: Finding, after: Finding, outside: bool
+) -> None:
+    assert is_outside(before, after) is outside

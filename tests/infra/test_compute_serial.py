@@ -1,5 +1,6 @@
 """The engine in this process behaves as the others do; and where work goes is decided before it starts."""
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from assay.infra.compute import Call, Slots
 from assay.infra.engines import gpus
 from assay.infra.engines.opening import open_engine
 from assay.infra.engines.routing import Notices, route
+from assay.infra.engines.versions import maker
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
 from tests.infra import compute_calls as does
@@ -64,6 +66,15 @@ def test_profile_names_versions_and_processor() -> None:
     assert architecture == platform.machine()
     assert widest.isupper() or widest == "baseline"
     assert maker  # two with the same instructions round differently
+
+
+EPYC = "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 26\nmodel : 2\nmodel name : AMD EPYC\n\nprocessor : 1\n"
+
+
+def test_processors_of_one_maker_with_the_same_instructions_are_told_apart() -> None:
+    assert maker(EPYC) == "AuthenticAMD 26.2"
+    assert maker(EPYC.replace("26", "25")) == "AuthenticAMD 25.2"
+    assert maker("processor : 0\nCPU implementer : 0x41\nCPU part : 0xd40\n") == "0x41 0xd40"
 
 
 @pytest.mark.parametrize(
