@@ -104,6 +104,18 @@ def parcel_cost(ranges: int) -> tuple[float, float]:
         return (time.process_time() - began) / looks, written.bytes / (rows * ranges)
 
 
+def index_bytes(opened: float, partitions: int, ranges: int) -> float:
+    """What of the files is read to find parcels in them: an entry for each of their addressees.
+
+    Those are ranges of the test, but for ranks, which each of two orders sends back to the partitions.
+    """
+    from assay.infra.parcels import ENTRY_BYTES
+    from assay.tasks.ordering.known_ranges import SHARE
+
+    back = 2 * partitions * ranges
+    return ENTRY_BYTES * ((opened - back) * SHARE * ranges + back * partitions)
+
+
 def requests(counts: dict[str, dict[str, float]], partitions: int, ranges: int) -> dict[str, float]:
     """How often the chain asks for each kind of thing with so many partitions and ranges."""
     return {kind: sum(each * OF[of](partitions, ranges) for of, each in by.items()) for kind, by in counts.items()}
@@ -123,6 +135,7 @@ def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, A
     taken = for_parcels / 2  # its file's end, and the parcel
     seconds_of_one, _ = parcel_cost(ranges)
     read_again = sum(each * OF[of](partitions, ranges) for of, each in counts["bytes_more"].items())
+    read_again += index_bytes(taken, partitions, ranges)
     cpu = _of_partitions(chain) * partitions
     one_after_the_other = reads + writes - for_parcels * (1 - 1 / AT_ONCE)
     waiting = one_after_the_other * assumed.request_seconds + read_again / assumed.megabytes_a_second / 1e6

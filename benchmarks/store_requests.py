@@ -81,21 +81,26 @@ class CountedFileSystem(MemoryFileSystem):  # type: ignore[misc]  # fsspec has n
         return str(super()._strip_protocol(path.replace("counted://", "memory://", 1)))
 
 
+def _tally(what: str, many: int) -> None:
+    with CountedFileSystem.counting:
+        asked[what] += many
+
+
 def _counting(name: str) -> Callable[..., Any]:
     original = getattr(MemoryFileSystem, name)
 
     def method(self: CountedFileSystem, *args: Any, **kwargs: Any) -> Any:
         # A run's lease is renewed by the clock and not by what the run does.
         outermost = not self.within.depth and not any("/leases/" in str(one) for one in args)
+        if outermost:
+            _tally(_KINDS[name], 1)
         self.within.depth += 1
         try:
             answer = original(self, *args, **kwargs)
         finally:
             self.within.depth -= 1
-        if outermost:
-            with self.counting:
-                asked[_KINDS[name]] += 1
-                asked[_READ] += len(answer) if name == "cat_file" else 0
+        if outermost and name == "cat_file":
+            _tally(_READ, len(answer))
         return answer
 
     return method

@@ -78,6 +78,7 @@ class Post:
 
 
 _ENTRY = struct.Struct("<QIII")  # where a parcel begins in the value, its length packed and unpacked, its checksum
+ENTRY_BYTES = _ENTRY.size
 _END = struct.Struct("<QI8s")  # how many entries, the checksum of the index, and what all of this is
 _OF_PARQUET = struct.Struct("<I4s")  # how long the footer is, and Parquet's own mark
 _MARK = b"PARCELS1"

@@ -21,7 +21,7 @@ from assay.tasks.ordering.validity import RIGHT, UNKNOWN
 from assay.tasks.ordering.whole_ties import Around, around, ends_of, places_of
 from assay.tasks.statistics.selective import PARTS
 
-_SHARE = 4
+SHARE = 4
 """Of the rows of a range as `sorting` cuts them, one in so many: a sample takes several times the memory here."""
 
 
@@ -126,7 +126,7 @@ def known_ranges(
 
 def range_rows() -> int:
     """How many samples a range holds, about."""
-    return max(1, sorting.RANGE_ROWS // _SHARE)
+    return max(1, sorting.RANGE_ROWS // SHARE)
 
 
 def firsts_of(pieces: Sequence[Range]) -> list[int]:
