@@ -43,6 +43,7 @@ def both_held(marks: Path) -> bool:
     return len(list(marks.glob("held-*"))) == 2
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_stages_at_work_with_one_sentence(team: Path, home: Path, marks: Path) -> None:
     store = team / "interrupted"
     (marks / "hold").touch()
@@ -62,6 +63,7 @@ def test_ctrl_c_ends_all_stages_at_work_with_one_sentence(team: Path, home: Path
     assert not list(store.rglob("*.tmp-*"))
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_left_alone_while_it_lives_and_gone_on_with_afterwards(
     team: Path, home: Path, marks: Path
 ) -> None:

@@ -58,6 +58,7 @@ def finished(store: Path, stage: str) -> list[Path]:
     return list(store.glob(f"stages/{stage}/*/marks/*/*.json"))
 
 
+@pytest.mark.slow
 def test_a_worker_killed_during_labelling_changes_no_digest(
     team: Path, home: Path, marks: Path, undisturbed: dict[str, str]
 ) -> None:

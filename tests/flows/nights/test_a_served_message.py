@@ -36,6 +36,7 @@ def ran(folder: Path, config: str, **more: str) -> Command:
     return done
 
 
+@pytest.mark.slow
 def test_a_night_with_a_silent_webhook_ends_as_without_one(tmp_path: Path) -> None:
     quiet = ran(tmp_path / "quiet", CONFIG.replace("NOTIFY", ""))
     with hook(slow=True) as server:

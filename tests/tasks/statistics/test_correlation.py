@@ -28,7 +28,7 @@ def test_a_resample_has_the_correlation_of_the_pairs_drawn(pairs, seed):
     assert measured("mae", gold, said, times)[0] == pytest.approx(np.abs(x - y).mean())
 
 
-@pytest.mark.parametrize("n", [40, 400])
+@pytest.mark.parametrize("n", [40, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["pearson", "spearman"])
 def test_nineteen_intervals_in_twenty_hold_the_truth(name, n):
     rng, truth, hits = np.random.default_rng(4), 0.7, 0

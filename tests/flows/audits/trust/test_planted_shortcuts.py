@@ -46,6 +46,7 @@ def measured(seed: int, strength: float, pipeline: Pipeline) -> dict[tuple[str, 
     return {(one.metric, one.of): one for one in found if one.group == pipeline.trust.explainers[0]}
 
 
+@pytest.mark.slow
 def test_planted_shortcuts_are_found_and_confidence_does_not_find_them(run):
     """In seconds: explained by omission, with the word embeddings that are always there."""
     quick = the_pipeline(
