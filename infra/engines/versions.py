@@ -32,8 +32,8 @@ def processor_here() -> str:
     """The processor's architecture and widest instruction set, as NumPy sees them, and which one it is
     ("x86_64 AVX512_ICL AuthenticAMD 26.2").
 
-    Instructions alone do not say it: on two machines that had the same ones, and the same libraries, quantiles of a beta
-    differed in their last bits.
+    Instructions alone do not say it: on two machines that had the same ones, and the same libraries, quantiles of a
+    beta differed in their last bits.
     """
     features = import_module("numpy._core._multiarray_umath").__cpu_features__
     widest = next((name for name in _FEATURES if features.get(name)), "baseline")
