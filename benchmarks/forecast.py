@@ -70,7 +70,7 @@ def near(found: list[Pair], within: float = WITHIN) -> float:
 
 
 def _near_or_short(every: list[Pair]) -> float:
-    """The share that the report calls near: within a quarter of the forecast, or half a second."""
+    """The share within a quarter of what it took, or half a second; a page asks for a factor of 1.25 either way."""
     return sum(abs(was - took) <= max(WITHIN * took, 0.5) for _, was, took in every) / max(1, len(every))
 
 

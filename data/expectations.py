@@ -41,7 +41,6 @@ def check_contract(table: pa.Table, name: str, parameters: Mapping[str, int] | N
     `parameters` are the figures that the suite leaves open (`last_class`). Nothing is fetched, sent or left on disk.
     """
     checked = bounded_sample(table, WHOLE_UP_TO)
-    warm_up().join()
     note = "" if checked.num_rows == table.num_rows else f" (seeded sample of {table.num_rows} rows)"
     answers = _ask(checked, contract(name), dict(parameters or {}))
     rows = [_result(name, answer, checked.num_rows, note) for answer in answers]

@@ -52,14 +52,14 @@ def write_part(folder: Folder, prefix: str, table: pa.Table) -> PartFile:
         field.name for field in table.schema if pa.types.is_large_binary(field.type) or pa.types.is_binary(field.type)
     }
     plain = [field.name for field in table.schema if field.name not in blobs]
-    plain_bytes = any(field.metadata == UNCOMPRESSED for field in table.schema)
+    as_they_are = any(field.metadata == UNCOMPRESSED for field in table.schema)
     rows = max(1, int(_ROW_GROUP_BYTES / max(1.0, table.nbytes / max(1, table.num_rows))))
     with folder.writing(name) as sink:
         pq.write_table(
             table,
             sink,
             row_group_size=rows,
-            compression="none" if plain_bytes else "zstd",
+            compression="none" if as_they_are else "zstd",
             write_page_checksum=True,
             use_dictionary=[name for name in plain if _repeats(table.column(name))],
             write_statistics=plain if blobs else True,

@@ -53,7 +53,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None, reading.most_rows)
     classes = _classes(source, settings, reading, pieces, files)
     known = content_of_pieces(source, reading, classes)
-    expectations.warm_up()
+    loading = expectations.warm_up()
     samples, rejects = map_pieces(
         read_piece,
         pieces,
@@ -65,7 +65,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     _require_few_rejects(source, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)
     source.require_unchanged()
-    wait_for(expectations.warm_up())
+    wait_for(loading)
     results = _contract(samples, reading, classes)
     contract = write_table(expectations.require_contract(results, source.label), into=ContractResults)
     names = pa.table({"code": np.arange(len(classes)), "name": list(classes)}, schema=Classes.schema)
