@@ -1,9 +1,9 @@
 """Networks that look at corrupted frames: as they were trained, and made fast for looking (`for_inference`).
 
-One severity of all fourteen perturbations, 31 frames each, of four images, frames made anew on both sides; CPU seconds
-of one thread. The peer is the network as it is loaded for attacks. What they say must be the same. Beside it: how many
-billion sums and products a second the fast network does alone, and how many a convolution does that is nothing else,
-which is what no layout gets beyond.
+One severity of all fourteen perturbations, 31 frames each, of sixteen images, frames made anew on both sides; CPU
+seconds of one thread. The peer is the network as it is loaded for attacks. What they say must be the same. Beside it:
+how many billion sums and products a second the fast network does alone, and how many a convolution does that is nothing
+else, which is what no layout gets beyond.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 from claims import claim, tell
 from torch.utils.flop_counter import FlopCounterMode
 
+from assay.infra.engines.memory import keep_freed_memory
 from assay.infra.seeds import Seeds
 from assay.tasks.corruptions.frames import look
 from assay.tasks.corruptions.settings import Corruptions
@@ -31,7 +32,7 @@ NETWORKS = {  # channels, pixels and width, as in pipelines.yaml
     "chexnet": (1, 64, 0.25),
     "small-cnn": (1, 32, 1.0),
 }
-IMAGES = 4
+IMAGES = 16
 BLOCKS = 5
 
 
@@ -42,6 +43,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one network, once: whether it works")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    keep_freed_memory()  # as on a worker
     for name in ["small-cnn"] if options.quick else NETWORKS:
         compare(name, 1 if options.quick else options.repeats)
 

@@ -50,8 +50,8 @@ def look(
     """
     require_pixels(pixels, ids)
     _require_size(pixels, ids)
-    device = next(iter(models.values())).device
-    for rows in _chunks(pixels, settings.frames, device):
+    device, block = next(iter(models.values())).device, max(model.block for model in models.values())
+    for rows in _chunks(pixels, settings.frames, device, block):
         images = torch.from_numpy(pixels[rows]).to(device)
         draws = Draws(seeds, ids[rows], device)
         kept = torch.from_numpy(np.flatnonzero(shown[rows])).to(device)
@@ -91,10 +91,10 @@ def answer(model: ImageModel, frames: Tensor, ids: Sequence[str], perturbation: 
     return spoken.reshape(*frames.shape[:2], *spoken.shape[1:])
 
 
-def _chunks(pixels: Pixels, frames: int, device: str) -> list[slice]:
-    """Runs of samples whose frames fit the memory meant for them; one sample at least."""
-    size = max(1, frames * pixels[:1].nbytes)
-    step = max(1, _BYTES[device] // size)
+def _chunks(pixels: Pixels, frames: int, device: str, block: int) -> list[slice]:
+    """Runs of samples whose frames fit the memory meant for them, and blocks but for a few; one sample at least."""
+    fit = _BYTES[device] // max(1, pixels[:1].nbytes)
+    step = max(1, (fit // block * block or fit) // frames)
     return [slice(start, min(start + step, len(pixels))) for start in range(0, len(pixels), step)]
 
 

@@ -41,7 +41,7 @@ class Corrupted(NamedTuple):
     images: Artifact[CorruptedImages]
 
 
-@stage(version=2, title="corruptions", draws=True, gpu=True)
+@stage(version=3, title="corruptions", draws=True, gpu=True)
 def corrupt_subjects(
     evaluation: Artifact[Samples],
     classes: Artifact[Classes],

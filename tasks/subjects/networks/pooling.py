@@ -1,9 +1,12 @@
-"""Average pooling to a fixed extent by matrix products: on a GPU its gradient is the same, bit for bit, every time."""
+"""Pooling whose way depends on the size of the images.
+
+Averages over a fixed extent are matrix products: on a GPU their gradient is the same, bit for bit, every time.
+"""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def pool_to(images: Tensor, extent: int) -> Tensor:
@@ -15,6 +18,11 @@ def pool_to(images: Tensor, extent: int) -> Tensor:
     if height == width == extent:
         return images
     return _shares(height, extent, images) @ images @ _shares(width, extent, images).T
+
+
+def halved(images: Tensor) -> Tensor:
+    """The maximum over 2×2 places, where there are as many."""
+    return nn.functional.max_pool2d(images, 2) if min(images.shape[-2:]) > 1 else images
 
 
 def _shares(extent: int, cells: int, like: Tensor) -> Tensor:

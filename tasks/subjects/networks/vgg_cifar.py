@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from assay.tasks.subjects.networks.pooling import halved
 from assay.tasks.subjects.networks.vgg import VGG16, trunk
 
 SMALLEST = 8
@@ -28,7 +29,5 @@ class VGGCifar(nn.Module):  # type: ignore[misc]
     def forward(self, images: Tensor) -> Tensor:
         """Logits [n, k]."""
         for stage in self.stages:
-            images = stage(images)
-            if min(images.shape[-2:]) > 1:
-                images = nn.functional.max_pool2d(images, 2)
+            images = halved(stage(images))
         return self.head(images.mean(dim=(2, 3)))

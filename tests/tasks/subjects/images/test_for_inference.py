@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 
-from assay.tasks.subjects.images.for_inference import for_inference
+from assay.tasks.subjects.images.for_inference import for_inference, in_place
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.building import build_network
 
-NETWORKS = {"small-cnn": 32, "attnmel": 48, "vgg19-bn": 32, "resnet50": 32, "inception-v3": 80, "chexnet": 32}
+NETWORKS = {
+    "small-cnn": 28,
+    "attnmel": 48,
+    "attnmel-softmax": 48,
+    "vgg19": 32,
+    "vgg19-bn": 48,
+    "resnet50": 32,
+    "inception-v3": 80,
+    "chexnet": 32,
+    "vgg-cifar": 16,
+    "wide-resnet": 32,
+}
 
 
 def model(name: str, size: int) -> ImageModel:
@@ -53,6 +64,29 @@ def test_batch_norms_are_folded() -> None:
     layers = {type(layer) for layer in for_inference(model("resnet50", 32)).network.modules()}
     assert nn.BatchNorm2d not in layers
     assert nn.Conv2d in layers
+
+
+class Twice(nn.Module):  # type: ignore[misc]
+    """A network that needs what its layers said after the activation of it, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.third = (nn.Conv2d(1, 1, 3, padding=1) for _ in range(3))
+
+    def forward(self, images: Tensor) -> Tensor:
+        first = self.first(torch.relu(images))
+        second = self.second(torch.relu(first)) + first
+        return torch.relu(self.third(second)) + second + images
+
+
+def test_nothing_is_overwritten_that_something_else_needs() -> None:
+    torch.manual_seed(0)
+    network, shown = Twice().requires_grad_(False), images(8, 4) - 0.5
+    before, expected = shown.clone(), network(shown)
+    quick = in_place(fx.symbolic_trace(network))
+    assert torch.equal(quick(shown), expected)
+    assert torch.equal(shown, before)
+    assert {"relu_", "iadd"} <= {getattr(node.target, "__name__", "") for node in quick.graph.nodes}
 
 
 class Flat(nn.Module):  # type: ignore[misc]
