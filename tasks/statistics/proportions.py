@@ -22,6 +22,8 @@ class Bands(NamedTuple):
 def wilson(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> Bands:
     """Wilson's score interval of hits/n at `level`, elementwise; [0, 1] where n = 0, for then nothing is known.
 
+    n need not be whole, nor as much as one: answers that go together are worth fewer.
+
     >>> low, high = wilson([9, 0], [10, 0])
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.5958, 0.0], [0.9821, 1.0])
@@ -29,7 +31,7 @@ def wilson(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> Bands:
     from statsmodels.stats.proportion import proportion_confint
 
     won, counts = _counts(hits, n)
-    trials = np.maximum(counts, 1)
+    trials = np.where(counts > 0, counts, 1)
     low, high = proportion_confint(won, trials, alpha=1 - level, method="wilson")
     low, high = np.clip(low, 0, won / trials), np.clip(high, won / trials, 1)  # rounding can leave 0/n by 1e-17
     return Bands(np.where(counts > 0, low, 0.0), np.where(counts > 0, high, 1.0))
@@ -60,8 +62,9 @@ def normal_band(hits: npt.ArrayLike, n: npt.ArrayLike, z: float = PAPER_Z) -> Ba
     ([0.7344], [0.8656])
     """
     won, counts = _counts(hits, n)
-    accuracy = won / np.maximum(counts, 1)
-    half = z * np.sqrt(accuracy * (1 - accuracy) / np.maximum(counts, 1))
+    trials = np.where(counts > 0, counts, 1)
+    accuracy = won / trials
+    half = z * np.sqrt(accuracy * (1 - accuracy) / trials)
     low, high = np.clip(accuracy - half, 0, 1), np.clip(accuracy + half, 0, 1)
     return Bands(np.where(counts > 0, low, 0.0), np.where(counts > 0, high, 1.0))
 

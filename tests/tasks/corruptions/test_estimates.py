@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assay.tasks.corruptions.estimates import clustered_ratio, clustered_share, gram, likeness
@@ -20,6 +20,7 @@ def ratio(hits, others, trials=30):
     return clustered_ratio(gram(np.column_stack([hits, full, others, full])), OWN, BESIDE)
 
 
+@example([20, 30], 0)
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=40), st.integers(0, 39))
 def test_the_interval_holds_the_share_and_no_cut_of_the_samples_shows(hits, cut):
     counts = np.column_stack([hits, np.full(len(hits), 30)])

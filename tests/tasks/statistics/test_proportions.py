@@ -85,3 +85,18 @@ def test_samples_without_an_exception_mislead_as_seldom_as_the_level_says(share:
 def test_what_is_no_mean_of_shares_has_no_such_interval(value: float, n: int) -> None:
     with pytest.raises(ValueError, match="mean of one or more"):
         unvaried(value, n)
+
+
+@given(st.floats(0, 1), st.floats(1e-2, 10))
+def test_wilson_is_that_root_of_answers_worth_less_than_one_sample_too(value: float, worth: float) -> None:
+    ends = wilson([value * worth], [worth])
+    for end in ends:
+        assert (value - end[0]) ** 2 * worth == pytest.approx(1.959963984540054**2 * end[0] * (1 - end[0]), abs=1e-9)
+    assert ends.low[0] - 1e-12 <= value <= ends.high[0] + 1e-12
+
+
+def test_the_less_answers_are_worth_the_wider_is_their_interval() -> None:
+    worth = np.array([4, 1, 0.5, 0.1, 0.01])
+    low, high = wilson(0.8 * worth, worth)
+    assert (np.diff(high - low) > 0).all()
+    assert high[-1] > 0.999
