@@ -59,7 +59,8 @@ def alpha_interval(
 ) -> Interval | None:
     """α with its BCa interval over resampled samples, or over their groups [n]; None where there is no α.
 
-    With `times`, the rows that are alike are resampled together, which is the same of as many samples as you like.
+    With `times`, the rows that are alike are resampled together, which is the same of as many samples as you like;
+    those of a group stay together all the same.
 
     >>> counts = [[2, 0], [0, 2], [1, 1], [2, 0]] * 20
     >>> interval = alpha_interval(counts, np.random.default_rng(0))
@@ -73,18 +74,19 @@ def alpha_interval(
     if value is None:
         return None
     kinds, often = _pairable(counts, times)
-    if times is not None:
+    if times is not None and groups is None:
         kinds, often = alike(kinds, often)
     given = kinds.sum(axis=1)
     sums = np.column_stack([kinds, (given**2 - (kinds**2).sum(axis=1)) / (given - 1)])
-    if times is not None:
-        found = bca_interval_of_sums(_alpha, sums, often, generator, level)
-    elif groups is None:
-        found = bca_interval(lambda weights: _alpha(weights @ sums), len(sums), generator, level)
-    else:
-        whole = _by_group(sums, pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)]))
+    if groups is not None:
+        units = pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)])
+        whole = _by_group(sums * often[:, None], units)
         within = expanded(len(whole), level) if len(whole) > 1 else level
         found = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
+    elif times is not None:
+        found = bca_interval_of_sums(_alpha, sums, often, generator, level)
+    else:
+        found = bca_interval(lambda weights: _alpha(weights @ sums), len(sums), generator, level)
     return Interval(value, found.low, found.high)
 
 

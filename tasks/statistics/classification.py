@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Effective, codes_of
+from assay.tasks.statistics.clusters import Effective, codes_of, sums_by_cluster
 from assay.tasks.statistics.proportions import wilson
 
 Truth = npt.NDArray[np.int8] | npt.NDArray[np.int16] | npt.NDArray[np.int64]
@@ -93,17 +93,25 @@ def proportion(
     return Proportion(value, float(low[0]), float(high[0]), n)
 
 
-def proportion_of(hits: int, n: int, level: float = 0.95) -> Proportion:
-    """As `proportion`, digit by digit, of independent samples with one label each of which only the numbers are known.
+def proportion_of(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95, groups: Groups = None) -> Proportion:
+    """As `proportion`, of samples with one label each of which only the numbers are known, in one or more rows [n].
 
-    >>> proportion_of(3, 4) == proportion([True, True, False, True])
+    >>> proportion_of(3, 4) == proportion_of([1, 2], [1, 3]) == proportion([True, True, False, True])
     True
     """
-    if n == 0:
+    won, tried = np.atleast_1d(np.asarray(hits, np.int64)), np.atleast_1d(np.asarray(n, np.int64))
+    total = int(tried.sum())
+    if total == 0:
         return Proportion(None, None, None, 0)
-    value = hits / n
-    low, high = wilson([value * n], [n], level)
-    return Proportion(value, float(low[0]), float(high[0]), n)
+    value, effective = int(won.sum()) / total, float(total)
+    if groups is not None:
+        codes = codes_of(groups)
+        size = int(codes.max()) + 1
+        here, right = sums_by_cluster(codes, tried, size), sums_by_cluster(codes, won, size)
+        moved = (right - value * here) / total
+        effective = _effective_groups(moved, int((here > 0).sum()), total, value, level)
+    low, high = wilson([value * effective], [effective], level)
+    return Proportion(value, float(low[0]), float(high[0]), total)
 
 
 def influence_of(hits: npt.ArrayLike, known: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
@@ -130,12 +138,16 @@ def _cells(hits: npt.ArrayLike, known: npt.ArrayLike | None) -> tuple[Bools, Boo
 def _effective_samples(
     influence: npt.NDArray[np.float64], codes: npt.NDArray[np.int64], known: Bools, value: float, level: float
 ) -> float:
-    """How many independent samples know as much as these groups: at most all there are; each group one where all are
-    alike; none where there is a single group."""
-    sums, there = np.bincount(codes, influence), len(np.unique(codes[known]))
-    variance = float(sums @ sums) * there / max(1, there - 1)
-    n = float(known.sum())
-    alike = float(there) if variance <= 1e-18 else min(value * (1 - value) / variance, n)
+    """How many independent samples know as much as these groups."""
+    there = len(np.unique(codes[known]))
+    return _effective_groups(np.bincount(codes, influence), there, int(known.sum()), value, level)
+
+
+def _effective_groups(moved: npt.NDArray[np.float64], there: int, n: int, value: float, level: float) -> float:
+    """How many independent samples know as much as groups that move the share so far: at most all there are; each group
+    one where all are alike; none where there is a single group."""
+    variance = float(moved @ moved) * there / max(1, there - 1)
+    alike = float(there) if variance <= 1e-18 else min(value * (1 - value) / variance, float(n))
     return Effective(alike, there).counted(level)
 
 

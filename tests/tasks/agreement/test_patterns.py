@@ -25,9 +25,10 @@ from assay.tasks.agreement.measuring import agreement_findings
 from assay.tasks.agreement.patterns import count_patterns, labelled_patterns, labelled_samples
 from assay.tasks.agreement.settings import Annotators
 from assay.tasks.agreement.task import measure_agreement
-from assay.tasks.statistics import grouped_samples
+from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import findings_from
-from assay.tasks.statistics.groups import GROUP
+from assay.tasks.statistics.groups import GROUP, group_hashes
+from assay.tasks.statistics.resampling import BLOCKS
 
 PEOPLE, CLASSES = ["ann", "bob", "cleo"], {"no": 0, "yes": 1, "maybe": 2}
 NAMES = list(CLASSES)
@@ -44,13 +45,24 @@ def samples_of(codes: np.ndarray, first: int = 0) -> pa.Table:
     return pa.table({"id": [f"s{first + at}" for at in range(len(codes))], "gold": gold, **words})
 
 
-def by_pattern(*parts: np.ndarray):
-    counted = [count_patterns(samples_of(part), PEOPLE, CLASSES) for part in parts]
-    return agreement_findings(labelled_patterns(functools.reduce(merge, counted), PEOPLE), len(CLASSES))
+def by_pattern(*parts: np.ndarray, grouped: bool = False):
+    counted = [count_patterns(in_groups(samples_of(part), part, grouped), PEOPLE, CLASSES) for part in parts]
+    merged = functools.reduce(merge, counted)
+    return agreement_findings(labelled_patterns(merged, PEOPLE, grouped=grouped), len(CLASSES))
 
 
-def by_sample(codes: np.ndarray):
-    return agreement_findings(labelled_samples(samples_of(codes), PEOPLE, CLASSES), len(CLASSES))
+def by_sample(codes: np.ndarray, grouped: bool = False):
+    samples = in_groups(samples_of(codes), codes, grouped)
+    labelled = labelled_samples(samples, PEOPLE, CLASSES)
+    if grouped:  # numbered as pools are, so that the same ones are drawn
+        labelled = labelled._replace(groups=codes_of(group_hashes(samples) % BLOCKS))
+    return agreement_findings(labelled, len(CLASSES))
+
+
+def in_groups(samples: pa.Table, codes: np.ndarray, grouped: bool) -> pa.Table:
+    """In groups of those whose codes add up to the same, if so."""
+    groups = pa.array([f"p{one}" for one in codes.sum(axis=1)], pa.string())
+    return samples.append_column(GROUP, groups) if grouped else samples
 
 
 def without_ends(findings):
@@ -59,6 +71,11 @@ def without_ends(findings):
         (one.metric, one.of, one.value, one.n, one.verdict, *([] if one.unit == "α" else [one.low, one.high]))
         for one in findings
     ]
+
+
+def numbers(findings) -> np.ndarray:
+    """Values and ends, those of α among them."""
+    return np.array([[one.value, one.low, one.high] for one in findings], np.float64)
 
 
 @given(ROWS)
@@ -74,6 +91,23 @@ def test_the_cut_and_the_order_do_not_matter(codes, cut, random):
     random.shuffle(order)
     mixed = codes[order]
     assert by_pattern(mixed[:cut], mixed[cut:]) == by_pattern(codes)
+
+
+@given(ROWS)
+@settings(max_examples=30)
+def test_whole_groups_are_resampled_by_pattern_as_by_sample(codes):
+    np.testing.assert_allclose(numbers(by_pattern(codes, grouped=True)), numbers(by_sample(codes, grouped=True)))
+
+
+@given(ROWS, st.integers(0, 40), st.randoms())
+@settings(max_examples=20)
+def test_of_groups_too_the_cut_and_the_order_do_not_matter(codes, cut, random):
+    order = list(range(len(codes)))
+    random.shuffle(order)
+    mixed = codes[order]
+    np.testing.assert_array_equal(
+        numbers(by_pattern(mixed[:cut], mixed[cut:], grouped=True)), numbers(by_pattern(codes, grouped=True))
+    )
 
 
 def test_ends_are_those_of_resampled_samples():
@@ -127,40 +161,31 @@ def measured(cuts: list[int], grouped: bool = False, names: list[str] = NAMES) -
     return measure_agreement(given_samples(cuts, grouped), given_classes(names), Annotators(columns=tuple(PEOPLE)))
 
 
-def collected(monkeypatch) -> list[str]:
-    """What is collected from now on, by kind."""
-    seen = []
+@pytest.mark.parametrize("grouped", [False, True])
+def test_of_many_samples_no_column_is_collected(make_run, tmp_path, monkeypatch, grouped):
+    with make_run(store=str(tmp_path / "one place")) as run:
+        at_once, line = findings_from(collect(measured([0, N], grouped), None)), run.record.stages[-1].summary
+    seen, digests = [], set()
 
     def noted(artifact, columns):
         seen.append(artifact.kind)
         return collect(artifact, columns)
 
-    for module in (task, grouped_samples):
-        monkeypatch.setattr(module, "collect", noted)
-    return seen
-
-
-def test_of_many_samples_no_column_is_collected(make_run, tmp_path, monkeypatch):
-    with make_run(store=str(tmp_path / "one place")) as run:
-        at_once, line = findings_from(collect(measured([0, N]), None)), run.record.stages[-1].summary
     monkeypatch.setattr(task, "IN_ONE_PLACE", N - 1)
-    seen, digests = collected(monkeypatch), set()
+    monkeypatch.setattr(task, "collect", noted)
     for cuts in ([0, N], [0, 7, 150, N]):
         with make_run(store=str(tmp_path / f"{len(cuts)}")) as run:
-            counted = measured(cuts)
+            counted = measured(cuts, grouped)
             digests.add(counted.digest)
-            assert without_ends(findings_from(collect(counted, None))) == without_ends(at_once)
+            found = findings_from(collect(counted, None))
+            if grouped:
+                np.testing.assert_allclose(numbers(found)[:, 0], numbers(at_once)[:, 0])
+                np.testing.assert_allclose(numbers(found), numbers(at_once), atol=0.02)  # other pools, other draws
+            else:
+                assert without_ends(found) == without_ends(at_once)
             assert run.record.stages[-1].summary == line
     assert set(seen) == {"Classes"}
     assert len(digests) == 1
-
-
-def test_samples_in_groups_are_measured_as_ever(make_run, tmp_path, monkeypatch):
-    with make_run(store=str(tmp_path / "one place")):
-        at_once = measured([0, N], grouped=True).digest
-    monkeypatch.setattr(task, "IN_ONE_PLACE", 0)
-    with make_run(store=str(tmp_path / "many")):
-        assert measured([0, N], grouped=True).digest == at_once
 
 
 @pytest.mark.parametrize("most", [0, N])
