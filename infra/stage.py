@@ -12,8 +12,8 @@ import itertools
 import time
 import typing
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from threading import Thread
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from assay.infra.acting import plugin_of
@@ -219,10 +219,9 @@ def say(summary: str) -> None:
     current_workbench().summary = summary
 
 
-def wait_for(loading: Thread) -> None:
-    """Wait for a library that is being imported: it counts as waiting, whichever stage comes first."""
-    with current_workbench().waiting():
-        loading.join()
+def waiting() -> AbstractContextManager[None]:
+    """Within it a library is imported, or waited for: that is no work of the stage's, which may not be the first."""
+    return current_workbench().waiting()
 
 
 def stage_seeds() -> Seeds:

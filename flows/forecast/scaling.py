@@ -14,6 +14,8 @@ _SAME = 0.02
 SLACK = 1.25
 """The factor that a range reaches up and down at the least, and once more for every doubling beyond what is known."""
 _SMALLEST = 1e-3
+_IN_PROPORTION = 0.9
+"""Of twice as many samples at least 1.8 times as many, where a share of them is kept."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,20 @@ def expected(points: Sequence[tuple[float, float]], amount: float) -> Range:
     off = max(_ratio(fixed + growing * size, took) for size, took in sizes)
     doublings = min(abs(math.log2(max(amount, _SMALLEST) / max(size, _SMALLEST))) for size, _ in sizes)
     return _around(fixed + growing * amount, max(SLACK, off) * SLACK ** max(0.0, doublings - 1))
+
+
+def limit(points: Sequence[tuple[float, float]]) -> float | None:
+    """The most that is kept of whatever there is, given pairs of an amount and what was kept of it; None where twice as
+    much was kept of twice as much.
+
+    >>> limit([(1797.0, 150.0), (891.0, 150.0), (449.0, 117.0)]), limit([(600.0, 180.0), (300.0, 87.0)])
+    (150.0, None)
+    """
+    sizes = _by_size(points)
+    if len(sizes) < 2:
+        return None
+    (less, few), (more, many) = sizes[-2:]
+    return many if many * less < _IN_PROPORTION * few * more else None
 
 
 def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

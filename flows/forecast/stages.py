@@ -11,7 +11,7 @@ from statistics import median
 from types import MappingProxyType
 
 from assay.flows.forecast.history import WIDENED, Basis, Executed, most_alike
-from assay.flows.forecast.scaling import SLACK, Range, expected
+from assay.flows.forecast.scaling import SLACK, Range, expected, limit
 from assay.infra.likeness import Given, Work, is_by_sample, rows_among
 from assay.infra.plans import CACHED, PlannedStage
 
@@ -106,4 +106,5 @@ def _rows_made(name: str, artifact: Given, work: Work, over: int, alike: Sequenc
         return round(over * kept) if is_by_sample(artifact.kind) else 0
     if len({size for size, _ in points}) == 1 and not is_by_sample(artifact.kind):
         return round(points[0][1])
-    return round(expected(points, over * kept).value)
+    promised = expected(points, over * kept).value
+    return round(min(promised, most) if is_by_sample(artifact.kind) and (most := limit(points)) else promised)

@@ -16,7 +16,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import Reuse, collect, map_partitions, map_pieces, reduce_partitions, reduce_pieces
 from assay.infra.runs import current_run
-from assay.infra.stage import say, stage, wait_for, write_table
+from assay.infra.stage import say, stage, waiting, write_table
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.classes import require_repeated
 from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
@@ -65,7 +65,8 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     _require_few_rejects(source, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)
     source.require_unchanged()
-    wait_for(loading)
+    with waiting():
+        loading.join()
     results = _contract(samples, reading, classes)
     contract = write_table(expectations.require_contract(results, source.label), into=ContractResults)
     names = pa.table({"code": np.arange(len(classes)), "name": list(classes)}, schema=Classes.schema)

@@ -27,7 +27,7 @@ from assay.data.schemas import (
 from assay.infra.artifacts import Artifact
 from assay.infra.parcels import Received
 from assay.infra.partitions import Columns, Reuse, collect, map_partitions
-from assay.infra.stage import say, stage, stage_seeds, wait_for, write_table
+from assay.infra.stage import say, stage, stage_seeds, waiting, write_table
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.alike import cluster_table
 from assay.tasks.ordering.approaches import OURS, approach_named
@@ -115,7 +115,8 @@ def check_order(
     """What the contract of curated sets finds before they are handed out: in all of them, or in every so manieth."""
     stride = -(-curated.rows // expectations.WHOLE_UP_TO)
     table = collect(_every(curated, stride, last=0), CuratedSets.schema.names)
-    wait_for(expectations.warm_up())
+    with waiting():
+        expectations.warm_up().join()
     found = expectations.check_curated_sets(table, classes.rows, settings.datasets, curated.rows)
     say(f"{found.num_rows} expectations of {table.num_rows} curated samples met")
     return write_table(expectations.require_contract(found, "The curated order"), into=ContractResults)

@@ -140,7 +140,7 @@ def _effective_samples(
 ) -> float:
     """How many independent samples know as much as these groups."""
     there = len(np.unique(codes[known]))
-    return _effective_groups(np.bincount(codes, influence), there, int(known.sum()), value, level)
+    return _effective_groups(np.bincount(codes, influence).astype(np.float64), there, int(known.sum()), value, level)
 
 
 def _effective_groups(moved: npt.NDArray[np.float64], there: int, n: int, value: float, level: float) -> float:

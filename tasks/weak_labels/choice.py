@@ -28,12 +28,14 @@ class LabelerChoice(Named):
     """A labeler that a pipeline can name: what it learns from votes, or what it makes of them; with neither, every
     vote weighs the same.
 
-    `learn` turns counts of votes into weights per function. `probabilities` is given the votes of some samples,
+    `learn` turns counts of votes into weights per function; `load` imports what it needs, if that takes seconds.
+    `probabilities` is given the votes of some samples,
     [n, m] with -1 for abstaining, and the number of classes, and gives the probability of every class, [n, k]; a
     sample's may not depend on the other samples.
     """
 
     learn: Callable[[VoteCounts, Options], Labeler] | None = None
+    load: Callable[[], None] | None = None
     probabilities: Callable[[CastVotes, int], Probabilities] | None = None
 
     def __post_init__(self) -> None:

@@ -19,6 +19,15 @@ def _snorkel(counts: VoteCounts, settings: Options) -> Labeler:
     return snorkel(counts, settings, balance if isinstance(balance, tuple) else None)
 
 
+def _load_snorkel() -> None:
+    from assay.tasks.weak_labels.snorkel_counts import load
+
+    load()
+
+
 LABELERS: NamedChoices[LabelerChoice] = NamedChoices(
-    "labeler", GROUP, LabelerChoice, (LabelerChoice("majority"), LabelerChoice("snorkel", learn=_snorkel))
+    "labeler",
+    GROUP,
+    LabelerChoice,
+    (LabelerChoice("majority"), LabelerChoice("snorkel", learn=_snorkel, load=_load_snorkel)),
 )

@@ -15,7 +15,7 @@ from assay.data.schemas import Classes, LabelModel, Panel, Votes, WeakLabels
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
-from assay.infra.stage import say, stage, write_table
+from assay.infra.stage import say, stage, waiting, write_table
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
 from assay.tasks.weak_labels.balance import given_shares, majority_shares
 from assay.tasks.weak_labels.choice import LabelerChoice
@@ -90,7 +90,12 @@ def _train(
     if functions == "panel" and panel is None:
         raise InputError("There is no panel to label with; add a pruning stage to the pipeline, or use all functions.")
     heard = counts.of(counts.functions if panel is None else _functions(panel, functions))
-    return _untrained_labeler(choice, heard.functions) if choice.learn is None else choice.learn(heard, settings)
+    if choice.learn is None:
+        return _untrained_labeler(choice, heard.functions)
+    if choice.load is not None:
+        with waiting():
+            choice.load()
+    return choice.learn(heard, settings)
 
 
 def _balance(votes: Artifact[Votes], classes: Artifact[Classes], settings: WeakLabelling) -> tuple[float, ...] | None:
