@@ -1,6 +1,6 @@
 """How near the forecast of a stage comes: embedded pipelines on a quarter and on half of their samples, then whole.
 
-    python benchmarks/forecast.py [PIPELINE …] [--workers 2] [--quick]
+    python benchmarks/forecast.py [PIPELINE …] [--workers 1] [--quick]
 
 Every run is an `assay run` of its own over one store a pipeline: the forecast of the third is the one that it said at
 its head, from the records of the first two. Stages under a second are counted apart: the clock there is mostly the
@@ -25,7 +25,7 @@ from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.store import Store
 
 ROOT = Path(__file__).resolve().parents[1]
-PIPELINES = ("breast-cancer", "first-night", "digits-quick", "overfitting-synthetic-quick")
+PIPELINES = ("breast-cancer", "first-night", "digits-quick", "digits-defended-quick")
 SHARES = ("25%", "50%", "100%")
 WITHIN = 0.25
 SHORT = 1.0
@@ -85,7 +85,7 @@ def main() -> None:
     """Every pipeline at three sizes and once more, told as it is done, and the shares over all of them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("pipelines", nargs="*", default=list(PIPELINES))
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=1, help="with the flow itself as many as there are cores")
     parser.add_argument("--quick", action="store_true", help="one pipeline: whether it works, not how near it comes")
     options = parser.parse_args()
     said: dict[tuple[str, str], list[Pair]] = {(of, quantity): [] for of in (FORECAST, ONCE_MORE) for quantity in UNITS}

@@ -14,8 +14,8 @@ _SAME = 0.02
 SLACK = 1.25
 """The factor that a range reaches up and down at the least, and once more for every doubling beyond what is known."""
 _SMALLEST = 1e-3
-_IN_PROPORTION = 0.9
-"""Of twice as many samples at least 1.8 times as many, where a share of them is kept."""
+_IN_PROPORTION = 0.85
+"""Of twice as many samples at least 1.8 times as many are kept, where a share of them is."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def limit(points: Sequence[tuple[float, float]]) -> float | None:
     sizes = _by_size(points)
     if len(sizes) < 2:
         return None
-    (less, few), (more, many) = sizes[-2:]
-    return many if many * less < _IN_PROPORTION * few * more else None
+    (less, few), (more, many) = sizes[0], sizes[-1]
+    return many if few and many / few < (more / less) ** _IN_PROPORTION else None
 
 
 def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

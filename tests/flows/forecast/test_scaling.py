@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.flows.forecast.scaling import SLACK, expected, line
+from assay.flows.forecast.scaling import SLACK, expected, limit, line
 
 POSITIVE = st.floats(0.01, 1e4)
 
@@ -50,3 +50,14 @@ def test_further_from_what_is_known_the_range_is_wider() -> None:
 
 def test_what_took_nothing_takes_nothing() -> None:
     assert expected([(10.0, 0.0), (20.0, 0.0)], 40.0).high == 0.0
+
+
+@given(st.floats(0.01, 1.0), st.lists(st.integers(100, 10_000), min_size=2, max_size=5, unique=True))
+def test_a_share_of_the_samples_has_no_limit_and_what_stays_has_one(share: float, sizes: list[int]) -> None:
+    assert limit([(float(size), share * size) for size in sizes]) is None
+    assert limit([(float(size), 50.0) for size in sizes]) == 50.0
+
+
+def test_nothing_is_said_of_limits_from_one_size_or_where_nothing_was_kept() -> None:
+    assert limit([(100.0, 50.0), (100.0, 50.0)]) is None
+    assert limit([(100.0, 0.0), (200.0, 0.0)]) is None

@@ -58,6 +58,14 @@ def test_rows_of_what_is_promised_are_followed_from_stage_to_stage() -> None:
     assert found.seconds.value == pytest.approx(24 + 4)
 
 
+def test_of_more_samples_a_limit_keeps_no_more() -> None:
+    capped = [was("left", 100, 1.0, made=60), was("left", 200, 1.2, made=75)]
+    more = [there(400), *night()[1:2], planned("after", ["l"], "a")]
+    found = forecast(more, [*capped, was("after", 60, 6.0), was("after", 75, 7.5)], slots=1, overhead=0.0)
+    assert [one.rows for one in found.stages] == [0, 400, 75]
+    assert found.stages[-1].costs["seconds"].value == pytest.approx(7.5)
+
+
 def test_an_attack_of_more_steps_takes_longer_and_keeps_no_more() -> None:
     plan = [planned("attack", [], "a", outlook=WILL_RUN, effort=40.0)]
     [stage] = forecast(plan, [was("attack", 100, 3.0, effort=10.0)], slots=1, overhead=0.0).stages
