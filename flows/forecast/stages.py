@@ -107,4 +107,5 @@ def _rows_made(name: str, artifact: Given, work: Work, over: int, alike: Sequenc
     if len({size for size, _ in points}) == 1 and not is_by_sample(artifact.kind):
         return round(points[0][1])
     promised = expected(points, over * kept).value
-    return round(min(promised, most) if is_by_sample(artifact.kind) and (most := limit(points)) else promised)
+    most = limit(points) if is_by_sample(artifact.kind) else None
+    return round(promised if most is None else min(promised, most))

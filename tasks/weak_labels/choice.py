@@ -29,9 +29,8 @@ class LabelerChoice(Named):
     vote weighs the same.
 
     `learn` turns counts of votes into weights per function; `load` imports what it needs, if that takes seconds.
-    `probabilities` is given the votes of some samples,
-    [n, m] with -1 for abstaining, and the number of classes, and gives the probability of every class, [n, k]; a
-    sample's may not depend on the other samples.
+    `probabilities` is given the votes of some samples, [n, m] with -1 for abstaining, and the number of classes, and
+    gives the probability of every class, [n, k]; a sample's may not depend on the other samples.
     """
 
     learn: Callable[[VoteCounts, Options], Labeler] | None = None

@@ -84,30 +84,19 @@ def test_values_are_those_of_the_samples_to_the_last_digit(codes):
     assert without_ends(by_pattern(codes)) == without_ends(by_sample(codes))
 
 
-@given(ROWS, st.integers(0, 40), st.randoms())
-@settings(max_examples=20)
-def test_the_cut_and_the_order_do_not_matter(codes, cut, random):
+@given(ROWS, st.integers(0, 40), st.randoms(), st.booleans())
+@settings(max_examples=40)
+def test_the_cut_and_the_order_do_not_matter(codes, cut, random, grouped):
     order = list(range(len(codes)))
     random.shuffle(order)
     mixed = codes[order]
-    assert by_pattern(mixed[:cut], mixed[cut:]) == by_pattern(codes)
+    assert by_pattern(mixed[:cut], mixed[cut:], grouped=grouped) == by_pattern(codes, grouped=grouped)
 
 
 @given(ROWS)
 @settings(max_examples=30)
 def test_whole_groups_are_resampled_by_pattern_as_by_sample(codes):
     np.testing.assert_allclose(numbers(by_pattern(codes, grouped=True)), numbers(by_sample(codes, grouped=True)))
-
-
-@given(ROWS, st.integers(0, 40), st.randoms())
-@settings(max_examples=20)
-def test_of_groups_too_the_cut_and_the_order_do_not_matter(codes, cut, random):
-    order = list(range(len(codes)))
-    random.shuffle(order)
-    mixed = codes[order]
-    np.testing.assert_array_equal(
-        numbers(by_pattern(mixed[:cut], mixed[cut:], grouped=True)), numbers(by_pattern(codes, grouped=True))
-    )
 
 
 def test_ends_are_those_of_resampled_samples():
