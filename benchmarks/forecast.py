@@ -1,9 +1,9 @@
-"""How near the forecast of a stage comes: embedded pipelines on a quarter and on half of their samples, then whole.
+"""How near the forecast of a stage comes: embedded pipelines, twice on a quarter and on half of their samples, and whole.
 
     python benchmarks/forecast.py [PIPELINE …] [--workers 1] [--quick]
 
-Every run is an `assay run` of its own over one store a pipeline: the forecast of the third is the one that it said at
-its head, from the records of the first two. Stages under a second are counted apart: the clock there is mostly the
+Every run is an `assay run` of its own over one store a pipeline: the forecast of the whole is the one that it said at
+its head, from the records of those before it. Stages under a second are counted apart: the clock there is mostly the
 machine's. A claim is the share of stages that took within a quarter of what was expected; beside it stands what no
 forecast can do better than, the whole run once more over nothing: the share within a quarter of what the same stage
 took before.
@@ -12,6 +12,7 @@ took before.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -25,8 +26,9 @@ from assay.infra.manifests import RunRecord, StageRecord
 from assay.infra.store import Store
 
 ROOT = Path(__file__).resolve().parents[1]
-PIPELINES = ("breast-cancer", "first-night", "digits-quick", "digits-defended-quick")
-SHARES = ("25%", "50%", "100%")
+PIPELINES = ("breast-cancer", "first-night", "digits-quick", "digits-defended-quick", "digits", "digits-overfitting")
+SHARES, WHOLE = ("25%", "50%"), "100%"
+ROUNDS = ((), ("--fresh",))
 WITHIN = 0.25
 SHORT = 1.0
 UNITS = {"seconds": "s", "cpu": "s of processors"}
@@ -82,7 +84,7 @@ def inside(record: RunRecord) -> float:
 
 
 def main() -> None:
-    """Every pipeline at three sizes and once more, told as it is done, and the shares over all of them."""
+    """Every pipeline at three sizes, told as it is done, and the shares over all of them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("pipelines", nargs="*", default=list(PIPELINES))
     parser.add_argument("--workers", type=int, default=1, help="with the flow itself as many as there are cores")
@@ -92,8 +94,10 @@ def main() -> None:
     for name in PIPELINES[:1] if options.quick else options.pipelines:
         with tempfile.TemporaryDirectory() as place:
             store = Path(place) / "store"
-            whole = [night(name, store, share, options.workers) for share in SHARES][-1]
-            again = night(name, store, SHARES[-1], options.workers, "--fresh")
+            for further, share in itertools.product(ROUNDS, SHARES):
+                night(name, store, share, options.workers, *further)
+            whole = night(name, store, WHOLE, options.workers)
+            again = night(name, store, WHOLE, options.workers, "--fresh")
         slowest = sorted(pairs(whole, "seconds"), key=lambda one: -one[2])[:12]
         print(json.dumps({name: slowest}), file=sys.stderr, flush=True)
         tell_whole(name, whole)

@@ -219,10 +219,14 @@ def say_what_is_new(run: Run) -> None:
         run.progress.notice(f"Verified  {same if verified else none}")
 
 
+_READER = "assay.tasks.ingest.reading"
+"""Behind it lies what nearly every first call needs: Arrow, Pydantic and pandas, half a second."""
+
+
 def libraries_of(pipeline: Pipeline) -> tuple[str, ...]:
-    """What the pipeline's audits want imported before their first call, each once."""
+    """What workers import before their first call: ours, and what the pipeline's audits want, each once."""
     asked = (kind for kind in pipeline.kinds if kind.asked(pipeline))
-    return tuple(dict.fromkeys(name for kind in asked for name in kind.libraries(pipeline)))
+    return tuple(dict.fromkeys((_READER, *(name for kind in asked for name in kind.libraries(pipeline)))))
 
 
 def engine_of(project: Project, progress: Progress, libraries: Sequence[str] = ()) -> Callable[[], Engine]:

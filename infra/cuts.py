@@ -101,9 +101,13 @@ def _cut_anew(files: Sequence[Mapping[int, PartFile]], rows: int, inputs: Sequen
     ]
 
 
-def _mismatch(inputs: Sequence[Artifact[Any]]) -> RunError:
+class UnlikeRowsError(RunError):
+    """Inputs that do not hold the same rows."""
+
+
+def _mismatch(inputs: Sequence[Artifact[Any]]) -> UnlikeRowsError:
     kinds = " and ".join(f"{artifact.kind} ({artifact.rows} rows)" for artifact in inputs)
-    return RunError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
+    return UnlikeRowsError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
 
 
 @dataclass(frozen=True)

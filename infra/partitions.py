@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from assay.infra.artifacts import Artifact, Table
 from assay.infra.counts import count_partitions, mark_of
-from assay.infra.cuts import Columns, aligned_slices, artifacts_of, common_plan, kinds_of, paired_plan
+from assay.infra.cuts import Columns, UnlikeRowsError, aligned_slices, artifacts_of, common_plan, kinds_of, paired_plan
 from assay.infra.earlier import Reuse, content_of, step_of
 from assay.infra.errors import RunError
 from assay.infra.exact import merge
@@ -37,9 +37,11 @@ __all__ = [
     "first_rows",
     "map_partitions",
     "map_pieces",
+    "may_lack_partitions",
     "read_files",
     "reduce_partitions",
     "reduce_pieces",
+    "side_by_side",
     "tally_of",
 ]
 
@@ -190,6 +192,20 @@ def reduce_pieces(
         for index, piece in enumerate(pieces)
     ]
     return count_partitions(bench, [_counting(bench, item, step, (), reuse) for item in work], constants, step)
+
+
+def side_by_side(*inputs: Artifact[Any] | Columns) -> int:
+    """How many partitions a step over these inputs has: those that none of them lacks; 0 where they cannot be worked
+    on side by side."""
+    try:
+        return len(common_plan(current_workbench(), artifacts_of(inputs)[0]))
+    except UnlikeRowsError:
+        return 0
+
+
+def may_lack_partitions() -> bool:
+    """Whether this run goes on without partitions that failed for good (`compute.quarantine`)."""
+    return current_run().compute.quarantine > 0
 
 
 def _with_post(bench: Workbench, constants: dict[str, Any], sent: Artifact[Any] | None) -> tuple[dict[str, Any], str]:

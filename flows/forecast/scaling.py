@@ -60,6 +60,23 @@ def expected(points: Sequence[tuple[float, float]], amount: float) -> Range:
     return _around(fixed + growing * amount, max(SLACK, off) * SLACK ** max(0.0, doublings - 1))
 
 
+def kept(points: Sequence[tuple[float, float]], amount: float) -> float:
+    """How many of an amount of samples are kept, given pairs of an amount and what was kept of it, the latest first:
+    of an amount that is known, what was kept of it; else the share that was kept of all, and no more than a limit.
+
+    >>> kept([(900.0, 220.0), (450.0, 117.5)], 1800.0), kept([(900.0, 150.0), (450.0, 150.0)], 1800.0)
+    (450.0, 150.0)
+    """
+    sizes = _by_size(points)
+    for size, held in sizes:
+        if math.isclose(size, amount, rel_tol=_SAME):
+            return held
+    seen = sum(size for size, _ in sizes)
+    of_all = amount * sum(held for _, held in sizes) / seen if seen else 0.0
+    most = limit(points)
+    return of_all if most is None else min(of_all, most)
+
+
 def limit(points: Sequence[tuple[float, float]]) -> float | None:
     """The most that is kept of whatever there is, given pairs of an amount and what was kept of it; None where twice as
     much was kept of twice as much.

@@ -11,7 +11,7 @@ from statistics import median
 from types import MappingProxyType
 
 from assay.flows.forecast.history import WIDENED, Basis, Executed, most_alike
-from assay.flows.forecast.scaling import SLACK, Range, expected, limit
+from assay.flows.forecast.scaling import SLACK, Range, expected, kept
 from assay.infra.likeness import Given, Work, is_by_sample, rows_among
 from assay.infra.plans import CACHED, PlannedStage
 
@@ -100,12 +100,10 @@ def _as_the_last(quantity: str, partial: Sequence[Executed], whole: Range) -> Ra
 
 def _rows_made(name: str, artifact: Given, work: Work, over: int, alike: Sequence[Executed]) -> int:
     """How many rows an output will have; only a table of samples grows with what goes in before that was seen."""
-    kept = min(1.0, work.effort)  # a share of the samples is drawn, all of them gone over
+    drawn = min(1.0, work.effort)  # a share of the samples is drawn, all of them gone over
     points = [(one.rows * min(1.0, one.effort), float(one.made.get(name, 0))) for one in alike]
-    if not points:
-        return round(over * kept) if is_by_sample(artifact.kind) else 0
-    if len({size for size, _ in points}) == 1 and not is_by_sample(artifact.kind):
+    if is_by_sample(artifact.kind):
+        return round(kept(points, over * drawn)) if points else round(over * drawn)
+    if len({size for size, _ in points}) == 1:
         return round(points[0][1])
-    promised = expected(points, over * kept).value
-    most = limit(points) if is_by_sample(artifact.kind) else None
-    return round(promised if most is None else min(promised, most))
+    return round(expected(points, over * drawn).value) if points else 0

@@ -26,6 +26,7 @@ from assay.infra.engines.dask_rejoining import (
 )
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_turns import Blame, Turns
+from assay.infra.engines.dask_watch import LostSightError
 from assay.infra.engines.dask_window import LEAST_AHEAD, PATIENCE_SECONDS, Finished, Pool, Window
 from assay.infra.engines.dask_workers import Workers
 from assay.infra.engines.routing import Notices, route
@@ -57,7 +58,7 @@ class DaskEngine:
         self._say = Notices(notice)
         self.notices: list[str] = self._say
         self._turns: dict[Slot, Turns] = {"CPU": Turns(LEAST_AHEAD), "GPU": Turns(LEAST_AHEAD)}
-        self._joining, self._losses = threading.Lock(), 0
+        self._joining, self._losses, self._out_of_sight = threading.Lock(), 0, 0
         self._pool = self._join(connection, saw_cpu=False)
         self._seen = Slots(0, 0)
         self._processors: dict[Slot, set[str]] = {}
@@ -92,7 +93,7 @@ class DaskEngine:
             try:
                 with lost_in_words(self._pool.connection.name):
                     return _folded(window, outstanding, merge, finished)
-            except SchedulerLostError as loss:  # and with it what its workers held: all is folded again
+            except (SchedulerLostError, LostSightError) as loss:  # and what its workers held: all is folded again
                 window = self._window_again(window, loss)
 
     def share(self, value: object) -> object:
@@ -127,11 +128,22 @@ class DaskEngine:
             except SchedulerLostError as loss:
                 self._rejoin(pool, loss)
 
-    def _window_again(self, window: Window, loss: SchedulerLostError) -> Window:
-        """A window like the one whose scheduler was lost, on the same kind of slot."""
-        self._rejoin(window.pool, loss)
+    def _window_again(self, window: Window, loss: SchedulerLostError | LostSightError) -> Window:
+        """A window like the one whose scheduler was lost, or lost sight of it, on the same kind of slot."""
+        if isinstance(loss, LostSightError):
+            self._ask_again(loss)
+        else:
+            self._rejoin(window.pool, loss)
         self.slots()
         return self._steadily(lambda: Window(self._pool, window.slot, self._settings.retries, self._patience))
+
+    def _ask_again(self, loss: LostSightError) -> None:
+        with self._joining:
+            self._out_of_sight += 1
+            if self._out_of_sight > MOST_LOSSES:
+                raise loss
+        name = self._pool.connection.name
+        self._say.once(f"Dask on {name} lost sight of calls that were under way; they are asked for again")
 
     def _rejoin(self, lost: Pool, loss: SchedulerLostError) -> None:
         """Wait for the scheduler to come back and join it again, unless another branch has done so already."""
@@ -192,7 +204,7 @@ class DaskEngine:
                         else:
                             yield _success(done.piece.places[0], done.piece.value, done.attempt.number)
                 return
-            except SchedulerLostError as loss:
+            except (SchedulerLostError, LostSightError) as loss:
                 window = self._window_again(window, loss)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import time
 from collections import deque
@@ -19,18 +20,19 @@ from assay.infra.engines.dask_losses import Losses
 from assay.infra.engines.dask_rejoining import SchedulerLostError, Shared, Shipments, lost_in_words
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_turns import Blame, Turns
+from assay.infra.engines.dask_watch import LostSightError, Watch
 from assay.infra.engines.dask_workers import Crew, Workers, placement
 from assay.infra.engines.routing import Notices
 from assay.infra.engines.versions import versions_here
 from assay.infra.engines.work import Piece, join, perform
 from assay.infra.errors import InputError, RunError
+from assay.infra.stopping import Stopped
 
 PER_SLOT = 3
 LEAST_AHEAD = 4
 HEARTBEAT_SECONDS = 2.0
 PATIENCE_SECONDS = 600.0
 RESTART_SECONDS = 5.0
-GATHER_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Window:
         """Futures that are over; None where it is this window's turn to submit a call."""
         self._asked = False
         self._idle_since: float | None = None
+        self._watch = Watch(self._client, self._name)
         self._count_slots()
 
     def finished(self, calls: Iterable[Call], *, fetch: bool) -> Iterator[list[Finished]]:
@@ -161,15 +164,23 @@ class Window:
         async def gather() -> list[Any]:
             return list(await self._client.gather(futures, errors=errors, asynchronous=True))
 
-        patience = GATHER_SECONDS
-        while True:
+        self._watch.heard()
+        under_way = asyncio.run_coroutine_threadsafe(gather(), self._client.loop.asyncio_loop)
+        while True:  # never given up halfway: Dask gathers for several branches at once, and would give up all of them
             try:
-                return list(self._client.sync(gather, callback_timeout=patience))
+                return under_way.result(HEARTBEAT_SECONDS)
             except TimeoutError:
+                if under_way.done():
+                    raise
+            try:
                 self._turns.check()
-                self._count_slots()
-                self._check_workers()
-                patience *= 2
+                self._look_around(futures)
+            except Stopped:
+                under_way.cancel()
+                raise
+            except LostSightError:
+                self._client.cancel(futures)
+                raise
 
     def _fetch(self, batch: list[Finished]) -> list[Finished]:
         """The batch with its values; a call whose value was lost and cannot be had again is judged anew."""
@@ -229,11 +240,11 @@ class Window:
             events = [self._events.get(timeout=HEARTBEAT_SECONDS / 10 if waits_for_others else HEARTBEAT_SECONDS)]
         except queue.Empty:
             self._turns.check()
-            self._count_slots()
-            self._check_workers()
+            self._look_around(list(self._futures.values()))
             return []
         self._turns.check()
         self._idle_since = None
+        self._watch.heard()
         while not self._events.empty():
             events.append(self._events.get())
         return events
@@ -279,6 +290,12 @@ class Window:
         slots = self._crew.slots
         self._slots = slots.gpu if self.slot == "GPU" else slots.cpu
         self._turns.allow(max(LEAST_AHEAD, PER_SLOT * self._slots))
+
+    def _look_around(self, futures: Sequence[Future]) -> None:
+        """While nothing is heard of these futures: whether anybody is there to work, and whether they are worked on."""
+        self._count_slots()
+        self._check_workers()
+        self._watch.look(futures, self._crew, self.slot)
 
     def _check_workers(self) -> None:
         """Say once that nobody is there to work, and give up after a while."""

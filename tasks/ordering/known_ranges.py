@@ -12,7 +12,7 @@ import pyarrow as pa
 from assay.data.schemas import Clusters, Intervals, Samples
 from assay.infra.artifacts import Artifact
 from assay.infra.parcels import Parcels, Received, parcels
-from assay.infra.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces
+from assay.infra.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces, side_by_side
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.known import Known
 from assay.tasks.ordering.pools import Pools
@@ -115,7 +115,7 @@ def known_ranges(
     bounds = [range_bounds(drawn["keys"][str(at)], count) for at in range(len(drawn["keys"]))]
     pieces = [Range(at, number) for at, each in enumerate(bounds) for number in range(len(each.scores) + 1)]
     sent: Artifact[Parcels] = map_partitions(known_dealt, *inputs, into=Parcels, name=name, known=known, bounds=bounds)
-    sorting.require_all(sent, inputs[0].artifact.partitions)
+    sorting.require_all(sent, side_by_side(*inputs))
     said: Mapping[str, Integers] = reduce_pieces(ends_in_range, pieces, sent=sent, pools=pools)
     ends = [said[_name(piece)] for piece in pieces]
     firsts = [*firsts_of(pieces), len(pieces)]

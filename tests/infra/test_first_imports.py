@@ -1,6 +1,7 @@
 """What workers import before their first call, and that no stage is charged for what it only waits for."""
 
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,9 @@ def test_workers_import_before_their_first_call_what_they_are_told() -> None:
 )
 def test_audits_say_what_their_workers_will_need(name: str, libraries: tuple[str, ...]) -> None:
     project = load_project(PIPELINES, pipeline=name)
-    assert libraries_of(project.pipelines[name]) == libraries
+    reader, *wanted = libraries_of(project.pipelines[name])
+    assert import_module(reader).prepare
+    assert tuple(wanted) == libraries
 
 
 def test_the_first_stage_waits_for_workers_and_is_not_charged_for_it(tmp_path: Path) -> None:

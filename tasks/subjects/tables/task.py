@@ -26,7 +26,16 @@ from assay.data.schemas import (
 )
 from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import Columns, Reuse, collect, map_partitions, read_files, reduce_partitions
+from assay.infra.partitions import (
+    Columns,
+    Reuse,
+    collect,
+    map_partitions,
+    may_lack_partitions,
+    read_files,
+    reduce_partitions,
+    side_by_side,
+)
 from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
 from assay.tasks.ordering import sorting
 from assay.tasks.statistics.clusters import codes_of
@@ -127,7 +136,9 @@ def measure_subject(
     per_class = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
     findings = agreement_findings(counts, subject=name, permutations=permutations, generator=stage_seeds().generator())
     flag = degenerate_finding(per_class, names, subject=name)
-    say(_summary(findings, flag, name, datasets))
+    unanswered = curated.rows - counts["found"] if "found" in counts else 0
+    left_out = f" · {unanswered} without an answer left out" if unanswered else ""
+    say(_summary(findings, flag, name, datasets) + left_out)
     return write_table(findings_table([*findings, flag]), into=Findings)
 
 
@@ -143,11 +154,11 @@ def judge_subject(
 ) -> Artifact[Findings]:
     """Whether the subject is less often right at the hard end of the order, and what its own scores know of that."""
     generator = stage_seeds().generator()
-    if intervals.rows > sorting.IN_ONE_PLACE and _alike(intervals, predictions, samples, clusters):
+    if intervals.rows > sorting.IN_ONE_PLACE and side_by_side(intervals, predictions, samples, clusters):
         apart = undecided == "apart"
         rows = judge_by_ranges(predictions, intervals, samples, clusters, apart, significance, generator)
         findings = [replace(finding, subject=name) for finding in rows]
-    else:  # samples of quarantined partitions have no interval, so that the tables match by id only
+    else:
         findings = judge(_answered(predictions, intervals, samples, clusters, undecided), name, significance, generator)
     verdicts = [
         f"{one.verdict.partition(':')[0]} by {one.of} labels" for one in findings if one.metric == "subject.trend_p"
@@ -171,7 +182,8 @@ def _agreement_counted(
         return pairs
     # … except where one of the two came from the store and was cut otherwise then. No number of rows says where the
     # samples of one partition lie among those of the others; the ids do, of all samples.
-    return count_agreement(collect(predictions, said), collect(curated, known), datasets=datasets)
+    count = count_beside if may_lack_partitions() else count_agreement
+    return count(collect(predictions, said), collect(curated, known), datasets=datasets)
 
 
 def _answered(
@@ -181,18 +193,19 @@ def _answered(
     clusters: Artifact[Clusters],
     undecided: str,
 ) -> Answered:
-    """The samples of the order's test, beside what the subject says of each."""
+    """The samples of the order's test, beside what the subject says of each; a sample of a quarantined partition has no
+    interval, or no answer, and is left out."""
     order = collect(intervals, ["id", "lower", "tie_break", "label", "undecided"])
+    beside = [
+        collect(predictions, ["id", "predicted", "probabilities"]),
+        collect(samples, ["id", "gold"]),
+        collect(clusters, ["id", "cluster"]),
+    ]
     if undecided == "apart":
         order = order.filter(pc.invert(order["undecided"]))
-    answers, known, alike = (
-        table.take(pc.index_in(order["id"], table["id"].combine_chunks()))
-        for table in (
-            collect(predictions, ["id", "predicted", "probabilities"]),
-            collect(samples, ["id", "gold"]),
-            collect(clusters, ["id", "cluster"]),
-        )
-    )
+    for table in beside:
+        order = order.filter(pc.is_in(order["id"], value_set=table["id"].combine_chunks()))
+    answers, known, alike = (table.take(pc.index_in(order["id"], table["id"].combine_chunks())) for table in beside)
     gold = pc.fill_null(known["gold"], -1).to_numpy().astype(np.int64)
     return Answered(
         order["lower"].to_numpy(),
@@ -203,11 +216,6 @@ def _answered(
         answers["predicted"].to_numpy().astype(np.int64),
         probabilities_in(answers),
     )
-
-
-def _alike(*tables: Artifact[Any]) -> bool:
-    """Whether the tables have the same rows in the same partitions."""
-    return len({(table.rows, table.partitions) for table in tables}) == 1
 
 
 def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.flows.forecast.scaling import SLACK, expected, limit, line
+from assay.flows.forecast.scaling import SLACK, expected, kept, limit, line
 
 POSITIVE = st.floats(0.01, 1e4)
 
@@ -61,3 +61,16 @@ def test_a_share_of_the_samples_has_no_limit_and_what_stays_has_one(share: float
 def test_nothing_is_said_of_limits_from_one_size_or_where_nothing_was_kept() -> None:
     assert limit([(100.0, 50.0), (100.0, 50.0)]) is None
     assert limit([(100.0, 0.0), (200.0, 0.0)]) is None
+
+
+@given(
+    st.floats(0.01, 1.0), st.lists(st.integers(100, 10_000), min_size=1, max_size=5, unique=True), st.integers(1, 10**6)
+)
+def test_of_more_samples_the_same_share_is_kept(share: float, sizes: set[int], amount: int) -> None:
+    assert kept([(float(size), share * size) for size in sizes], amount) == pytest.approx(share * amount, rel=0.03)
+
+
+def test_what_was_kept_of_an_amount_is_kept_of_it_again_and_a_limit_holds() -> None:
+    assert kept([(1000.0, 300.0), (500.0, 100.0)], 1000.0) == 300.0
+    assert kept([(1000.0, 150.0), (500.0, 150.0)], 4000.0) == 150.0
+    assert kept([(0.0, 0.0)], 10.0) == 0.0

@@ -37,7 +37,13 @@ from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.tables import task
 from assay.tasks.subjects.tables.logistic import CrossFitted
-from assay.tasks.subjects.tables.task import judge_subject, measure_subject, predict_samples, train_subject
+from assay.tasks.subjects.tables.task import (
+    judge_subject,
+    measure_subject,
+    predict_out_of_fold,
+    predict_samples,
+    train_subject,
+)
 
 MATRIX, TARGET = load_breast_cancer(return_X_y=True)
 N, DATASETS = len(TARGET), 10
@@ -406,6 +412,42 @@ def test_curated_samples_that_were_not_predicted_are_an_error(run: Run) -> None:
     )
     with pytest.raises(RunError, match="has not predicted it"):
         measured(found, predictions)
+
+
+def loses_a_partition(table: pa.Table, **models: CrossFitted) -> pa.Table:
+    if "patient-150" in table["id"].to_pylist():
+        raise MemoryError("a worker too small")
+    return predict_out_of_fold(table, **models)
+
+
+@pytest.mark.parametrize("gold", ["all", "half"])
+def test_a_quarantined_partition_of_answers_is_left_out_wherever_it_is_counted(
+    make_run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gold: str
+) -> None:
+    monkeypatch.setattr(task, "predict_out_of_fold", loses_a_partition)
+    cuts = [round(i * N / 5) for i in range(6)]
+    lost = cuts[2] - cuts[1]
+
+    def found_now(store: str) -> tuple[dict[tuple[str, str, str], Finding], dict[tuple[str, str, str], Finding], str]:
+        with make_run(store=str(tmp_path / store), quarantine=1, retries=0) as run:
+            found = world(5, gold=gold)
+            predictions = predictions_of(found, logistic())
+            assert (predictions.partitions, predictions.rows) == (4, N - lost)
+            agreement = rows_of(measured(found, predictions))
+            return agreement, rows_of(judged(found, predictions)), run.record.stages[-4].summary
+
+    agreement, along, said = found_now("one place")
+    answered = agreement["subject.accuracy", "weak", "D10"].n
+    curated, unanswered = (N, lost) if gold == "all" else (N // 2, lost // 2)
+    assert answered == curated - unanswered
+    assert said.endswith(f" · {unanswered} without an answer left out")
+    monkeypatch.setattr(sorting, "IN_ONE_PLACE", 0)
+    monkeypatch.setattr(sorting, "RANGE_ROWS", 50)
+    _, by_ranges, _ = found_now("ranges")
+    for place, one in along.items():
+        assert (by_ranges[place].n, by_ranges[place].verdict) == (one.n, one.verdict), place
+        assert by_ranges[place].value == pytest.approx(one.value, abs=1e-10), place
+    assert along["subject.trend_p", "weak", ""].n < N - lost
 
 
 def test_findings_of_a_run_are_corrected_together(run: Run) -> None:

@@ -1,0 +1,54 @@
+"""Futures that Dask lost sight of: nobody computes them although somebody is free to, and no word of them will come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from distributed import Client, Future
+
+from assay.infra.compute import Slot
+from assay.infra.engines.dask_workers import Crew
+from assay.infra.errors import RunError
+
+LOOK_SECONDS = 10.0
+LOOKS = 3
+_PENDING = ("pending", "lost")
+"""A future's status where its client waits to hear of it."""
+
+
+class LostSightError(RunError):
+    """Dask's scheduler has futures that it does nothing for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the Dask scheduler of {name} leaves calls undone although workers are free, also when it is asked again; "
+            "restart it and run again: what was committed is kept"
+        )
+
+
+class Watch:
+    """Looks, while nothing is heard of some futures, whether any of them is being computed."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self._name = client, name
+        self._looked, self._in_vain = time.monotonic(), 0
+
+    def heard(self) -> None:
+        """Something was heard: the futures are looked for anew from now on."""
+        self._looked, self._in_vain = time.monotonic(), 0
+
+    def look(self, futures: Sequence[Future], crew: Crew, slot: Slot) -> None:
+        """To be called again and again meanwhile; raises after `LOOKS` looks in a row at which none was computed while
+        a worker on that kind of slot had nothing to do."""
+        if time.monotonic() - self._looked < LOOK_SECONDS:
+            return
+        self._looked = time.monotonic()
+        waited_for = {future.key for future in futures if future.status in _PENDING}
+        workers = crew.gpu if slot == "GPU" else crew.plain or crew.gpu
+        computed: dict[str, list[str]] = self._client.processing()
+        busy = any(key in waited_for for keys in computed.values() for key in keys)
+        free = any(where in computed and not computed[where] for where in workers)
+        self._in_vain = self._in_vain + 1 if waited_for and free and not busy else 0
+        if self._in_vain >= LOOKS:
+            raise LostSightError(self._name)
