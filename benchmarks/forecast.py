@@ -1,4 +1,4 @@
-"""How near the forecast of a stage comes: embedded pipelines, twice on a quarter and on half of their samples, and whole.
+"""How near the forecast of a stage comes: embedded pipelines twice on a quarter and on half of their samples, whole.
 
     python benchmarks/forecast.py [PIPELINE …] [--workers 1] [--quick]
 
@@ -80,7 +80,7 @@ def inside(record: RunRecord) -> float:
     """The share of the computed stages that took a time within their range."""
     known = record.forecast["stages"]
     seen = [(known[one.place], one.worked) for one in record.stages if not one.cached and one.place in known]
-    return sum(low - 0.05 <= took <= high + 0.05 for (_, low, high), took in seen) / len(seen) if seen else float("nan")
+    return sum(low <= took <= high for (_, low, high), took in seen) / len(seen) if seen else float("nan")
 
 
 def main() -> None:

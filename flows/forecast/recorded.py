@@ -24,7 +24,7 @@ def to_json(expected: Forecast) -> dict[str, Any]:
     """The seconds of the run and of each of its stages by place: expected, at least, at most."""
     return {
         "seconds": _ends(expected.seconds),
-        "stages": {one.planned.place: _ends(one.seconds) for one in expected.stages if one.costs},
+        "stages": {one.planned.place: _ends(one.clock) for one in expected.stages if one.costs},
         "cpu": {one.planned.place: _ends(one.costs["cpu"]) for one in expected.stages if one.costs},
         "unknown": expected.unknown,
     }

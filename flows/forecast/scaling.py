@@ -30,6 +30,14 @@ class Range:
         """The same value in a range that reaches further by a factor."""
         return Range(self.value, self.low / factor, self.high * factor)
 
+    def looser(self, by: float) -> Range:
+        """The same value in a range that reaches so much further at the least.
+
+        >>> Range(0.2, 0.16, 0.25).looser(0.25), Range(8.0, 6.4, 10.0).looser(0.25)
+        (Range(value=0.2, low=0.0, high=0.45), Range(value=8.0, low=6.4, high=10.0))
+        """
+        return Range(self.value, min(self.low, max(0.0, self.value - by)), max(self.high, self.value + by))
+
 
 def expected(points: Sequence[tuple[float, float]], amount: float) -> Range:
     """What an amount takes, given pairs of amount and what it took, the latest first.

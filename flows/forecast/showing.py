@@ -30,7 +30,7 @@ def _row(forecast: StageForecast) -> list[str]:
     about = [planned.title, planned.about, planned.outlook, planned.where]
     if not forecast.costs:
         return [*about, "", "", "", "", "", "", forecast.basis or ""]
-    seconds, gpu = forecast.costs["seconds"], forecast.costs["gpu"].value
+    seconds, gpu = forecast.clock, forecast.costs["gpu"].value
     return [
         *about,
         duration(seconds.value),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from distributed import Client, Future
 
 from assay.infra.compute import Slot
-from assay.infra.engines.dask_workers import Crew
+from assay.infra.engines.dask_workers import Crew, Workers
 from assay.infra.errors import RunError
 
 LOOK_SECONDS = 10.0
@@ -28,10 +28,11 @@ class LostSightError(RunError):
 
 
 class Watch:
-    """Looks, while nothing is heard of some futures, whether any of them is being computed."""
+    """Looks, while nothing is heard of some futures, whether anything of ours is being computed: they, or what they
+    need."""
 
-    def __init__(self, client: Client, name: str) -> None:
-        self._client, self._name = client, name
+    def __init__(self, client: Client, workers: Workers, name: str) -> None:
+        self._client, self._workers, self._name = client, workers, name
         self._looked, self._in_vain = time.monotonic(), 0
 
     def heard(self) -> None:
@@ -39,16 +40,16 @@ class Watch:
         self._looked, self._in_vain = time.monotonic(), 0
 
     def look(self, futures: Sequence[Future], crew: Crew, slot: Slot) -> None:
-        """To be called again and again meanwhile; raises after `LOOKS` looks in a row at which none was computed while
-        a worker on that kind of slot had nothing to do."""
+        """To be called again and again meanwhile; raises after `LOOKS` looks in a row at which nothing was computed
+        while a worker on that kind of slot was free."""
         if time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
-        waited_for = {future.key for future in futures if future.status in _PENDING}
+        waits = any(future.status in _PENDING for future in futures)
         workers = crew.gpu if slot == "GPU" else crew.plain or crew.gpu
-        computed: dict[str, list[str]] = self._client.processing()
-        busy = any(key in waited_for for keys in computed.values() for key in keys)
-        free = any(where in computed and not computed[where] for where in workers)
-        self._in_vain = self._in_vain + 1 if waited_for and free and not busy else 0
+        busy_with = self._workers.busy_with()
+        at_work = any(key in self._client.futures for keys in busy_with.values() for key in keys)
+        free = any(where in busy_with and not busy_with[where] for where in workers)
+        self._in_vain = self._in_vain + 1 if waits and free and not at_work else 0
         if self._in_vain >= LOOKS:
             raise LostSightError(self._name)

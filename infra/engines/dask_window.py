@@ -89,7 +89,7 @@ class Window:
         """Futures that are over; None where it is this window's turn to submit a call."""
         self._asked = False
         self._idle_since: float | None = None
-        self._watch = Watch(self._client, self._name)
+        self._watch = Watch(self._client, self._workers, self._name)
         self._count_slots()
 
     def finished(self, calls: Iterable[Call], *, fetch: bool) -> Iterator[list[Finished]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from distributed import Client
@@ -44,10 +45,8 @@ class Workers:
 
     def crew(self) -> Crew:
         """Who is there now."""
-        try:
+        with self._asked():
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        except (OSError, TimeoutError, ValueError, KeyError, CancelledError) as error:  # KeyError: the client is closed
-            raise SchedulerLostError(self._name) from error
         self._names.update({where: str(it["name"]) for where, it in workers.items()})
         gpu = {where: int(it["resources"]["GPU"]) for where, it in workers.items() if it["resources"].get("GPU")}
         plain = {where: it for where, it in workers.items() if where not in gpu}
@@ -55,6 +54,20 @@ class Workers:
         self.saw_cpu |= offers
         calls = {where: int(it["resources"].get("CPU", it["nthreads"])) for where, it in plain.items()}
         return Crew(calls, gpu, offers or (self.saw_cpu and not plain))
+
+    def busy_with(self) -> dict[str, list[str]]:
+        """What was sent to each worker and is not done, by the worker's address."""
+        with self._asked():
+            sent: dict[str, list[str]] = self._client.processing()
+        return sent
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Within the block, whatever says that no scheduler answers becomes `SchedulerLostError`."""
+        try:
+            yield
+        except (OSError, TimeoutError, ValueError, KeyError, CancelledError) as error:  # KeyError: the client is closed
+            raise SchedulerLostError(self._name) from error
 
     def facts(self, addresses: Sequence[str] | None = None) -> dict[str, tuple[Mapping[str, str], str]]:
         """Versions and processor of every worker (or of those named) that is there to answer."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import cloudpickle
 import pytest
 
-from assay.infra.compute import Call
+from assay.infra.compute import Call, Slot
 from assay.infra.engines import dask_engine, dask_watch, dask_window
 from assay.infra.engines.dask_engine import DaskEngine
 from assay.infra.engines.dask_window import Finished, Window
+from assay.infra.engines.dask_workers import Crew, Workers
 from assay.infra.engines.opening import open_engine
 from assay.infra.settings import Compute
 from tests.infra import compute_calls as does
@@ -87,6 +90,36 @@ def test_a_long_call_beside_an_idle_worker_is_left_alone(engine: DaskEngine, tmp
     running.join(60)
     assert len(found) == 1
     assert len([mark for mark in tmp_path.iterdir() if mark.name != "go"]) == 1
+
+
+A, B = "tcp://a", "tcp://b"
+
+
+@pytest.mark.parametrize(
+    ("status", "busy_with", "slot", "raises"),
+    [
+        ("pending", {A: [], B: []}, "CPU", True),
+        ("lost", {A: ["somebody else's"], B: []}, "CPU", True),
+        ("finished", {A: [], B: []}, "CPU", False),  # on its way here
+        ("pending", {A: ["waited for"], B: []}, "CPU", False),
+        ("pending", {A: ["what it needs"], B: []}, "CPU", False),  # a leaf of a merge, or a constant
+        ("pending", {A: ["somebody else's"], B: ["somebody else's"]}, "CPU", False),
+        ("pending", {A: [], B: []}, "GPU", False),  # nobody is there: that is said elsewhere
+    ],
+)
+def test_sight_is_lost_where_nothing_of_ours_is_computed_and_somebody_could(
+    monkeypatch: pytest.MonkeyPatch, status: str, busy_with: dict[str, list[str]], slot: Slot, raises: bool
+) -> None:
+    monkeypatch.setattr(dask_watch, "LOOK_SECONDS", 0.0)
+    client = SimpleNamespace(futures={"waited for": None, "what it needs": None})
+    watch = dask_watch.Watch(client, cast(Workers, SimpleNamespace(busy_with=lambda: busy_with)), "somewhere")
+    futures, crew = [SimpleNamespace(status=status)], Crew({A: 1, B: 1}, {}, offers_cpu=True)
+    with pytest.raises(dask_watch.LostSightError, match="somewhere") if raises else nullcontext():
+        for _ in range(dask_watch.LOOKS):
+            watch.look(futures, crew, slot)
+    if raises:
+        watch.heard()
+        watch.look(futures, crew, slot)
 
 
 def test_a_scheduler_that_does_nothing_for_ever_is_an_error_in_words(
