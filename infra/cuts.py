@@ -54,7 +54,7 @@ def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | N
     if not inputs:
         raise TypeError("map_partitions and reduce_partitions need at least one artifact")
     outputs = [bench.output(artifact) for artifact in inputs]
-    files = [{part.index: part.files[output.place] for part in output.parts} for output in outputs]
+    files = _in_all([{part.index: part.files[output.place] for part in output.parts} for output in outputs])
     if rows is not None:
         return _cut_anew(files, rows, inputs)
     shared = sorted(set.intersection(*(set(found) for found in files)))
@@ -68,9 +68,17 @@ def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | N
             Cut(index, file.rows, tuple(one.slices(start, file.rows) for one in laid))
             for index, file, start in zip(sorted(files[0]), laid[0].files, laid[0].starts.tolist(), strict=True)
         ]
-    if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources):
-        return cuts  # one input lacks partitions that were quarantined: so does what is made of it
     raise _mismatch(inputs)
+
+
+def _in_all(files: list[dict[int, PartFile]]) -> list[dict[int, PartFile]]:
+    """The partitions of inputs of which some lack partitions that were quarantined: only those that all have, as what
+    is made of them lacks the others, too. Inputs that are cut differently stay as they are."""
+    shared = set.intersection(*(set(found) for found in files))
+    alike = shared and all(len({found[index].rows for found in files}) == 1 for index in shared)
+    if not alike or not any(file.rows for found in files for index, file in found.items() if index not in shared):
+        return files
+    return [{index: found[index] for index in shared} for found in files]
 
 
 def paired_plan(bench: Workbench, inputs: Sequence[Artifact[Any]]) -> list[Cut]:

@@ -70,7 +70,7 @@ def expected(points: Sequence[tuple[float, float]], amount: float) -> Range:
 
 def kept(points: Sequence[tuple[float, float]], amount: float) -> float:
     """How many of an amount of samples are kept, given pairs of an amount and what was kept of it, the latest first:
-    of an amount that is known, what was kept of it; else the share that was kept of all, and no more than a limit.
+    of an amount that is known, what was kept of it; else the share that was kept of all, or what stays at a limit.
 
     >>> kept([(900.0, 220.0), (450.0, 117.5)], 1800.0), kept([(900.0, 150.0), (450.0, 150.0)], 1800.0)
     (450.0, 150.0)
@@ -79,10 +79,10 @@ def kept(points: Sequence[tuple[float, float]], amount: float) -> float:
     for size, held in sizes:
         if math.isclose(size, amount, rel_tol=_SAME):
             return held
+    if (most := limit(points)) is not None:
+        return min(most, expected(points, amount).value)
     seen = sum(size for size, _ in sizes)
-    of_all = amount * sum(held for _, held in sizes) / seen if seen else 0.0
-    most = limit(points)
-    return of_all if most is None else min(of_all, most)
+    return amount * sum(held for _, held in sizes) / seen if seen else 0.0
 
 
 def limit(points: Sequence[tuple[float, float]]) -> float | None:

@@ -58,7 +58,7 @@ class DaskEngine:
         self._say = Notices(notice)
         self.notices: list[str] = self._say
         self._turns: dict[Slot, Turns] = {"CPU": Turns(LEAST_AHEAD), "GPU": Turns(LEAST_AHEAD)}
-        self._joining, self._losses, self._out_of_sight = threading.Lock(), 0, 0
+        self._joining, self._losses = threading.Lock(), 0
         self._pool = self._join(connection, saw_cpu=False)
         self._seen = Slots(0, 0)
         self._processors: dict[Slot, set[str]] = {}
@@ -94,7 +94,7 @@ class DaskEngine:
                 with lost_in_words(self._pool.connection.name):
                     return _folded(window, outstanding, merge, finished)
             except (SchedulerLostError, LostSightError) as loss:  # and what its workers held: all is folded again
-                window = self._window_again(window, loss)
+                window = self._window_again(window, outstanding, loss)
 
     def share(self, value: object) -> object:
         """A stand-in for the value: it travels to a worker once, and again only to a worker that comes later."""
@@ -128,20 +128,19 @@ class DaskEngine:
             except SchedulerLostError as loss:
                 self._rejoin(pool, loss)
 
-    def _window_again(self, window: Window, loss: SchedulerLostError | LostSightError) -> Window:
+    def _window_again(self, window: Window, calls: Outstanding, loss: SchedulerLostError | LostSightError) -> Window:
         """A window like the one whose scheduler was lost, or lost sight of it, on the same kind of slot."""
         if isinstance(loss, LostSightError):
-            self._ask_again(loss)
+            self._ask_again(calls, loss)
         else:
             self._rejoin(window.pool, loss)
         self.slots()
         return self._steadily(lambda: Window(self._pool, window.slot, self._settings.retries, self._patience))
 
-    def _ask_again(self, loss: LostSightError) -> None:
-        with self._joining:
-            self._out_of_sight += 1
-            if self._out_of_sight > MOST_LOSSES:
-                raise loss
+    def _ask_again(self, calls: Outstanding, loss: LostSightError) -> None:
+        calls.out_of_sight += 1
+        if calls.out_of_sight > MOST_LOSSES:
+            raise loss
         name = self._pool.connection.name
         self._say.once(f"Dask on {name} lost sight of calls that were under way; they are asked for again")
 
@@ -205,7 +204,7 @@ class DaskEngine:
                             yield _success(done.piece.places[0], done.piece.value, done.attempt.number)
                 return
             except (SchedulerLostError, LostSightError) as loss:
-                window = self._window_again(window, loss)
+                window = self._window_again(window, calls, loss)
 
 
 def _folded(

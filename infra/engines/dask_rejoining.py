@@ -14,6 +14,7 @@ from distributed.client import CancelledError, ClosedClientError
 from distributed.comm import CommClosedError
 
 from assay.infra.compute import Call, Slots
+from assay.infra.engines.dask_keys import key_of
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.work import unpack
 from assay.infra.errors import RunError
@@ -57,6 +58,8 @@ class Outstanding:
     def __init__(self, calls: Iterable[Call]) -> None:
         self._rest = iter(calls)
         self._drawn: dict[int, Call] = {}
+        self.out_of_sight = 0
+        """How often Dask lost sight of some of them."""
 
     def over(self, index: int) -> None:
         """That call has its outcome."""
@@ -87,7 +90,8 @@ class Shipments:
         """The future that stands for the constant here; submitted when it is first asked for."""
         with self._lock:
             if shared not in self._futures:
-                self._futures[shared] = self._client.submit(unpack, cloudpickle.dumps(shared.value), pure=False)
+                key = key_of(self._client, "unpack")
+                self._futures[shared] = self._client.submit(unpack, cloudpickle.dumps(shared.value), key=key)
             return self._futures[shared]
 
 

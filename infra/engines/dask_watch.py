@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from distributed import Client, Future
 
 from assay.infra.compute import Slot
+from assay.infra.engines.dask_keys import is_of
 from assay.infra.engines.dask_workers import Crew, Workers
 from assay.infra.errors import RunError
 
@@ -48,8 +49,8 @@ class Watch:
         waits = any(future.status in _PENDING for future in futures)
         workers = crew.gpu if slot == "GPU" else crew.plain or crew.gpu
         busy_with = self._workers.busy_with()
-        at_work = any(key in self._client.futures for keys in busy_with.values() for key in keys)
-        free = any(where in busy_with and not busy_with[where] for where in workers)
+        at_work = any(is_of(self._client, key) for keys in busy_with.values() for key in keys)
+        free = any(not busy_with.get(where, ["gone"]) for where in workers if where in self._workers.running)
         self._in_vain = self._in_vain + 1 if waits and free and not at_work else 0
         if self._in_vain >= LOOKS:
             raise LostSightError(self._name)

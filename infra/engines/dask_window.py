@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import uuid4
 
 import cloudpickle
 from distributed import Future, KilledWorker
 
 from assay.infra.compute import Call, Slot
+from assay.infra.engines.dask_keys import key_of
 from assay.infra.engines.dask_losses import Losses
 from assay.infra.engines.dask_rejoining import SchedulerLostError, Shared, Shipments, lost_in_words
 from assay.infra.engines.dask_start import Connection
@@ -134,7 +134,7 @@ class Window:
     def join(self, merge: bytes, futures: Sequence[Future]) -> Future:
         """The future of the pieces merged; never placed on a GPU slot where there are others."""
         where = placement(self._crew, "CPU")
-        return self._client.submit(join, merge, list(futures), key=f"join-{uuid4().hex}", priority=1, **where)
+        return self._client.submit(join, merge, list(futures), key=key_of(self._client, "join"), priority=1, **where)
 
     def bytes_of(self, future: Future) -> int:
         """How large a value on a worker is, as far as Dask knows; at least 1."""
@@ -146,7 +146,7 @@ class Window:
         given_up: int | None = None
         while True:
             try:
-                return self._gather([future], errors="raise")[0]
+                return self._gather([future], "raise", "CPU")[0]
             except KilledWorker as error:
                 self._blame.count()
                 if given_up is not None and self._blame.is_proven(given_up):
@@ -158,8 +158,9 @@ class Window:
                 with suppress(KeyError):  # what is tried again is a call whose future we let go of: Dask's client trips
                     self._client.retry([future])
 
-    def _gather(self, futures: list[Future], errors: str) -> list[Any]:
-        """The values behind the futures, here; waits as long as there is somebody to compute what got lost."""
+    def _gather(self, futures: list[Future], errors: str, slot: Slot) -> list[Any]:
+        """The values behind the futures, here; waits as long as there is somebody on such a slot to compute what got
+        lost."""
 
         async def gather() -> list[Any]:
             return list(await self._client.gather(futures, errors=errors, asynchronous=True))
@@ -171,10 +172,10 @@ class Window:
                 return under_way.result(HEARTBEAT_SECONDS)
             except TimeoutError:
                 if under_way.done():
-                    raise
+                    return under_way.result()
             try:
                 self._turns.check()
-                self._look_around(futures)
+                self._look_around(futures, slot)
             except Stopped:
                 under_way.cancel()
                 raise
@@ -185,7 +186,7 @@ class Window:
     def _fetch(self, batch: list[Finished]) -> list[Finished]:
         """The batch with its values; a call whose value was lost and cannot be had again is judged anew."""
         done = [finished for finished in batch if finished.error is None]
-        pieces = self._gather([finished.future for finished in done], errors="skip") if done else []
+        pieces = self._gather([finished.future for finished in done], "skip", self.slot) if done else []
         by_index = {piece.places[0].index: piece for piece in pieces}
         fetched = [finished for finished in batch if finished.error is not None]
         for finished in done:
@@ -212,7 +213,7 @@ class Window:
         shared = {at: self.pool.shipments.future(one) for at, one in given.items() if isinstance(one, Shared)}
         own = {place: value for place, value in given.items() if place not in shared}
         work = cloudpickle.dumps((call.function, own))
-        key = f"{getattr(call.function, '__name__', 'call')}-{uuid4().hex}"
+        key = key_of(self._client, getattr(call.function, "__name__", "call"))
         self._submitted.names[key] = call.name
         where = placement(self._crew, self.slot)
         future = self._client.submit(
@@ -240,7 +241,7 @@ class Window:
             events = [self._events.get(timeout=HEARTBEAT_SECONDS / 10 if waits_for_others else HEARTBEAT_SECONDS)]
         except queue.Empty:
             self._turns.check()
-            self._look_around(list(self._futures.values()))
+            self._look_around(list(self._futures.values()), self.slot)
             return []
         self._turns.check()
         self._idle_since = None
@@ -291,11 +292,11 @@ class Window:
         self._slots = slots.gpu if self.slot == "GPU" else slots.cpu
         self._turns.allow(max(LEAST_AHEAD, PER_SLOT * self._slots))
 
-    def _look_around(self, futures: Sequence[Future]) -> None:
+    def _look_around(self, futures: Sequence[Future], slot: Slot) -> None:
         """While nothing is heard of these futures: whether anybody is there to work, and whether they are worked on."""
         self._count_slots()
         self._check_workers()
-        self._watch.look(futures, self._crew, self.slot)
+        self._watch.look(futures, self._crew, slot)
 
     def _check_workers(self) -> None:
         """Say once that nobody is there to work, and give up after a while."""

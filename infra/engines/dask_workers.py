@@ -14,6 +14,9 @@ from assay.infra.engines.dask_rejoining import SchedulerLostError, lost_in_words
 from assay.infra.engines.versions import facts_here, versions_here
 from assay.infra.errors import RunError
 
+_NO_ANSWER = (OSError, TimeoutError, ValueError, KeyError, AttributeError, RuntimeError, CancelledError)
+"""What Dask's client raises where no scheduler answers; the middle three where it was closed in the meantime."""
+
 
 @dataclass(frozen=True)
 class Crew:
@@ -38,6 +41,8 @@ class Workers:
         self._name = name
         self.saw_cpu = saw_cpu
         self._names: dict[str, str] = {}
+        self.running: frozenset[str] = frozenset()
+        """Those that took calls at the last look: neither paused, as their memory is full, nor on their way out."""
 
     def name_of(self, where: str) -> str:
         """The name of a worker that was there at the last look, else its address."""
@@ -48,6 +53,7 @@ class Workers:
         with self._asked():
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
         self._names.update({where: str(it["name"]) for where, it in workers.items()})
+        self.running = frozenset(where for where, it in workers.items() if it["status"] == "running")
         gpu = {where: int(it["resources"]["GPU"]) for where, it in workers.items() if it["resources"].get("GPU")}
         plain = {where: it for where, it in workers.items() if where not in gpu}
         offers = bool(plain) and all(it["resources"].get("CPU") for it in plain.values())
@@ -66,7 +72,7 @@ class Workers:
         """Within the block, whatever says that no scheduler answers becomes `SchedulerLostError`."""
         try:
             yield
-        except (OSError, TimeoutError, ValueError, KeyError, CancelledError) as error:  # KeyError: the client is closed
+        except _NO_ANSWER as error:
             raise SchedulerLostError(self._name) from error
 
     def facts(self, addresses: Sequence[str] | None = None) -> dict[str, tuple[Mapping[str, str], str]]:

@@ -11,7 +11,7 @@ from assay.data.classes import class_names
 from assay.data.image_schemas import CorruptedImages, FrameFlips
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.artifacts import Artifact
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError
 from assay.infra.exact import Least
 from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
@@ -27,6 +27,7 @@ from assay.tasks.subjects.images.lessons import LABELS, targets_of
 from assay.tasks.subjects.images.measures import probabilities_of
 from assay.tasks.subjects.images.model import said
 from assay.tasks.subjects.images.task import require_classes
+from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 _PIXELS = 1 << 18  # of the images of one partition: each is seen in up to 2170 frames, by every subject
@@ -115,8 +116,7 @@ def _errors_when_clean(
     errors = {}
     for name, predictions in clean.items():
         answers = collect(predictions, None)
-        if not answers["id"].equals(rows["id"]):
-            raise RunError(f"The predictions of {name} are not those of these samples, row by row; run with --fresh.")
+        require_same_samples(answers, rows, name)
         errors[name] = clean_errors(said(probabilities_of(answers, len(names)), several), truth, at)
     return errors
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.schemas import Predictions
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, RunError
 from assay.tasks.subjects.named_answers import in_the_order_of
 from assay.tasks.subjects.tables.features import Matrix
 
@@ -23,6 +23,15 @@ def predictions_table(ids: pa.ChunkedArray, probabilities: Matrix) -> pa.Table:
     listed = pa.ListArray.from_arrays(pa.array(offsets), pa.array(probabilities.ravel()))
     predicted = probabilities.argmax(axis=1).astype(np.int16)
     return pa.table([ids, pa.array(predicted), listed], schema=Predictions.schema)
+
+
+def require_same_samples(predictions: pa.Table, samples: pa.Table, name: str) -> None:
+    """Raises unless the predictions are of these samples, in their order."""
+    if not predictions["id"].equals(samples["id"]):
+        raise RunError(
+            f"The predictions of {name} are not those of these samples, row by row: partitions of them failed and were "
+            "let go (compute.quarantine), or they are of other samples; run again, with --fresh if nothing failed."
+        )
 
 
 def checked_probabilities(output: object, ids: Sequence[str], classes: Sequence[str], who: str) -> Matrix:

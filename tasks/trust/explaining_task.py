@@ -7,9 +7,9 @@ import numpy as np
 from assay.data.schemas import Classes, Predictions, Samples, SubjectFiles
 from assay.data.text_schemas import Explanations
 from assay.infra.artifacts import Artifact
-from assay.infra.errors import RunError
 from assay.infra.partitions import collect, map_partitions, read_files
 from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.trust.explainers.choosing import chosen_predictions
 from assay.tasks.trust.explainers.settings import Explaining
@@ -35,8 +35,7 @@ def explain_predictions(
     Another `repeat` draws other predictions and other perturbed texts.
     """
     known, predicted = collect(samples, ["id", "gold"]), collect(predictions, ["id", "predicted"])
-    if known["id"].to_pylist() != predicted["id"].to_pylist():
-        raise RunError("The samples and the predictions do not hold the same samples in the same order.")
+    require_same_samples(predicted, known, subject.settings.name)
     golds, codes = known["gold"].to_pylist(), predicted["predicted"].to_pylist()
     chosen = chosen_predictions(known["id"].to_pylist(), golds, codes, correct=correct, limit=limit, repeat=repeat)
     if not chosen.any():

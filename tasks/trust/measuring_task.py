@@ -12,6 +12,7 @@ from assay.infra.partitions import collect, map_partitions
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.statistics.findings import findings_from, findings_table
 from assay.tasks.statistics.grouped_samples import groups_by_id
+from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.trust.examples import ChosenTexts, chosen_texts, example_rows, most_damning
 from assay.tasks.trust.labelling import TOKI
 from assay.tasks.trust.measuring import ALL, About, label_findings, provider_findings, truth_findings
@@ -34,9 +35,10 @@ def measure_trust(
     """The findings on one subject's labels by one explainer, those against the truth where it is known; intervals count
     the groups of the samples, where they have some."""
     about, rows = About(name, explainer, groups_by_id(samples)), collect(labels, _READ).to_pylist()
-    audited = collect(samples, ["id", "gold"]).to_pylist()
-    predicted = collect(predictions, ["predicted"])["predicted"].to_pylist()
-    findings = label_findings(rows, audited, predicted, class_names(collect(classes, None)), about)
+    audited, predicted = collect(samples, ["id", "gold"]), collect(predictions, ["id", "predicted"])
+    require_same_samples(predicted, audited, name)
+    codes = predicted["predicted"].to_pylist()
+    findings = label_findings(rows, audited.to_pylist(), codes, class_names(collect(classes, None)), about)
     if truth is not None:
         known = collect(truth, ["id", "truth", "precision"]).to_pylist()
         precisions = {row["id"]: row["precision"] for row in known if row["precision"] is not None}

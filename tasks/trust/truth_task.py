@@ -13,6 +13,7 @@ from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
 from assay.infra.partitions import collect, map_partitions, read_files
 from assay.infra.stage import say, stage, write_table
+from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.trust.resolved import VerdictFile
 from assay.tasks.trust.truth_rows import RationaleWords, counterfactual_rows, rationale_rows, truth_by_rationales
@@ -62,8 +63,9 @@ def human_truth(
 ) -> Artifact[TrustTruth]:
     """What most people say of each correct prediction."""
     names = class_names(collect(classes, None))
-    known, codes = collect(samples, ["id", "gold"]), collect(predictions, ["predicted"])["predicted"].to_pylist()
-    ids, golds = known["id"].to_pylist(), known["gold"].to_pylist()
+    known, answers = collect(samples, ["id", "gold"]), collect(predictions, ["id", "predicted"])
+    require_same_samples(answers, known, "the subject")
+    ids, golds, codes = known["id"].to_pylist(), known["gold"].to_pylist(), answers["predicted"].to_pylist()
     predicted = {key: names[code] for key, gold, code in zip(ids, golds, codes, strict=True) if gold == code}
     table = verdicts.table()
     truths = verdicts_of(table, predicted, names, verdicts.name)

@@ -15,6 +15,7 @@ import pytest
 from assay.infra.compute import Call, Slot
 from assay.infra.engines import dask_engine, dask_watch, dask_window
 from assay.infra.engines.dask_engine import DaskEngine
+from assay.infra.engines.dask_keys import is_of, key_of
 from assay.infra.engines.dask_window import Finished, Window
 from assay.infra.engines.dask_workers import Crew, Workers
 from assay.infra.engines.opening import open_engine
@@ -92,7 +93,8 @@ def test_a_long_call_beside_an_idle_worker_is_left_alone(engine: DaskEngine, tmp
     assert len([mark for mark in tmp_path.iterdir() if mark.name != "go"]) == 1
 
 
-A, B = "tcp://a", "tcp://b"
+A, B, PAUSED = "tcp://a", "tcp://b", "tcp://paused"
+US = SimpleNamespace(id="Client-9d3c2a40-c8a5-11f0-8e5a-0242ac110002")
 
 
 @pytest.mark.parametrize(
@@ -101,8 +103,10 @@ A, B = "tcp://a", "tcp://b"
         ("pending", {A: [], B: []}, "CPU", True),
         ("lost", {A: ["somebody else's"], B: []}, "CPU", True),
         ("finished", {A: [], B: []}, "CPU", False),  # on its way here
-        ("pending", {A: ["waited for"], B: []}, "CPU", False),
-        ("pending", {A: ["what it needs"], B: []}, "CPU", False),  # a leaf of a merge, or a constant
+        ("pending", {A: [key_of(US, "waited_for")], B: []}, "CPU", False),
+        ("pending", {A: [key_of(US, "leaf_of_a_merge")], B: []}, "CPU", False),
+        ("pending", {A: [], B: ["somebody else's"]}, "CPU", True),
+        ("pending", {B: ["somebody else's"], PAUSED: []}, "CPU", False),
         ("pending", {A: ["somebody else's"], B: ["somebody else's"]}, "CPU", False),
         ("pending", {A: [], B: []}, "GPU", False),  # nobody is there: that is said elsewhere
     ],
@@ -111,15 +115,22 @@ def test_sight_is_lost_where_nothing_of_ours_is_computed_and_somebody_could(
     monkeypatch: pytest.MonkeyPatch, status: str, busy_with: dict[str, list[str]], slot: Slot, raises: bool
 ) -> None:
     monkeypatch.setattr(dask_watch, "LOOK_SECONDS", 0.0)
-    client = SimpleNamespace(futures={"waited for": None, "what it needs": None})
-    watch = dask_watch.Watch(client, cast(Workers, SimpleNamespace(busy_with=lambda: busy_with)), "somewhere")
-    futures, crew = [SimpleNamespace(status=status)], Crew({A: 1, B: 1}, {}, offers_cpu=True)
+    workers = SimpleNamespace(busy_with=lambda: busy_with, running=frozenset((A, B)))
+    watch = dask_watch.Watch(US, cast(Workers, workers), "somewhere")
+    futures, crew = [SimpleNamespace(status=status)], Crew({A: 1, B: 1, PAUSED: 1}, {}, offers_cpu=True)
     with pytest.raises(dask_watch.LostSightError, match="somewhere") if raises else nullcontext():
         for _ in range(dask_watch.LOOKS):
             watch.look(futures, crew, slot)
     if raises:
         watch.heard()
         watch.look(futures, crew, slot)
+
+
+def test_a_key_tells_whose_it_is_also_of_two_clients_of_one_machine() -> None:
+    beside = SimpleNamespace(id="Client-9d3c2a41-c8a5-11f0-8e5a-0242ac110002")
+    assert is_of(US, key_of(US, "votes"))
+    assert not is_of(US, key_of(beside, "votes"))
+    assert not is_of(US, ("somebody's", 1))
 
 
 def test_a_scheduler_that_does_nothing_for_ever_is_an_error_in_words(

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from assay.data.images import pixels_of
 from assay.data.schemas import Predictions
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError
 from assay.tasks.statistics.chances import chance_findings
 from assay.tasks.statistics.class_areas import class_areas
 from assay.tasks.statistics.classification import Groups
@@ -20,7 +20,7 @@ from assay.tasks.statistics.classification_findings import About, prediction_fin
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.images.lessons import require_one_shape, targets_of
 from assay.tasks.subjects.images.model import CARD, Probabilities, load_image_model, said
-from assay.tasks.subjects.predictions import predictions_table
+from assay.tasks.subjects.predictions import predictions_table, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 SEVERAL = -1  # what stands for the predicted class where images bear several labels
@@ -61,8 +61,7 @@ def clean_findings(
     predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
 ) -> list[Finding]:
     """How good the subject is on images that nobody has touched, and whether it says more than one thing."""
-    if not predictions["id"].equals(samples["id"]):
-        raise RunError(f"The predictions of {name} are not those of these samples, row by row; run again with --fresh.")
+    require_same_samples(predictions, samples, name)
     truth = targets_of(samples, classes)
     probabilities = probabilities_of(predictions, len(classes))
     about = About("subject", "clean", subject=name)

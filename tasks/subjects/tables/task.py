@@ -173,7 +173,9 @@ def _agreement_counted(
     """What `count_agreement` counts in all curated samples, on the workers wherever that can be."""
     said, known = ("id", "predicted"), ("id", "dataset", "label", "gold")
     beside = Columns(predictions, said), Columns(curated, known)
-    if curated.rows == predictions.rows:  # the same samples in the same order, whatever the cut
+    if (
+        curated.rows == predictions.rows and not may_lack_partitions()
+    ):  # the same samples in the same order, whatever the cut
         whole: Mapping[str, Any] = reduce_partitions(count_agreement, *beside, datasets=datasets)
         return whole
     # Some samples of each partition were curated, those with gold say: their predictions stand in the same partition …

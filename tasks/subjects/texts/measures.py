@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError
 from assay.infra.partitions import Tallied
 from assay.tasks.statistics.chances import chance_findings
 from assay.tasks.statistics.class_areas import class_areas
@@ -15,7 +15,7 @@ from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.gold_codes import codes_known
-from assay.tasks.subjects.predictions import predictions_table
+from assay.tasks.subjects.predictions import predictions_table, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.loading import load_text_model
 from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
@@ -47,8 +47,7 @@ def text_findings(
     predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
 ) -> list[Finding]:
     """How good the subject is on the texts as they are, and whether it says more than one thing."""
-    if not predictions["id"].equals(samples["id"]):
-        raise RunError(f"The predictions of {name} are not those of these samples, row by row; run again with --fresh.")
+    require_same_samples(predictions, samples, name)
     flat = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     probabilities = np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, len(classes))
     predicted = predictions["predicted"].to_numpy().astype(np.int64)

@@ -155,9 +155,9 @@ def test_a_budget_that_is_over_begins_nothing_more_and_the_next_run_goes_on(team
 
 
 def test_a_run_that_will_not_fit_says_what_is_dearest_and_which_share_would(team: Path) -> None:
-    chosen = project(team, "budget=0.2s", "compute.partitions=3")
+    chosen = project(team, "budget=0.02s", "compute.partitions=3")
     expected, [sentence] = foresee(chosen, chosen.pipeline("night"), seed=9)
-    assert "The budget of 0.2s is likely over before the end" in sentence
+    assert "The budget of 0.02s is likely over before the end" in sentence
     assert expected.dearest[0].planned.title in sentence
     assert "would fit" in sentence
 

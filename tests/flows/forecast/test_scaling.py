@@ -72,5 +72,6 @@ def test_of_more_samples_the_same_share_is_kept(share: float, sizes: set[int], a
 
 def test_what_was_kept_of_an_amount_is_kept_of_it_again_and_a_limit_holds() -> None:
     assert kept([(1000.0, 300.0), (500.0, 100.0)], 1000.0) == 300.0
-    assert kept([(1000.0, 150.0), (500.0, 150.0)], 4000.0) == 150.0
+    assert [kept([(1000.0, 150.0), (500.0, 150.0)], of) for of in (4000.0, 700.0, 300.0)] == [150.0] * 3
+    assert 117 < kept([(1797.0, 150.0), (891.0, 150.0), (449.0, 117.0)], 600.0) <= 150
     assert kept([(0.0, 0.0)], 10.0) == 0.0
