@@ -25,6 +25,10 @@ LISTED = frozenset({"eps", "severities"})
 LEARNED = frozenset({"epochs"})
 """Settings that only a training grows with; who asks a trained subject has them among his arguments too."""
 
+DRAWN = frozenset({"number", "repeat", "seed"})
+"""Arguments that only say which of several draws of the same work it is: a network trained ten times with other first
+weights is the same work ten times."""
+
 
 @dataclass(frozen=True)
 class Given:
@@ -54,7 +58,7 @@ class Work:
 
 def work_of(stage: str, arguments: Mapping[str, Any], made_by: Mapping[str, str], *, device: str, learns: bool) -> Work:
     """The work of a stage with these arguments; `made_by` says of digests what work made them."""
-    described = {name: _told(value) for name, value in arguments.items()}
+    described = {name: _told(value) for name, value in arguments.items() if name not in DRAWN}
     given = tuple(dict.fromkeys(_handles(tuple(arguments.values()))))
     own = _hash([stage, device, _without_amounts(described)])
     factors = [factor for name, factor in _amounts(described) if learns or name not in LEARNED]

@@ -78,3 +78,12 @@ def test_one_more_file_is_the_same_work_and_another_reader_is_not() -> None:
 def test_a_share_of_samples_is_made_by_what_made_all_of_them() -> None:
     drawn = work_of("draw", {"samples": handle("a"), "share": 0.1}, {"a": "ingest"}, device="cpu", learns=False)
     assert (drawn.like, drawn.effort) == ("ingest", 0.1)
+
+
+@pytest.mark.parametrize("draw", ["number", "repeat", "seed"])
+def test_another_draw_is_the_same_work(draw: str) -> None:
+    one, other = (
+        work_of("train", {"samples": handle("a"), draw: at}, {"a": "ingest"}, device="cpu", learns=True)
+        for at in (1, 2)
+    )
+    assert (one.like, one.own, one.effort) == (other.like, other.own, other.effort)
