@@ -165,6 +165,7 @@ class Window:
         async def gather() -> list[Any]:
             return list(await self._client.gather(futures, errors=errors, asynchronous=True))
 
+        self._turns.check()  # a client that is closed has no loop any more
         self._watch.heard()
         under_way = asyncio.run_coroutine_threadsafe(gather(), self._client.loop.asyncio_loop)
         while True:  # never given up halfway: Dask gathers for several branches at once, and would give up all of them
