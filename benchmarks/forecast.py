@@ -1,4 +1,4 @@
-"""How near the forecast of a stage comes: embedded pipelines twice on a quarter and on half of their samples, whole.
+"""How near the forecast of a stage comes: embedded pipelines on a quarter and half of their samples, twice, and whole.
 
     python benchmarks/forecast.py [PIPELINE …] [--workers 1] [--quick]
 

@@ -18,6 +18,7 @@ from assay.tasks.statistics.extremes import extreme_share
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import compared_shares
+from assay.tasks.subjects.predictions import require_same_samples
 
 Codes = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -37,8 +38,7 @@ class Answered:
 
 def answers_under_noise(noisy: pa.Table, predictions: pa.Table, samples: pa.Table) -> list[Answered]:
     """The predictions on noisy texts, brought into the order of the samples under every kind and severity."""
-    if not noisy["id"].equals(predictions["id"]):
-        raise RunError("The predictions are not those of these noisy texts, row by row; run again with --fresh.")
+    require_same_samples(predictions, noisy, "the subject")
     codes = predictions["predicted"].to_numpy().astype(np.int64)
     changes = pc.greater(pc.list_value_length(noisy[NEWS]), 0).to_numpy()
     ids = samples["id"].combine_chunks()

@@ -11,7 +11,6 @@ from assay.data.changed_text_schemas import ChangedTexts
 from assay.data.classes import class_names
 from assay.data.schemas import Classes, Findings, Predictions, Samples
 from assay.infra.artifacts import Artifact
-from assay.infra.errors import RunError
 from assay.infra.partitions import collect, map_partitions, tally_of
 from assay.infra.stage import say, stage, stage_seeds, write_table
 from assay.tasks.attacks.noise.measuring import Codes, answers_under_noise, noise_findings
@@ -21,6 +20,7 @@ from assay.tasks.attacks.noise.showing import noise_examples, telling_samples
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.grouped_samples import groups_of
 from assay.tasks.subjects.gold_codes import codes_known
+from assay.tasks.subjects.predictions import require_same_samples
 
 _MEASURED = ("id", ORIGINAL, NOISE, SEVERITY, NEWS)
 
@@ -112,8 +112,7 @@ def _known(
 ) -> tuple[pa.Table, Codes, Codes]:
     """Ids and classes of the samples, what is said of them as they are, and their classes as codes."""
     known, before = collect(samples, ["id", "gold"]), collect(clean, ["id", "predicted"])
-    if not known["id"].equals(before["id"]):
-        raise RunError("The predictions are not those of these samples, row by row; run again with --fresh.")
+    require_same_samples(before, known, "the subject")
     truth = codes_known(known, class_names(collect(classes, None)))
     return known, before["predicted"].to_numpy().astype(np.int64), truth
 

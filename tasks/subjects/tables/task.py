@@ -173,9 +173,8 @@ def _agreement_counted(
     """What `count_agreement` counts in all curated samples, on the workers wherever that can be."""
     said, known = ("id", "predicted"), ("id", "dataset", "label", "gold")
     beside = Columns(predictions, said), Columns(curated, known)
-    if (
-        curated.rows == predictions.rows and not may_lack_partitions()
-    ):  # the same samples in the same order, whatever the cut
+    # As many rows are the same samples in the same order, whatever the cut, where none of them may be missing.
+    if curated.rows == predictions.rows and not may_lack_partitions():
         whole: Mapping[str, Any] = reduce_partitions(count_agreement, *beside, datasets=datasets)
         return whole
     # Some samples of each partition were curated, those with gold say: their predictions stand in the same partition …
