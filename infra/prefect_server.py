@@ -1,4 +1,4 @@
-"""A Prefect server of our own on loopback, one per run, unless the user has one.
+"""A Prefect server of our own on loopback, one per run, unless the user has one. It answers only who has its secret.
 
 Prefect's implicit ephemeral server is not for us: Dask processes that touch Prefect start further servers on the same
 SQLite file ("database is locked", minutes lost), and its start-up limit is too short for a busy machine.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -17,12 +18,14 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from assay.infra.errors import InputError, RunError
+from assay.infra.loopback_guard import ENTRANCE
 
 LOOPBACK = "127.0.0.1"
 _START_SECONDS = 180.0
@@ -33,9 +36,10 @@ _SLOTS = 16
 class PrefectServer:
     """A server process with a database of its own, kept between runs; `url` is its API's address.
 
-    The socket that it serves on is ours: when the process dies in the middle of a run it is started again, and whoever
-    asks meanwhile waits in line instead of being refused. With `schedules` it also makes runs of schedules: Prefect
-    leaves that service out of a server it calls ephemeral.
+    Every request has to carry a secret, which is drawn when the server is made and known to nobody else: `environment`
+    is what a process of ours needs to ask it. The socket that it serves on is ours: when the process dies in the middle
+    of a run it is started again, and whoever asks meanwhile waits in line instead of being refused. With `schedules` it
+    also makes runs of schedules (Prefect leaves that service out of a server it calls ephemeral) and has Prefect's UI.
     """
 
     def __init__(self, home: Path | None = None, *, schedules: bool = False) -> None:
@@ -47,6 +51,7 @@ class PrefectServer:
         self._stopping = threading.Event()
         self._watching: threading.Thread | None = None
         self._starts = 0
+        self._secret = f"assay:{secrets.token_urlsafe(32)}"
         self.url = ""
         self.notice: Callable[[str], None] = lambda _: None
         """Hears the sentence that a person should read when the process died and was started again."""
@@ -54,9 +59,11 @@ class PrefectServer:
     def launch(self) -> PrefectServer:
         """Start the process and return at once; `wait` waits until it answers."""
         self._home.mkdir(parents=True, exist_ok=True)
+        self._home.chmod(0o700)  # what runs were given and said is for their user alone
         slot = self._take_slot()
         self._database = self._home / f"prefect-{slot}.db"
         self._log = self._home / f"server-{slot}.log"
+        self._link = self._home / f"ui-{slot}.html"
         self._start()
         return self
 
@@ -69,11 +76,16 @@ class PrefectServer:
         environment = {
             **os.environ,
             "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{self._database}",
-            "PREFECT_UI_ENABLED": "0",
+            "PREFECT_SERVER_API_AUTH_STRING": self._secret,
+            "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": f"http://{LOOPBACK}:{self._socket.getsockname()[1]}",
+            "PREFECT_UI_ENABLED": "1" if self._schedules else "0",
+            "PREFECT_UI_API_URL": "/api",
+            "PREFECT_UI_STATIC_DIRECTORY": str(self._home / "ui"),
             "PREFECT__SERVER_EPHEMERAL": "" if self._schedules else "1",
             "PREFECT__SERVER_FINAL": "1",
         }
-        environment.pop("PREFECT_API_URL", None)
+        for theirs in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING", "PREFECT_API_KEY"):
+            environment.pop(theirs, None)
         listening = self._socket.fileno()
         # Safe path: a folder of the user's with a `types.py` in it must not become a part of Prefect.
         command = [sys.executable, "-P", "-m", "assay.infra.prefect_server_process", str(listening)]
@@ -96,14 +108,41 @@ class PrefectServer:
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 self._start_elsewhere()
-            try:
-                with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
-                    if answer.status == 200:
-                        self._start_watching()
-                        return self.url
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
+            if self._answers():
+                self._start_watching()
+                return self.url
+            time.sleep(0.1)
         raise RunError(f"Prefect's server did not answer within {_START_SECONDS:.0f} s: {self._last_words()}")
+
+    def _answers(self) -> bool:
+        """Whether the server says that it is well; no proxy is asked for what is on loopback."""
+        authorization = f"Basic {b64encode(self._secret.encode()).decode()}"
+        question = urllib.request.Request(f"{self.url}/health", headers={"Authorization": authorization})
+        try:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(question, timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the environment of a process says that may ask this server; nobody else is to see it."""
+        unproxied = ",".join(filter(None, [os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), LOOPBACK]))
+        return {
+            "PREFECT_API_URL": self.url,
+            "PREFECT_API_AUTH_STRING": self._secret,
+            "NO_PROXY": unproxied,
+            "no_proxy": unproxied,
+        }
+
+    def write_link(self) -> Path:
+        """A file that opens Prefect's UI with the secret; only its owner may read it, and it goes with the server."""
+        address = f"{self.url.removesuffix('/api')}{ENTRANCE}#{self._secret}"
+        page = f'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">\n'
+        self._link.unlink(missing_ok=True)
+        with os.fdopen(os.open(self._link, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(page)
+        return self._link
 
     def _start_elsewhere(self) -> None:
         assert self._process is not None
@@ -159,6 +198,7 @@ class PrefectServer:
             self._socket.close()
             self._socket = None
         if self._lock is not None:
+            self._link.unlink(missing_ok=True)
             self._lock.close()
             self._lock = None
 
@@ -186,14 +226,31 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
 
         yield str(PREFECT_API_URL.value())
         return
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-    url = server.wait()
-    with temporary_settings({PREFECT_API_URL: url}), _muted():
+    url, ours = server.wait(), server.environment
+    asked = {PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: ours["PREFECT_API_AUTH_STRING"]}
+    with temporary_settings(asked), _unproxied(ours), _muted():
         try:
             yield url
         finally:
             send_what_is_queued()
+
+
+@contextmanager
+def _unproxied(environment: dict[str, str]) -> Iterator[None]:
+    """Within the block this process asks loopback without a proxy, whatever its environment says of proxies."""
+    names = ("NO_PROXY", "no_proxy")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update({name: environment[name] for name in names})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

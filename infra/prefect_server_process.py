@@ -16,10 +16,21 @@ def main(listening: int) -> None:
     """Serve on this socket, which the parent opened, until told to stop, or until standard input ends."""
     threading.Thread(target=_end_with_parent, name="assay-lifeline", daemon=True).start()
     import uvicorn
+    from prefect.server.api.server import create_app
+    from prefect.settings import PREFECT_SERVER_API_AUTH_STRING, PREFECT_UI_ENABLED
 
-    config = uvicorn.Config("prefect.server.api.server:create_app", factory=True, log_level="error", lifespan="on")
+    from assay.infra.loopback_guard import LoopbackGuard
+
+    ours = socket.socket(fileno=listening)
+    secret = PREFECT_SERVER_API_AUTH_STRING.value()
+    if not secret:
+        sys.exit("Prefect's server is not started without a secret.")
+    guarded = LoopbackGuard(
+        create_app(), port=ours.getsockname()[1], secret=str(secret), pages=bool(PREFECT_UI_ENABLED.value())
+    )
+    config = uvicorn.Config(guarded, log_level="error", lifespan="on", server_header=False)
     server = uvicorn.Server(config)
-    server.run(sockets=[socket.socket(fileno=listening)])
+    server.run(sockets=[ours])
     if not server.started:
         sys.exit(3)
 

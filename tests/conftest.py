@@ -36,6 +36,27 @@ def _comes_home() -> Iterator[None]:
         pytest.fail(f"The test left the process in {there}.")
 
 
+@pytest.fixture(scope="session")
+def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What the environment says where a team has a Prefect server: one that outlives a test, with its secret."""
+    from assay.infra.prefect_server import PrefectServer
+
+    server = PrefectServer(home=tmp_path_factory.mktemp("prefect")).launch()
+    try:
+        server.wait()
+        yield server.environment
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def on_teams_prefect(prefect_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The environment of this process names that server."""
+    for name, value in prefect_environment.items():
+        monkeypatch.setenv(name, value)
+    return prefect_environment
+
+
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., "object"]:
     """A function that makes runs over the same store: `with make_run(seed=1) as run: …`."""

@@ -23,30 +23,17 @@ COMMANDS = [line.removeprefix("$ assay ") for text in CONSOLES for line in text.
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, prefect_server_of_page: str) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as a reader has it who made the data and had a first audit written."""
     return save_and_run(tmp_path_factory.mktemp("moving-in"), [FILES["make_data.py"]], ["make_data.py"])
-
-
-@pytest.fixture(scope="module")
-def prefect_server_of_page(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """The runs of the page share a server."""
-    from assay.infra.prefect_server import PrefectServer
-
-    server = PrefectServer(home=tmp_path_factory.mktemp("prefect")).launch()
-    try:
-        yield server.wait()
-    finally:
-        server.stop()
 
 
 @pytest.mark.slow  # the tour walks from init to a schedule in every CI
 @pytest.mark.timeout(600)
 def test_the_page_is_walked_through(
-    folder: Path, prefect_server_of_page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, on_teams_prefect: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("PREFECT_API_URL", prefect_server_of_page)
 
     def does(command: str) -> str:
         assert command in COMMANDS, command

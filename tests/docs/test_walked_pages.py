@@ -20,29 +20,16 @@ WALKED = [TOUR, *TUTORIALS]
 IDS = [page.stem for page in WALKED]
 
 
-@pytest.fixture(scope="session")
-def prefect_server_of_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The runs of all pages share a server."""
-    from assay.infra.prefect_server import PrefectServer
-
-    server = PrefectServer(home=tmp_path_factory.mktemp("prefect")).launch()
-    try:
-        yield server.wait()
-    finally:
-        server.stop()
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", [TOUR, *(pytest.param(one, marks=pytest.mark.slow) for one in TUTORIALS)], ids=IDS)
 def test_a_reader_walks_from_an_empty_folder_to_a_scheduled_night(
     page: Path,
     tmp_path: Path,
-    prefect_server_of_pages: str,
+    on_teams_prefect: object,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PREFECT_API_URL", prefect_server_of_pages)
     done = Walk(tmp_path, capsys).through(page)
     assert any(one.startswith("assay run ") for one in done)
     assert any(one.schedule for one in load_project(tmp_path / "pipelines.yaml").pipelines.values())

@@ -1,4 +1,4 @@
-"""A Prefect server as a team has one: started once for all tests that need it, and named by the environment."""
+"""A Prefect server as a team has one, for tests that talk to it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,20 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(scope="session")
-def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that outlives a test; nothing talks to it yet."""
-    from assay.infra.prefect_server import PrefectServer
-
-    server = PrefectServer(home=tmp_path_factory.mktemp("prefect")).launch()
-    try:
-        yield server.wait()
-    finally:
-        server.stop()
-
-
 @pytest.fixture(scope="module")
-def on_prefect(prefect_url: str) -> Iterator[str]:
-    """The same, for tests that talk to it: Prefect in this process and `PREFECT_API_URL` name it."""
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+def on_prefect(prefect_environment: dict[str, str]) -> Iterator[str]:
+    """A team's server for tests that talk to it: Prefect in this process and the environment name it."""
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
     from assay.infra.prefect_server import send_what_is_queued
 
     patched = pytest.MonkeyPatch()
-    patched.setenv("PREFECT_API_URL", prefect_url)
+    for name, value in prefect_environment.items():
+        patched.setenv(name, value)
+    url, secret = prefect_environment["PREFECT_API_URL"], prefect_environment["PREFECT_API_AUTH_STRING"]
     try:
-        with temporary_settings({PREFECT_API_URL: prefect_url}):
-            yield prefect_url
+        with temporary_settings({PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: secret}):
+            yield url
             send_what_is_queued()  # else Prefect looks for its server, long gone, when this process ends
     finally:
         patched.undo()

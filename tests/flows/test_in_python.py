@@ -50,9 +50,8 @@ def test_importing_assay_imports_nothing_else() -> None:
 
 
 def test_an_audit_gives_what_the_store_has_and_says_nothing(
-    file: Path, prefect_url: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    file: Path, on_teams_prefect: object, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PREFECT_API_URL", prefect_url)
     made = audit("night", file)
     assert capfd.readouterr() == ("", "")
     assert isinstance(made, Audited)
@@ -72,9 +71,8 @@ def test_an_audit_gives_what_the_store_has_and_says_nothing(
 
 
 def test_a_gate_that_fails_is_no_error_and_a_loop_at_work_no_hindrance(
-    file: Path, prefect_url: str, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+    file: Path, on_teams_prefect: object, recwarn: pytest.WarningsRecorder
 ) -> None:
-    monkeypatch.setenv("PREFECT_API_URL", prefect_url)
     file.write_text(PIPELINES.format(least=1))
 
     async def as_in_a_notebook() -> Audited:
@@ -121,7 +119,9 @@ def test_votes_are_class_names_and_only_what_is_asked_for_is_looked_at(tmp_path:
             votes(rules, samples, only=only)
 
 
-def test_a_script_without_a_main_guard_is_not_run_again_by_its_workers(file: Path, prefect_url: str) -> None:
+def test_a_script_without_a_main_guard_is_not_run_again_by_its_workers(
+    file: Path, prefect_environment: dict[str, str]
+) -> None:
     script = file.parent / "plain.py"
     script.write_text(
         "from pathlib import Path\n"
@@ -131,7 +131,7 @@ def test_a_script_without_a_main_guard_is_not_run_again_by_its_workers(file: Pat
     )
     pipelines = file.read_text().replace("engine: serial", "engine: local, workers: 1, gpu: never")
     file.write_text(pipelines)
-    environment = {**os.environ, "PREFECT_API_URL": prefect_url}
+    environment = {**os.environ, **prefect_environment}
     done = subprocess.run(
         [sys.executable, script.name], cwd=file.parent, env=environment, capture_output=True, text=True, timeout=150
     )

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 import urllib.request
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from assay.infra.errors import RunError
 from assay.infra.prefect_server import PrefectServer
 
 
-def is_healthy(url: str) -> bool:
-    with urllib.request.urlopen(f"{url}/health", timeout=120) as answer:
+def is_healthy(server: PrefectServer) -> bool:
+    secret = b64encode(server.environment["PREFECT_API_AUTH_STRING"].encode()).decode()
+    question = urllib.request.Request(f"{server.url}/health", headers={"Authorization": f"Basic {secret}"})
+    with urllib.request.urlopen(question, timeout=120) as answer:
         return bool(answer.status == 200)
 
 
@@ -25,12 +28,12 @@ def test_a_server_that_is_killed_is_started_again_and_nobody_is_refused_meanwhil
     said: list[str] = []
     server.notice = said.append
     try:
-        url = server.wait()
+        server.wait()
         before = server._process
         assert before is not None
         os.kill(before.pid, signal.SIGKILL)
         before.wait()
-        assert is_healthy(url)  # waits in line until the next process answers
+        assert is_healthy(server)  # waits in line until the next process answers
         assert said == ["Prefect's server ended (code -9) and is started again; the run goes on"]
     finally:
         server.stop()
