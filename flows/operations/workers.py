@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from assay.infra.errors import InputError
 
 TLS = ("CA_FILE", "WORKER__CERT", "WORKER__KEY")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def work(
@@ -32,17 +31,17 @@ def work(
 
 
 def refuse_open_lines(address: str, tls: tuple[str | None, str | None, str | None]) -> None:
-    """An address that is open to the network without TLS is refused: a worker does whatever it is sent.
+    """An address without TLS is refused, on loopback too: a worker does whatever it is sent, by any user of a machine.
 
-    >>> refuse_open_lines("tcp://127.0.0.1:8786", (None, None, None))
+    >>> refuse_open_lines("tls://scheduler:8786", ("ca.pem", "cert.pem", "key.pem"))
     """
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname:
         raise InputError(f"{address} is no address of a scheduler; write it as tls://host:8786.")
-    if parts.scheme == "tcp" and parts.hostname not in _LOOPBACK:
+    if parts.scheme == "tcp":
         raise InputError(
             f"{address} is not encrypted, and a Dask worker does whatever it is sent: use tls://, with --tls-ca, "
             "--tls-cert and --tls-key."
         )
-    if parts.scheme == "tls" and None in tls and not os.environ.get("DASK_DISTRIBUTED__COMM__TLS__CA_FILE"):
+    if None in tls and not os.environ.get("DASK_DISTRIBUTED__COMM__TLS__CA_FILE"):
         raise InputError(f"{address} needs --tls-ca, --tls-cert and --tls-key: the files this worker trusts and shows.")

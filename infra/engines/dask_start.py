@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dask
-from distributed import Client, Nanny, Scheduler, Security, SpecCluster
+from distributed import Client, Nanny, Security, SpecCluster
 from distributed.core import Status
 from distributed.deploy import Cluster
 from distributed.versions import VersionMismatchWarning
@@ -24,6 +24,7 @@ from distributed.worker_memory import parse_memory_limit
 
 from assay.infra.engines import first_imports
 from assay.infra.engines.crew import local_crew
+from assay.infra.engines.dask_without_http import SchedulerWithoutHTTP, WorkerWithoutHTTP
 from assay.infra.engines.memory import OF_C_LIBRARY
 from assay.infra.engines.starting_scripts import workers_go_without_main
 from assay.infra.engines.threads import ONE_EACH
@@ -93,9 +94,9 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         "protocol": "tls://",
         "security": security,
         "dashboard": False,
-        "dashboard_address": f"{LOOPBACK}:0",  # Dask's default listens to the whole world, on a port that may be taken
     }
     worker = common | {
+        "worker_class": WorkerWithoutHTTP,
         "nthreads": 1,
         "memory_limit": memory_of(settings.memory),
         "silence_logs": logging.CRITICAL,
@@ -114,7 +115,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         }
         for one in local_crew(settings)
     }
-    scheduler = {"cls": Scheduler, "options": common | {"port": 0, "allowed_failures": settings.retries}}
+    scheduler = {"cls": SchedulerWithoutHTTP, "options": common | {"port": 0, "allowed_failures": settings.retries}}
     one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone
     with dask.config.set(one_call_per_worker), _deaf_to_interrupts():
         return SpecCluster(

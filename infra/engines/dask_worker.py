@@ -12,6 +12,7 @@ from distributed import Nanny
 
 from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, memory_of, quiet
 from assay.infra.engines.dask_window import PATIENCE_SECONDS
+from assay.infra.engines.dask_without_http import WorkerWithoutHTTP
 from assay.infra.engines.gpus import cuda_devices
 from assay.infra.engines.memory import OF_C_LIBRARY
 from assay.infra.engines.threads import ONE_EACH, one_thread
@@ -36,7 +37,7 @@ def run_worker(
     calls it takes at a time, each with one numeric thread. `ready` hears a sentence once the worker has joined.
     """
     if "://" not in address:
-        raise InputError(f"{address!r} is no scheduler's address: write tls://host:8786 (or tcp://127.0.0.1:8786)")
+        raise InputError(f"{address!r} is no scheduler's address: write tls://host:8786")
     devices = cuda_devices() if gpu else []
     if gpu and not devices:
         raise InputError("assay worker --gpu: this machine shows no CUDA device (nvidia-smi lists none)")
@@ -55,6 +56,7 @@ def run_worker(
             memory_limit=memory_of(memory),
             host=LOOPBACK if loopback else None,
             dashboard=False,
+            worker_class=WorkerWithoutHTTP,
             death_timeout=CONNECT_SECONDS,
         )
 
