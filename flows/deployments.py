@@ -1,16 +1,22 @@
-"""Every night: one Prefect deployment per pipeline, run by a process that stays (`serve`) or by your own pool."""
+"""Every night: one Prefect deployment per pipeline, run by a process that stays (`serve`) or by your own pool.
+
+Who may ask Prefect's API may start the flow, and pass it what they like. So the flow looks at its parameters itself: it
+runs what its deployment registered, of the project that registered it, and nothing else.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from prefect import flow
 
 from assay.flows.commands.answers import echo
+from assay.flows.nights.afterwards import SERVED
 from assay.infra.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -19,9 +25,14 @@ if TYPE_CHECKING:
     from assay.flows.pipeline import Pipeline, Project
 
 
+_STARTED_BY_PREFECT = "PREFECT__FLOW_RUN_ID"
+"""In the environment of a process that Prefect started for a flow run."""
+
+
 @flow(name="assay", flow_run_name="{pipeline}", persist_result=False)
 def nightly(pipeline: str, config: str, store: str | None = None, seed: int = 0) -> dict[str, object]:
     """One scheduled run of a pipeline: its settings are read anew, so that tonight's pipelines.yaml counts."""
+    refuse_other_parameters({"pipeline": pipeline, "config": config, "store": store, "seed": seed})
     from assay.flows.configuration.loading import load_project
     from assay.flows.running import run_inside_prefect
 
@@ -32,17 +43,54 @@ def nightly(pipeline: str, config: str, store: str | None = None, seed: int = 0)
     return {"run": result.run, "status": result.status, "report": result.report}
 
 
+def refuse_other_parameters(given: Mapping[str, object]) -> None:
+    """Nothing, where the parameters of this flow run are those that its deployment registered; a `RunError` else."""
+    registered = registered_parameters(str(given["pipeline"]))
+    if registered is None:
+        return
+    expected = {"store": None, "seed": 0, **registered}
+    other = [name for name, value in given.items() if value != expected.get(name)]
+    if other:
+        listed = ", ".join(f"{name} {str(given[name])!r:.80}" for name in other)
+        raise RunError(
+            f"This flow run was refused: it asks for {listed}, which its deployment did not register. A flow run "
+            "names a registered pipeline and changes nothing else; edit pipelines.yaml, or use assay run."
+        )
+
+
+def registered_parameters(pipeline: str) -> Mapping[str, object] | None:
+    """The parameters that the deployment of this flow run registered; None where somebody's own program calls the flow.
+
+    Under `assay serve` they are what the serving process wrote down, whatever Prefect's server says by now.
+    """
+    from prefect.context import FlowRunContext
+
+    if SERVED in os.environ:
+        served: dict[str, dict[str, object]] = json.loads(os.environ[SERVED])
+        return served.get(pipeline, {})
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        return None
+    if context.flow_run.deployment_id is None:
+        return {} if os.environ.get(_STARTED_BY_PREFECT) else None
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        return client.read_deployment(context.flow_run.deployment_id).parameters
+
+
 def serve(project: Project, file: Path) -> None:
     """Stay, and run each pipeline on its schedule; a night that still runs makes the next one skip, not pile up."""
     from prefect import serve as serve_deployments
 
-    from assay.flows.nights.afterwards import SERVED
     from assay.flows.nights.watching import Watch
 
     scheduled = deployments_of(project, file)
-    os.environ[SERVED] = "1"  # the runs, processes of their own, leave messages to us: one a night for all of them
-    with _api(), Watch(project, lambda text: echo(text, err=True)):
+    os.environ[SERVED] = json.dumps({each.name: each.parameters for each in scheduled})
+    with _api() as link, Watch(project, lambda text: echo(text, err=True)):
         echo(f"Serving {', '.join(each.name for each in scheduled)}. Ctrl-C ends it.")
+        if link is not None:
+            echo(f"Prefect's UI: open {link.as_uri()} in a browser; nobody else can read that file.")
         # One process at a time for all pipelines would make a long night delay the others: each may run once.
         serve_deployments(*scheduled, pause_on_shutdown=True, print_starting_message=False, limit=len(scheduled))
 
@@ -83,19 +131,20 @@ def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeplo
 
 
 @contextlib.contextmanager
-def _api() -> Iterator[None]:
-    """The user's Prefect server, or one of ours for as long as we serve."""
+def _api() -> Iterator[Path | None]:
+    """The user's Prefect server, or one of ours for as long as we serve, and the file that opens its UI."""
     from assay.infra.prefect_server import PrefectServer, configured_api, prefect_api
 
     if configured_api() is not None:
-        yield
+        yield None
         return
     server = PrefectServer(schedules=True).launch()
     try:
-        with prefect_api(server) as url:
-            # The runs are processes of their own: they find the server through their environment.
-            os.environ["PREFECT_API_URL"] = url
-            yield
+        with prefect_api(server):
+            # The runs are processes of their own: they find the server, and its secret, through their environment.
+            os.environ.update(server.environment)
+            yield server.write_link()
     finally:
-        os.environ.pop("PREFECT_API_URL", None)
+        for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
+            os.environ.pop(name, None)
         server.stop()

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from assay.flows.pipeline import Project
 
 SERVED = "ASSAY_SERVED"
-"""Set by `assay serve` for the runs that it starts: there it is the one that sends messages."""
+"""Set by `assay serve` for the runs that it starts, processes of their own: parameters of all deployments, as JSON.
+
+Where it is set, runs leave messages to the serving process: one a night for all of them."""
 
 
 def leave_traces(

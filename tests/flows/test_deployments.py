@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -10,12 +11,14 @@ import pytest
 from command_line import Command, environment, records, still_there
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
+from prefect.flow_engine import run_flow
 from prefect.states import Completed, Pending, Running
 from team_project import team_project
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.deployments import deploy, deployments_of
-from assay.infra.errors import InputError
+from assay.flows.deployments import deploy, deployments_of, nightly, refuse_other_parameters
+from assay.flows.nights.afterwards import SERVED
+from assay.infra.errors import InputError, RunError
 
 pytestmark = pytest.mark.xdist_group("prefect")
 
@@ -106,3 +109,41 @@ def test_a_night_that_still_runs_makes_the_next_one_skip(
         assert (state(first), state(second)) == (StateType.RUNNING, StateType.CANCELLED)
         client.set_flow_run_state(first, Completed())
         assert state(due()) is StateType.PENDING
+
+
+REGISTERED = {"pipeline": "every-minute", "config": "/team/pipelines.yaml", "store": "/team/artifacts"}
+ELSEWHERE = [
+    {"config": "/tmp/pipelines.yaml"},
+    {"store": "/tmp/store"},
+    {"store": None},
+    {"seed": 1},
+    {"pipeline": "on-request"},
+    {"pipeline": "../every-minute"},
+]
+
+
+@pytest.mark.parametrize("changed", ELSEWHERE, ids=str)
+def test_a_served_flow_run_changes_no_parameter(changed: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SERVED, json.dumps({"every-minute": REGISTERED}))
+    given = {**REGISTERED, "seed": 0}
+    refuse_other_parameters(given)
+    with pytest.raises(RunError, match="did not register"):
+        refuse_other_parameters(given | changed)
+
+
+def test_a_deployed_flow_run_changes_no_parameter(team: Path, on_prefect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SERVED, raising=False)
+    project = load_project(team / "pipelines.yaml")
+    deploy(project, project.file)
+    with get_client(sync_client=True) as client:
+        deployed = client.read_deployment_by_name("assay/every-minute")
+        for changed in ELSEWHERE[:4]:
+            asked = client.create_flow_run_from_deployment(deployed.id, parameters=changed, state=Pending())
+            with pytest.raises(RunError, match="did not register"):
+                run_flow(nightly, flow_run=client.read_flow_run(asked.id), parameters=deployed.parameters | changed)
+            client.set_flow_run_state(asked.id, Completed(), force=True)
+        monkeypatch.setenv("PREFECT__FLOW_RUN_ID", "of no deployment")
+        alone = client.create_flow_run(nightly, parameters=deployed.parameters, state=Pending())
+        with pytest.raises(RunError, match="did not register"):
+            run_flow(nightly, flow_run=client.read_flow_run(alone.id), parameters=deployed.parameters)
+    assert not (team / "artifacts").exists()
