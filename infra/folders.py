@@ -80,7 +80,7 @@ class Folder:
         return f"{self.root}/{name}"
 
     def _path_of_file(self, name: str) -> str:
-        """The path of what is to be read; no pipe or device, which a stranger's store may hold."""
+        """The path of what is to be read: no pipe and no device, which a store that others write to may hold."""
         path = self.path(name)
         if self.is_local:
             require_regular(path)
@@ -208,7 +208,7 @@ class Folder:
 
     def share(self, name: str, under: str) -> bool:
         """Let a file that never changes be there under another name as well; False where it is gone."""
-        source, target = self.path(name), self.path(under)
+        source, target = self._path_of_file(name), self.path(under)
         with self._explaining_faults():
             try:
                 if not self.is_local:

@@ -26,7 +26,6 @@ from assay.flows.report.comparison import Key
 from assay.flows.report.outcomes import KeptOutcomes, outcomes_in
 from assay.flows.running import engine_of
 from assay.infra.conductors import Conductor
-from assay.infra.contained_paths import contained
 from assay.infra.engines.opening import engine_to_look_with
 from assay.infra.errors import InputError
 from assay.infra.ingredients import PLACE
@@ -120,7 +119,6 @@ class Hybrids:
         for name, part in self.changes.roles.items():
             file = next((one for one in self._side(part, coalition).files if one.name == name and one.kept), None)
             if file is not None and self.store.folder.exists(f"{PLACE}/{file.sha256}"):
-                contained(None, name, "The record of a run")
                 files[name] = self.store.folder.read(f"{PLACE}/{file.sha256}")
         return files
 
