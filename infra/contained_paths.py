@@ -119,7 +119,10 @@ def _has_scheme(path: str) -> bool:
 def _escape_on_disk(path: str, folder: str) -> str:
     if any(len(step.encode()) > _LONGEST_NAME for step in path.split("/")):
         return f"has a name of more than {_LONGEST_NAME} bytes in it; rename the file"
-    within = os.path.realpath(folder)
-    if os.path.commonpath([within, os.path.realpath(os.path.join(within, posixpath.normpath(path)))]) != within:
+    place = folder
+    if not any(os.path.islink(place := f"{place}/{step}") for step in posixpath.normpath(path).split("/")):
+        return ""
+    within, whole = os.path.realpath(folder), os.path.realpath(os.path.join(folder, posixpath.normpath(path)))
+    if os.path.commonpath([within, whole]) != within:
         return "leaves its folder through a symbolic link; copy what it leads to into the folder"
     return ""
