@@ -6,7 +6,7 @@ import gzip
 import os
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from assay.data.catalog import (
     MIRROR,
@@ -20,6 +20,7 @@ from assay.data.catalog import (
     sha256_of,
     to_bring,
 )
+from assay.infra.contained_paths import contained
 from assay.infra.errors import InputError
 
 
@@ -41,9 +42,7 @@ def get(name: str, into: str | Path | None = None, environment: Mapping[str, str
 
 
 def _get_file(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path, mirror: Path | None) -> None:
-    if PurePosixPath(file.name).is_absolute() or ".." in PurePosixPath(file.name).parts:
-        raise InputError(f"The catalogue names a file {file.name!r} of {name} that would leave its folder.")
-    target = folder / file.name
+    target = Path(contained(folder, file.name, f"The catalogue's entry {name}"))
     if target.exists() and is_right(file, target):
         return
     mirrored = mirror / (entry.folder or name) / file.name if mirror is not None else None

@@ -6,6 +6,7 @@ import errno
 import glob
 import json
 import os
+import posixpath
 import shutil
 import tempfile
 import uuid
@@ -16,7 +17,9 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import fsspec
 
+from assay.infra.contained_paths import escape_of
 from assay.infra.errors import InputError, RunError
+from assay.infra.given_files import require_regular
 from assay.infra.patience import PATIENCE_SECONDS, patiently
 from assay.infra.remote_files import open_remote, read_whole
 
@@ -71,10 +74,17 @@ class Folder:
 
     def path(self, name: str) -> str:
         """The path of a name as the file system wants it; a name cannot lead out of the folder."""
-        parts = name.split("/")
-        if not name or name.startswith("/") or any(part in ("", ".", "..") for part in parts):
-            raise InputError(f"{name!r} is not a name inside {self.url}: use plain relative names.")
+        reason = escape_of(name, self.url if self.is_local else None)
+        if reason or posixpath.normpath(name) != name:
+            raise InputError(f"{name!r} is not a name inside {self.url}: it {reason or 'is no plain relative name'}.")
         return f"{self.root}/{name}"
+
+    def _path_of_file(self, name: str) -> str:
+        """The path of what is to be read: no pipe and no device, which a store that others write to may hold."""
+        path = self.path(name)
+        if self.is_local:
+            require_regular(path)
+        return path
 
     def exists(self, name: str) -> bool:
         """Whether the file is there."""
@@ -105,7 +115,7 @@ class Folder:
 
     def read(self, name: str) -> bytes:
         """The content of a file; FileNotFoundError where there is none."""
-        path = self.path(name)
+        path = self._path_of_file(name)
         return self._asked(lambda: read_whole(self.fs, path))
 
     def read_json(self, name: str) -> dict[str, Any] | None:
@@ -119,7 +129,7 @@ class Folder:
 
     def open(self, name: str, size: int | None = None, little: bool = False) -> BinaryIO:
         """A file opened for reading; who knows its size saves a remote store a question, who wants a `little` bytes."""
-        path = self.path(name)
+        path = self._path_of_file(name)
         if self.is_local:
             return cast(BinaryIO, self.fs.open(path, "rb"))
         return open_remote(self.fs, path, self._asked, size, little)
@@ -198,7 +208,7 @@ class Folder:
 
     def share(self, name: str, under: str) -> bool:
         """Let a file that never changes be there under another name as well; False where it is gone."""
-        source, target = self.path(name), self.path(under)
+        source, target = self._path_of_file(name), self.path(under)
         with self._explaining_faults():
             try:
                 if not self.is_local:

@@ -44,6 +44,8 @@ class Part:
     def from_json(cls, value: Mapping[str, Any]) -> Part:
         """The part that `dataclasses.asdict` described."""
         files = tuple(PartFile(**file) for file in value["files"])
+        if not all(isinstance(file.file, str) for file in files):
+            raise TypeError("the name of a file is no text")
         return cls(**{**value, "files": files, "inputs": tuple(value["inputs"])})
 
 

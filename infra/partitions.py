@@ -277,9 +277,9 @@ def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:
     place = artifact.uri.rsplit("/", 1)[-1]
     contents: dict[str, bytes] = {}
     for file in (file.file for part in output.parts for file in part.files):
-        name = file.split(f"/{place}/", 1)[1]
+        name = file.split(f"/{place}/", 1)[-1]
         content = folder.read(file) if folder.exists(file) else b""
-        if hashlib.sha256(content).hexdigest() != output.checksums[name]:
+        if hashlib.sha256(content).hexdigest() != output.checksums.get(name):
             raise RunError(f"The file {folder.url}/{file} is not what was written there: delete it and run again.")
         contents[name] = content
     return contents

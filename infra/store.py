@@ -162,7 +162,10 @@ class Store:
     def output(self, artifact: Artifact[Kind]) -> Output:
         """The committed output behind a handle, with its parts."""
         # By the end of the uri only: a store that was moved, or is mounted elsewhere here, holds the same things.
-        stage, key, _ = artifact.uri.rstrip("/").split("/")[-3:]
+        place = artifact.uri.rstrip("/").split("/")[-3:]
+        if len(place) < len(("stage", "key", "output")):
+            raise InputError(f"{artifact.uri!r}, which a record names, is no place in the store {self.url}: run again.")
+        stage, key, _ = place
         if output := self._matching(self._manifests.get((stage, key)), artifact):
             return output
         for name in (f"{self.place(stage, key)}/manifest.json", self._partial_name(stage, key)):

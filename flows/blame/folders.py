@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from assay.infra.contained_paths import contained
+
 
 def lay_out(place: Path, today: Path, files: Mapping[str, bytes]) -> Path:
     """The folder `place`, in which everything is as in `today` (by symbolic link) but for these files.
 
     Files that code opens beside itself are found there under the names that their keys know.
     """
+    files = {contained(None, name, "The record of a run"): content for name, content in files.items()}
     place.mkdir(parents=True)
     above = {name.split("/", 1)[0] for name in files if "/" in name}
     for entry in sorted(today.iterdir()) if today.is_dir() else ():

@@ -87,7 +87,7 @@ def files_of(store: Store, artifact: Artifact[Any]) -> dict[str, bytes]:
     for file in (one.file for part in output.parts for one in part.files):
         content = store.folder.read(file) if store.folder.exists(file) else b""
         name = Path(file).name
-        if hashlib.sha256(content).hexdigest() != output.checksums[name]:
+        if hashlib.sha256(content).hexdigest() != output.checksums.get(name):
             raise RunError(f"The file {store.folder.url}/{file} is not what was written there: run the pipeline again.")
         contents[name] = content
     return contents

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.images import COLUMNS
+from assay.infra.contained_paths import escape_of
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular_url
 from assay.tasks.ingest.arrays import array_picture, raw_picture
@@ -104,21 +104,9 @@ def address_in(folder: str, path: str) -> str:
     """
     if not path.strip():
         raise UnfitError("there is no image")
-    normal = posixpath.normpath(path)
-    if "\0" in path or "://" in path or normal.startswith("/") or normal.split("/")[0] == "..":
-        raise UnfitError(f"the path {shown(path)} leaves the folder of its table; paths start there and stay there")
-    address = posixpath.join(folder, normal)
-    if "://" not in folder and not _is_below(address, folder):
-        raise UnfitError(
-            f"the path {shown(path)} leaves its folder through a symbolic link; copy what it leads to into the folder"
-        )
-    return address
-
-
-def _is_below(address: str, folder: str) -> bool:
-    """Whether a file lies in its folder once all symbolic links are followed."""
-    within = os.path.realpath(folder)
-    return os.path.commonpath([within, os.path.realpath(address)]) == within
+    if reason := escape_of(path, folder):
+        raise UnfitError(f"the path {shown(path)} {reason}")
+    return posixpath.join(folder, posixpath.normpath(path))
 
 
 def _content_of(url: str) -> bytes:

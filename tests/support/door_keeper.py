@@ -17,6 +17,11 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.flows.pipeline import Pipeline, Project
+    from assay.flows.running import RunResult
 
 CPU_SECONDS = 20
 WALL_SECONDS = 150.0
@@ -122,22 +127,24 @@ def prepare() -> None:
     import assay.tasks.ingest.task  # noqa: F401
     from assay.data import expectations
     from assay.flows import running
-    from assay.flows.pipeline import Pipeline, Project
+
+    expectations.warm_up().join()
+    running.run_pipeline = run_directly
+
+
+def run_directly(project: Project, pipeline: Pipeline, **_: object) -> RunResult:
+    """`run_pipeline` without Prefect."""
+    from assay.flows import running
     from assay.infra.progress import open_progress
     from assay.infra.runs import Run
     from assay.infra.store import Store
 
-    expectations.warm_up().join()
-
-    def run_directly(project: Project, pipeline: Pipeline, **_: object) -> running.RunResult:
-        running.check_inputs(project, pipeline)
-        store, progress = Store(project.store).open(), open_progress()
-        run = Run(pipeline.name, store, running.engine_of(project, progress), progress, compute=project.compute)
-        run.record.settings = pipeline.model_dump(mode="json")
-        with run, running._recorded(run.record):
-            return running.perform(run, project, pipeline)
-
-    running.run_pipeline = run_directly  # type: ignore[assignment]
+    running.check_inputs(project, pipeline)
+    store, progress = Store(project.store).open(), open_progress()
+    run = Run(pipeline.name, store, running.engine_of(project, progress), progress, compute=project.compute)
+    run.record.settings = pipeline.model_dump(mode="json")
+    with run, running._recorded(run.record):
+        return running.perform(run, project, pipeline)
 
 
 def main() -> None:

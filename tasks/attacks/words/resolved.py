@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from assay.infra.blame import blamed_on
+from assay.infra.contained_paths import contained
 from assay.infra.errors import InputError, SettingError
 from assay.infra.given_files import content_of
 from assay.tasks.attacks.text_table import TEXT_ATTACKS
@@ -17,6 +18,7 @@ from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
 from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers
 from assay.tasks.language.opposites import Pair, list_of_opposites, reverses, wordnet_opposites
 from assay.tasks.language.words import normalised, words_of
+from assay.tasks.subjects.token_networks.model_bounds import require_own_files
 
 COUNTERFITTED = "counterfitted-neighbors"
 _LISTS_IN_CATALOGUE = "counterfitted_neighbors.json.gz"
@@ -193,7 +195,9 @@ def _encoder(named: str | None, beside: Path) -> ResolvedEncoder:
             f"{folder} (the attack's `encoder`) is no sentence encoder: it has no {' and no '.join(missing)}; name a "
             f"folder of Hugging Face, `{MINILM}` or `{WORD_VECTORS}`."
         )
-    content = " ".join(hashlib.sha256(content_of(folder / file)).hexdigest() for file in FILES)
+    files = {file: content_of(Path(contained(folder, file, f"The encoder {named}"))) for file in FILES}
+    require_own_files(files, f"The encoder {named}")
+    content = " ".join(hashlib.sha256(content).hexdigest() for content in files.values())
     return ResolvedEncoder(named, str(folder), content)
 
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.infra.contained_paths import contained
 from assay.infra.errors import AssayError, InputError
-from assay.infra.given_files import MOST_BYTES, require_regular
+from assay.infra.given_files import MOST_BYTES
 from assay.infra.ingredients import note_elsewhere
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.addresses.onnx_files import onnx_model
@@ -50,12 +51,15 @@ def _fetched(written: str, folder: Path) -> tuple[str, Path]:
     """The version behind the address, and where its files lie now."""
     from mlflow import MlflowClient
     from mlflow.artifacts import download_artifacts
+    from mlflow.utils.file_utils import local_file_uri_to_path
 
     name, alias, number = _parts(written)
     try:
         client = MlflowClient()
         version = client.get_model_version_by_alias(name, alias) if alias else client.get_model_version(name, number)
         place = client.get_model_version_download_uri(name, version.version)
+        if place.startswith("file:"):  # read where it lies: a copy would follow the links in it
+            return str(version.version), Path(local_file_uri_to_path(place))
         return str(version.version), Path(download_artifacts(artifact_uri=place, dst_path=str(folder)))
     except Exception as fault:  # its own, those of its database, and those of whatever holds the files
         said = " ".join(str(fault).split())[:200] or type(fault).__name__
@@ -78,7 +82,8 @@ def _parts(written: str) -> tuple[str, str, str]:
 
 def _file_of(place: Path, written: str) -> tuple[str, bytes]:
     """The name and the content of the one file that a logged model consists of."""
-    flavours = _flavours(place / "MLmodel")
+    who = f'"{written}"'
+    flavours = _flavours(Path(contained(place, "MLmodel", who)))
     known = next(((one, entry) for one, entry in _FILES.items() if isinstance(flavours.get(one), dict)), None)
     if known is None:
         there = ", ".join(sorted(map(str, flavours))) or "none"
@@ -87,10 +92,9 @@ def _file_of(place: Path, written: str) -> tuple[str, bytes]:
             "mlflow.sklearn."
         )
     name = str(flavours[known[0]].get(known[1], ""))
-    path = place / name
-    if not name or not path.resolve().is_relative_to(place.resolve()) or not path.is_file():
-        raise InputError(f'"{written}" names the file {name!r}, which is not among its own: log it again.')
-    require_regular(path, written)
+    path = Path(contained(place, name, who))
+    if not path.is_file():
+        raise InputError(f"{who} names the file {name!r}, which is not among its own: log it again.")
     if path.stat().st_size > MOST_BYTES:
         raise InputError(f'"{written}" is larger than {MOST_BYTES >> 30} GiB; log a smaller model.')
     return name, path.read_bytes()

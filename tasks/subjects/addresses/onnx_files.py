@@ -6,6 +6,7 @@ notice when those change, and operators of somebody's own library are unknown he
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import version
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
     from assay.tasks.subjects.settings import Subject
 
-_ELSEWHERE = b"\x0a\x08location"  # the key of an entry that says in which file a tensor lies
+_ELSEWHERE = re.compile(rb"(\x0a|\x8a\x80*\x00)(\x08|\x88\x80*\x00)location")
+"""The key of an entry that says in which file a tensor lies, however long its two numbers are written."""
 _TYPES = {
     "tensor(float)": np.float32,
     "tensor(double)": np.float64,
@@ -47,7 +49,7 @@ def refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
 def onnx_model(settings: Subject, written: str, content: bytes) -> GivenModel:
     """The model in the content of an ONNX file."""
     who = f'The ONNX file "{written}"'
-    if _ELSEWHERE in content:
+    if _ELSEWHERE.search(content):
         raise InputError(
             f"{who} keeps weights in another file, of which nobody would notice a change: save it as one, with "
             "onnx.save(model, path, save_as_external_data=False)."

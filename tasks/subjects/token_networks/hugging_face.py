@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ LOADING = {
 """How any model of transformers is read."""
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"}
 _USUAL_LIMIT = 512
+_ABOUT_TOKENIZER = "tokenizer_config.json"
+_NAMES_FILES = re.compile("file|vocab|spm|ckpt")
 
 
 def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int | None = None) -> Any:
@@ -90,7 +93,7 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
-            Path(folder, name).write_bytes(content)
+            Path(folder, name).write_bytes(_without_files(content) if name == _ABOUT_TOKENIZER else content)
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             tokenizer_json = tokenizer.backend_tokenizer.to_str()
@@ -102,12 +105,24 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
     return dict(files) | {"tokenizer.json": tokenizer_json.encode()}
 
 
+def _without_files(content: bytes) -> bytes:
+    """A tokenizer's configuration without the files that it names: they are read under their usual names, out of the
+    model's own folder, and another name may lead anywhere.
+
+    >>> _without_files(b'{"vocab_file": "/etc/hostname", "vocab_size": 9, "do_lower_case": true}')
+    b'{"vocab_size": 9, "do_lower_case": true}'
+    """
+    about = json.loads(content)
+    kept = {key: value for key, value in about.items() if isinstance(value, int) or not _NAMES_FILES.search(key)}
+    return json.dumps(kept).encode()
+
+
 def limit_of(config: Any, files: Mapping[str, bytes]) -> int:
     """The most tokens a model reads: what its tokenizer says, but no more than it has positions."""
     positions = getattr(config, "max_position_embeddings", None) or _USUAL_LIMIT
     if config.model_type in _OFFSET_POSITIONS:
         positions -= (config.pad_token_id or 0) + 1
-    tokenizer = json.loads(files.get("tokenizer_config.json", b"{}"))
+    tokenizer = json.loads(files.get(_ABOUT_TOKENIZER, b"{}"))
     return max(1, int(min(tokenizer.get("model_max_length") or positions, positions)))
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from assay.infra.contained_paths import contained
 from assay.infra.errors import AssayError, InputError
 
 MOST_LAYERS = 1000
@@ -44,6 +45,7 @@ def require_bearable_model(files: Mapping[str, bytes], who: str) -> None:
     """Nothing, or the sentence for the file, and the word in it, that no model has."""
     objects = {name: _object(files[name], name, who) for name in _OBJECTS if name in files}
     config = objects.get("config.json", {})
+    require_own_files(files, who)
     wrong = partial(_unreadable, who)
     sizes = {name: config[name] for name in (*_LAYERS, *_WIDTHS, *_INNER, *_ROWS) if config.get(name) is not None}
     for name, size in sizes.items():
@@ -60,6 +62,32 @@ def require_bearable_model(files: Mapping[str, bytes], who: str) -> None:
     if room and numbers > (room + (1 << 20)) * MOST_PER_BYTE:
         raise wrong(f"config.json announces some {numbers:,} numbers, and its weights have {room:,} bytes")
     _require_library(config.get("quantization_config"), wrong)
+
+
+def require_own_files(files: Mapping[str, bytes], who: str) -> None:
+    """Nothing, or the sentence for a file that the model names and does not have: transformers would look for it
+    wherever the name leads."""
+    for name in (name for name in files if name == "config.json" or name.endswith(".index.json")):
+        about = _object(files[name], name, who)
+        weights, others = about.get("weight_map") or {}, about.get("configuration_files") or []
+        if not isinstance(weights, dict) or not isinstance(others, list):
+            raise _unreadable(who, f"the files that {name} names are no list of names")
+        for file in (*weights.values(), *others, about.get("transformers_weights")):
+            if file is not None and not (isinstance(file, str) and file in files):
+                contained(None, file, f"The {name} of {who}")
+                raise _unreadable(who, f"{name} names the file {file!r}, which is not there")
+        if name == "config.json" and (key := _looks_elsewhere(about)):
+            raise _unreadable(who, f"config.json says {key}, which may read files that are not the model's")
+
+
+def _looks_elsewhere(config: Mapping[str, Any]) -> str:
+    """The entry by which a configuration has its library load another model; empty where there is none."""
+    arguments = config.get("model_args")
+    given = list(arguments) if isinstance(arguments, dict) else []
+    loading = [f"model_args.{key}" for key in given if "checkpoint" in key or "pretrained" in key]
+    loading += ["architecture"] if ":" in str(config.get("architecture", "")) else []
+    loading += ["use_pretrained_backbone"] if config.get("use_pretrained_backbone") else []
+    return next(iter(loading), "")
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def a_file_elsewhere(registry: Registry, folder: Path) -> None:
     [
         (a_pickle, "models:/pickled@nightly", r"was logged as model.pkl, and Assay opens no pickle"),
         (another_flavour, "models:/trees@nightly", r"in flavours that Assay does not read \(xgboost\)"),
-        (a_file_elsewhere, "models:/elsewhere@nightly", "names the file '../registry.db', which is not among its own"),
+        (a_file_elsewhere, "models:/elsewhere@nightly", "names the file '../registry.db', which leaves its folder"),
         (None, "models:/nobody@nightly", 'MLflow does not give "models:/nobody@nightly": '),
         (None, "models:/spam", "says no version: write models:/name@alias, or models:/name/3"),
     ],
