@@ -160,6 +160,15 @@ def test_secrets_are_names_of_variables(server: ModelServer, monkeypatch: pytest
     assert "right" not in str(raised.value)
 
 
+@pytest.mark.parametrize("token", ["Bearer right\n", "  Bearer right\r\n\n"])
+def test_white_space_around_a_secret_is_left_out(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("SPAM_AUTHORIZATION", token)
+    subject = endpoint(f"{server.url}/closed/predict", headers={"Authorization": "SPAM_AUTHORIZATION"})
+    assert ask(subject, 3) == pytest.approx(expected(3))
+
+
 def test_columns_leave_only_by_name(server: ModelServer) -> None:
     with pytest.raises(InputError, match=r"/ok/predict\" needs `features`: the columns it reads"):
         endpoint(f"{server.url}/ok/predict", features=None)
