@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
 from collections.abc import Callable
-from typing import Self, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 from assay.infra.masking import mask
 
+P = ParamSpec("P")
 V = TypeVar("V")
 
 
@@ -90,3 +92,13 @@ def called_without_secrets(work: Callable[[], V]) -> V:
     except Exception as error:  # noqa: BLE001 - it goes on, outside of this block: else it would come along as context
         raised = without_secrets(error)
     raise raised
+
+
+def raises_no_secrets(function: Callable[P, V]) -> Callable[P, V]:
+    """A decorator for what somebody else calls, such as Prefect or a notebook, and whose errors they print."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> V:
+        return called_without_secrets(lambda: function(*args, **kwargs))
+
+    return call

@@ -24,6 +24,7 @@ from assay.infra.errors import AssayError, told
 from assay.infra.ingredients import MOST_BYTES, Ingredients, noting
 from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord, StageRecord
+from assay.infra.masking import mask
 from assay.infra.positions import InOrder, Position, next_position, standing_at
 from assay.infra.settings import Compute
 from assay.infra.stopping import Stopped
@@ -212,6 +213,7 @@ class Run:
 
     def notice(self, text: str) -> None:
         """Say a sentence that a person should read, and keep it in the record; once, though branches may repeat it."""
+        text = mask(text)
         with self._record_lock:
             if text in self.record.notices:
                 return
