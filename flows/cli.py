@@ -22,6 +22,7 @@ from assay.flows.commands.starting import init
 from assay.flows.commands.trying import rules
 from assay.infra.endings import TerminatedError, signals_in_words
 from assay.infra.errors import AssayError
+from assay.infra.masking import mask_complaints
 
 
 @click.group(
@@ -63,6 +64,7 @@ for command in ALL:
 
 def main() -> None:
     """The entry point of the `assay` command."""
+    mask_complaints()
     sys.exit(answer(sys.argv[1:]))
 
 

@@ -24,7 +24,7 @@ from assay.infra.bounds import Allowance
 from assay.infra.branches import start
 from assay.infra.endings import signals_in_words
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError, InputError, SettingError
+from assay.infra.errors import AssayError, InputError, SettingError, raises_no_secrets
 from assay.infra.folders import Folder
 from assay.infra.manifests import RunRecord
 from assay.infra.partitions import collect
@@ -56,6 +56,7 @@ class RunResult:
     exit_code: int
 
 
+@raises_no_secrets
 def run_pipeline(
     project: Project,
     pipeline: Pipeline,
@@ -91,8 +92,10 @@ def run_pipeline(
             server.stop()
 
 
+@raises_no_secrets
 def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
+    prepare_environment()
     check_inputs(project, pipeline)
     store = Store(project.store).open()
     with _open_run(project, pipeline, store, seed, fresh=False, verify=0, share=1.0, stream=None) as run:

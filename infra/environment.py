@@ -2,6 +2,8 @@
 
 import os
 
+from assay.infra.masking import register_environment, strip_environment
+
 _DEFAULTS = {
     # One BLAS and Torch thread per process: two on busy cores cost twenty times, and change the last bits of results.
     "OMP_NUM_THREADS": "1",
@@ -28,6 +30,8 @@ _DEFAULTS = {
 
 
 def prepare_environment() -> None:
-    """Set what is not set yet; call it before numpy, torch or prefect are imported."""
+    """Set what is not set yet, and mask the secrets that are; call it before numpy, torch or prefect are imported."""
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
+    strip_environment()
+    register_environment()

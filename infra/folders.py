@@ -18,8 +18,10 @@ from typing import Any, BinaryIO, TypeVar, cast
 import fsspec
 
 from assay.infra.contained_paths import escape_of
+from assay.infra.credentials import require_usable
 from assay.infra.errors import InputError, RunError
 from assay.infra.given_files import require_regular
+from assay.infra.masking import mask
 from assay.infra.patience import PATIENCE_SECONDS, patiently
 from assay.infra.remote_files import open_remote, read_whole
 
@@ -39,7 +41,7 @@ def reached(url: str) -> Iterator[None]:
     except Exception as fault:  # every file system of fsspec's has errors of its own
         place = url if len(url) <= _SHOWN else f"{url[:_SHOWN]}…"
         cause = fault.__cause__ if isinstance(fault, RunError) else None  # what it was asked again for, in vain
-        words = " ".join(str(cause or fault).split()) or type(fault).__name__
+        words = " ".join(mask(str(cause or fault)).split()) or type(fault).__name__
         raise InputError(
             f"The store {place!r} cannot be used: {words[:_SHOWN]}. Name a folder, or a URL such as s3://bucket/prefix "
             "whose package is installed (s3fs, gcsfs, adlfs), with `store:` or --store."
@@ -57,6 +59,7 @@ class Folder:
         with reached(url):
             if "\0" in url:
                 raise ValueError("a NUL byte is part of no name")
+            require_usable(url)
             # What other processes write is looked up in the store each time, not in what was listed here before.
             self.fs, self.root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         if hasattr(self.fs, "retries"):  # of s3fs and gcsfs: asking again is done here, where it is spoken of

@@ -9,6 +9,10 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from assay.infra.artifacts import Artifact, Kind
+from assay.infra.masking import masked_in
+
+_SENTENCES = ("arrivals", "asked_again", "failures", "gates", "missing", "notices", "verdicts", "worst")
+"""The fields of a run's record that people read; what the others say is looked up again, letter by letter."""
 
 
 @dataclass(frozen=True)
@@ -222,8 +226,9 @@ class RunRecord:
         return bool(self.overrides) or self.is_sample
 
     def to_json(self) -> dict[str, Any]:
-        """The record as plain JSON values."""
-        return asdict(self)
+        """The record as plain JSON values; in its sentences no secret stands."""
+        written = asdict(self)
+        return written | {name: masked_in(written[name]) for name in _SENTENCES}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunRecord:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from assay.infra.errors import RunError
+from assay.infra.masking import mask
 
 V = TypeVar("V")
 PATIENCE_SECONDS = 300.0
@@ -95,7 +96,7 @@ def patiently(
             if not is_passing(fault):
                 raise
             if waited >= seconds:
-                words = " ".join(str(fault).split())[:_SHOWN] or type(fault).__name__
+                words = " ".join(mask(str(fault)).split())[:_SHOWN] or type(fault).__name__
                 raise RunError(
                     f"The store {place} has not answered for {waited:.0f} s ({words}): run again once it does, and the "
                     "run goes on where it was."

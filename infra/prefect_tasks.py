@@ -20,7 +20,7 @@ from prefect.states import Completed
 from prefect.tasks import Task
 
 from assay.infra.conductors import Playable
-from assay.infra.errors import AssayError
+from assay.infra.errors import AssayError, called_without_secrets
 from assay.infra.positions import current_position
 from assay.infra.runs import current_run
 
@@ -39,7 +39,7 @@ class Orchestrated:
 
         def perform() -> Any:
             log, progress = get_run_logger(), _ProgressArtifact(stage.title)
-            result, record = stage.perform(args, kwargs, progress.update)
+            result, record = called_without_secrets(lambda: stage.perform(args, kwargs, progress.update))
             progress.finish()
             log.info("%s: %s%s", stage.title, record.summary or "done", " (from the store)" if record.cached else "")
             if record.cached:
@@ -73,7 +73,7 @@ class Orchestrated:
         )
 
         def led() -> R:
-            return _untagged(part)
+            return called_without_secrets(lambda: _untagged(part))
 
         led.__name__ = led.__qualname__ = _unique(name)
         with tags("assay", run.record.pipeline):

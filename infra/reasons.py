@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from assay.infra.masking import mask
+
 
 def reason_of(error: BaseException) -> str:
-    """The first line of an error without its full stop, or its name where it says nothing.
+    """The first line of an error without its full stop and without secrets, or its name where it says nothing.
 
     >>> reason_of(OSError("no such bucket.")), reason_of(ValueError("bad magic\\nat 4")), reason_of(TimeoutError())
     ('no such bucket', 'bad magic', 'TimeoutError')
     """
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return (mask(str(error)).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -20,10 +20,11 @@ from assay.infra.conductors import Conductor, Direct
 from assay.infra.devices import accelerator_here
 from assay.infra.endings import how_it_ended
 from assay.infra.engines.opening import expected_slots
-from assay.infra.errors import AssayError
+from assay.infra.errors import AssayError, told
 from assay.infra.ingredients import MOST_BYTES, Ingredients, noting
 from assay.infra.keys import numeric_profile
 from assay.infra.manifests import RunRecord, StageRecord
+from assay.infra.masking import mask
 from assay.infra.positions import InOrder, Position, next_position, standing_at
 from assay.infra.settings import Compute
 from assay.infra.stopping import Stopped
@@ -212,6 +213,7 @@ class Run:
 
     def notice(self, text: str) -> None:
         """Say a sentence that a person should read, and keep it in the record; once, though branches may repeat it."""
+        text = mask(text)
         with self._record_lock:
             if text in self.record.notices:
                 return
@@ -289,8 +291,7 @@ class Run:
             if kind is not None and self.record.status == "running":
                 self.record.status = "broken"
                 interrupted = issubclass(kind, KeyboardInterrupt)
-                text = how_it_ended(kind) if interrupted else f"{kind.__name__}: {error}"
-                text = kind.__name__ if self.masked and not interrupted and not isinstance(error, AssayError) else text
+                text = how_it_ended(kind) if interrupted else told(error, self.masked)
                 self.record.failures.append(text)
             try:
                 self.save()

@@ -25,6 +25,7 @@ from assay.infra.errors import RunError
 from assay.infra.keys import git_commit, ingredient, package_versions, stage_key
 from assay.infra.likeness import Work, is_by_sample, learns, rows_among, work_of
 from assay.infra.manifests import Manifest, Output, Part, PartFile, StageRecord
+from assay.infra.masking import mask
 from assay.infra.plans import announced_kinds
 from assay.infra.positions import current_branch, current_position, next_position, standing_at
 from assay.infra.progress import ShownStage
@@ -216,7 +217,7 @@ def stage(
 
 def say(summary: str) -> None:
     """Set the line that a person sees when the stage is done, in this run and whenever it is taken from the store."""
-    current_workbench().summary = summary
+    current_workbench().summary = mask(summary)
 
 
 def waiting() -> AbstractContextManager[None]:

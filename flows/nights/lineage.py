@@ -5,7 +5,6 @@ Who reads events twice gets the same: a run's id is made of its name, that of a 
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from assay import __version__
 from assay.flows.nights.in_time import trouble_within
 from assay.flows.nights.settings import OpenLineage
+from assay.infra.credentials import secret_from
 from assay.infra.errors import InputError, RunError
 from assay.infra.manifests import Manifest, RunRecord
 from assay.infra.store import Store
@@ -200,10 +200,7 @@ def _client(to: OpenLineage, folder: Path) -> OpenLineageClient:
         return OpenLineageClient(transport=FileTransport(FileConfig(str(folder / str(to.file)), append=True)))
     config = HttpConfig(url=to.url, timeout=to.seconds / 3, retry={"total": 1, "backoff_factor": 0.2})
     if to.key_from is not None:
-        key = os.environ.get(to.key_from, "").strip()
-        if not key:
-            raise InputError(f"the environment variable {to.key_from} is not set")
-        config.auth = ApiKeyTokenProvider({"apiKey": key})
+        config.auth = ApiKeyTokenProvider({"apiKey": secret_from(to.key_from, ascii_only=True)})
     return OpenLineageClient(transport=HttpTransport(config))
 
 
@@ -216,4 +213,4 @@ def _require_installed() -> None:
 
 def _in_words(error: Exception) -> str:
     """Ours as they are; of others only the type, since their words may quote what was sent."""
-    return str(error) if isinstance(error, InputError) else type(error).__name__
+    return str(error).rstrip(".") if isinstance(error, InputError) else type(error).__name__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,9 +13,11 @@ from typing import TYPE_CHECKING
 from assay.flows.nights.in_time import trouble_within
 from assay.flows.nights.settings import Mlflow
 from assay.flows.report.comparison import flat_settings
+from assay.infra.credentials import require_usable
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError, RunError
 from assay.infra.manifests import RunRecord
+from assay.infra.reasons import reason_of
 from assay.infra.store import Store
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.run_findings import findings_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 TAG = "assay.run"
 _AT_ONCE = {"params": 100, "metrics": 1000}  # what MLflow takes in one call
 _LONGEST = 500  # of a parameter: what old servers take
-_SECRETS = ("MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME")
 
 
 def send(store: Store, record: RunRecord, to: Mlflow) -> str:
@@ -57,6 +57,7 @@ def metrics_of(findings: Sequence[Finding]) -> dict[str, float]:
 def _write(store: Store, record: RunRecord, to: Mlflow) -> str:
     """The id of the run in MLflow; one that is there already is not written again."""
     prepare_environment()
+    require_usable("models:")
     try:
         from mlflow import MlflowClient
     except ImportError:
@@ -114,8 +115,4 @@ def _tags(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 def _in_words(error: Exception) -> str:
     """Its first line, without anything that is a secret in the environment."""
-    words = (str(error).strip().splitlines() or [type(error).__name__])[0][:300].rstrip(".")
-    for name in _SECRETS:
-        if os.environ.get(name):
-            words = words.replace(os.environ[name], "…")
-    return words
+    return reason_of(error).strip()[:300]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from assay.flows.nights.in_time import trouble_within
 from assay.flows.nights.message import Message
 from assay.flows.nights.settings import Notify, Services, Webhook
 from assay.flows.nights.webhook import NotSentError, post
+from assay.infra.credentials import secret_addresses, secret_from
+from assay.infra.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,16 @@ def notifiers_of(notify: Notify) -> Iterator[Notifier]:
 
 def _in_words(error: Exception) -> str:
     """Why a message did not arrive; of errors that are not ours the type alone: their words may quote the address."""
-    return str(error) if isinstance(error, NotSentError) else type(error).__name__
+    return str(error).rstrip(".") if isinstance(error, NotSentError | InputError) else type(error).__name__
 
 
 def _to_webhook(message: Message, webhook: Webhook) -> None:
-    post(message, _secret(webhook.url_from), _secret(webhook.secret_from), webhook.seconds)
+    url = secret_from(webhook.url_from, ascii_only=True)
+    post(message, url, secret_from(webhook.secret_from), webhook.seconds)
 
 
 def _to_services(message: Message, services: Services) -> None:
-    urls = _secret(services.url_from)
+    addresses = secret_addresses(services.url_from)
     try:
         import apprise
     except ImportError:
@@ -54,7 +56,6 @@ def _to_services(message: Message, services: Services) -> None:
     kind = apprise.NotifyType.INFO if message.test else apprise.NotifyType.WARNING
     with _unlogged():
         known = apprise.Apprise()
-        addresses = urls.split()
         wrong = sum(not known.add(address) for address in addresses)
         if wrong:
             raise NotSentError(f"Apprise does not know {wrong} of the {len(addresses)} URLs in {services.url_from}")
@@ -75,10 +76,3 @@ def _unlogged() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-
-
-def _secret(variable: str) -> str:
-    value = os.environ.get(variable, "").strip()
-    if not value:
-        raise NotSentError(f"the environment variable {variable} is not set")
-    return value

@@ -9,6 +9,7 @@ from assay.flows.report.alarm_budget import budget_in_words, detectable_in_words
 from assay.flows.report.baselines import accepted_in_words
 from assay.flows.report.records import sample_in_words
 from assay.infra.manifests import RunRecord
+from assay.infra.masking import mask_page
 from assay.infra.store import Store
 from assay.infra.sweep import acceptances
 from assay.tasks.reporting.index import render_index
@@ -26,7 +27,7 @@ def write_index(store: Store) -> None:
         names = {entry.pipeline for entry in entries}
         notes = {name: notes_on(store, name, runs) for name in names}
         page = render_index(_marked(entries, store, runs), notes, budget_in_words(store, runs))
-        store.folder.write("reports/index.html", page.encode())
+        store.folder.write("reports/index.html", mask_page(page).encode())
         shown = entries
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from assay.flows.configuration.loading import load_usable
 from assay.flows.configuration.written_lines import Lines
 from assay.infra.errors import InputError
+from assay.infra.masking import mask
 from assay.tasks.statistics.gates import GateResult
 
 _COMMANDS = {"failed": "error", "warned": "warning", "inconclusive": "warning"}
@@ -21,7 +22,7 @@ def tell_summary(markdown: str) -> None:
         return
     try:
         with Path(place).open("a", encoding="utf-8") as summary:
-            summary.write(markdown + "\n")
+            summary.write(mask(markdown) + "\n")
     except OSError as error:
         raise InputError(
             f"The job's summary {place} cannot be written (GITHUB_STEP_SUMMARY): {error.strerror}."

@@ -17,6 +17,7 @@ from assay.flows.report.records import sample_in_words
 from assay.infra.errors import told
 from assay.infra.keys import package_versions
 from assay.infra.manifests import RunRecord
+from assay.infra.masking import mask_page, masked_in
 from assay.infra.plugins import called
 from assay.infra.runs import Run, current_run
 from assay.tasks.reporting.appendix import settings_rows
@@ -57,9 +58,9 @@ def write_report(
         facts=facts_of(pipeline, record) | baseline_of(run),
     )
     place = f"reports/{run.id}"
-    run.store.folder.write(f"{place}/index.html", render_report(report).encode())
+    run.store.folder.write(f"{place}/index.html", mask_page(render_report(report)).encode())
     entry = entry_of(report, f"{run.id}/index.html")
-    run.store.folder.write(f"{place}/entry.json", entry.model_dump_json(indent=1).encode())
+    run.store.folder.write_json(f"{place}/entry.json", masked_in(entry.model_dump(mode="json")))
     return verdicts, f"{run.store.url}/{place}/index.html"
 
 

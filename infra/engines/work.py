@@ -13,6 +13,7 @@ from assay.infra.compute import Slot
 from assay.infra.engines.memory import give_back_memory, keep_freed_memory
 from assay.infra.engines.threads import one_thread
 from assay.infra.engines.versions import refuse_other_versions
+from assay.infra.errors import called_without_secrets
 from assay.infra.own_code import kept_in
 
 V = TypeVar("V")
@@ -63,7 +64,7 @@ def timed(
     wall, cpu = time.perf_counter(), time.thread_time()
     try:
         with kept_in(f"What {worker} was working on"):
-            value = function(*args, **kwargs)
+            value = called_without_secrets(lambda: function(*args, **kwargs))
     finally:
         give_back_memory()
         _slot.reset(token)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.infra.credentials import require_usable
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular
 from assay.infra.reasons import reason_of
@@ -26,6 +27,7 @@ def file_system(pattern: str, base_dir: str | Path, origin: str) -> tuple[Abstra
             "rename the file, and correct it here."
         )
     url = pattern if "://" in pattern else str(Path(base_dir, pattern).absolute())
+    require_usable(url)
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
     except Exception as error:

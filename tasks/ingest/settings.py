@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from assay.infra.passwords import without_password
+from assay.infra.credentials import without_password
 from assay.infra.settings import Settings
 from assay.tasks.ingest.people.settings import PeoplesGold
 from assay.tasks.ingest.scan_settings import Scan

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
+from assay.infra.credentials import SECRET_OPTION, value_from
 from assay.infra.errors import InputError
 from assay.infra.given_files import require_regular
-from assay.infra.passwords import SECRET_OPTION
+from assay.infra.masking import register, register_address
 from assay.tasks.ingest.places import Address
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ class FilledAddress:
     """An address with its variables put in, and what of it must be repeated nowhere."""
 
     url: URL
-    secrets: tuple[str, ...]
+    values: Mapping[str, str]
 
-    def without_secrets(self, text: str) -> str:
-        """The text, whatever it repeats of the address."""
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, "***")
+    def without_values(self, text: str) -> str:
+        """The text, whatever it repeats of the variables, be it a password or only a host."""
+        for name, value in sorted(self.values.items(), key=lambda one: -len(one[1])):
+            text = text.replace(value, f"${{{name}}}").replace(quote_plus(value), f"${{{name}}}")
         return text
 
 
@@ -43,16 +43,10 @@ def filled_address(written: str) -> FilledAddress:
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
-    values: list[str] = []
+    values: dict[str, str] = {}
 
     def value(match: re.Match[str]) -> str:
-        kept = os.environ.get(match[1])
-        if not kept:
-            raise InputError(
-                f"There is no environment variable {match[1]}, which `sql` names; set it where Assay and its workers "
-                "run."
-            )
-        values.append(kept)
+        kept = values[match[1]] = value_from(match[1], f"`sql` names ${{{match[1]}}}, and ")
         return kept if match.start() == 0 else quote_plus(kept)
 
     address = _VARIABLE.sub(value, written)
@@ -62,9 +56,12 @@ def filled_address(written: str) -> FilledAddress:
         raise InputError(f"{written} (sql) is no address of a database; write it {_FORM}.") from None
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
-    written_out = [url.password, *(value for name, value in url.query.items() if SECRET_OPTION.search(name))]
-    secrets = {str(one) for one in (*values, *written_out) if one}
-    return FilledAddress(url, tuple(secrets | {quote_plus(one) for one in secrets}))
+    secrets = [url.password, *(value for name, value in url.query.items() if SECRET_OPTION.search(name))]
+    for name, one in values.items():
+        register_address(name, one)
+        for secret in (str(secret) for secret in secrets if secret and (one in str(secret) or str(secret) in one)):
+            register(name, secret)
+    return FilledAddress(url, values)
 
 
 def database_at(address: Address) -> list[str]:
@@ -108,7 +105,7 @@ def reading_from(written: str, name: str) -> Iterator[Connection]:
             yield connection
     except (sqlalchemy.exc.SQLAlchemyError, ImportError, OSError, sqlite3.Error) as error:
         raise InputError(
-            filled.without_secrets(_sentence(error, filled.url, name))
+            filled.without_values(_sentence(error, filled.url, name))
         ) from None  # the cause tells the address
 
 

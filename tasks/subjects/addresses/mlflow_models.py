@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.infra.contained_paths import contained
+from assay.infra.credentials import require_usable
 from assay.infra.errors import AssayError, InputError
 from assay.infra.given_files import MOST_BYTES
 from assay.infra.ingredients import note_elsewhere
+from assay.infra.masking import mask
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.addresses.onnx_files import onnx_model
 from assay.tasks.subjects.addresses.skops_files import skops_model
@@ -33,6 +35,7 @@ def refer_to_mlflow(settings: Subject, written: str, _beside: Path) -> GivenMode
     """The model that the address leads to tonight; its content enters the key, so that a moved alias is noticed."""
     if not (os.environ.get("MLFLOW_REGISTRY_URI") or os.environ.get("MLFLOW_TRACKING_URI")):
         raise InputError(f'"{written}" is asked of MLflow: set MLFLOW_TRACKING_URI to the address of its server.')
+    require_usable(written)
     with tempfile.TemporaryDirectory() as folder:
         version, place = _fetched(written, Path(folder))
         name, content = _file_of(place, written)
@@ -62,7 +65,7 @@ def _fetched(written: str, folder: Path) -> tuple[str, Path]:
             return str(version.version), Path(local_file_uri_to_path(place))
         return str(version.version), Path(download_artifacts(artifact_uri=place, dst_path=str(folder)))
     except Exception as fault:  # its own, those of its database, and those of whatever holds the files
-        said = " ".join(str(fault).split())[:200] or type(fault).__name__
+        said = " ".join(mask(str(fault)).split())[:200] or type(fault).__name__
         raise InputError(f'MLflow does not give "{written}": {said}') from fault
 
 

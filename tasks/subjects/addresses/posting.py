@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from assay.infra.credentials import SECRET_OPTION, secret_from
 from assay.infra.errors import InputError
 from assay.infra.http_only import http_only
+from assay.infra.masking import mask
 from assay.infra.no_answers import no_answer
-from assay.infra.passwords import SECRET_OPTION
 from assay.tasks.subjects.addresses.asking import Asking
 
 AGAIN = frozenset({429, 500, 502, 503, 504})
@@ -74,16 +75,11 @@ def require_address(url: str) -> None:
 
 def secret_headers(asking: Asking, url: str) -> dict[str, str]:
     """The headers that the settings name, with the values of their environment variables."""
-    found: dict[str, str] = {}
-    for header, variable in asking.headers.items():
-        value = os.environ.get(variable)
-        if not value:
-            raise InputError(
-                f'The endpoint "{shown(url)}" wants the header {header}, and the environment variable {variable} that '
-                "holds its value is not set: set it, for workers too."
-            )
-        found[header] = value
-    return found
+    who = f'The endpoint "{shown(url)}"'
+    return {
+        header: secret_from(variable, f"{who} wants the header {header}, and ", ascii_only=True)
+        for header, variable in asking.headers.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,7 @@ class Client:
             try:
                 return self._once(request)
             except urllib.error.HTTPError as fault:
-                named = {name.lower(): value for name, value in fault.headers.items()}
+                named = _headers(fault.headers)
                 fault.close()
                 if fault.code not in AGAIN:
                     if anything:
@@ -158,7 +154,12 @@ class Client:
                     raise InputError(f"{self.who} answers with more than {MOST_BYTES >> 20} MiB: lower `asking.batch`.")
                 if time.monotonic() > until:
                     raise TimeoutError
-            return Answer(b"".join(parts), {name.lower(): value for name, value in answer.headers.items()})
+            return Answer(b"".join(parts), _headers(answer.headers))
+
+
+def _headers(answered: Message) -> dict[str, str]:
+    """Headers by their names in small letters; a service may send back the secret that it was sent."""
+    return {name.lower(): mask(value) for name, value in answered.items()}
 
 
 def _refusal(code: int, headers: Mapping[str, str]) -> str:

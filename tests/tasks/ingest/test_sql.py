@@ -117,7 +117,7 @@ def test_a_database_is_only_read(tmp_path: Path) -> None:
     [
         ({"sql": "sqlite:///other.db"}, r"There is no database sqlite:///other\.db \(sql\); it was looked for at"),
         ({"sql": "sqlite://"}, "a database in memory"),
-        ({"sql": "${NO_SUCH_DATABASE}"}, "There is no environment variable NO_SUCH_DATABASE, which `sql` names"),
+        ({"sql": "${NO_SUCH_DATABASE}"}, "and the environment variable NO_SUCH_DATABASE is not set"),
         ({"sql": "clinic.db"}, r"clinic\.db \(sql\) is no address of a database; write it as in sqlite:///"),
         ({"query": "delete from patients"}, "begins with 'delete', and only `select` reads"),
         ({"query": "select * from patient"}, "does not answer the query: no such table: patient"),
