@@ -84,13 +84,22 @@ def _require_clean(variable: str, value: str, lead: str, ascii_only: bool) -> No
     raise InputError(f"{lead}the environment variable {variable} {trouble}: set it to the secret alone.")
 
 
+def has_password(address: str) -> bool:
+    """Whether a secret is written out in an address.
+
+    >>> has_password("s3://key:abc@bucket"), has_password("postgresql://night:${DB_PASSWORD}@db/clinic")
+    (True, False)
+    """
+    return bool(_PASSWORD.search(address)) or any(map(SECRET_OPTION.search, _OPTION.findall(address)))
+
+
 def without_password(addresses: tuple[str]) -> tuple[str]:
     """The address, or a `ValueError` for one with a secret written out.
 
     >>> without_password(("postgresql://night:${DB_PASSWORD}@db/clinic",))
     ('postgresql://night:${DB_PASSWORD}@db/clinic',)
     """
-    if _PASSWORD.search(addresses[0]) or any(map(SECRET_OPTION.search, _OPTION.findall(addresses[0]))):
+    if has_password(addresses[0]):
         raise ValueError(
             "there is a password in it, which everybody would read who reads this file: keep it in an environment "
             "variable, and write its name, as in postgresql://night:${DB_PASSWORD}@db/clinic"

@@ -26,6 +26,7 @@ from typing import IO
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.loopback_guard import ENTRANCE
+from assay.infra.masking import register
 
 LOOPBACK = "127.0.0.1"
 _START_SECONDS = 180.0
@@ -52,6 +53,7 @@ class PrefectServer:
         self._watching: threading.Thread | None = None
         self._starts = 0
         self._secret = f"assay:{secrets.token_urlsafe(32)}"
+        register("PREFECT_API_AUTH_STRING", self._secret)
         self.url = ""
         self.notice: Callable[[str], None] = lambda _: None
         """Hears the sentence that a person should read when the process died and was started again."""

@@ -18,6 +18,7 @@ from assay.flows.configuration.written import WrittenPipeline
 from assay.flows.configuration.written_lines import Lines
 from assay.flows.configuration.yaml_source import Document, Value, read_yaml
 from assay.flows.pipeline import Pipeline, Project, ProjectFile, file_model, known_pipeline
+from assay.infra.credentials import has_password
 from assay.infra.errors import InputError
 from assay.infra.given_files import content_of
 from assay.tasks.ingest.settings import Source
@@ -216,6 +217,11 @@ def _pipelines_of(document: Document) -> dict[str, Value]:
 
 
 def _place(store: str, folder: Path) -> str:
+    if has_password(store):
+        raise InputError(
+            "The address of the store holds a password, which every record would repeat: leave it out, and set the "
+            "variables that its library reads, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        )
     return store if "://" in store else str((folder / Path(store).expanduser()).absolute())
 
 

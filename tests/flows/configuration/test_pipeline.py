@@ -345,6 +345,16 @@ def test_environment_variables_are_not_filled_in(tmp_path: Path) -> None:
     assert load(tmp_path, changed("store: artifacts", "store: $HOME")).store == str(tmp_path / "$HOME")
 
 
+@pytest.mark.parametrize("store", ["s3://key:s3cret@bucket", "abfs://data@account?sas_token=s3cret"])
+def test_a_store_with_a_password_in_its_address_is_refused_without_quoting_it(tmp_path: Path, store: str) -> None:
+    file = tmp_path / "pipelines.yaml"
+    file.write_text(f'store: "{store}"\npipelines:\n  night: {{source: {{dataset: sample/breast-cancer}}}}\n')
+    for asked in (None, store):
+        with pytest.raises(InputError, match="holds a password") as refused:
+            load_project(file, store=asked)
+        assert "s3cret" not in str(refused.value)
+
+
 def test_a_store_with_a_scheme_is_left_alone(tmp_path: Path) -> None:
     assert load(tmp_path, changed("store: artifacts", "store: s3://bucket/prefix")).store == "s3://bucket/prefix"
     assert load(tmp_path, GOOD, store="memory://x").store == "memory://x"
