@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular
+from assay.infra.regular_files import require_regular
 
 _LONGEST, _LONGEST_NAME, _SHOWN = 4096, 255, 60
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")

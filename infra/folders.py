@@ -20,9 +20,9 @@ import fsspec
 from assay.infra.contained_paths import escape_of
 from assay.infra.credentials import require_usable
 from assay.infra.errors import InputError, RunError
-from assay.infra.given_files import require_regular
 from assay.infra.masking import mask
 from assay.infra.patience import PATIENCE_SECONDS, patiently
+from assay.infra.regular_files import require_regular
 from assay.infra.remote_files import open_remote, read_whole
 
 V = TypeVar("V")

@@ -1,52 +1,15 @@
-"""Files that somebody names: looked at before they are opened, so that only ordinary files of a bearable size are read.
-
-A named pipe waits for ever to be opened, `/dev/zero` never ends to be read, and a socket or a device is nobody's data.
-"""
+"""Files that somebody names: only ordinary ones of a bearable size are read."""
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 
 from assay.infra.errors import InputError
 from assay.infra.ingredients import note_file
+from assay.infra.regular_files import require_regular
 
 MOST_BYTES = 16 << 30
 """What is read whole into memory, such as weights and word lists, has at most so many bytes."""
-
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
-
-
-def require_regular(path: str | Path, called: str = "") -> None:
-    """Nothing, or the sentence for what is there and no ordinary file; what is not there is for the caller to say.
-
-    >>> require_regular("/dev/zero", "The file of weights")
-    Traceback (most recent call last):
-    assay.infra.errors.InputError: The file of weights is a device, and only ordinary files are read; name a file.
-    """
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return
-    except ValueError as error:  # a NUL, or a letter that the file system's encoding has not
-        raise InputError(f"{str(path)!r} is no path ({error}); correct it.") from error
-    if not stat.S_ISREG(mode):
-        what = next((word for is_one, word in _KINDS if is_one(mode)), "something else")
-        raise InputError(f"{called or path} is {what}, and only ordinary files are read; name a file.")
-
-
-def require_regular_url(url: str, called: str = "") -> None:
-    """The same for an address: what lies elsewhere than in this machine's folders has no devices."""
-    path = url.removeprefix("file://")
-    if "://" not in path:
-        require_regular(path, called)
 
 
 def content_of(path: Path, called: str = "", most: int = MOST_BYTES) -> bytes:

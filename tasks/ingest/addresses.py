@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from assay.infra.credentials import require_usable
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular
 from assay.infra.reasons import reason_of
+from assay.infra.regular_files import require_regular
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

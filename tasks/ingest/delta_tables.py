@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from assay.infra.contained_paths import contained, escape_of
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular
 from assay.infra.reasons import reason_of
+from assay.infra.regular_files import require_regular
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

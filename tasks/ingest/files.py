@@ -16,8 +16,8 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular_url
 from assay.infra.reasons import reason_of
+from assay.infra.regular_files import require_regular_url
 from assay.tasks.ingest.image_folder import folder_of
 from assay.tasks.ingest.settings import Source
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from assay.data.images import COLUMNS
 from assay.infra.contained_paths import escape_of
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular_url
+from assay.infra.regular_files import require_regular_url
 from assay.tasks.ingest.arrays import array_picture, raw_picture
 from assay.tasks.ingest.casting import shown
 from assay.tasks.ingest.dicom import dicom_picture, is_dicom

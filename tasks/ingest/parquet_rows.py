@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular_url
 from assay.infra.reasons import reason_of
+from assay.infra.regular_files import require_regular_url
 from assay.tasks.ingest.broken_text import in_utf8
 from assay.tasks.ingest.rows import Rows
 

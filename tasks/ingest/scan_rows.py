@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular_url
+from assay.infra.regular_files import require_regular_url
 from assay.tasks.ingest.choice import ReaderChoice
 from assay.tasks.ingest.files import SourceFile, hash_of_file, size_of
 from assay.tasks.ingest.pixels import UnfitError

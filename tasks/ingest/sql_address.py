@@ -13,8 +13,8 @@ from urllib.parse import quote, quote_plus
 
 from assay.infra.credentials import SECRET_OPTION, value_from
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular
 from assay.infra.masking import register, register_address
+from assay.infra.regular_files import require_regular
 from assay.tasks.ingest.places import Address
 
 if TYPE_CHECKING:

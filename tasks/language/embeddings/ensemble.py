@@ -17,7 +17,7 @@ from assay.infra.blame import blamed_on
 from assay.infra.code_reference import CodeReference
 from assay.infra.code_referring import refer_to_code
 from assay.infra.errors import InputError
-from assay.infra.given_files import require_regular
+from assay.infra.regular_files import require_regular
 from assay.tasks.language.embeddings.encoder import FILES, PROMPT, EncoderProvider, SentenceEncoder, minilm_folder
 from assay.tasks.language.embeddings.fasttext import fasttext_provider
 from assay.tasks.language.embeddings.keyed_vectors import format_of, read_vectors

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from assay.infra.errors import InputError
-from assay.infra.given_files import content_of, require_regular
+from assay.infra.given_files import content_of
+from assay.infra.regular_files import require_regular
 
 
 def content_at(written: str, beside: Path, what: str) -> bytes:

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from assay.infra.code_reference import CodeReference
 from assay.infra.errors import AssayError, InputError
-from assay.infra.given_files import content_of, require_regular
+from assay.infra.given_files import content_of
+from assay.infra.regular_files import require_regular
 from assay.tasks.subjects.asked import Asked
 from assay.tasks.subjects.own_functions import asked_at_once
 from assay.tasks.subjects.predictions import checked_probabilities, predictions_table
