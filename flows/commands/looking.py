@@ -76,8 +76,7 @@ def report(run: str, times: bool, opened: bool, config: str, store: str | None) 
     RUN is a run, the end of its name, a pipeline (its latest run), or `latest`, which is the default.
     """
     from assay.flows.operations.stores import open_store
-    from assay.flows.report.records import find_run
-    from assay.infra.errors import InputError
+    from assay.flows.report.records import find_run, page_of
 
     kept = open_store(config, store)
     record = find_run(kept, run)
@@ -88,11 +87,10 @@ def report(run: str, times: bool, opened: bool, config: str, store: str | None) 
         echo(columns(HEADINGS, in_rows(times_of(kept, record))))
         for forecast in part(record):
             echo(forecast.sentence)
-    if record.report is None:
-        raise InputError(f"Run {record.id} has no report: it is {record.status}.  (assay runs shows all)")
-    echo(record.report)
+    page = page_of(kept, record)
+    echo(page)
     if opened:
-        click.launch(record.report)
+        click.launch(page)
 
 
 @command(

@@ -34,6 +34,16 @@ def find_run(store: Store, name: str) -> RunRecord:
     return (ended or asked)[-1] if asked else store.run(name)
 
 
+def page_of(store: Store, record: RunRecord) -> str:
+    """Where the page of a run lies in this store; what a record says of that may be an old place, or anybody's."""
+    if record.report is None:
+        raise InputError(f"Run {record.id} has no report: it is {record.status}.  (assay runs shows all)")
+    name = f"reports/{record.id}/index.html"
+    if not store.folder.exists(name):
+        raise InputError(f"The report of run {record.id} is not in {store.url}: somebody removed it.")
+    return f"{store.url}/{name}"
+
+
 def listed(store: Store, pipeline: str | None = None) -> list[list[object]]:
     """A row per run (its name, pipeline, status, seconds, seed and the line of its verdict that says most), and per
     night that was due and did not come; newest first."""

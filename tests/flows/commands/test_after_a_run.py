@@ -46,6 +46,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         name = f"2026-11-2{night}-0200-a{night}b2"
         with store.folder.writing(f"runs/{name}/findings.parquet") as sink:
             pq.write_table(findings_table(findings(p)), sink)
+        store.folder.write(f"reports/{name}/index.html", b"<title>A night</title>")
         store.save_run(
             RunRecord(
                 name,
@@ -86,6 +87,25 @@ def test_a_run_goes_by_several_names(
     nights: list[str], name: str, which: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said(capsys, "report", name).strip().endswith(f"reports/{nights[which]}/index.html")
+
+
+@pytest.mark.parametrize("said_by_the_record", ["https://evil.example/", "/bin/sh", "../../elsewhere.html", "--help"])
+def test_the_page_that_is_opened_lies_in_the_store(
+    nights: list[str], said_by_the_record: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("click.launch", opened.append)
+    record = Path("store") / "runs" / f"{nights[1]}.json"
+    changed = json.loads(record.read_text()) | {"report": said_by_the_record}
+    record.write_text(json.dumps(changed))
+    page = said(capsys, "report", "latest", "--open").strip()
+    assert opened == [page]
+    assert page.endswith(f"store/reports/{nights[1]}/index.html")
+    record.write_text(json.dumps(changed | {"id": "../../outside"}))
+    Path("outside").mkdir()
+    Path("outside/index.html").touch()
+    assert said(capsys, "report", "../../outside", "--open", code=2) == ""
+    assert opened == [page]
 
 
 def test_gates_are_those_of_the_pipelines_file(nights: list[str], capsys: pytest.CaptureFixture[str]) -> None:
