@@ -122,7 +122,15 @@ def _escape_on_disk(path: str, folder: str) -> str:
     place = folder
     if not any(os.path.islink(place := f"{place}/{step}") for step in posixpath.normpath(path).split("/")):
         return ""
-    within, whole = os.path.realpath(folder), os.path.realpath(os.path.join(folder, posixpath.normpath(path)))
+    within, whole = _home_of_links(folder), os.path.realpath(os.path.join(folder, posixpath.normpath(path)))
     if os.path.commonpath([within, whole]) != within:
         return "leaves its folder through a symbolic link; copy what it leads to into the folder"
     return ""
+
+
+def _home_of_links(folder: str) -> str:
+    """Where the links in a folder have to lead: into itself or, in a cache of Hugging Face's hub, whose snapshots are
+    links to blobs, into the cached repository."""
+    place = os.path.realpath(folder)
+    repository, snapshots, _ = f"{place}/".rpartition("/snapshots/")
+    return repository if snapshots and os.path.isdir(f"{repository}/blobs") else place
