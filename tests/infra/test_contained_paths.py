@@ -80,6 +80,12 @@ def test_three_hundred_hostile_paths_lead_nowhere(tmp_path: Path, folder: str) -
     require_nothing_of(MARKER, refusals)
 
 
+def test_a_path_is_not_decoded_without_end() -> None:
+    assert escape_of(f"%{'25' * 14}41.png") == ""
+    assert "is percent-encoded 16 times or more" in escape_of("a/" * 1000 + "%" + "25" * 1000)
+    assert "leaves its folder" in escape_of(f"%{'25' * 12}2e%{'25' * 12}2e/a.png")
+
+
 def test_links_within_the_folder_and_a_folder_that_is_a_link_are_followed(tmp_path: Path) -> None:
     (tmp_path / "real" / "sub").mkdir(parents=True)
     (tmp_path / "real" / "sub" / "a").write_text("x")
@@ -129,8 +135,9 @@ def test_a_store_reads_nothing_that_its_records_name_outside(tmp_path: Path) -> 
     folder = Folder(str(traps.folder))
     assert folder.read_json("mine.json") == {}
     contents = []
+    readers = (folder.read, folder.read_json, lambda name: folder.open(name).read(), partial(read_parquet, folder))
     for path in traps.paths(2):
-        for read in (folder.read, folder.read_json, lambda name: folder.open(name).read(), partial(read_parquet, folder)):
+        for read in readers:
             try:
                 contents.append(read(path))
             except (InputError, OSError, pa.ArrowInvalid) as refusal:

@@ -125,7 +125,8 @@ def test_a_web_socket_is_heard_after_the_secret() -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        *("more", "", "[]", "null", '{"type": "auth"}', '{"type": "auth", "token": "x"}', json.dumps({"token": SECRET})),
+        *("more", "", "[]", "null", '{"type": "auth"}', '{"type": "auth", "token": "x"}'),
+        json.dumps({"token": SECRET}),
         pytest.param("[" * 100_000, id="deep"),  # what breaks the reader would be a page of the log for each stranger
         '{"type": "auth", "token": "\\ud800"}',
     ],
