@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _STARTED_BY_PREFECT = "PREFECT__FLOW_RUN_ID"
-"""In the environment of a process that Prefect started for a flow run."""
+"""In the environment of a process that Prefect started for a flow run: the id of that run."""
 
 
 @flow(name="assay", flow_run_name="{pipeline}", persist_result=False)
@@ -72,7 +72,8 @@ def registered_parameters(pipeline: str) -> Mapping[str, object] | None:
     if context is None or context.flow_run is None:
         return None
     if context.flow_run.deployment_id is None:
-        return {} if os.environ.get(_STARTED_BY_PREFECT) else None
+        # Where a flow of somebody's own was started by Prefect, and calls this one, the id is that of their flow run.
+        return {} if os.environ.get(_STARTED_BY_PREFECT) == str(context.flow_run.id) else None
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:

@@ -11,12 +11,14 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator
+from itertools import islice
 from urllib.parse import unquote
 
 from assay.infra.errors import InputError
 from assay.infra.regular_files import require_regular
 
 _LONGEST, _LONGEST_NAME, _SHOWN = 4096, 255, 60
+_DECODINGS = 16  # a path of 4,096 letters can hold a thousand, and a table as many such paths as it likes
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -39,7 +41,10 @@ def escape_of(path: str, folder: str | None = None) -> str:
         return f"has {length:,} bytes, and a path has at most {_LONGEST:,}; rename the file"
     if posixpath.normpath(path) == ".":
         return "is the name of no file; write one"
-    if any(_leaves(spelling) for spelling in _spellings(path)):
+    spellings = list(islice(_spellings(path), 2 * _DECODINGS + 1))
+    if len(spellings) > 2 * _DECODINGS:
+        return f"is percent-encoded {_DECODINGS} times or more; rename the file"
+    if any(map(_leaves, spellings)):
         return "leaves its folder; paths start there and stay there"
     root = None if folder is None else local_path(folder)
     return "" if root is None else _escape_on_disk(path, root)
@@ -122,7 +127,15 @@ def _escape_on_disk(path: str, folder: str) -> str:
     place = folder
     if not any(os.path.islink(place := f"{place}/{step}") for step in posixpath.normpath(path).split("/")):
         return ""
-    within, whole = os.path.realpath(folder), os.path.realpath(os.path.join(folder, posixpath.normpath(path)))
+    within, whole = _home_of_links(folder), os.path.realpath(os.path.join(folder, posixpath.normpath(path)))
     if os.path.commonpath([within, whole]) != within:
         return "leaves its folder through a symbolic link; copy what it leads to into the folder"
     return ""
+
+
+def _home_of_links(folder: str) -> str:
+    """Where the links in a folder have to lead: into itself or, in a cache of Hugging Face's hub, whose snapshots are
+    links to blobs, into the cached repository."""
+    place = os.path.realpath(folder)
+    repository, snapshots, _ = f"{place}/".rpartition("/snapshots/")
+    return repository if snapshots and os.path.isdir(f"{repository}/blobs") else place

@@ -82,7 +82,7 @@ class Folder:
             raise InputError(f"{name!r} is not a name inside {self.url}: it {reason or 'is no plain relative name'}.")
         return f"{self.root}/{name}"
 
-    def _path_of_file(self, name: str) -> str:
+    def path_of_file(self, name: str) -> str:
         """The path of what is to be read: no pipe and no device, which a store that others write to may hold."""
         path = self.path(name)
         if self.is_local:
@@ -118,7 +118,7 @@ class Folder:
 
     def read(self, name: str) -> bytes:
         """The content of a file; FileNotFoundError where there is none."""
-        path = self._path_of_file(name)
+        path = self.path_of_file(name)
         return self._asked(lambda: read_whole(self.fs, path))
 
     def read_json(self, name: str) -> dict[str, Any] | None:
@@ -132,7 +132,7 @@ class Folder:
 
     def open(self, name: str, size: int | None = None, little: bool = False) -> BinaryIO:
         """A file opened for reading; who knows its size saves a remote store a question, who wants a `little` bytes."""
-        path = self._path_of_file(name)
+        path = self.path_of_file(name)
         if self.is_local:
             return cast(BinaryIO, self.fs.open(path, "rb"))
         return open_remote(self.fs, path, self._asked, size, little)
@@ -211,7 +211,7 @@ class Folder:
 
     def share(self, name: str, under: str) -> bool:
         """Let a file that never changes be there under another name as well; False where it is gone."""
-        source, target = self._path_of_file(name), self.path(under)
+        source, target = self.path_of_file(name), self.path(under)
         with self._explaining_faults():
             try:
                 if not self.is_local:

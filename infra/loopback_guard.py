@@ -113,12 +113,12 @@ class LoopbackGuard:
     def _opens(self, message: Message) -> bool:
         """Whether the first message of a web socket is Prefect's greeting with the secret."""
         try:
-            greeting = json.loads(message.get("text") or message.get("bytes") or b"")
-        except ValueError:
+            greeting = json.loads(message.get("text") or "")
+        except (ValueError, RecursionError):
             return False
         if not isinstance(greeting, dict) or greeting.get("type") != "auth":
             return False
-        return hmac.compare_digest(str(greeting.get("token")).encode(), self._secret.encode())
+        return hmac.compare_digest(str(greeting.get("token")).encode(errors="replace"), self._secret.encode())
 
 
 def _values(scope: Message, name: bytes) -> list[bytes]:

@@ -107,7 +107,7 @@ def read_parquet(folder: Folder, name: str, columns: list[str] | None = None, si
 def open_parquet(folder: Folder, name: str, size: int | None = None) -> Iterator[pq.ParquetFile]:
     """A Parquet file of a folder, open for reading; local ones by Arrow itself, without Python in between."""
     if folder.is_local:
-        with pq.ParquetFile(folder.path(name), page_checksum_verification=True, pre_buffer=False) as file:
+        with pq.ParquetFile(folder.path_of_file(name), page_checksum_verification=True, pre_buffer=False) as file:
             yield file
     else:
         with folder.open(name, size) as source:

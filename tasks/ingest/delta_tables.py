@@ -55,8 +55,14 @@ def delta_files(folder: str, named: str) -> list[str]:
     _require_plain(table, named)
     if not names:
         raise InputError(f"{named} is a Delta table without a row in its latest version ({table.version()}).")
-    # Paths are written as addresses are: what a folder's name holds besides letters is in percents, decoded once.
-    return sorted(contained(folder, unquote(name), f"The log of {named}") for name in names)
+    return sorted(_file(folder, name, f"The log of {named}") for name in names)
+
+
+def _file(folder: str, name: str, log: str) -> str:
+    """Where a file of the table lies. Paths are written as addresses are: what a folder's name holds besides letters is
+    in percents, decoded once; some writers left that out, and their names are those on the disk."""
+    decoded = contained(folder, unquote(name), log)
+    return decoded if os.path.exists(decoded) else contained(folder, name, log)
 
 
 def _require_own_log(folder: str, named: str) -> None:

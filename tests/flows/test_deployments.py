@@ -9,8 +9,10 @@ from uuid import UUID
 
 import pytest
 from command_line import Command, environment, records, still_there
+from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
+from prefect.context import FlowRunContext
 from prefect.flow_engine import run_flow
 from prefect.states import Completed, Pending, Running
 from team_project import team_project
@@ -142,8 +144,21 @@ def test_a_deployed_flow_run_changes_no_parameter(team: Path, on_prefect: str, m
             with pytest.raises(RunError, match="did not register"):
                 run_flow(nightly, flow_run=client.read_flow_run(asked.id), parameters=deployed.parameters | changed)
             client.set_flow_run_state(asked.id, Completed(), force=True)
-        monkeypatch.setenv("PREFECT__FLOW_RUN_ID", "of no deployment")
         alone = client.create_flow_run(nightly, parameters=deployed.parameters, state=Pending())
+        monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(alone.id))
         with pytest.raises(RunError, match="did not register"):
             run_flow(nightly, flow_run=client.read_flow_run(alone.id), parameters=deployed.parameters)
     assert not (team / "artifacts").exists()
+
+
+def test_a_flow_of_somebodys_own_that_prefect_started_may_call_it(
+    team: Path, on_prefect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SERVED, raising=False)
+
+    @flow
+    def theirs() -> dict[str, object]:
+        monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(FlowRunContext.get().flow_run.id))
+        return nightly("every-minute", str(team / "pipelines.yaml"))
+
+    assert theirs()["status"] == "done"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import posixpath
+import shutil
 import socket
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
+import pyarrow as pa
 import pytest
 from hostile_paths import MARKER, Traps, require_nothing_of
 from hypothesis import given
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from assay.infra.contained_paths import contained, escape_of
 from assay.infra.errors import InputError
 from assay.infra.folders import Folder
+from assay.infra.parquet import read_parquet
 
 HONEST = (
     "a.png",
@@ -76,6 +80,12 @@ def test_three_hundred_hostile_paths_lead_nowhere(tmp_path: Path, folder: str) -
     require_nothing_of(MARKER, refusals)
 
 
+def test_a_path_is_not_decoded_without_end() -> None:
+    assert escape_of(f"%{'25' * 14}41.png") == ""
+    assert "is percent-encoded 16 times or more" in escape_of("a/" * 1000 + "%" + "25" * 1000)
+    assert "leaves its folder" in escape_of(f"%{'25' * 12}2e%{'25' * 12}2e/a.png")
+
+
 def test_links_within_the_folder_and_a_folder_that_is_a_link_are_followed(tmp_path: Path) -> None:
     (tmp_path / "real" / "sub").mkdir(parents=True)
     (tmp_path / "real" / "sub" / "a").write_text("x")
@@ -83,6 +93,28 @@ def test_links_within_the_folder_and_a_folder_that_is_a_link_are_followed(tmp_pa
     (tmp_path / "named").symlink_to("real")
     assert Path(contained(tmp_path / "named", "again/a", "It")).read_text() == "x"
     assert Path(contained((tmp_path / "named").as_uri(), "again/a", "It").removeprefix("file://")).read_text() == "x"
+
+
+def test_links_of_a_cache_of_the_hub_lead_to_the_blobs_of_their_repository(tmp_path: Path) -> None:
+    data, other = tmp_path / "datasets--a--b", tmp_path / "datasets--c--d"
+    for repository in (data, other):
+        (repository / "blobs").mkdir(parents=True)
+        (repository / "blobs" / "b10b").write_text(repository.name)
+    snapshot = data / "snapshots" / "c0ffee"
+    (snapshot / "data").mkdir(parents=True)
+    (snapshot / "data" / "own").symlink_to("../../../blobs/b10b")
+    (snapshot / "data" / "other").symlink_to("../../../../datasets--c--d/blobs/b10b")
+    for folder, below in ((snapshot, "data/"), (snapshot / "data", ""), (data / "snapshots", "c0ffee/data/")):
+        assert Path(contained(folder, f"{below}own", "It")).read_text() == data.name
+        with pytest.raises(InputError, match="leaves its folder through a symbolic link"):
+            contained(folder, f"{below}other", "It")
+    shutil.rmtree(data / "blobs")
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "b10b").write_text("beside")
+    (snapshot / "data" / "own").unlink()
+    (snapshot / "data" / "own").symlink_to(tmp_path / "blobs" / "b10b")
+    with pytest.raises(InputError, match="leaves its folder through a symbolic link"):
+        contained(snapshot, "data/own", "It")
 
 
 def test_what_is_no_ordinary_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,11 +135,12 @@ def test_a_store_reads_nothing_that_its_records_name_outside(tmp_path: Path) -> 
     folder = Folder(str(traps.folder))
     assert folder.read_json("mine.json") == {}
     contents = []
+    readers = (folder.read, folder.read_json, lambda name: folder.open(name).read(), partial(read_parquet, folder))
     for path in traps.paths(2):
-        for read in (folder.read, folder.read_json, lambda name: folder.open(name).read()):
+        for read in readers:
             try:
                 contents.append(read(path))
-            except (InputError, OSError) as refusal:
+            except (InputError, OSError, pa.ArrowInvalid) as refusal:
                 contents.append(str(refusal))
         try:
             folder.share(path, "taken")

@@ -124,7 +124,12 @@ def test_a_web_socket_is_heard_after_the_secret() -> None:
 
 @pytest.mark.parametrize(
     "first",
-    ["more", "", "[]", "null", '{"type": "auth"}', '{"type": "auth", "token": "x"}', json.dumps({"token": SECRET})],
+    [
+        *("more", "", "[]", "null", '{"type": "auth"}', '{"type": "auth", "token": "x"}'),
+        json.dumps({"token": SECRET}),
+        pytest.param("[" * 100_000, id="deep"),  # what breaks the reader would be a page of the log for each stranger
+        '{"type": "auth", "token": "\\ud800"}',
+    ],
 )
 def test_a_web_socket_without_the_secret_hears_nothing(first: str) -> None:
     assert talk(first, "more", GREETING) == [1008]

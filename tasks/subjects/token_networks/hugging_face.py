@@ -39,7 +39,9 @@ LOADING = {
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"}
 _USUAL_LIMIT = 512
 _ABOUT_TOKENIZER = "tokenizer_config.json"
-_NAMES_FILES = re.compile("file|vocab|spm|ckpt")
+_TOKENIZER_ARGUMENTS = (_ABOUT_TOKENIZER, "special_tokens_map.json")
+"""Files whose entries become arguments of a tokenizer's class, whatever they are called."""
+_NAMES_FILES = re.compile("file|vocab|spm|ckpt|init_inputs|_kwargs")
 
 
 def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int | None = None) -> Any:
@@ -93,7 +95,7 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
-            Path(folder, name).write_bytes(_without_files(content) if name == _ABOUT_TOKENIZER else content)
+            Path(folder, name).write_bytes(_without_files(content) if name in _TOKENIZER_ARGUMENTS else content)
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             tokenizer_json = tokenizer.backend_tokenizer.to_str()
@@ -106,8 +108,8 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
 
 
 def _without_files(content: bytes) -> bytes:
-    """A tokenizer's configuration without the files that it names: they are read under their usual names, out of the
-    model's own folder, and another name may lead anywhere.
+    """A tokenizer's configuration, or its map of special tokens, without the files that it names: they are read under
+    their usual names, out of the model's own folder, and another name may lead anywhere.
 
     >>> _without_files(b'{"vocab_file": "/etc/hostname", "vocab_size": 9, "do_lower_case": true}')
     b'{"vocab_size": 9, "do_lower_case": true}'

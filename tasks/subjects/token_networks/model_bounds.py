@@ -81,13 +81,15 @@ def require_own_files(files: Mapping[str, bytes], who: str) -> None:
 
 
 def _looks_elsewhere(config: Mapping[str, Any]) -> str:
-    """The entry by which a configuration has its library load another model; empty where there is none."""
+    """The entry by which a configuration, or that of a part of the model in it, has its library load another model;
+    empty where there is none."""
     arguments = config.get("model_args")
     given = list(arguments) if isinstance(arguments, dict) else []
     loading = [f"model_args.{key}" for key in given if "checkpoint" in key or "pretrained" in key]
     loading += ["architecture"] if ":" in str(config.get("architecture", "")) else []
     loading += ["use_pretrained_backbone"] if config.get("use_pretrained_backbone") else []
-    return next(iter(loading), "")
+    parts = (_looks_elsewhere(part) for part in config.values() if isinstance(part, dict))
+    return next(iter(loading), "") or next(filter(None, parts), "")
 
 
 @contextmanager

@@ -108,9 +108,8 @@ def _model_files(folder: Path, written: str) -> list[Path]:
     names = sorted(path for path in folder.iterdir() if path.is_file() and _WANTED.fullmatch(path.name))
     if not any(path.name == "config.json" for path in names):
         raise InputError(f'"{written}" is no Hugging Face model: it has no config.json.')
-    place, root = folder.resolve(), _root_of(folder)
     for path in names:
-        contained(root, str((place / path.name).relative_to(root)), f'The model "{written}"')
+        contained(folder, path.name, f'The model "{written}"')
     if any(path.suffix == ".safetensors" for path in names):
         return names
     pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
@@ -120,14 +119,6 @@ def _model_files(folder: Path, written: str) -> list[Path]:
             "in it when it is loaded; save them again with model.save_pretrained(…, safe_serialization=True)."
         )
     raise InputError(f'"{written}" has no weights: expected model.safetensors beside its config.json.')
-
-
-def _root_of(folder: Path) -> Path:
-    """The folder that a model's links stay in: itself, or in a cache of the hub, whose snapshots are links to blobs,
-    the model's folder there."""
-    place = folder.resolve()
-    model = place.parent.parent
-    return model if place.parent.name == "snapshots" and (model / "blobs").is_dir() else place
 
 
 def _content(files: Iterable[tuple[str, bytes]]) -> str:

@@ -66,6 +66,16 @@ PROTOCOLS = {
 }
 
 
+def test_folders_are_read_whether_or_not_a_writer_put_their_names_into_percents(tmp_path: Path) -> None:
+    lake, awkward = tmp_path / "lake", ["a/b", "St Mary", "2026-01-02 03:04", "50%", "..", "%2e%2e", "Zoë"]
+    write_deltalake(lake, ROWS.slice(0, 7).set_column(1, "site", pa.array(awkward)), partition_by=["site"])
+    files = delta_files(str(lake), "lake")
+    assert rows_of(files) == {f"p{row}" for row in range(7)}
+    [log] = (lake / "_delta_log").glob("*.json")
+    log.write_text(log.read_text().replace("%25", "%"))  # as older writers have it: the names as they are on the disk
+    assert delta_files(str(lake), "lake") == files
+
+
 @pytest.mark.parametrize("what", PROTOCOLS)
 def test_tables_that_say_more_than_their_files_are_refused(lake: Path, what: str) -> None:
     first = lake / "_delta_log" / f"{0:020}.json"

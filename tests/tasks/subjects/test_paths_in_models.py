@@ -105,6 +105,7 @@ def test_weights_in_several_files_are_read(traps: Traps) -> None:
         {"use_pretrained_backbone": True, "backbone": "/outside"},
         {"architecture": "local-dir:/outside"},
         {"model_args": {"checkpoint_path": "/outside/weights.pth"}},
+        {"vision_config": {"model_type": "detr", "use_pretrained_backbone": True, "backbone": "/outside"}},
     ],
 )
 def test_a_configuration_that_loads_another_model_is_refused(traps: Traps, more: dict[str, Any]) -> None:
@@ -123,6 +124,30 @@ def test_the_words_of_a_tokenizer_are_those_of_its_folder(traps: Traps, entry: s
         made = complete(find_model("inside", None, traps.folder.parent).read(), "inside")["tokenizer.json"]
         assert b"film" in made
         require_nothing_of(MARKER, made)
+
+
+def test_a_map_of_special_tokens_names_no_words(traps: Traps) -> None:
+    words = traps.secret.with_name("words.txt")
+    words.write_text("\n".join((*WORDS[:5], MARKER)))
+    for entry in ({"vocab_file": str(words)}, {"vocab_file": "../outside/words.txt", "mask_token": "[MASK]"}):
+        (traps.folder / "special_tokens_map.json").write_text(json.dumps(entry))
+        made = complete(find_model("inside", None, traps.folder.parent).read(), "inside")["tokenizer.json"]
+        assert b"film" in made
+        require_nothing_of(MARKER, made)
+
+
+def test_arguments_of_a_tokenizers_library_open_nothing(traps: Traps, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sentencepiece
+
+    opened: list[str] = []
+    pieces = sentencepiece.SentencePieceProcessor
+    monkeypatch.setattr(pieces, "LoadFromFile", lambda _, file: opened.append(file) or True)
+    (traps.folder / "spiece.model").write_bytes(b"")
+    about = {"tokenizer_class": "AlbertTokenizer", "sp_model_kwargs": {"model_file": str(traps.secret)}}
+    (traps.folder / "tokenizer_config.json").write_text(json.dumps(about))
+    with pytest.raises(InputError, match="none can be made of its files"):
+        complete(find_model("inside", None, traps.folder.parent).read(), "inside")
+    assert [Path(file).name for file in opened] == ["spiece.model"]
 
 
 def test_links_of_a_folder_stay_in_it_and_those_of_the_hubs_cache_in_the_models(traps: Traps, tmp_path: Path) -> None:
