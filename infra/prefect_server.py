@@ -60,8 +60,15 @@ class PrefectServer:
 
     def launch(self) -> PrefectServer:
         """Start the process and return at once; `wait` waits until it answers."""
-        self._home.mkdir(parents=True, exist_ok=True)
-        self._home.chmod(0o700)  # what runs were given and said is for their user alone
+        try:
+            self._home.mkdir(parents=True, exist_ok=True)
+            self._home.chmod(0o700)  # what runs were given and said is for their user alone
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise InputError(
+                f"Prefect's server keeps its database in {self._home}, which cannot be kept for you alone ({reason}): "
+                "set ASSAY_HOME to a folder of your own."
+            ) from error
         slot = self._take_slot()
         self._database = self._home / f"prefect-{slot}.db"
         self._log = self._home / f"server-{slot}.log"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from assay.infra import prefect_server
-from assay.infra.errors import RunError
+from assay.infra.errors import InputError, RunError
 from assay.infra.prefect_server import PrefectServer
 
 
@@ -62,3 +62,9 @@ def test_a_server_that_cannot_start_is_tried_on_other_ports_and_its_log_is_quote
         server.wait()
     server.stop()
     assert len(ports) == 3
+
+
+def test_a_folder_that_cannot_be_closed_to_others_is_said_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(InputError, match="set ASSAY_HOME to a folder of your own"):
+        PrefectServer(tmp_path / "taken").launch()

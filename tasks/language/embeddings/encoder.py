@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -101,13 +102,16 @@ class SentenceEncoder:
 
         logging.disable_progress_bar()
         try:
-            return AutoModel.from_pretrained(
-                str(folder),
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                attn_implementation="eager",
-            )
+            with TemporaryDirectory() as alone:  # what else lies in the folder (an adapter, say) may name other models
+                for name in FILES:
+                    Path(alone, name).symlink_to((folder / name).resolve())
+                return AutoModel.from_pretrained(
+                    alone,
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    use_safetensors=True,
+                    attn_implementation="eager",
+                )
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as fault:
             reason = " ".join(str(fault).split())
             raise InputError(f"{folder} cannot be read as a sentence encoder: {reason}") from fault
