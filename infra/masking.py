@@ -172,8 +172,10 @@ def register_address(name: str, value: str, *, secret: bool = False) -> None:
         scheme, _, rest = value.partition("://")
         path = rest.partition("/")[2] if scheme.lower() in ("http", "https") else rest
         register(name, f"/{path}", whole=True)
+        host = rest.partition("/")[0].rpartition("@")[2].partition(":")[0]
         for part in re.split(r"[/:@?&=#;,]+", path):
-            if len(part) >= 8 and any(letter.isdigit() for letter in part):
+            is_host = part == host and "." in part  # some services have a token in its place, which has no dot
+            if len(part) >= 8 and any(letter.isdigit() for letter in part) and not is_host:
                 register(name, _unquoted(part))
 
 

@@ -21,6 +21,9 @@ EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
 ORDER_TEST = {"find_clusters", "measure_ordering", "judge_order", "measure_subject", "judge_subject", "conclude"}
 """What concludes from an order is another test now, and all tests of a run are corrected together."""
 
+VOTED_AGAIN = {"apply_labeling_functions"}
+"""The key of a rulebook of ours held how our errors are worded, which is left out now: it votes again, and alike."""
+
 IMAGE_MEASURES = {
     "measure_images",
     "measure_attacks",
@@ -62,9 +65,10 @@ def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
         assert audit(project.pipeline(name), project.folder).failures == ()
     meant_to_change = ORDER_TEST if name == "breast-cancer" else IMAGE_MEASURES
     same = [one for one in run.record.stages if one.stage not in meant_to_change]
-    assert [one.stage for one in same if not one.cached] == []
+    assert {one.stage for one in same if not one.cached} <= VOTED_AGAIN
     assert len(same) == stages
+    before = {one["stage"]: one["outputs"] for one in written.values() if one["stage"] in VOTED_AGAIN}
     for one in same:
-        outputs = written[f"{one.stage}/{one.key}"]["outputs"]
+        outputs = written[f"{one.stage}/{one.key}"]["outputs"] if one.cached else before[one.stage]
         digests = {output: outputs[output]["artifact"]["digest"] for output in outputs}
         assert {output: handle["digest"] for output, handle in one.outputs.items()} == digests

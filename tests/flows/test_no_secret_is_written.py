@@ -207,7 +207,7 @@ def predict(table):
 
 @pytest.mark.xdist_group("prefect")
 def test_a_run_on_workers_and_prefect_writes_its_secrets_nowhere(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, server: str, prefect_url: str
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, server: str, prefect_environment: dict[str, str]
 ) -> None:
     folder = tmp_path / "team"
     folder.mkdir()
@@ -218,7 +218,7 @@ def test_a_run_on_workers_and_prefect_writes_its_secrets_nowhere(
     env = environment(
         tmp_path / "home",
         PYTHONPATH=str(ROOT),
-        PREFECT_API_URL=prefect_url,
+        **prefect_environment,
         TEAM_HEADER=f"Bearer {header}\n",
         TEAM_API_TOKEN=token,
     )

@@ -14,7 +14,7 @@ from quoted_secrets import SECRETS, encodings
 from repository import ROOT
 
 from assay.infra import masking
-from assay.infra.credentials import secret_addresses, secret_from
+from assay.infra.credentials import register_secret, secret_addresses, secret_from
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError, MaskedError, RunError, called_without_secrets, told
 from assay.infra.masking import mask, mask_page, masked_in, register, register_address
@@ -169,3 +169,12 @@ def test_where_nothing_is_secret_texts_stay_the_same_objects() -> None:
     register("SPAM_TOKEN", "t0k-4711-wxyz")
     assert mask(text) is text
     assert masked_in({"a": [1, "t0k-4711-wxyz"], "b": None}) == {"a": [1, "${SPAM_TOKEN}"], "b": None}
+
+
+def test_the_host_of_an_address_that_is_a_secret_is_none() -> None:
+    register_secret("HOOKS", "json://127.0.0.1:4321/t0kenOfHook")
+    register_secret("POST", "mailto://night:pa55word9@smtp1.example.com/inbox")
+    assert mask("127.0.0.1 and smtp1.example.com answer") == "127.0.0.1 and smtp1.example.com answer"
+    assert mask("the key t0kenOfHook, the word pa55word9") == "the key ${HOOKS}, the word ${POST}"
+    register_secret("CHAT", "slack://T0ken1234/B0ken1234")
+    assert mask("T0ken1234, B0ken1234") == "${CHAT}, ${CHAT}"
