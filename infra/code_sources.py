@@ -14,7 +14,8 @@ from assay.infra.syntax import tree_of
 def sources_of_module(module: str, written: str) -> dict[str, bytes]:
     """The source of an importable module and of every module of its package that it imports, by name.
 
-    Of a rulebook of ours, what it imports of `assay.infra` is left out: how errors are worded changes no vote.
+    Of a module of ours, such as an embedded rulebook, what it imports of `assay.infra` is left out: how errors are
+    worded changes no result.
     """
     top = module.partition(".")[0]
     sources: dict[str, bytes] = {}

@@ -51,9 +51,9 @@ def escape_of(path: str, folder: str | None = None) -> str:
 
 
 def contained(folder: str | os.PathLike[str] | None, path: object, named: str) -> str:
-    """The address of the ordinary file that data names below a folder, or in it elsewhere than on this machine; without
-    a folder, the name alone.
+    """The address below a folder of the file that data names; without a folder, the name alone.
 
+    On this machine it is an ordinary file, and no symbolic link leads out.
     `named` is how a sentence calls what names it. A file that is not there is for the caller to miss.
 
     >>> contained("s3://lake/visits", "site=north/a.parquet", "The log")
