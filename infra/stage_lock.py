@@ -1,9 +1,10 @@
 """Stage versions cannot be forgotten: `stage_versions.lock` holds a fingerprint of the code behind every stage.
 
-A stage's fingerprint covers the syntax tree (comments and docstrings aside) of its room's modules and of everything of
-ours that they import, except the plumbing in `infra`: that moves bytes and computes no result, and the tests hold
-it to equal digests. Changed code under an unchanged version fails the check until the version goes up or
-somebody says why the results are the same.
+A stage's fingerprint covers the syntax trees (comments and docstrings aside) of the functions, classes and constants
+that it reaches by name, in whatever module they stand, except the plumbing in `infra`: that moves bytes and computes no
+result, and the tests hold it to equal digests. Moving code changes no fingerprint. What a table of choices lists (an
+attack, a labeler …) has a line of its own, so that a new attack moves no stage's. Changed code under an unchanged
+version fails the check until the version goes up or somebody says why the results are the same.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import re
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "stage_versions.lock"
 _COMPUTES = ("assay.tasks", "assay.data", "assay.infra.seeds", "assay.infra.exact", "assay.infra.settings")
+_TABLES = ("NamedChoices", "TaggedChoices")
+_ADDRESS = re.compile(r"assay(\.\w+)+:\w+")
 _HEAD = "# stage | version | fingerprint of its code | why an older result still holds. Written by `make stage-lock`.\n"
 
 
@@ -35,16 +41,20 @@ class Locked:
 
 
 def stages_in(root: Path) -> dict[str, Locked]:
-    """Every `@stage` of the rooms under `root`, with its version and fingerprint as the code stands."""
+    """Every `@stage` of the rooms under `root`, and every choice of their tables, with the fingerprint of its code."""
+    code = Code(root)
     stages: dict[str, Locked] = {}
     for path in sorted((root / "tasks").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in tree.body:
+        module = _module_name(root, path)
+        for node in code.module(module).tree.body:
             version = _stage_version(node)
             if isinstance(node, ast.FunctionDef) and version is not None:
                 if node.name in stages:
                     raise SystemExit(f"Two stages are called {node.name}: a stage's name is part of its key.")
-                stages[node.name] = Locked(node.name, version, _fingerprint(root, path))
+                stages[node.name] = Locked(node.name, version, code.fingerprint([(module, node.name)]))
+            for choice, names in _choices_of(node):
+                reached = [place for name in names if (place := code.place(module, name)) is not None]
+                stages[choice] = Locked(choice, 0, code.fingerprint(reached))
     return stages
 
 
@@ -117,33 +127,171 @@ def _stage_version(node: ast.stmt) -> int | None:
     return None
 
 
-def _fingerprint(root: Path, start: Path) -> str:
-    """The hash of the syntax trees of a module and of all modules that it leads to."""
-    todo, trees = [start], {}
-    while todo:
-        path = todo.pop()
-        if path in trees:
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        trees[path] = ast.dump(_without_docstrings(tree))
-        todo += [found for name in _imports(tree) if (found := _module_file(root, name)) is not None]
-    text = "\n".join(f"{path.relative_to(root)}\n{trees[path]}" for path in sorted(trees))
-    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+def _choices_of(node: ast.stmt) -> Iterator[tuple[str, set[str]]]:
+    """Each choice that a table lists, as `TABLE: choice`, with the names that it is made of."""
+    table = _table_in(node)
+    if table is None:
+        return
+    for element in _listed(table[1]):
+        first = element
+        while isinstance(first, ast.Call) and first.args:
+            first = first.args[0]
+        word = first.value if isinstance(first, ast.Constant) else ast.unparse(first)
+        if not isinstance(element, ast.Starred):  # another table, which has lines of its own
+            yield f"{table[0]}: {word}", {each.id for each in ast.walk(element) if isinstance(each, ast.Name)}
 
 
-def _imports(tree: ast.Module) -> list[str]:
-    names = []
+def _table_in(node: ast.AST) -> tuple[str, ast.Call] | None:
+    """The name and the call of `TABLE = NamedChoices(…)`; None for anything else."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, ast.Call):
+        return None
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    called = ast.unparse(node.value.func).rpartition(".")[2].partition("[")[0]
+    return (target.id, node.value) if called in _TABLES and isinstance(target, ast.Name) else None
+
+
+def _listed(call: ast.Call) -> list[ast.expr]:
+    """The choices that the call of a table lists, in its tuples."""
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return [element for argument in arguments if isinstance(argument, ast.Tuple) for element in argument.elts]
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module's syntax tree, what it defines by name, and what each imported name stands for."""
+
+    tree: ast.Module
+    defined: Mapping[str, list[ast.stmt]]
+    imported: Mapping[str, str]
+    """The full dotted name by the name it is bound to."""
+    loose: list[ast.stmt]
+    """Statements that define no name and do something as the module is imported."""
+
+
+class Code:
+    """The modules of ours under a root, and what of them is reached from a name."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._modules: dict[str, Module] = {}
+        self._statements: dict[ast.stmt, tuple[str, list[tuple[str, str]]]] = {}
+
+    def module(self, name: str) -> Module:
+        """A module of ours by its dotted name."""
+        if name not in self._modules:
+            path = self._file(name)
+            assert path is not None, name
+            self._modules[name] = _parsed(ast.parse(path.read_text(encoding="utf-8")))
+        return self._modules[name]
+
+    def fingerprint(self, start: Sequence[tuple[str, str]]) -> str:
+        """The hash of all definitions that some names lead to, wherever they stand and in whatever order."""
+        waiting, seen, lines = list(start), set(start), set[str]()
+        while waiting:
+            for line, leads_to in self._definition(*waiting.pop()):
+                lines.add(line)
+                waiting += [place for place in leads_to if place not in seen]
+                seen.update(leads_to)
+        return hashlib.blake2b("\n".join(sorted(lines)).encode(), digest_size=12).hexdigest()
+
+    def place(self, module: str, name: str) -> tuple[str, str] | None:
+        """The module and the name under which a name of a module is defined; None for what is not computed by us."""
+        found = self.module(module)
+        if name in found.defined:
+            return module, name
+        return self._place_of(found.imported.get(name, ""))
+
+    def _place_of(self, dotted: str) -> tuple[str, str] | None:
+        module, _, name = dotted.rpartition(".")
+        if not module.startswith(_COMPUTES) or self._file(module) is None:
+            return None
+        return self.place(module, name) if dotted not in self._modules and self._file(dotted) is None else None
+
+    def _definition(self, module: str, name: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """The syntax trees of a definition and of its module's loose statements, each with the definitions it names."""
+        found = self.module(module)
+        for node in (*found.defined.get(name, ()), *found.loose):
+            if node not in self._statements:
+                self._statements[node] = _dumped(node), list(self._named_in(node, found, module))
+            yield self._statements[node]
+
+    def _named_in(self, node: ast.stmt, found: Module, module: str) -> Iterator[tuple[str, str]]:
+        """The definitions of ours that a statement names: by name, as an attribute of a module, as "module:name"."""
+        table = _table_in(node)
+        skipped = {id(each) for element in _listed(table[1]) for each in ast.walk(element)} if table else set()
+        imported = {**found.imported, **_imports_in(node)}
+        for each in ast.walk(node):
+            dotted = ""
+            if id(each) in skipped:
+                continue
+            if isinstance(each, ast.Name):
+                if each.id in found.defined:
+                    yield module, each.id
+                dotted = imported.get(each.id, "")
+            elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
+                dotted = f"{imported.get(each.value.id, '')}.{each.attr}"
+            elif isinstance(each, ast.Constant) and isinstance(each.value, str) and _ADDRESS.fullmatch(each.value):
+                dotted = each.value.replace(":", ".")
+            place = self._place_of(dotted)
+            if place is not None:
+                yield place
+
+    def _file(self, name: str) -> Path | None:
+        path = self._root.joinpath(*name.split(".")[1:])
+        return next((found for found in (path.with_suffix(".py"), path / "__init__.py") if found.is_file()), None)
+
+
+def _parsed(tree: ast.Module) -> Module:
+    defined: dict[str, list[ast.stmt]] = {}
+    loose: list[ast.stmt] = []
+    for node in _without_docstrings(tree).body:
+        names = _names_of(node)
+        for name in names:
+            defined.setdefault(name, []).append(node)
+        if not names and not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) and not _for_types(node):
+            loose.append(node)
+    return Module(tree, defined, _imports_in(tree), loose)
+
+
+def _names_of(node: ast.stmt) -> set[str]:
+    """The names that a statement of a module defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if _assigns(node) else []  # type: ignore[attr-defined]
+    return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+
+
+def _assigns(node: ast.stmt) -> bool:
+    return isinstance(node, ast.AnnAssign | ast.AugAssign)
+
+
+def _for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def _imports_in(tree: ast.AST) -> dict[str, str]:
+    """The full dotted name of everything that is imported anywhere in a tree, by the name it is bound to."""
+    imported = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            imported.update({alias.asname or alias.name: alias.name for alias in node.names})
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return [name for name in names if name.startswith(_COMPUTES)]
+            imported.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+    return imported
 
 
-def _module_file(root: Path, name: str) -> Path | None:
-    path = root.joinpath(*name.split(".")[1:])
-    return next((found for found in (path.with_suffix(".py"), path / "__init__.py") if found.exists()), None)
+def _module_name(root: Path, path: Path) -> str:
+    return ".".join(("assay", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def _dumped(node: ast.stmt) -> str:
+    """A statement's syntax tree without its imports, which are followed, and without the choices that a table lists."""
+    table = _table_in(node)
+    if table is not None:
+        arguments = [*table[1].args, *(keyword.value for keyword in table[1].keywords)]
+        return " ".join([table[0], *(ast.dump(each) for each in arguments if not isinstance(each, ast.Tuple))])
+    imports = [ast.dump(each) for each in ast.walk(node) if isinstance(each, ast.Import | ast.ImportFrom)]
+    return reduce(lambda text, each: text.replace(each, ""), imports, ast.dump(node))
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
