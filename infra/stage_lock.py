@@ -136,7 +136,7 @@ def _choices_of(node: ast.stmt) -> Iterator[tuple[str, set[str]]]:
         first = element
         while isinstance(first, ast.Call) and first.args:
             first = first.args[0]
-        word = first.value if isinstance(first, ast.Constant) else ast.unparse(first)
+        word = str(first.value) if isinstance(first, ast.Constant) else ast.unparse(first)
         if not isinstance(element, ast.Starred):  # another table, which has lines of its own
             yield f"{table[0]}: {word}", {each.id for each in ast.walk(element) if isinstance(each, ast.Name)}
 
