@@ -10,6 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NAMES = (
+    "how_finely_cut",
     "house",
     "recsys_size",
     "majority",

@@ -34,7 +34,7 @@ def test_every_benchmark_is_a_script_and_an_unknown_one_is_refused_by_name():
     assert all((ROOT / "benchmarks" / f"{name}.py").exists() for name in loaded("__main__").NAMES)
     asked = subprocess.run([sys.executable, "-m", "benchmarks", "majoriti"], cwd=ROOT, capture_output=True, text=True)
     assert asked.returncode == 2
-    assert "there is no benchmark 'majoriti'; there are house, " in asked.stderr
+    assert "there is no benchmark 'majoriti'; there are how_finely_cut, house, " in asked.stderr
 
 
 @pytest.mark.slow
@@ -61,3 +61,15 @@ def test_five_runs_tell_what_is_asked_once_and_what_for_every_partition_and_rang
     assert found["PUT"] == {"once": 0, "partition": 4, "range": 0, "partition and range": 0, "range and range": 0}
     summed = importlib.import_module("many_partitions").requests(found, partitions=100, ranges=10)
     assert summed == {"GET": 7 + 300 + 50 + 2000 + 100, "PUT": 400}
+
+
+def test_code_is_counted_without_imports_docstrings_comments_and_blanks(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    cut = importlib.import_module("how_finely_cut")
+    first = '"""Doc."""\n\nimport os\nfrom p import (\n    second,\n)\n\n# why\nX = [one for one in os.sep]\n'
+    second = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from .first import X\n"
+    third = "def late():\n    from p.sub import fourth\n    return fourth\n"
+    modules = {"p": "", "p.first": first, "p.second": second, "p.sub": "", "p.sub.fourth": "from ..third import late\n"}
+    counts = cut.counted("p", {**modules, "p.third": third})
+    assert (counts.code, counts.imports, counts.files, counts.called_one) == (4, 8, 6, 2)
+    assert counts.circles == 2  # first and second, though for types; third and fourth, though late
