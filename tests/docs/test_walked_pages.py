@@ -21,7 +21,7 @@ IDS = [page.stem for page in WALKED]
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", [TOUR, *(pytest.param(one, marks=pytest.mark.slow) for one in TUTORIALS)], ids=IDS)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) for page in WALKED], ids=IDS)
 def test_a_reader_walks_from_an_empty_folder_to_a_scheduled_night(
     page: Path,
     tmp_path: Path,

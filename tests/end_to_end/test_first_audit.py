@@ -95,6 +95,7 @@ def test_it_leaves_no_lease_and_no_draft_behind(newcomer: Command) -> None:
     assert [file for file in files if "leases" in file.parts or ".tmp-" in file.name or "marks" in file.parts] == []
 
 
+@pytest.mark.slow
 def test_one_worker_and_seven_partitions_give_the_same_digests(newcomer: Command, home: Path) -> None:
     folder = folder_of(newcomer)
     cut = ["--set", "compute.workers=1", "--set", "compute.partitions=7", "--store", "cut"]

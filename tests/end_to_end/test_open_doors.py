@@ -186,6 +186,7 @@ def test_what_a_run_listens_on_tells_strangers_nothing(start: Callable[..., Held
     listens_on_nothing(held.folder, env, ["report", "--open"], "index.html")
 
 
+@pytest.mark.slow
 def test_what_is_served_is_started_by_its_owner_alone(start: Callable[..., Held], tmp_path: Path) -> None:
     held = start("serve")
     held.command.until(lambda: "Prefect's UI: open " in held.command.out, "the link to Prefect's UI")

@@ -23,7 +23,9 @@ def _a_file_is_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.tasks.ingest.pieces.PIECE_ROWS", 120)
 
 
-@pytest.mark.parametrize(("kind", "workers"), [("csv", 0), ("parquet", 0), ("parquet", 2)])
+@pytest.mark.parametrize(
+    ("kind", "workers"), [("csv", 0), ("parquet", 0), pytest.param("parquet", 2, marks=pytest.mark.slow)]
+)
 def test_one_more_file_is_all_that_is_computed_and_digests_are_those_of_an_empty_store(tmp_path, kind, workers):
     folder = growing_folder(tmp_path / "team", 3, kind=kind, workers=workers)
     first, _ = night(folder)

@@ -25,7 +25,7 @@ def test_no_certificates_are_said_at_once_with_the_names_to_set() -> None:
     began = time.monotonic()
     with certificates(), pytest.raises(InputError, match="TLS__CLIENT__CERT"):
         open_engine(Compute(engine=ADDRESS))
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25  # Dask asks an address for 30 seconds
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])

@@ -203,12 +203,13 @@ def test_workers_compute_with_one_thread_each(engine: Engine) -> None:
 
 
 def test_a_worker_gives_back_what_arrow_let_go_of(engine: Engine) -> None:
-    """Each call finds about what the first one found, though every one of them had 300 MB twice."""
+    """No later call finds even one table more than the second did, though every one of them had 300 MB twice."""
     held: dict[str, list[int]] = {}
     for outcome in engine.run(calls(does.memory_after, 8, 300)):
         assert outcome.value[0] == "system"
         held.setdefault(outcome.worker, []).append(outcome.value[1])
-    assert all(max(each) - min(each) < 100e6 for each in held.values() if len(each) > 1)
+    assert max(len(each) for each in held.values()) > 2  # what a first call imports is no table that was kept
+    assert all(max(each[1:]) < each[1] + 300e6 for each in held.values() if len(each) > 2)
 
 
 def test_only_this_machine_can_reach_the_cluster(engine: Engine) -> None:
