@@ -248,7 +248,7 @@ def _parsed(tree: ast.Module) -> Module:
         names = _names_of(node)
         for name in names:
             defined.setdefault(name, []).append(node)
-        if not names and not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) and not _for_types(node):
+        if not names and not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) and not _says_nothing(node):
             loose.append(node)
     return Module(tree, defined, _imports_in(tree), loose)
 
@@ -265,8 +265,11 @@ def _assigns(node: ast.stmt) -> bool:
     return isinstance(node, ast.AnnAssign | ast.AugAssign)
 
 
-def _for_types(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+def _says_nothing(node: ast.stmt) -> bool:
+    """Whether a statement computes nothing: imports for types, and the docstring below a constant."""
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test).endswith("TYPE_CHECKING")
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _imports_in(tree: ast.AST) -> dict[str, str]:
