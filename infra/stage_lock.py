@@ -3,7 +3,7 @@
 A stage's fingerprint covers the syntax trees (comments and docstrings aside) of the functions, classes and constants
 that it reaches by name, in whatever module they stand, except the plumbing in `infra`: that moves bytes and computes no
 result, and the tests hold it to equal digests. Moving code changes no fingerprint. What a table of choices lists (an
-attack, a labeler …) has a line of its own, so that a new attack moves no stage's. Changed code under an unchanged
+attack, a labeler …) has a line of its own, so that a new attack moves no stage's; so has each rulebook of ours. Changed code under an unchanged
 version fails the check until the version goes up or somebody says why the results are the same.
 """
 
@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "stage_versions.lock"
 _COMPUTES = ("assay.tasks", "assay.data", "assay.infra.seeds", "assay.infra.exact", "assay.infra.settings")
 _TABLES = ("NamedChoices", "TaggedChoices")
+_RULEBOOKS = Path("tasks", "labeling", "rulebooks")
 _ADDRESS = re.compile(r"assay(\.\w+)+:\w+")
 _HEAD = "# stage | version | fingerprint of its code | why an older result still holds. Written by `make stage-lock`.\n"
 
@@ -41,7 +42,7 @@ class Locked:
 
 
 def stages_in(root: Path) -> dict[str, Locked]:
-    """Every `@stage` of the rooms under `root`, and every choice of their tables, with the fingerprint of its code."""
+    """Every `@stage` of the rooms under `root`, every choice of their tables and every rulebook, with a fingerprint."""
     code = Code(root)
     stages: dict[str, Locked] = {}
     for path in sorted((root / "tasks").rglob("*.py")):
@@ -55,6 +56,9 @@ def stages_in(root: Path) -> dict[str, Locked]:
             for choice, names in _choices_of(node):
                 reached = [place for name in names if (place := code.place(module, name)) is not None]
                 stages[choice] = Locked(choice, 0, code.fingerprint(reached))
+        if path.parent == root / _RULEBOOKS and path.stem != "__init__":
+            rulebook, names = f"RULEBOOKS: {path.stem}", code.module(module).defined
+            stages[rulebook] = Locked(rulebook, 0, code.fingerprint([(module, name) for name in names]))
     return stages
 
 
